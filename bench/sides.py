@@ -102,7 +102,7 @@ def script(url: str, size: int) -> int:
 
 
 def change(url: str, size: int) -> int:
-    """Change one field of each hundredth asset, as somebody does by hand."""
+    """Change one field of each hundredth asset, as a colleague does by hand."""
     import requests
 
     with requests.Session() as session:

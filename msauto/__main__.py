@@ -4,14 +4,21 @@
 """
 
 import sys
+from contextlib import suppress
+
+from msauto.version import __version__
 
 
 def main() -> int:
     """Run the command line and return its exit code."""
     try:
-        from msauto.cli.interrupts import exit_on_interrupt
+        if sys.argv[1:] == ["--version"]:
+            with suppress(OSError):  # click reports it
+                print(f"msauto, version {__version__}", flush=True)  # noqa: T201 - importing click triples the time
+                return 0
+        from msauto.cli.interrupts import importing
 
-        with exit_on_interrupt():
+        with importing():
             from msauto.cli.main import main as run
         return run()
     except KeyboardInterrupt:

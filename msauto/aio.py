@@ -8,6 +8,7 @@
     result = await apply_plan(plan, specs, ...)       # applying/ sends, settles and verifies
 
 The clients used for planning and recovery refuse everything but GET and HEAD. All functions raise ``MsautoError``.
+What only some commands need is imported where it is used, so that a plan starts soon.
 """
 
 from __future__ import annotations
@@ -15,12 +16,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection, apply
-from msauto.applying.recovery import recover
-from msauto.applying.redacted_ports import RedactedJournal, RedactedObserver
 from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError, RefusedError, UnreachableError
 from msauto.ledger import Ledger, LockScope
@@ -33,10 +32,7 @@ from msauto.model.result import Result, TargetResult
 from msauto.model.run_records import RunDetails
 from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import assemble
-from msauto.planning.saved_plans.live_state_check import why_stale, with_current_places
 from msauto.planning.survey.survey import Survey, survey
-from msauto.planning.undo import undo_run
-from msauto.secrets.redactor import Redactor
 from msauto.secrets.secret_tokens import SecretTokenMemory
 from msauto.secrets.taint import NO_SECRETS, Secrets, SecretsFound
 from msauto.server.availability import SystemClock
@@ -45,6 +41,9 @@ from msauto.server.downloads.delivery import Delivery, LocalDisk
 from msauto.server.planning_client import PlanningClient
 from msauto.server.reader import ServerReader
 from msauto.version import __version__
+
+if TYPE_CHECKING:
+    from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection
 
 __all__ = [
     "SystemClock",
@@ -141,6 +140,8 @@ async def recheck_plan(
     has changed is stale. ``find_links`` reads the links of assets again: limits that protect folders may have changed
     since the plan was made. Sends GET and HEAD only.
     """
+    from msauto.planning.saved_plans.live_state_check import why_stale, with_current_places
+
     remembered = MemoryByUrl(memory, specs)
     unreachable: set[str] = set()
     async with _connect(specs, clock, partial(PlanningClient, read_only=True)) as servers:
@@ -173,6 +174,8 @@ async def recheck_plan(
 async def _connect(
     specs: Sequence[ServerSpec], clock: Clock, client_of: Callable[[ServerSpec], AsyncMediaServer] = AsyncMediaServer
 ) -> AsyncIterator[dict[str, ServerConnection]]:
+    from msauto.applying.executor import ServerConnection
+
     async with AsyncExitStack() as stack:
         servers = {}
         for spec in specs:
@@ -196,11 +199,15 @@ async def recover_runs(
     Only targets within ``scopes``, whose locks the caller holds, so that no other run writes to them. ``secrets`` are
     redacted: a server may repeat in an error what it was sent.
     """
+    from msauto.applying.recovery import recover
+    from msauto.applying.redacted_ports import redacted_journal
+    from msauto.secrets.redactor import Redactor
+
     killed = [run.run for run in ledger.history() if run.status == "died"]
     if not killed:
         return ()
     lines: list[str] = []
-    journal: Journal = RedactedJournal(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
+    journal: Journal = redacted_journal(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
     memory = MemoryByUrl(ledger.memory, specs)
     async with _connect(specs, clock, partial(AsyncMediaServer, read_only=True)) as servers:
         for run in reversed(killed):
@@ -256,6 +263,10 @@ async def apply_plan(
     Secrets are redacted in the result, in the ledger, and in the events for ``observer``. Raises ``RefusedError`` for a
     plan with redacted requests.
     """
+    from msauto.applying.executor import apply
+    from msauto.applying.redacted_ports import RedactedObserver, redacted_journal
+    from msauto.secrets.redactor import Redactor
+
     _refuse_redacted(plan)
     ledger.journal.notes.update({f"{_URL_NOTE}{spec.name}": spec.url for spec in specs} | dict(notes or {}))
     memory = SecretTokenMemory(MemoryByUrl(ledger.memory, specs), lambda: plan.secrets)
@@ -263,7 +274,7 @@ async def apply_plan(
     redactor = Redactor(plan.secrets)
     if plan.secrets:
         memory.settle_salt(journal)
-        journal = RedactedJournal(journal, Redactor(plan.secrets, memory.conceal))
+        journal = redacted_journal(journal, Redactor(plan.secrets, memory.conceal))
         observer = RedactedObserver(observer, redactor)
     with SecretsFound(plan.secrets.texts).redacted_errors():
         async with _connect(specs, clock) as servers:
@@ -298,6 +309,8 @@ def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> ResolvedPlayboo
 
     Raises :class:`RefusedError` for a run in progress, and if a server has another URL than in the run.
     """
+    from msauto.planning.undo import undo_run
+
     named = {spec.name: spec for spec in specs}
     check_servers(details, named.values())
     return undo_run(details, named)

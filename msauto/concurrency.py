@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
@@ -120,24 +120,18 @@ class ConcurrencySlot:
 
 
 async def run_each(
-    function: Callable[[T, ConcurrencySlot], Awaitable[None]], items: Iterable[T], *, limit: int
+    function: Callable[[T, ConcurrencySlot], Awaitable[None]], items: AsyncIterable[T], *, limit: int
 ) -> None:
     """Run ``function(item, slot)`` for each item, started in order, with at most ``limit`` slots.
 
-    Items are taken as slots become free; a slow one delays no other. The first exception cancels the rest.
+    One item is taken ahead of the next free slot; a slow one delays no other. The first exception cancels the rest.
     """
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
     slots = asyncio.Semaphore(limit)
-    source = iter(items)
     async with asyncio.TaskGroup() as group:
-        while True:
+        async for item in items:
             await slots.acquire()
-            try:
-                item = next(source)
-            except StopIteration:
-                slots.release()
-                return
             group.create_task(_run_in(ConcurrencySlot(slots), function, item))
 
 

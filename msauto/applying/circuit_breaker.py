@@ -104,12 +104,21 @@ class BreakerState:
 
 
 class CircuitBreaker:
-    """The circuit breaker of one server, and the order in which its targets start while it is half-open."""
+    """The circuit breaker of one server, and the order in which its targets start while it is half-open.
+
+    ``on_change`` is called whenever another target may start.
+    """
 
     def __init__(self) -> None:
         self.state = BreakerState()
+        self.on_change: Callable[[], None] = lambda: None
         self._probing = False
         self._changed = asyncio.Event()
+
+    @property
+    def probing(self) -> bool:
+        """Another target would have to wait for the one that probes the server."""
+        return self._probing and self.state.half_open
 
     def update(self, state: BreakerState) -> None:
         """Set the state, and wake the waiting targets, so that they check it."""
@@ -126,11 +135,11 @@ class CircuitBreaker:
         """
         probe = False
         try:
-            while self._is_half_open() and not probe:
+            while self.state.half_open and not probe:
                 slot.leave()
-                while self._is_half_open() and self._probing:
+                while self.probing:
                     await self._changed.wait()
-                if self._is_half_open():
+                if self.state.half_open:
                     probe = self._probing = True
                     await pause(self.state.failures)
                 await slot.enter()
@@ -140,12 +149,10 @@ class CircuitBreaker:
                 self._probing = False
                 self._notify()
 
-    def _is_half_open(self) -> bool:
-        return self.state.half_open
-
     def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+        self.on_change()
 
 
 class TargetContact:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import takewhile
 
 from msauto.applying.apply_context import ApplyContext, ServerConnection
 from msauto.applying.batches import BatchFailures, NumberedTarget, batch_numbers, waves
@@ -79,14 +79,16 @@ class _PlanExecution:
         self._frozen = frozen
         self._results: dict[int, TargetResult] = {}
         self._reason = "stopped before it was started"
+        self._changed = asyncio.Event()
+        for server in servers.values():
+            server.breaker.on_change = self._changed.set
 
     async def run(self, forks: int) -> bool:
         """Apply batch after batch; return whether the run was not stopped at once."""
         for number in batch_numbers(self._plan):
             failures = BatchFailures(self._plan, number)
             for wave in waves(self._plan, number):
-                startable = takewhile(partial(self._may_start, failures), wave)
-                work = run_each(partial(self._apply_admitted, failures), startable, limit=forks)
+                work = run_each(partial(self._apply_admitted, failures), self._startable(failures, wave), limit=forks)
                 if not await run_unless(work, self._context.cancellation.at_once):
                     return False
             reason = failures.stop_reason(batch_finished=True)
@@ -95,7 +97,28 @@ class _PlanExecution:
                 break
         return True
 
-    def _may_start(self, failures: BatchFailures, _: NumberedTarget) -> bool:
+    async def _startable(
+        self, failures: BatchFailures, wave: Iterable[NumberedTarget]
+    ) -> AsyncIterator[NumberedTarget]:
+        """Yield the targets that may start now. While a server is probed, its targets wait here and not as tasks."""
+        coming = iter(wave)
+        waiting: dict[str, deque[NumberedTarget]] = defaultdict(deque)
+        while self._may_start(failures):
+            self._changed.clear()
+            queue = next(
+                (each for name, each in waiting.items() if each and not self._servers[name].breaker.probing), None
+            )
+            numbered = queue.popleft() if queue else next(coming, None)
+            if numbered is None:
+                if not any(waiting.values()):
+                    return
+                await self._changed.wait()
+            elif numbered[1].server in self._servers and self._servers[numbered[1].server].breaker.probing:
+                waiting[numbered[1].server].append(numbered)
+            else:
+                yield numbered
+
+    def _may_start(self, failures: BatchFailures) -> bool:
         return not self._context.cancellation.requested and failures.stop_reason() is None
 
     async def _apply_admitted(self, failures: BatchFailures, numbered: NumberedTarget, slot: ConcurrencySlot) -> None:
@@ -106,7 +129,7 @@ class _PlanExecution:
             self._skip(number, target.error or f"the server {target.server} is not part of this run")
             return
         async with server.breaker.admission(slot, partial(self._pause, failures)):
-            if not self._may_start(failures, numbered):
+            if not self._may_start(failures):
                 return
             await self._apply_target(number, server, slot)
         failures.note(self._results[number], server_lost=server.breaker.state.open)

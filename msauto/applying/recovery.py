@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from msgspec import structs
+
 from msauto.applying.apply_context import ApplyContext, ServerConnection
 from msauto.applying.cancellation import Cancellation
 from msauto.applying.group_commit import GroupCommit
-from msauto.applying.states import RetryPolicy, TargetProgress, Transition, resume
+from msauto.applying.states import RetryPolicy, TargetProgress, resume
 from msauto.applying.target_executor import TargetExecutor
 from msauto.concurrency import ConcurrencySlot, concurrent_list
 from msauto.model import events
@@ -71,17 +73,17 @@ async def recover(
 async def _settle(context: ApplyContext, server: ServerConnection, record: TargetRecord) -> TargetResult:
     sent = [datetime.fromisoformat(request.sent) for request in record.requests if request.sent is not None]
     if all(context.clock.now() - each >= _SETTLED_AFTER for each in sent):
-        context = replace(context, policy=replace(context.policy, read_pauses=()))
+        context = replace(context, policy=structs.replace(context.policy, read_pauses=()))
     slots = asyncio.Semaphore(1)
     await slots.acquire()
-    executor = TargetExecutor(context, server, record.target, ConcurrencySlot(slots), resumed=_transition(record))
+    executor = TargetExecutor(context, server, record.target, ConcurrencySlot(slots), resumed=_progress(record))
     await executor.run()
     assert executor.result is not None
     return executor.result
 
 
-def _transition(record: TargetRecord) -> Transition:
-    """Return the transition at which the target was interrupted."""
+def _progress(record: TargetRecord) -> TargetProgress:
+    """Return how far the target had come when it was interrupted."""
     results: list[RequestResult] = []
     tries = 0
     sending = False

@@ -5,83 +5,60 @@ The executor sends the real plan. What it records and reports passes through her
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any, Final, cast
 
-from msauto.model import events
+from msauto.model.events import Event, Observer
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Journal
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.secrets.redactor import Redactor
 
+_REDACT: Final[Mapping[type, Callable[[Redactor, Any], object]]] = {
+    Plan: Redactor.plan,
+    Target: Redactor.target,
+    RequestResult: Redactor.request_result,
+    TargetResult: Redactor.target_result,
+    Result: Redactor.result,
+}
 
-class RedactedJournal:
-    """A journal that receives no secret; each target is redacted to the same value every time."""
 
-    def __init__(self, journal: Journal, redactor: Redactor) -> None:
-        self._journal = journal
+def redacted_journal(journal: Journal, redactor: Redactor) -> Journal:
+    """Return a journal that receives no secret; each target is redacted to the same value every time."""
+    return cast("Journal", _RedactedCalls(journal, redactor))
+
+
+class _RedactedCalls:
+    """Calls the methods of an object with redacted arguments."""
+
+    def __init__(self, receiver: object, redactor: Redactor) -> None:
+        self._receiver = receiver
         self._redactor = redactor
 
-    def together(self) -> AbstractContextManager[None]:
-        """Make the calls inside durable as one."""
-        return self._journal.together()
-
-    def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
-        """Make the calls durable as one, without waiting for it."""
-        return self._journal.commit(calls)
-
-    def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
-        """Open a run with its plan."""
-        return self._journal.start(self._redactor.plan(plan), playbooks)
-
-    def reopen(self, run: str, targets: Sequence[Target]) -> bool:
-        """Go on writing about a run that died."""
-        return self._journal.reopen(run, tuple(map(self._redactor.target, targets)))
-
-    def leave(self, run: str) -> None:
-        """Let go of a run that was reopened."""
-        self._journal.leave(run)
-
-    def planned(self, run: str, target: Target) -> None:
-        """All requests of a target, before its first is sent."""
-        self._journal.planned(run, self._redactor.target(target))
-
-    def sending(self, run: str, target: Target, index: int) -> None:
-        """The request is about to leave."""
-        self._journal.sending(run, self._redactor.target(target), index)
-
-    def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
-        """Pass on the result of the request."""
-        self._journal.settled(run, self._redactor.target(target), index, self._redactor.request_result(result))
-
-    def finished(self, run: str, result: TargetResult) -> None:
-        """Pass on the result of the target."""
-        self._journal.finished(run, self._redactor.target_result(result))
-
-    def end(self, run: str, result: Result) -> None:
-        """Close the run."""
-        self._journal.end(run, self._redactor.result(result))
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        method = getattr(self._receiver, name)
+        return lambda *values: method(*(_redacted(self._redactor, value) for value in values))
 
 
 class RedactedObserver:
     """An observer that receives no secret."""
 
-    def __init__(self, observer: events.Observer, redactor: Redactor) -> None:
+    def __init__(self, observer: Observer, redactor: Redactor) -> None:
         self._observer = observer
         self._redactor = redactor
 
-    def notify(self, event: events.Event) -> None:
+    def notify(self, event: Event) -> None:
         """Pass on what may be shown."""
-        redactor = self._redactor
-        if isinstance(event, events.RequestSettled):
-            result = redactor.request_result(event.result)
-            event = replace(event, target=redactor.target(event.target), result=result)
-        elif isinstance(event, events.TargetFinished):
-            event = replace(event, result=redactor.target_result(event.result))
-        elif isinstance(event, events.RunEnded):
-            event = replace(event, result=redactor.result(event.result))
-        elif not isinstance(event, events.RunStarted):
-            event = replace(event, target=redactor.target(event.target))
-        self._observer.notify(event)
+        shown: dict[str, Any] = {
+            each.name: _redacted(self._redactor, getattr(event, each.name)) for each in fields(event)
+        }
+        self._observer.notify(replace(event, **shown))
+
+
+def _redacted(redactor: Redactor, value: Any) -> object:
+    """Return a value, or each one of a sequence, as it may be shown."""
+    if isinstance(value, tuple | list):
+        return [_redacted(redactor, each) for each in value]
+    redact = _REDACT.get(type(value))
+    return value if redact is None else redact(redactor, value)

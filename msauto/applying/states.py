@@ -1,6 +1,6 @@
 """The state machine that applies one target: a pure function of progress and event.
 
-The driver (:mod:`.target_executor`) carries out one command at a time and passes its event to :func:`step`.
+The driver (:mod:`.target_executor`) does what each state asks for, and passes the event to :func:`step`.
 
 ::
 
@@ -29,9 +29,10 @@ was done, else finished. A request is sent again only if it was certainly not do
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from msauto.concurrency import is_over
 from msauto.errors import GATEWAY_STATUSES
@@ -39,8 +40,7 @@ from msauto.model.result import Difference, Outcome, RequestOutcome, RequestResu
 from msauto.verification.read_back import Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """How often to send and to read again; all pauses in seconds.
 
     ``tries``: how often to send a request that was certainly not done, ``backoff``: the pauses between.
@@ -79,34 +79,29 @@ class State(Enum):
 # Events --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Journalled:
+class Journalled(Struct, frozen=True):
     """The ledger durably records that the request is about to be sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Blocked:
+class Blocked(Struct, frozen=True):
     """No further request may be sent: the ledger failed, the server was given up, or a guard did not hold."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Struct, frozen=True):
     """The server accepted the request."""
 
     status: int
 
 
-@dataclass(frozen=True, slots=True)
-class NotSent:
+class NotSent(Struct, frozen=True):
     """The request certainly did not reach the server."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(Struct, frozen=True):
     """The server answered with an error; ``retry_after`` in seconds."""
 
     status: int
@@ -114,51 +109,44 @@ class Rejected:
     retry_after: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """The request was certainly not done and must not be tried again: a download that failed after its retries."""
 
     message: str
     status: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InDoubt:
+class InDoubt(Struct, frozen=True):
     """The outcome of the request is unknown."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectationRead:
+class ExpectationRead(Struct, frozen=True):
     """The target was read to settle one request."""
 
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """The target could not be read; ``elapsed`` seconds after the last request."""
 
     message: str
     elapsed: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class TargetRead:
+class TargetRead(Struct, frozen=True):
     """The target was read after its last request, ``elapsed`` seconds after it, and compared."""
 
     differences: tuple[Difference, ...] = ()
     elapsed: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class PauseEnded:
+class PauseEnded(Struct, frozen=True):
     """The pause is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunCancelled:
+class RunCancelled(Struct, frozen=True):
     """The user stopped the run: in place of a new request, or during a pause."""
 
 
@@ -167,58 +155,13 @@ Event = (
     | ExpectationRead | Unreadable | TargetRead | PauseEnded | RunCancelled
 )  # fmt: skip
 
-# Commands ------------------------------------------------------------------------------------------------------
 
-
-@dataclass(frozen=True, slots=True)
-class WriteAhead:
-    """Journal that the request ``index`` is about to be sent → Journalled, Blocked, RunCancelled."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Send:
-    """Send the request once → Accepted, NotSent, Rejected, Failed, InDoubt."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReadExpectation:
-    """Read what the request should have done → ExpectationRead, Unreadable."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Wait → PauseEnded, or RunCancelled if ``cancellable``; ``frees_slot``: another target may run meanwhile."""
-
-    seconds: float
-    cancellable: bool = False
-    frees_slot: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Verify:
-    """Read the target and compare it with what its finished requests should show → TargetRead, Unreadable."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """Nothing is left to do."""
-
-
-Command = WriteAhead | Send | ReadExpectation | Pause | Verify | Finish
-
-
-@dataclass(frozen=True, slots=True)
-class TargetProgress:
+class TargetProgress(Struct, frozen=True):
     """How far a target has come. ``results`` holds the settled requests, so its length is the next index.
 
     ``wait``: the seconds that a restore may take. ``failure``: why the current request needs settling. ``reads``: the
-    reads since then; ``restore_reads``: those for a restored file. ``problem``: what ended the target early.
+    reads since then; ``restore_reads``: those for a restored file. ``problem``: what ended the target early. ``pause``:
+    how many seconds to wait, in a state that waits.
     """
 
     count: int
@@ -232,6 +175,7 @@ class TargetProgress:
     differences: tuple[Difference, ...] = ()
     cancelled: bool = False
     problem: str = ""
+    pause: float = 0.0
 
     @property
     def index(self) -> int:
@@ -264,14 +208,6 @@ class TargetProgress:
         return self.failure.message if self.failure else ""
 
 
-class Transition(NamedTuple):
-    """What follows from an event; ``settled``: the index of the request that the event settled, the last result."""
-
-    progress: TargetProgress
-    command: Command
-    settled: int | None = None
-
-
 class InvalidTransitionError(ValueError):
     """The event cannot occur in this state: an error in the driver."""
 
@@ -279,30 +215,33 @@ class InvalidTransitionError(ValueError):
 # Transitions ---------------------------------------------------------------------------------------------------
 
 
-def begin(count: int, *, wait: float = 0.0) -> Transition:
-    """Return the first transition of a target with ``count`` requests, whose restore may take ``wait`` seconds."""
-    return _next_request(TargetProgress(count, wait=wait))
+def begin(count: int, *, wait: float = 0.0) -> TargetProgress:
+    """Return the start of a target with ``count`` requests, whose restore may take ``wait`` seconds."""
+    return _next_request(TargetProgress(count, wait))
 
 
-def resume(progress: TargetProgress, *, sending: bool) -> Transition:
-    """Return the first transition after a crash; ``sending``: the next request may have been sent."""
+def resume(progress: TargetProgress, *, sending: bool) -> TargetProgress:
+    """Return the progress to continue with after a crash; ``sending``: the next request may have been sent."""
     if not sending:
         return _next_request(progress)
     in_doubt = InDoubt("the run was killed while the request was in progress")
     return _read_expectation(replace(progress, tries=max(progress.tries, 1), failure=in_doubt, reads=0))
 
 
-def step(progress: TargetProgress, event: Event, policy: RetryPolicy) -> Transition:  # noqa: C901 - one table
-    """Return what follows from an event; raise :class:`InvalidTransitionError` if it cannot occur in this state."""
+def step(progress: TargetProgress, event: Event, policy: RetryPolicy) -> TargetProgress:  # noqa: C901 - one table
+    """Return what follows from an event; raise :class:`InvalidTransitionError` if it cannot occur in this state.
+
+    An event settles at most one request: then there is one more result.
+    """
     match progress.state, event:
         case State.READY, Journalled():
-            return Transition(replace(progress, state=State.SENT, tries=progress.tries + 1), Send(progress.index))
+            return replace(progress, state=State.SENT, tries=progress.tries + 1)
         case State.READY, Blocked(message):
             return _end(replace(progress, problem=message))
         case ((State.READY | State.BACKING_OFF), RunCancelled()):
             return _end(replace(progress, cancelled=True))
         case State.BACKING_OFF, PauseEnded():
-            return Transition(replace(progress, state=State.READY), WriteAhead(progress.index))
+            return replace(progress, state=State.READY)
         case State.SENT, Accepted(status):
             return _settle(progress, "done", "", status)
         case State.SENT, NotSent():
@@ -322,27 +261,24 @@ def step(progress: TargetProgress, event: Event, policy: RetryPolicy) -> Transit
         case State.VERIFYING, Unreadable():
             return _after_failed_verifying(progress, event, policy)
         case ((State.WAITING_TO_VERIFY | State.WAITING_FOR_RESTORE), PauseEnded()):
-            return Transition(replace(progress, state=State.VERIFYING), Verify())
+            return replace(progress, state=State.VERIFYING)
         case State.WAITING_FOR_RESTORE, RunCancelled():
-            return _finish(replace(progress, cancelled=True))
+            return replace(progress, cancelled=True, state=State.FINISHED)
     raise InvalidTransitionError(f"{event} cannot occur in the state {progress.state.value}")
 
 
-def abandon(progress: TargetProgress, why: str) -> Transition:
-    """Return the last transition of a target that must end at once; a request in progress is left unverified."""
-    settled = None
+def abandon(progress: TargetProgress, why: str) -> TargetProgress:
+    """Return the end of a target that must end at once; a request in progress is left unverified."""
     if progress.state is State.FINISHED:
-        return Transition(progress, Finish())
+        return progress
     progress = replace(progress, cancelled=True)
     if progress.state in {State.SENT, State.SETTLING, State.WAITING_TO_SETTLE}:
-        message = f"{progress.error}; {why}" if progress.failure else why
-        settled = progress.index
-        progress = _with_result(progress, "unverified", message)
+        progress = _with_result(progress, "unverified", f"{progress.error}; {why}" if progress.failure else why)
     else:
         progress = replace(progress, problem=why)
         if progress.state in {State.READY, State.BACKING_OFF}:
-            progress, _, settled = _end(progress)
-    return Transition(replace(progress, state=State.FINISHED), Finish(), settled)
+            progress = _end(progress)
+    return _finish(progress)
 
 
 def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
@@ -365,30 +301,26 @@ def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
     return ("changed" if progress.count else "unchanged"), ""
 
 
-def _next_request(progress: TargetProgress) -> Transition:
-    if progress.index < progress.count:
-        return Transition(replace(progress, state=State.READY), WriteAhead(progress.index))
-    return _verify_or_finish(progress)
+def _next_request(progress: TargetProgress) -> TargetProgress:
+    return replace(progress, state=State.READY) if progress.index < progress.count else _verify_or_finish(progress)
 
 
-def _verify_or_finish(progress: TargetProgress) -> Transition:
-    if progress.done:
-        return Transition(replace(progress, state=State.VERIFYING, reads=1), Verify())
-    return _finish(progress)
+def _verify_or_finish(progress: TargetProgress) -> TargetProgress:
+    return replace(progress, state=State.VERIFYING, reads=1) if progress.done else _finish(progress)
 
 
-def _finish(progress: TargetProgress) -> Transition:
-    return Transition(replace(progress, state=State.FINISHED), Finish())
+def _finish(progress: TargetProgress) -> TargetProgress:
+    return replace(progress, state=State.FINISHED)
 
 
-def _end(progress: TargetProgress) -> Transition:
+def _end(progress: TargetProgress) -> TargetProgress:
     """End before the current request; it has failed only if it was sent and rejected."""
     if isinstance(progress.failure, Rejected):
         return _settle(progress, "failed", progress.error)
     return _verify_or_finish(replace(progress, tries=0, failure=None))
 
 
-def _send_again(progress: TargetProgress, retry_after: float | None, policy: RetryPolicy) -> Transition:
+def _send_again(progress: TargetProgress, retry_after: float | None, policy: RetryPolicy) -> TargetProgress:
     """Send a request again that was certainly not done, within the limits of the policy."""
     if progress.tries >= policy.tries:
         times = "once" if progress.tries == 1 else f"{progress.tries} times"
@@ -396,15 +328,15 @@ def _send_again(progress: TargetProgress, retry_after: float | None, policy: Ret
     if retry_after is not None and retry_after > policy.max_retry_after:
         return _settle(progress, "failed", f"{progress.error}; the server asks to wait {retry_after:g} s")
     seconds = _nth(policy.backoff, progress.tries - 1) if retry_after is None else max(retry_after, 0.0)
-    return Transition(replace(progress, state=State.BACKING_OFF), Pause(seconds, cancellable=True))
+    return replace(progress, state=State.BACKING_OFF, pause=seconds)
 
 
-def _settle(progress: TargetProgress, outcome: RequestOutcome, message: str, status: int | None = None) -> Transition:
+def _settle(
+    progress: TargetProgress, outcome: RequestOutcome, message: str, status: int | None = None
+) -> TargetProgress:
     """Settle the current request; the next one follows only if it was done."""
-    settled = progress.index
     progress = _with_result(progress, outcome, message, status)
-    following = _next_request(progress) if outcome == "done" else _verify_or_finish(progress)
-    return following._replace(settled=settled)
+    return _next_request(progress) if outcome == "done" else _verify_or_finish(progress)
 
 
 def _with_result(
@@ -419,12 +351,11 @@ def _with_result(
 # Settling ------------------------------------------------------------------------------------------------------
 
 
-def _read_expectation(progress: TargetProgress) -> Transition:
-    progress = replace(progress, state=State.SETTLING, reads=progress.reads + 1)
-    return Transition(progress, ReadExpectation(progress.index))
+def _read_expectation(progress: TargetProgress) -> TargetProgress:
+    return replace(progress, state=State.SETTLING, reads=progress.reads + 1)
 
 
-def _after_reading(progress: TargetProgress, verdict: Verdict, policy: RetryPolicy) -> Transition:
+def _after_reading(progress: TargetProgress, verdict: Verdict, policy: RetryPolicy) -> TargetProgress:
     failure = progress.failure
     if verdict == "all":
         return _settle(progress, "done", f"{progress.error}; but reading shows that it is done")
@@ -437,7 +368,9 @@ def _after_reading(progress: TargetProgress, verdict: Verdict, policy: RetryPoli
     return _settle_later(progress, policy) or _settle(progress, "unverified", message)
 
 
-def _settle_rejected(progress: TargetProgress, rejected: Rejected, verdict: Verdict, policy: RetryPolicy) -> Transition:
+def _settle_rejected(
+    progress: TargetProgress, rejected: Rejected, verdict: Verdict, policy: RetryPolicy
+) -> TargetProgress:
     nothing_done = {429: {"none", "hidden"}, 503: {"none"}}  # 429: refused before any work
     if verdict in nothing_done.get(rejected.status, ()):
         return _send_again(progress, rejected.retry_after, policy)
@@ -447,52 +380,51 @@ def _settle_rejected(progress: TargetProgress, rejected: Rejected, verdict: Verd
     return _settle(progress, "failed", f"{progress.error}{partly}")
 
 
-def _after_failed_reading(progress: TargetProgress, message: str, policy: RetryPolicy) -> Transition:
+def _after_failed_reading(progress: TargetProgress, message: str, policy: RetryPolicy) -> TargetProgress:
     certain = isinstance(progress.failure, Rejected) and progress.failure.status < 500
     text = f"{progress.error}; and the target cannot be read: {message}"
     return _settle_later(progress, policy) or _settle(progress, "failed" if certain else "unverified", text)
 
 
-def _settle_later(progress: TargetProgress, policy: RetryPolicy) -> Transition | None:
+def _settle_later(progress: TargetProgress, policy: RetryPolicy) -> TargetProgress | None:
     if progress.reads > len(policy.read_pauses):
         return None
-    pause = Pause(policy.read_pauses[progress.reads - 1])
-    return Transition(replace(progress, state=State.WAITING_TO_SETTLE), pause)
+    return replace(progress, state=State.WAITING_TO_SETTLE, pause=policy.read_pauses[progress.reads - 1])
 
 
 # Verifying -----------------------------------------------------------------------------------------------------
 
 
-def _after_verifying(progress: TargetProgress, elapsed: float, policy: RetryPolicy) -> Transition:
+def _after_verifying(progress: TargetProgress, elapsed: float, policy: RetryPolicy) -> TargetProgress:
     if progress.awaits_restore:
         return _wait_for_restore(replace(progress, reads=1), elapsed, policy) or _finish(progress)
     later = _verify_later(progress, policy) if progress.differences else None
     return later or _finish(progress)
 
 
-def _after_failed_verifying(progress: TargetProgress, event: Unreadable, policy: RetryPolicy) -> Transition:
+def _after_failed_verifying(progress: TargetProgress, event: Unreadable, policy: RetryPolicy) -> TargetProgress:
     later = _verify_later(progress, policy)
     if later is None and progress.awaits_restore:
         later = _wait_for_restore(progress, event.elapsed, policy)
     return later or _finish(replace(progress, problem=f"sent, but the target cannot be read again: {event.message}"))
 
 
-def _verify_later(progress: TargetProgress, policy: RetryPolicy) -> Transition | None:
+def _verify_later(progress: TargetProgress, policy: RetryPolicy) -> TargetProgress | None:
     """Read again shortly: a server may accept a write before it shows it. Not if the target has failed anyway."""
     if not progress.complete or progress.reads > len(policy.read_pauses):
         return None
-    pause = Pause(policy.read_pauses[progress.reads - 1])
-    return Transition(replace(progress, state=State.WAITING_TO_VERIFY, reads=progress.reads + 1), pause)
+    pause = policy.read_pauses[progress.reads - 1]
+    return replace(progress, state=State.WAITING_TO_VERIFY, reads=progress.reads + 1, pause=pause)
 
 
-def _wait_for_restore(progress: TargetProgress, elapsed: float, policy: RetryPolicy) -> Transition | None:
+def _wait_for_restore(progress: TargetProgress, elapsed: float, policy: RetryPolicy) -> TargetProgress | None:
     """Wait for the restored file while time is left (field notes: a restore takes minutes)."""
     left = progress.wait - elapsed
     if not progress.complete or is_over(left):
         return None
-    pause = Pause(min(_nth(policy.restore_pauses, progress.restore_reads), left), cancellable=True, frees_slot=True)
-    restore_reads = progress.restore_reads + 1
-    return Transition(replace(progress, state=State.WAITING_FOR_RESTORE, restore_reads=restore_reads), pause)
+    pause = min(_nth(policy.restore_pauses, progress.restore_reads), left)
+    reads = progress.restore_reads + 1
+    return replace(progress, state=State.WAITING_FOR_RESTORE, restore_reads=reads, pause=pause)
 
 
 def _nth(pauses: tuple[float, ...], index: int) -> float:

@@ -3,28 +3,57 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 from functools import partial
 
 from msauto.applying import states
 from msauto.applying.apply_context import ApplyContext, ServerConnection
 from msauto.applying.circuit_breaker import TargetContact
-from msauto.applying.download_progress import DownloadProgress
 from msauto.applying.group_commit import Call
-from msauto.applying.states import RetryPolicy
+from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
 from msauto.applying.target_reader import TargetReader
 from msauto.concurrency import ConcurrencySlot
 from msauto.errors import MsautoError, NotSentError, RejectedError, one_line
 from msauto.model import events
-from msauto.model.plan import AspectName, Json, Request, Target
-from msauto.model.ports import LiveTarget
+from msauto.model.codec import from_json
+from msauto.model.plan import Request, Target
+from msauto.model.ports import LiveTarget, PartialDownload
 from msauto.model.result import TargetResult
 from msauto.verification import read_back
-from msauto.verification.memory_updates import memories
+from msauto.verification.read_back import Comparison, memories
+
+
+class DownloadProgress:
+    """Implements the port ``DownloadObserver`` for one request: what the next run needs to resume it is remembered."""
+
+    keeps = True
+
+    def __init__(self, context: ApplyContext, target: Target, index: int, memory: TargetMemory) -> None:
+        self._notify = context.notify
+        self._request = (target, index)
+        self._memory = memory
+        self._item = f"part:{target.requests[index].dest}"
+        try:
+            self.part: PartialDownload | None = from_json(PartialDownload, memory.recall().get(self._item))
+        except ValueError:  # nothing is remembered, or not what msauto writes
+            self.part = None
+
+    def keep(self, part: PartialDownload | None) -> None:
+        """Remember the received part; ``None``: nothing is left to resume."""
+        self._memory.keep({self._item: None if part is None else asdict(part)})
+
+    def asked(self, received: int, seconds: float) -> None:
+        """Notify that the server was asked; it may be creating the file."""
+        self._notify(events.DownloadAsked(*self._request, received, seconds))
+
+    def received(self, size: int, total: int | None) -> None:
+        """Notify how much was received."""
+        self._notify(events.DownloadReceived(*self._request, size, total))
 
 
 class TargetExecutor:
-    """Applies one target with :meth:`run`; ``resumed`` is the transition to continue with after a crash."""
+    """Applies one target with :meth:`run`; ``resumed`` is the progress to continue with after a crash."""
 
     def __init__(
         self,
@@ -32,7 +61,7 @@ class TargetExecutor:
         server: ServerConnection,
         target: Target,
         slot: ConcurrencySlot,
-        resumed: states.Transition | None = None,
+        resumed: states.TargetProgress | None = None,
     ) -> None:
         self._context = context
         self._sender = server.sender
@@ -41,32 +70,29 @@ class TargetExecutor:
         self._contact = TargetContact(server.breaker)
         self._reader = TargetReader(server, target, self._contact)
         self._memory = TargetMemory(context, target)
-        self._progress: states.TargetProgress
-        self._resumed = resumed
+        self._progress = resumed or states.begin(len(target.requests), wait=target.wait)
         self._started = resumed is not None
         self._guard_holds = False
         self._all_sent: float | None = None
-        self._learned: dict[str, Json] = {}
-        self._shown: tuple[int, tuple[AspectName, ...]] = (0, ())
+        self._comparison = Comparison((), {}, 0, ())
         self.result: TargetResult | None = None
 
     async def run(self) -> None:
         """Apply the target. Sets ``result`` whatever happens; if cancelled, a request in progress is unverified."""
         try:
-            command = self._apply(self._resumed or states.begin(len(self._target.requests), wait=self._target.wait))
-            while not isinstance(command, states.Finish):
-                event = await self._carry_out(command)
-                command = self._apply(states.step(self._progress, event, self._policy))
+            while self._progress.state is not State.FINISHED:
+                event = await self._carry_out()
+                self._advance(states.step(self._progress, event, self._policy))
         except asyncio.CancelledError:
             progress = self._progress
-            if progress.state is states.State.SENT and self._target.requests[progress.index].dest is not None:
+            if progress.state is State.SENT and self._target.requests[progress.index].dest is not None:
                 # A download changes nothing on the server, so it is not in doubt.
                 failed = states.Failed("stopped at once: the file was not fetched")
-                self._apply(states.step(self._progress, failed, self._policy))
-            self._apply(states.abandon(self._progress, "stopped at once"))
+                self._advance(states.step(progress, failed, self._policy))
+            self._advance(states.abandon(self._progress, "stopped at once"))
             raise
         except Exception as error:  # noqa: BLE001 - an error of one target must not affect the others
-            self._apply(states.abandon(self._progress, f"internal error: {one_line(error)}"))
+            self._advance(states.abandon(self._progress, f"internal error: {one_line(error)}"))
         finally:
             self._finish()
 
@@ -75,30 +101,27 @@ class TargetExecutor:
         policy = self._context.policy
         return policy.half_open if self._contact.half_open else policy
 
-    def _apply(self, transition: states.Transition) -> states.Command:
-        """Adopt the progress of a transition, and record the request that it settled."""
-        self._progress, command, settled = transition
-        if settled is not None:
-            context, results = self._context, self._progress.results
+    def _advance(self, progress: states.TargetProgress) -> None:
+        """Adopt a progress, and record the request that it settled."""
+        settled, self._progress = self._progress.index, progress
+        if progress.index > settled:
+            context, results = self._context, progress.results
             context.commits.note(partial(context.journal.settled, context.run, self._target, settled, results[settled]))
             context.notify(events.RequestSettled(self._target, settled, results[settled]))
             self._memory.request_settled(settled, results)
-        return command
 
-    async def _carry_out(self, command: states.Command) -> states.Event:
-        match command:
-            case states.WriteAhead(index):
-                return await self._write_ahead(index)
-            case states.Send(index):
-                return await self._send(index)
-            case states.ReadExpectation(index):
-                return await self._settle(index)
-            case states.Pause():
-                return await self._pause(command)
-            case states.Verify():
+    async def _carry_out(self) -> states.Event:
+        """Do what the state asks for."""
+        match self._progress.state:
+            case State.READY:
+                return await self._write_ahead(self._progress.index)
+            case State.SENT:
+                return await self._send(self._progress.index)
+            case State.SETTLING:
+                return await self._settle(self._progress.index)
+            case State.VERIFYING:
                 return await self._verify()
-            case states.Finish():
-                raise AssertionError("nothing is left to carry out")
+        return await self._pause()
 
     async def _write_ahead(self, index: int) -> states.Event:
         context, target, breaker = self._context, self._target, self._contact.breaker.state
@@ -163,14 +186,14 @@ class TargetExecutor:
         self._memory.downloaded(index, answer.sha256)
         return states.Accepted(answer.status)
 
-    async def _pause(self, pause: states.Pause) -> states.Event:
-        context = self._context
-        if pause.frees_slot:
+    async def _pause(self) -> states.Event:
+        context, progress = self._context, self._progress
+        if progress.state is State.WAITING_FOR_RESTORE:
             context.notify(events.WaitingForRestore(self._target, self._elapsed(), self._target.wait))
             self._slot.leave()
-        if not pause.cancellable:
-            await context.clock.sleep(pause.seconds)
-        elif not await context.cancellation.sleep(context.clock, pause.seconds):
+        if progress.state not in {State.BACKING_OFF, State.WAITING_FOR_RESTORE}:
+            await context.clock.sleep(progress.pause)
+        elif not await context.cancellation.sleep(context.clock, progress.pause):
             return states.RunCancelled()
         await self._slot.enter()
         return states.PauseEnded()
@@ -186,16 +209,16 @@ class TargetExecutor:
         done = read_back.only(self._target, 0, self._progress.done)
         if not read_back.can_see(done):
             self._memory.keep(memories(done, LiveTarget()))
-            self._shown = read_back.shown(done, LiveTarget())
+            self._comparison = read_back.compare(done, LiveTarget())
             return states.TargetRead((), self._elapsed())
         try:
-            live = await self._reader.read(0, self._progress.done, sent=self._progress.index)
-            differences = read_back.differences_of(done, live)
+            live = await self._reader.read(done, self._progress.index)
+            comparison = read_back.compare(done, live)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing is verified
             return states.Unreadable(one_line(error), self._elapsed())
-        self._learned, self._shown = read_back.learned(done, live), read_back.shown(done, live)
-        self._memory.verified(done, live, differences)
-        return states.TargetRead(differences, self._elapsed())
+        self._comparison = comparison
+        self._memory.verified(done, live, comparison.differences)
+        return states.TargetRead(comparison.differences, self._elapsed())
 
     def _elapsed(self) -> float:
         """Seconds since the first call, which follows the last request."""
@@ -208,8 +231,8 @@ class TargetExecutor:
         context, progress = self._context, self._progress
         outcome, message = states.conclude(progress)
         self._contact.end(failed=outcome in {"failed", "unverified"})
-        results, differences = progress.all_results, progress.differences
-        self.result = TargetResult(self._target, outcome, message, results, differences, self._learned, *self._shown)
+        results, (_, learned, seen, unseen) = progress.all_results, self._comparison
+        self.result = TargetResult(self._target, outcome, message, results, progress.differences, learned, seen, unseen)
         self._memory.target_finished(results)
         if self._started:
             context.commits.note(partial(context.journal.finished, context.run, self.result))

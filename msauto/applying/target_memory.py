@@ -10,9 +10,9 @@ What must be known after a crash is written in the same transaction as the journ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -21,11 +21,10 @@ from msauto.applying.group_commit import Call
 from msauto.aspects import ASPECTS
 from msauto.diffing.comparison import mapping
 from msauto.diffing.memory_items import BETWEEN, PENDING_PREFIX
-from msauto.model.plan import Json, Target, TargetId
+from msauto.model.plan import Json, Request, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference, RequestResult
-from msauto.verification.memory_updates import expectation_key, memories
-from msauto.verification.read_back import rename_of
+from msauto.verification.read_back import expectation_key, memories, rename_of
 
 Items = dict[str, Json]
 
@@ -39,6 +38,7 @@ class TargetMemory:
         self._ids: tuple[TargetId, ...] = (target.id,)
         if rename_of(target) is not None and not target.address.namespace:
             self._ids += (structs.replace(target.id, name=target.address.name),)
+        self._handlers = tuple(_pending_handlers(target, context.run))
         self._journalled: int | None = None
         self._downloads: dict[int, str] = {}
         self._verified: list[tuple[TargetId, Items]] = []
@@ -55,7 +55,12 @@ class TargetMemory:
     def before_request(self, index: int, *, first: bool) -> list[Call]:
         """Return the calls to make durable before a request is sent; ``first``: nothing was sent of the target."""
         self._journalled = index
-        items = items_before_request(self._target, index, self._context.run)
+        items: Items = {}
+        if index == 0:
+            items |= {each.item: each.pending for each in self._handlers if not each.before}
+        items |= _segments_between(self._target, index)
+        if self._target.requests[index].dest is None:
+            items |= self._in_doubt(index)
         calls: list[Call] = [self._forget_overwritten] if first else []
         return [*calls, partial(self._context.memory.remember, self._ids[0], items)] if items else calls
 
@@ -65,7 +70,7 @@ class TargetMemory:
         kinds = ((ASPECTS[each.aspect].value_items, each.key) for each in expects)
         names = frozenset(item for items, key in kinds if items is not None for item in items(key))
         memory = self._context.memory
-        for target in self._ids:
+        for target in self._ids if names else ():
             known = memory.recall(target)
             gone = {item for item in known if item in names or f"{item.partition(':')[0]}:*" in names}
             if gone:
@@ -79,59 +84,101 @@ class TargetMemory:
 
     def request_settled(self, index: int, results: Sequence[RequestResult]) -> None:
         """Remember what follows from a settled request; ``results`` are those up to it."""
-        items = items_after_request(self._target, index, results, self._context.run)
-        if results[index].outcome == "done" and index in self._downloads:
-            items |= download_items(self._target, index, self._downloads[index])
-        self.keep(items)
+        result = results[index]
+        if result.outcome == "done":
+            self.keep(self._items_if_done(index))
+        elif result.outcome == "failed":
+            self.keep(self._items_if_not_done(index, results))
+        elif result.status is not None:
+            self.keep(self._in_doubt(index, {"status": result.status}))
 
     def verified(self, done: Target, live: LiveTarget, differences: Sequence[Difference]) -> None:
-        """Note what the last read of the target showed; ``done`` is the target with its finished requests alone."""
-        self._verified = verified_items(done, live, differences, self._ids, self._context.memory.recall)
+        """Note what the last read of the target showed; ``done`` is the target with its finished requests alone.
+
+        What differs is not remembered. The rest is: else a value that is not reported would be written in every run, as
+        long as another one of its target differs. A renamed asset takes its items along, if reading shows the new
+        title. A deleted asset has none.
+        """
+        self._verified = []
+        doubtful = frozenset(map(expectation_key, differences))
+        if any(aspect in {"title", "asset"} for aspect, _ in doubtful):
+            return
+        recall = self._context.memory.recall
+        if done.kind == "asset" and live.asset is None and not doubtful:
+            self._verified = [(name, dict.fromkeys(recall(name))) for name in self._ids]
+            return
+        items: Items = {}
+        after, *before = self._ids
+        for old in before if rename_of(done) is not None else ():
+            carried = recall(old)
+            items |= carried
+            self._verified.append((old, dict.fromkeys(carried)))
+        self._verified.append((after, items | memories(done, live, doubtful)))
 
     def target_finished(self, results: Sequence[RequestResult]) -> None:
         """Remember what was verified, and what a journalled request left that was not sent after all."""
         for target, items in self._verified:
-            self._context.commits.note(partial(self._context.memory.remember, target, items))
+            if items:
+                self._context.commits.note(partial(self._context.memory.remember, target, items))
         index = self._journalled
         if index is not None and results[index].outcome == "not sent":
-            self.keep(_items_if_not_done(self._target, index, self._context.run, touched=index > 0))
+            self.keep(self._items_if_not_done(index, results))
+
+    # Items at each step ----------------------------------------------------------------------------------------
+
+    def _items_if_done(self, index: int) -> Items:
+        request = self._target.requests[index]
+        later = {each.item: each.pending for each in self._handlers if each.request > index}
+        items: Items = {each.item: later.get(each.item) for each in self._handlers if each.request == index}
+        for each in request.expect:
+            aspect = ASPECTS[each.aspect]
+            if aspect.runs_once:  # it must not be sent again
+                items.update(aspect.remember(each, LiveTarget()))
+        return items | (download_items(self._target, index, self._downloads[index]) if index in self._downloads else {})
+
+    def _items_if_not_done(self, index: int, results: Sequence[RequestResult]) -> Items:
+        """Return what to remember if a request was not done; handlers are pending if the target may have changed."""
+        touched = any(each.outcome in {"done", "unverified"} for each in results[:index])
+        once = _once_items(self._target.requests[index])
+        items: Items = dict.fromkeys([*once, *_segments_between(self._target, index)])
+        for each in self._handlers:
+            if each.before:  # it is called again with its deletion
+                items |= {each.item: None} if each.request == index else {}
+            elif each.request >= index:
+                items[each.item] = each.pending if touched or each.since else None
+        return items
+
+    def _in_doubt(self, index: int, answer: Mapping[str, Json] | None = None) -> Items:
+        """Return what to remember of a command or batch that may have run; ``answer``: the server's status."""
+        answer, run = answer or {}, self._context.run
+        items: Items = {item: {"unverified": run, **answer} for item in _once_items(self._target.requests[index])}
+        for each in self._handlers:
+            if each.request == index:
+                before: Items = {"before": True} if each.before else {}
+                items[each.item] = {**each.pending, "unknown": True, **before, **answer}
+        return items
 
 
-# Items at each step, pure --------------------------------------------------------------------------------------
+class _PendingHandler(NamedTuple):
+    """A request that is pending once its target has changed: of a handler, or of a command with ``run: changed``."""
+
+    request: int
+    item: str
+    since: str
+    before: bool
+    pending: Items
 
 
-def items_before_request(target: Target, index: int, run: str) -> Items:
-    """Return what to remember before a request is sent."""
-    items: Items = {}
-    if index == 0:
-        items |= {each.item: each.pending(run) for each in _handlers(target) if not each.before}
-    items |= _segments_between(target, index)
-    if target.requests[index].dest is None:
-        items |= _in_doubt(target, index, run)
-    return items
-
-
-def items_after_request(target: Target, index: int, results: Sequence[RequestResult], run: str) -> Items:
-    """Return what to remember once a request is settled; ``results`` are those up to it."""
-    outcome, status = results[index].outcome, results[index].status
-    if outcome == "done":
-        later = {each.item: each.pending(run) for each in _handlers(target) if each.index > index}
-        return {each.item: later.get(each.item) for each in _handlers(target, index)} | _unseen_items(target, index)
-    if outcome == "unverified":
-        return {} if status is None else _in_doubt(target, index, run, status)
-    touched = any(each.outcome in {"done", "unverified"} for each in results[:index])
-    return _items_if_not_done(target, index, run, touched=touched)
-
-
-def _items_if_not_done(target: Target, index: int, run: str, *, touched: bool) -> Items:
-    """Return what to remember if a request was not done; handlers are pending only if the target was ``touched``."""
-    items: Items = dict.fromkeys([*_once_items(target, index), *_segments_between(target, index)])
-    for each in _handlers(target):
-        if each.before:  # it is called again with its deletion
-            items |= {each.item: None} if each.index == index else {}
-        elif each.index >= index:
-            items[each.item] = each.pending(run) if touched or each.since else None
-    return items
+def _pending_handlers(target: Target, run: str) -> Iterator[_PendingHandler]:
+    for index, request in enumerate(target.requests):
+        repeated = any(each.aspect == "command" and each.desired == "changed" for each in request.expect)
+        for change in (target.changes[each] for each in request.changes):
+            pending: Items = {"run": change.pending or run}
+            if change.handler:
+                item, before = f"{PENDING_PREFIX}{change.handler}", change.before is True
+                yield _PendingHandler(index, item, change.pending, before, pending)
+            elif repeated:
+                yield _PendingHandler(index, f"pending:command:{change.key}", change.pending, False, pending)
 
 
 def download_items(target: Target, index: int, sha256: str) -> Items:
@@ -142,82 +189,10 @@ def download_items(target: Target, index: int, sha256: str) -> Items:
     }
 
 
-def verified_items(
-    done: Target,
-    live: LiveTarget,
-    differences: Sequence[Difference],
-    ids: Sequence[TargetId],
-    recall: Callable[[TargetId], Mapping[str, Json]],
-) -> list[tuple[TargetId, Items]]:
-    """Return what to remember after the target was read again, and under which name.
-
-    What differs is not remembered. The rest is: else a value that is not reported would be written in every run, as
-    long as another one of its target differs. A renamed asset takes its items along, if reading shows the new title.
-    A deleted asset has none.
-    """
-    doubtful = frozenset(map(expectation_key, differences))
-    if any(aspect in {"title", "asset"} for aspect, _ in doubtful):
-        return []
-    after, *before = ids
-    if done.kind == "asset" and live.asset is None and not doubtful:
-        kept = [(name, dict.fromkeys(recall(name))) for name in ids]
-        return [(name, items) for name, items in kept if items]
-    items: Items = {}
-    moved: list[tuple[TargetId, Items]] = []
-    for old in before if rename_of(done) is not None else ():
-        carried = recall(old)
-        items |= carried
-        moved += [(old, dict.fromkeys(carried))] if carried else []
-    items |= memories(done, live, doubtful)
-    return [*moved, (after, items)] if items else moved
-
-
-@dataclass(frozen=True, slots=True)
-class _PendingHandler:
-    """A request that is pending once its target has changed: of a handler, or of a command with ``run: changed``."""
-
-    index: int
-    item: str
-    since: str
-    before: bool
-
-    def pending(self, run: str) -> Json:
-        return {"run": self.since or run}
-
-    def in_doubt(self, run: str, answer: Mapping[str, Json]) -> Json:
-        return {"run": self.since or run, "unknown": True, **({"before": True} if self.before else {}), **answer}
-
-
-def _handlers(target: Target, index: int | None = None) -> Iterator[_PendingHandler]:
-    """Yield the pending handlers of all requests, or of one."""
-    for number in range(len(target.requests)) if index is None else (index,):
-        request = target.requests[number]
-        for change in (target.changes[each] for each in request.changes):
-            if change.handler:
-                item = f"{PENDING_PREFIX}{change.handler}"
-                yield _PendingHandler(number, item, change.pending, change.before is True)
-            elif any(each.aspect == "command" and each.desired == "changed" for each in request.expect):
-                yield _PendingHandler(number, f"pending:command:{change.key}", change.pending, before=False)
-
-
-def _in_doubt(target: Target, index: int, run: str, status: int | None = None) -> Items:
-    """Return what to remember of a command or batch that may have run; ``status``: the server's answer."""
-    answer: Items = {} if status is None else {"status": status}
-    items: Items = {item: {"unverified": run, **answer} for item in _once_items(target, index)}
-    return items | {each.item: each.in_doubt(run, answer) for each in _handlers(target, index)}
-
-
-def _once_items(target: Target, index: int) -> list[str]:
+def _once_items(request: Request) -> list[str]:
     """Return the items of commands and batches that are sent only once."""
-    expects = target.requests[index].expect
-    once = (each for each in expects if ASPECTS[each.aspect].runs_once and each.desired == "once")
+    once = (each for each in request.expect if each.desired == "once" and ASPECTS[each.aspect].runs_once)
     return [f"{each.aspect}:{each.key}" for each in once]
-
-
-def _unseen_items(target: Target, index: int) -> Items:
-    """Return what to remember as soon as a command or batch is done: that it must not be sent again."""
-    expects = [each for each in target.requests[index].expect if ASPECTS[each.aspect].runs_once]
-    return dict(item for each in expects for item in ASPECTS[each.aspect].remember(each, LiveTarget()))
 
 
 def _segments_between(target: Target, index: int) -> Items:
@@ -227,6 +202,8 @@ def _segments_between(target: Target, index: int) -> Items:
     """
     request = target.requests[index]
     deleted = {each.key for each in request.expect if each.aspect == "segment" and each.desired is None}
+    if not deleted:
+        return {}
     changes = (target.changes[each] for each in request.changes)
     recreated = (each for each in changes if each.action == "change" and each.aspect == "segment")
     return {f"{BETWEEN}{each.key}": each.after for each in recreated if each.key in deleted}

@@ -25,27 +25,26 @@ class TargetReader:
         self._target = target
         self._contact = contact
 
-    async def read(self, first: int, end: int, *, sent: int) -> LiveTarget:
-        """Read what the requests from ``first`` to before ``end`` change; ``sent`` requests were sent by now."""
+    async def read(self, part: Target, sent: int) -> LiveTarget:
+        """Read what the requests of ``part`` change; ``sent``: how many requests of the target may have been done."""
         if self._contact.unauthorized:  # asking again could lock the account
             raise UnreachableError("not asked again, because the server rejects our credentials")
-        addresses = read_back.addresses(self._target, max(end, sent))
-        part = read_back.only(self._target, first, end)
+        addresses = read_back.addresses(self._target, sent)
         return await self._ask(read_back.read_again(self._server.reader.fresh(), self._server.folders, part, addresses))
 
     async def verdict(self, index: int, *, in_doubt: bool) -> Verdict:
         """Return how much of the request ``index`` is done."""
-        if not read_back.can_see(read_back.only(self._target, index, index + 1)):
+        part = read_back.only(self._target, index, index + 1)
+        if not read_back.can_see(part):
             if in_doubt:
                 await self.ping()
             return "hidden"
-        live = await self.read(index, index + 1, sent=index)
-        return read_back.verdict_of(self._target.requests[index], live)
+        return read_back.verdict_of(self._target.requests[index], await self.read(part, index + 1))
 
     async def missing_before(self, index: int) -> tuple[str, ...]:
         """Return the keys of what the requests before ``index`` should have done, and reading does not show."""
-        live = await self.read(0, index, sent=index)
-        return read_back.not_seen(read_back.only(self._target, 0, index), live)
+        part = read_back.only(self._target, 0, index)
+        return read_back.not_seen(part, await self.read(part, index))
 
     async def ping(self) -> None:
         """Find out whether the server can be reached, by a read that it answers at once."""

@@ -53,11 +53,6 @@ def can_show(expect: Expectation) -> bool:
     return ASPECTS[expect.aspect].holds is not None and not expect.secret
 
 
-def is_partly_hidden(expect: Expectation, live: LiveTarget) -> bool:
-    """Return whether reading does not show a thing, or not the whole of it."""
-    return holds(expect, live) is None or ASPECTS[expect.aspect].is_partly_hidden(expect, live)
-
-
 def difference(expect: Expectation, live: LiveTarget) -> Difference | None:
     """Return what is not as expected; ``None`` where it is, or where reading cannot show it."""
     if holds(expect, live) is not False:

@@ -7,11 +7,11 @@ one request instead of two. What is moved otherwise keeps its uid and nothing el
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
 from msauto.diffing.assignment import pair
@@ -31,8 +31,7 @@ _SIGNS_OF_OTHERS = tuple(name for name in names(MARKER_ATTRIBUTES, "text") if na
 """Attributes that show that a marker of a run was changed later. ``user`` is not one: a server may set it itself."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _MarkerInFrames:
+class _MarkerInFrames(Struct, frozen=True, eq=False):
     """A desired marker; ``frame`` counts from the first frame of the file, ``None`` is not named."""
 
     uid: int | None
@@ -153,7 +152,7 @@ def _merge_markers(one: _MarkerInFrames, other: _MarkerInFrames) -> _MarkerInFra
                 other.source,
                 "use one value in both",
             )
-    return replace(one, fields={**one.fields, **other.fields})
+    return structs.replace(one, fields={**one.fields, **other.fields})
 
 
 def _match(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from operator import itemgetter
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.diffing import segment_frames as frames
 from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, UndoContext, says_texts
@@ -24,8 +24,7 @@ from msauto.model.plan import Basis, Expectation, Json
 from msauto.model.ports import LiveTarget
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _SegmentInFrames:
+class _SegmentInFrames(Struct, frozen=True, eq=False):
     """A desired segment in frames of the file; ``named`` holds only what is named."""
 
     number: int | None
@@ -230,7 +229,7 @@ def _interrupted(context: PlanContext, item: _SegmentInFrames, live: Mapping[int
     for number, had in _between(context).items():
         places = [(expected.get("start"), expected.get("duration")) for expected in (item.named, had)]
         if number not in live and (item.number == number or (item.number is None and places[0] == places[1])):
-            return replace(item, number=number, named={**had, **item.named})
+            return structs.replace(item, number=number, named={**had, **item.named})
     return item
 
 
@@ -258,7 +257,7 @@ def _create(context: PlanContext, item: _SegmentInFrames, number: int, instead: 
         # Another segment is overwritten: attributes of it that are not named here must not remain.
         had = {"title": instead.title, **frames.known_texts(context, instead)}
         fields = {name: new.fields.get(name, "") for name in SEGMENT_NAMES if name in new.fields or had.get(name)}
-        new = replace(new, fields=fields)
+        new = structs.replace(new, fields=fields)
     frames.create_segment(context, new, instead, item.source)
 
 

@@ -14,8 +14,8 @@ from msauto.errors import Problem
 from msauto.playbook.input_files import Files, beside
 from msauto.playbook.schema.batch import BatchFileArgs, DefaultArgs, JobArgs, ScheduleArgs, SecretSource
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.schema.settings import DAYS
 from msauto.playbook.schema.value_types import as_list
+from msauto.playbook.settings.allowed_values import DAYS
 from msauto.playbook.settings.change_windows import Window
 from msauto.playbook.settings.settings import NAME, Settings, load_settings
 from msauto.playbook.variables.variables import Level, read_variables
@@ -55,7 +55,7 @@ class Job:
     def place_of(self, key: str) -> SourceNode:
         """Return the node of a key: in the job, or in the defaults."""
         own = self.node.child(key)
-        return own if own.path in self.node.document.places else SourceNode(self.node.document).child("defaults", key)
+        return own if self.node.document.places.get(own.path) else SourceNode(self.node.document).child("defaults", key)
 
     def settings(self) -> Settings:
         """Read the settings: ``msauto.toml`` beside the first playbook, else beside the batch file."""

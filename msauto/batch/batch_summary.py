@@ -148,7 +148,7 @@ def _render_junit(result: BatchResult, zone: str) -> str:
     failed = sum(bool(each.code) for each in jobs)
     counts = {"tests": str(len(jobs)), "failures": str(failed), "errors": "0"}
     counts |= {"skipped": str(sum(each.outcome == "skipped" for each in jobs))}
-    suite = ET.Element("testsuite", name=result.batch, timestamp=result.started, **counts)
+    suite = ET.Element("testsuite", {"name": result.batch, "timestamp": result.started, **counts})
     for each in jobs:
         seconds = 0.0
         if each.started is not None and each.ended is not None:

@@ -11,7 +11,7 @@ from datetime import date, datetime, time, timedelta
 from itertools import takewhile
 from zoneinfo import ZoneInfo
 
-from msauto.playbook.schema.settings import DAYS, Day
+from msauto.playbook.settings.allowed_values import DAYS, Day
 from msauto.playbook.settings.change_windows import Window
 from msauto.playbook.settings.wall_clock import clock_change, instant_of
 

@@ -18,7 +18,7 @@ from msauto.cli.report_forms import FORMS
 from msauto.errors import MsautoError
 from msauto.playbook.inventory.servers import NamedServer
 from msauto.playbook.resolve import ResolveOptions
-from msauto.playbook.schema.settings import MOST_FORKS
+from msauto.playbook.settings.allowed_values import MOST_FORKS
 from msauto.playbook.settings.settings import NAME, Settings, load_settings
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

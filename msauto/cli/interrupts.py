@@ -1,7 +1,7 @@
 """Ctrl-C (SIGINT) and SIGTERM, in each phase of a command.
 
 While modules are imported
-    Nothing has begun: the process ends at once (:func:`exit_on_interrupt`). An exception would not do: Python 3.11
+    Nothing has begun: the process ends at once (:func:`importing`). An exception would not do: Python 3.11
     turns one that is raised while an enum is created into a ``RuntimeError``, and swallows one in a finalizer.
 While a coroutine reads
     The coroutine is cancelled (:func:`run_async`). The handler of ``asyncio.Runner`` would raise in the event loop on
@@ -15,8 +15,10 @@ While a plan is applied
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -32,10 +34,18 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def exit_on_interrupt() -> Iterator[None]:
-    """End the process with one line and exit code 130 if SIGINT arrives inside."""
-    with _handled_by(_exit):
-        yield
+def importing() -> Iterator[None]:
+    """Import modules inside, without the garbage collector; SIGINT ends the process with one line and exit code 130."""
+    enabled, loaded = gc.isenabled(), len(sys.modules)
+    gc.disable()
+    try:
+        with _handled_by(_exit):
+            yield
+    finally:
+        if len(sys.modules) > loaded:
+            gc.freeze()  # modules stay: the collector need not visit them, neither later nor at the exit
+        if enabled:
+            gc.enable()
 
 
 @contextmanager

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -17,7 +15,7 @@ from typing import Final
 import click
 
 from msauto.cli.exit_codes import ERROR, INTERRUPTED, OK, exit_code_of
-from msauto.cli.interrupts import exit_on_interrupt, restored_handler
+from msauto.cli.interrupts import importing, restored_handler
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, use_colour
 from msauto.errors import MsautoError
 from msauto.version import __version__
@@ -59,10 +57,12 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; the error for a misspelled one names the nearest command."""
-        near = difflib.get_close_matches(args[0], COMMANDS, n=1)
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
             if not near:
                 raise
             raise click.UsageError(f"{error.message.rstrip('.')}: did you mean {near[0]!r}?", ctx) from None
@@ -72,7 +72,7 @@ class Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        with exit_on_interrupt():
+        with importing():
             command: click.Command = import_module(f"msauto.cli.commands.{cmd_name}").command
         command.short_help = COMMANDS[cmd_name]
         return command
@@ -176,6 +176,8 @@ def _report(error: MsautoError, arguments: list[str]) -> int:
 
 def _report_bug(error: Exception) -> int:
     if os.environ.get("MSAUTO_DEBUG"):
+        import traceback
+
         traceback.print_exc()
     print_message(
         f"Error: msauto itself failed: {type(error).__name__}: {error}\n"

@@ -6,10 +6,9 @@ The order of a target's requests is the table :class:`Phase`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from msauto.errors import PlanningError
 from msauto.model.desired import DesiredDownload, TaskSource
@@ -46,8 +45,7 @@ class Phase(Enum):
 _RANK = {phase: rank for rank, phase in enumerate(Phase)}
 
 
-@dataclass(frozen=True, slots=True)
-class Trigger:
+class Trigger(Struct, frozen=True):
     """Why something is run: for a task, or as the handler of that name, possibly one pending since an earlier run.
 
     ``before``: it runs before the asset is deleted, because nothing can be run on the asset after that.
@@ -123,8 +121,7 @@ class PlanBuilder:
         return tuple(request for _, request in sorted(self._requests, key=lambda pair: pair[0]))
 
 
-@dataclass(frozen=True, slots=True)
-class PlanContext:
+class PlanContext(Struct, frozen=True, eq=False):
     """One asset as an aspect sees it. ``path`` is its escaped address once renamed, ``path_before`` until then.
 
     ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``address`` is
@@ -145,7 +142,7 @@ class PlanContext:
     memory: Mapping[str, Json] = field(default_factory=dict)
     lossy: bool = False
     still: Mapping[str, Json] = field(default_factory=dict)  # what must still be there to be written over (undo)
-    address: Address = Address("")  # noqa: RUF009 - frozen
+    address: Address = Address("")
     files: Mapping[str, str | None] = field(default_factory=dict)
     batch: TaskSource | None = None
     places: tuple[Folder, ...] = ()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from msauto.diffing.comparison import Attributes, as_number, same_value
 from msauto.diffing.plan_builder import Phase, PlanContext, refuse
@@ -121,8 +120,7 @@ def _check_lossy(context: PlanContext, segment: Segment, source: TaskSource) -> 
         )
 
 
-@dataclass(frozen=True, slots=True)
-class NewSegment:
+class NewSegment(Struct, frozen=True):
     """A segment to create; ``start`` counts from the first frame of the file."""
 
     number: int

@@ -146,11 +146,11 @@ def track_named(text: str) -> str:
     >>> track_named("cue_point")
     'Cue Point'
     """
-    return _SPELLED.get(_letters(text), text) or DEFAULT_TRACK
+    return _SPELLED.get(text) or _SPELLED.get(_letters(text), text) or DEFAULT_TRACK
 
 
 def _letters(text: str) -> str:
     return "".join(sign for sign in text.casefold() if sign.isalnum())
 
 
-_SPELLED: Final = {_letters(track): track for track in TRACKS}
+_SPELLED: Final = {spelled: track for track in TRACKS for spelled in (track, _letters(track))}

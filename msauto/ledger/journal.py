@@ -7,9 +7,7 @@ import os
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -18,10 +16,18 @@ from msgspec import structs
 from msauto.errors import LedgerError
 from msauto.ledger.history import count_sent
 from msauto.ledger.locks import FileLock, run_lock
-from msauto.ledger.store import Row, Store, format_time
+from msauto.ledger.store import Store, format_time
 from msauto.model.codec import dump, to_json
 from msauto.model.plan import Plan, Target
 from msauto.model.result import OUTCOMES, RequestResult, Result, TargetResult, key_of
+
+_SENDING = """
+    UPDATE request SET state = 'sending', tries = tries + 1, sent = ? WHERE run = ? AND target = ? AND position = ?"""
+_SETTLED = """
+    UPDATE request SET state = ?, status = ?, message = ?, settled = ? WHERE run = ? AND target = ? AND position = ?"""
+_UNSENT = """
+    UPDATE request SET state = 'not sent', message = ?
+    WHERE run = ? AND target = ? AND position = ? AND state IN ('planned', 'sending')"""
 
 
 class LedgerJournal:
@@ -35,16 +41,10 @@ class LedgerJournal:
         self._run_locks = run_locks
         self._now = now
         self._runs: dict[str, _JournalledRun] = {}
+        self.together = store.together
+        self.commit = store.commit
         self.next_run = new_run_name(now())
         self.notes: dict[str, str] = {}
-
-    def together(self) -> AbstractContextManager[None]:
-        """Make the calls inside in one transaction."""
-        return self._store.together()
-
-    def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
-        """Make the calls in one transaction, which a thread commits."""
-        return self._store.commit(calls)
 
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         """Open a run with its plan; return the run's name, which was ``next_run`` until now."""
@@ -55,8 +55,15 @@ class LedgerJournal:
         try:
             with self._store.together():
                 lock.try_hold("")
-                run = _JournalledRun(self._write_run(name, plan, playbooks), lock, plan.targets)
-                self._write_targets(run.id, enumerate(plan.targets))
+                texts = (json.dumps(playbooks, ensure_ascii=False), dump(plan.summary))
+                self._store.write(
+                    "INSERT INTO run (name, started, status, playbooks, summary, msauto, pid, host)"
+                    " VALUES (?, ?, 'running', ?, ?, ?, ?, ?)",
+                    (name, self._time(), *texts, plan.msauto, os.getpid(), socket.gethostname()),
+                )
+                run = self._run(name, lock, plan.targets)
+                for position, target in enumerate(plan.targets):
+                    self._write_target(run.id, position, target)
                 notes = ((run.id, *note) for note in self.notes.items())
                 self._store.write("INSERT INTO note (run, name, text) VALUES (?, ?, ?)", *notes)
         except BaseException:
@@ -72,8 +79,7 @@ class LedgerJournal:
         lock = run_lock(self._run_locks, run)
         if not lock.try_hold(""):
             return False
-        ((number,),) = self._store.read("SELECT id FROM run WHERE name = ?", (run,))
-        self._runs[run] = _JournalledRun(number, lock, targets)
+        self._runs[run] = self._run(run, lock, targets)
         return True
 
     def leave(self, run: str) -> None:
@@ -82,47 +88,37 @@ class LedgerJournal:
 
     def planned(self, run: str, target: Target) -> None:
         """Record that a target is started; one that was not in the plan is added."""
-        number, position = self._find(run, target)
-        self._store.write(
-            "UPDATE target SET begun = ? WHERE run = ? AND position = ?", (self._time(), number, position)
-        )
+        where = self._find(run, target)
+        self._store.write("UPDATE target SET begun = ? WHERE run = ? AND position = ?", (self._time(), *where))
 
     def sending(self, run: str, target: Target, index: int) -> None:
         """Record that a request is about to be sent."""
-        number, position = self._find(run, target)
-        changed = self._store.write(
-            "UPDATE request SET state = 'sending', tries = tries + 1, sent = ?"
-            " WHERE run = ? AND target = ? AND position = ?",
-            (self._time(), number, position, index),
-        )
+        values = (self._time(), *self._find(run, target), index)
+        changed = self._store.write(_SENDING, values)
         if changed != 1:
             raise LedgerError(f"the ledger {self._store.path} does not contain request {index} of {target.name}")
 
     def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
         """Record the outcome of a request."""
-        number, position = self._find(run, target)
-        self._store.write(
-            "UPDATE request SET state = ?, status = ?, message = ?, settled = ?"
-            " WHERE run = ? AND target = ? AND position = ?",
-            (result.outcome, result.status, result.message, self._time(), number, position, index),
-        )
+        values = (result.outcome, result.status, result.message, self._time(), *self._find(run, target), index)
+        self._store.write(_SETTLED, values)
 
     def finished(self, run: str, result: TargetResult) -> None:
         """Record the outcome of a target, and of its requests that are not settled yet."""
-        number, position = self._find(run, result.target)
+        where = self._find(run, result.target)
+        unsent = [index for index, each in enumerate(result.requests) if each.outcome == "not sent"]
         with self._store.together():
             self._store.write(
                 "UPDATE target SET outcome = ?, message = ?, differences = ? WHERE run = ? AND position = ?",
-                (result.outcome, result.message, dump(result.differences), number, position),
+                (result.outcome, result.message, dump(result.differences), *where),
             )
             self._store.write(
-                "UPDATE request SET state = ?, message = ?"
-                " WHERE run = ? AND target = ? AND position = ? AND state IN ('planned', 'sending')",
-                *((each.outcome, each.message, number, position, index) for index, each in enumerate(result.requests)),
+                _UNSENT,
+                *((result.requests[index].message, *where, index) for index in unsent),
             )
             self._store.write(
                 "INSERT OR REPLACE INTO learned (run, target, item, value) VALUES (?, ?, ?, ?)",
-                *((number, position, item, json.dumps(value)) for item, value in result.learned.items()),
+                *((*where, item, dump(value)) for item, value in result.learned.items()),
             )
 
     def end(self, run: str, result: Result) -> None:
@@ -148,27 +144,17 @@ class LedgerJournal:
             run.lock.release()
         self._runs.clear()
 
-    def _write_run(self, name: str, plan: Plan, playbooks: Sequence[str]) -> int:
-        texts = (json.dumps(playbooks, ensure_ascii=False), dump(plan.summary))
-        self._store.write(
-            "INSERT INTO run (name, started, status, playbooks, summary, msauto, pid, host)"
-            " VALUES (?, ?, 'running', ?, ?, ?, ?, ?)",
-            (name, self._time(), *texts, plan.msauto, os.getpid(), socket.gethostname()),
-        )
+    def _run(self, name: str, lock: FileLock, targets: Sequence[Target]) -> _JournalledRun:
         ((number,),) = self._store.read("SELECT id FROM run WHERE name = ?", (name,))
-        return int(number)
+        return _JournalledRun(number, lock, targets)
 
-    def _write_targets(self, run: int, numbered: Iterable[tuple[int, Target]]) -> None:
-        targets: list[Row] = []
-        requests: list[Row] = []
-        for position, each in numbered:
-            planned = dump(structs.replace(each, requests=()))
-            targets.append((run, position, each.server, each.database, each.kind, each.name, planned))
-            requests += [(run, position, index, dump(request)) for index, request in enumerate(each.requests)]
+    def _write_target(self, run: int, position: int, target: Target) -> None:
+        planned = dump(structs.replace(target, requests=()))
         self._store.write(
             "INSERT INTO target (run, position, server, database, kind, name, planned) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            *targets,
+            (run, position, target.server, target.database, target.kind, target.name, planned),
         )
+        requests = ((run, position, index, dump(request)) for index, request in enumerate(target.requests))
         self._store.write("INSERT INTO request (run, target, position, planned) VALUES (?, ?, ?, ?)", *requests)
 
     def _find(self, run: str, target: Target) -> tuple[int, int]:
@@ -177,7 +163,7 @@ class LedgerJournal:
         position = journalled.positions.get(id(target))
         if position is None:
             position = journalled.add(target)
-            self._write_targets(journalled.id, [(position, target)])
+            self._write_target(journalled.id, position, target)
         return journalled.id, position
 
     def _time(self) -> str:

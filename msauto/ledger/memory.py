@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 
 from msgspec import structs
 
 from msauto.ledger.store import Store, Value
+from msauto.model.codec import dump
 from msauto.model.plan import Json, TargetId
 from msauto.model.ports import Memory
 from msauto.model.server import ServerSpec
@@ -51,8 +51,7 @@ class LedgerMemory:
         """Remember items; a value of ``None`` forgets the item."""
         key, now = _key(target), self._now()
         gone = [(*key, item) for item, value in items.items() if value is None]
-        text = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
-        kept = [(*key, item, text(value), now) for item, value in items.items() if value is not None]
+        kept = [(*key, item, dump(value), now) for item, value in items.items() if value is not None]
         with self._store.together():
             self._store.write(_FORGET, *gone)
             self._store.write(_KEEP, *kept)

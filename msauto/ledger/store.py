@@ -5,14 +5,15 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from msauto.errors import LedgerError
 from msauto.ledger import tables
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Value = str | int | None
 Row = tuple[Any, ...]
@@ -30,13 +31,9 @@ class Store:
         self._depth = 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="msauto ledger")  # starts with the first commit
         self._committing: Future[None] | None = None
-        self._connection = self._translated(self._connect)
+        connect = tables.connect_to_read if readonly else tables.connect_to_write
+        self._connection: sqlite3.Connection | None = self._translated(connect, path)
         self._file = None if readonly else self._translated(self._identity)
-
-    def _connect(self) -> sqlite3.Connection | None:
-        if not self._readonly:
-            return tables.connect_to_write(self.path)
-        return tables.connect_to_read(self.path) if tables.exists(self.path) else None
 
     def close(self) -> None:
         """Close; closing twice does nothing."""
@@ -61,16 +58,20 @@ class Store:
     def write(self, statement: str, *rows: Row) -> int:
         """Execute a statement for each row of values, durable on return or when ``together`` ends; count the rows."""
         connection = self._writable()
-        with self.together():
-            return self._translated(lambda: connection.executemany(statement, rows).rowcount)
+        if not self._depth:
+            with self.together():
+                return self.write(statement, *rows)
+        if len(rows) == 1:  # a quarter faster than executemany
+            return self._translated(connection.execute, statement, rows[0]).rowcount
+        return self._translated(connection.executemany, statement, rows).rowcount if rows else 0
+
+    def together(self) -> AbstractContextManager[None]:
+        """Make all writes inside in one transaction. May be nested; the outermost counts."""
+        return nullcontext() if self._depth else self._transaction()
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Make all writes inside in one transaction. May be nested; the outermost counts."""
+    def _transaction(self) -> Iterator[None]:
         connection = self._writable()
-        if self._depth:
-            yield
-            return
         with self._written(connection):
             yield
         self._make_durable(connection)
@@ -92,7 +93,7 @@ class Store:
         """Begin a transaction; leave it open, or roll it back on an error."""
         self._wait()
         self._check_file()
-        self._translated(lambda: connection.execute("BEGIN IMMEDIATE"))
+        self._translated(connection.execute, "BEGIN IMMEDIATE")
         self._depth += 1
         try:
             yield
@@ -104,7 +105,7 @@ class Store:
 
     def _make_durable(self, connection: sqlite3.Connection) -> None:
         try:
-            self._translated(lambda: connection.execute("COMMIT"))
+            self._translated(connection.execute, "COMMIT")
         except BaseException:
             _roll_back(connection)
             raise
@@ -147,9 +148,9 @@ class Store:
             raise LedgerError(f"the ledger {self.path} is open for reading", remedy="this is an error in msauto")
         return self._connection
 
-    def _translated(self, work: Callable[[], T]) -> T:
+    def _translated(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return work()
+            return work(*args, **kwargs)
         except (sqlite3.Error, tables.ForeignError, OSError) as error:
             cause, remedy = _cause(error)
             raise LedgerError(f"the ledger {self.path} {cause}", remedy=remedy) from error

@@ -23,16 +23,6 @@ class ForeignError(Exception):
     """The file is a database that this msauto cannot use."""
 
 
-def exists(path: Path) -> bool:
-    """Return whether the file exists; raises ``OSError`` if it cannot exist, because that is not an empty ledger."""
-    _check_folder(path.parent)
-    try:
-        path.stat()
-    except FileNotFoundError:
-        return False
-    return True
-
-
 def _check_folder(folder: Path) -> None:
     """Raise ``OSError`` if the folder, or one of its parents, is something else."""
     if "\0" in str(folder):
@@ -66,7 +56,15 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection | None:
-    """Open the ledger for reading; ``None`` if the file is empty."""
+    """Open the ledger for reading; ``None`` if it does not exist, or is empty.
+
+    Raises ``OSError`` if it cannot exist, because that is not an empty ledger.
+    """
+    _check_folder(path.parent)
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return None
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=BUSY)
     try:
         if _is_ledger(connection):

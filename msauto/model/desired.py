@@ -12,6 +12,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar, get_args
 
+import msgspec
 from msgspec import Meta, Struct
 
 from msauto.errors import SourceLocation
@@ -64,8 +65,7 @@ class TaskSource(Struct, frozen=True, forbid_unknown_fields=True):
         return f"the task {self.task!r} ({self.place})" if self.task else f"a task ({self.place})"
 
 
-@dataclass(frozen=True, slots=True)
-class Sourced(Generic[T]):
+class Sourced(Struct, Generic[T], frozen=True):
     """A desired value and its source; ``also`` are further sources of the same value."""
 
     value: T
@@ -73,8 +73,7 @@ class Sourced(Generic[T]):
     also: tuple[TaskSource, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """A position: a time code less the ``origin`` of its task. Frames only once the rate is known.
 
     A frame number counts from the clip's first frame whatever the origin; durations have no origin.
@@ -97,8 +96,7 @@ class Position:
 # Which target -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TitleRef:
+class TitleRef(Struct, frozen=True):
     """One asset by title; ``was`` are former titles, one of which may be found instead.
 
     If both titles are found, it is an error, unless both are one clip, or ``may_stay`` is set (undo): then the asset
@@ -112,8 +110,7 @@ class TitleRef:
     link_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class IdRef:
+class IdRef(Struct, frozen=True):
     """One asset by a key field: ``NS:ID`` (interface, «Asset (clip)»)."""
 
     database: str
@@ -140,15 +137,13 @@ class SelectRef:
     expect_max: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelRef:
+class ChannelRef(Struct, frozen=True):
     """One RSS channel."""
 
     channel: str
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseRef:
+class DatabaseRef(Struct, frozen=True):
     """A media database as a whole."""
 
     database: str
@@ -159,8 +154,7 @@ Ref = TitleRef | IdRef | SelectRef | ChannelRef | DatabaseRef
 # Desired state of it --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredSegment:
+class DesiredSegment(Struct, frozen=True):
     """A segment. ``number`` ABSENT: matched by start and duration, else title. ``present`` false removes it.
 
     ``fields``: title and keywords as texts, only those named.
@@ -169,20 +163,18 @@ class DesiredSegment:
     number: int | Absent = ABSENT
     start: Position | Absent = ABSENT
     duration: Position | Absent = ABSENT
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = msgspec.field(default_factory=dict)
     present: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredSegmentation:
+class DesiredSegmentation(Struct, frozen=True):
     """The whole asset in segments of equal duration (CREATESEGMENTATION)."""
 
     duration: Position
     title: str | Absent = ABSENT
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredMarker:
+class DesiredMarker(Struct, frozen=True):
     """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named.
 
     ``anew`` above 0: one more, whatever is at its place; the number distinguishes it from others like it (undo).
@@ -191,23 +183,21 @@ class DesiredMarker:
     uid: int | Absent = ABSENT
     at: Position | Absent = ABSENT
     track: str | Absent = ABSENT
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = msgspec.field(default_factory=dict)
     present: bool = True
     anew: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredLink:
+class DesiredLink(Struct, frozen=True):
     """A shortcut. ``title`` ABSENT: the asset's own. ``fields``: link fields of the shortcut itself, those named."""
 
     folder: Folder
     title: str | Absent = ABSENT
     present: bool = True
-    fields: Mapping[str, str | Position] = field(default_factory=dict)
+    fields: Mapping[str, str | Position] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class CompleteLists:
+class CompleteLists(Struct, frozen=True):
     """Which lists are complete: nothing but what they name may be there. ``tracks`` narrows the markers."""
 
     segments: TaskSource | None = None
@@ -216,8 +206,7 @@ class CompleteLists:
     tracks: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredAsset:
+class DesiredAsset(Struct, frozen=True):
     """The state of one asset that one task asks for, or, merged, all tasks.
 
     An empty mapping or tuple is "not named" unless ``exactly`` names the list. ``fields`` values are texts, or
@@ -234,8 +223,8 @@ class DesiredAsset:
     lossy: bool = False
     folder: Sourced[Folder] | None = None
     title: Sourced[str] | None = None
-    fields: Mapping[str, Sourced[str | Position]] = field(default_factory=dict)
-    xmp: Mapping[str, Sourced[tuple[str, ...]]] = field(default_factory=dict)
+    fields: Mapping[str, Sourced[str | Position]] = msgspec.field(default_factory=dict)
+    xmp: Mapping[str, Sourced[tuple[str, ...]]] = msgspec.field(default_factory=dict)
     xmp_lists: frozenset[str] = frozenset()
     segments: tuple[Sourced[DesiredSegment], ...] = ()
     segmentation: Sourced[DesiredSegmentation] | None = None
@@ -243,13 +232,12 @@ class DesiredAsset:
     links: tuple[Sourced[DesiredLink], ...] = ()
     exactly: CompleteLists = CompleteLists()
     restore: Sourced[float] | None = None  # seconds that verification may wait for the file
-    still: Mapping[str, Any] = field(default_factory=dict)
+    still: Mapping[str, Any] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()
     with_links: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredRssItem:
+class DesiredRssItem(Struct, frozen=True):
     """An item of a channel. Either ``text`` or ``item`` (title, description, link, pubDate as texts)."""
 
     guid: str
@@ -259,8 +247,7 @@ class DesiredRssItem:
     present: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredChannel:
+class DesiredChannel(Struct, frozen=True):
     """What one task wants of one channel.
 
     ``still`` (undo): by guid, the content that an item must still have to be touched; ``None``: it must not be there.
@@ -269,12 +256,11 @@ class DesiredChannel:
     source: TaskSource
     items: tuple[Sourced[DesiredRssItem], ...] = ()
     exactly: TaskSource | None = None
-    still: Mapping[str, Any] = field(default_factory=dict)
+    still: Mapping[str, Any] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredCommand:
+class DesiredCommand(Struct, frozen=True):
     """One of the commands that are run rather than compared (interface, «Asset commands»)."""
 
     aspect: ClassVar[Literal["command"]] = "command"
@@ -284,8 +270,7 @@ class DesiredCommand:
     run: Literal["always", "once", "changed"] = "always"
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredThumbnail:
+class DesiredThumbnail(Struct, frozen=True):
     """A still of an asset as a file; ``dest`` as it is opened (interface, «PNG thumbnail»)."""
 
     aspect: ClassVar[Literal["thumbnail"]] = "thumbnail"
@@ -298,8 +283,7 @@ class DesiredThumbnail:
     params: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredProxy:
+class DesiredProxy(Struct, frozen=True):
     """A viewing copy of an asset as a file (interface, «Web proxy»)."""
 
     aspect: ClassVar[Literal["proxy"]] = "proxy"
@@ -318,8 +302,7 @@ class DesiredXmpBatch:
     content: bytes = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class AssertionPassed:
+class AssertionPassed(Struct, frozen=True):
     """The result of an ``assert`` with conditions that hold: nothing is desired. A failed condition is an error."""
 
     source: TaskSource
@@ -338,8 +321,7 @@ Desired = DesiredAsset | DesiredChannel | DesiredOperation | DesiredXmpBatch | A
 # The bridge from playbooks to planning --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Handler:
+class Handler(Struct, frozen=True):
     """What runs once for each target that a task changed which names it under ``notify``.
 
     ``order`` is the number of its play, its own there, and its loop item's: which one it is, and when it runs.
@@ -351,8 +333,7 @@ class Handler:
     order: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(Struct, frozen=True):
     """What one task wants of one or many targets of one server, not yet evaluated.
 
     ``evaluate`` is pure. It raises ``Need`` (a layer is missing), ``NoAssetError`` (facts of an asset that does
@@ -386,8 +367,7 @@ class Batch(Struct, frozen=True, forbid_unknown_fields=True):
     fatal: Annotated[bool, Meta(description="one failed server ends the run")] = False
 
 
-@dataclass(frozen=True, slots=True)
-class ServerIntents:
+class ServerIntents(Struct, frozen=True):
     """All that the playbooks ask of one server, in the order of the tasks."""
 
     server: ServerSpec

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from msauto.model.desired import SelectRef
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
@@ -15,8 +17,7 @@ from msauto.model.plan import Address, Json, Plan, Request, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
 
 
-@dataclass(frozen=True, slots=True)
-class XmpAnswer:
+class XmpAnswer(Struct, frozen=True):
     """XMP fields of an asset; ``fields`` is ``None`` if the server's answer cannot be read.
 
     A requested name that is not in ``fields`` is empty on the server.
@@ -69,8 +70,7 @@ class Reader(Protocol):
         """Return a reader of the same server that remembers no answers: for verification."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A server's answer to a write that it did not reject. Nothing depends on its content.
 
     ``sha256``: that of the file, in hex, if the request was a download.
@@ -213,8 +213,7 @@ class Journal(Protocol):
         """Close the run."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveTarget:
+class LiveTarget(Struct, frozen=True):
     """Everything that the verification of one target reads. ``asset``: ``None`` if it does not exist.
 
     ``folders`` maps each folder of a desired link to its entries, ``None`` if the folder does not exist. ``links``: all

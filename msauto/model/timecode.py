@@ -7,9 +7,11 @@ Source: interface, «Asset commands» (``HH:MM:SS[:;]FF``, ``HH:MM:SS.ss`` or a 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
+
+from msgspec import Struct
 
 DROP_FRAME_RATES = {Fraction(30000, 1001): 2, Fraction(60000, 1001): 4}
 """The frame numbers that drop frame omits at the start of each minute, except each tenth (SMPTE 12M)."""
@@ -25,8 +27,7 @@ class TimecodeError(ValueError):
     """A time code that is invalid, or does not exist at the frame rate."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timecode:
+class Timecode(Struct, frozen=True):
     """A position or a duration as written; converted to frames once the frame rate is known.
 
     ``kind``: ``frames`` (a number), ``non_drop`` (``HH:MM:SS:FF``), ``drop`` (``HH:MM:SS;FF``),
@@ -98,6 +99,7 @@ class Timecode:
         return self.text
 
 
+@lru_cache(maxsize=64)
 def rate_of(frame_time: str) -> Fraction:
     """Return the exact rate of a ``frame_time`` (decimal seconds per frame, ten digits).
 

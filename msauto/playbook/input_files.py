@@ -68,8 +68,9 @@ class Files:
     def flawed(self, path: str) -> Document:
         """Return a YAML file as far as it can be read; the caller reports its flaws."""
         if path not in self._documents:
-            self._documents[path] = parse_yaml(self.read(path), path)
-            self.taint.add_tagged(self._documents[path].data)
+            document = self._documents[path] = parse_yaml(self.read(path), path)
+            if document.has_secrets:
+                self.taint.add_tagged(document.data)
         return self._documents[path]
 
     def inputs(self) -> tuple[InputFile, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -22,8 +23,8 @@ from msauto.playbook.tasks.intents import TaskContext, task_handlers, task_inten
 from msauto.playbook.tasks.plays import Loader, Play
 from msauto.playbook.tasks.serial import Batches, BatchSizes, read_batch_sizes
 from msauto.playbook.tasks.task_secrets import render_shown
-from msauto.playbook.templates.environment import render_data
-from msauto.playbook.templates.sandbox import UsesAssetError
+from msauto.playbook.templates.names import UsesAssetError
+from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import Level, TemplateScope, Variable, read_extra, read_variables
 from msauto.playbook.yaml.document import Problems, SourceNode, nearest, outside_node
 
@@ -52,12 +53,23 @@ class ResolveOptions:
     file_mib: int = FILE_MIB
 
 
+@contextmanager
+def rare_collection() -> Iterator[None]:
+    """Collect garbage rarely while texts are read: nearly all objects stay, and looking at them again takes longest."""
+    before = gc.get_threshold()
+    gc.set_threshold(100_000, 100, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     """Return the work that playbooks ask of each server; raises :class:`InputError` with all that is wrong."""
     problems = Problems()
     files = Files(options.lookup_folders, options.file_mib)
     opened: list[Hosts] = []
-    with files.taint.found.redacted_errors():
+    with rare_collection(), files.taint.found.redacted_errors():
         with problems.gather():
             opened.append(open_hosts(options, files, problems))
         loader = Loader(files, problems)

@@ -61,19 +61,15 @@ class ProbeNotes:
     found: list[DialectFinding] = field(default_factory=list)
     missed: list[UnansweredQuestion] = field(default_factory=list)
 
-    def learn(self, key: str, value: str, evidence: str) -> None:
-        """Note the value of a ``dialect:`` key."""
-        self._add("dialect", key, value, evidence)
+    def learn(self, key: str, value: str | int, evidence: str, where: Where = "dialect") -> None:
+        """Note the value of a key."""
+        self.missed = [each for each in self.missed if each.name != key]
+        self.found.append(DialectFinding(where, key, value, clean(self.hide(evidence))))
 
-    def limit(self, key: str, value: int, evidence: str) -> None:
-        """Note the value of a ``server:`` key."""
-        self._add("server", key, value, evidence)
-
-    def miss(self, name: str, why: str) -> None:
-        """Note why a key is unknown, unless it has a value or a reason."""
+    def miss(self, why: str, *names: str) -> None:
+        """Note why keys are unknown, unless they have a value or a reason."""
         known = {each.name for each in self.found} | {each.name for each in self.missed}
-        if name not in known:
-            self.missed.append(UnansweredQuestion(name, clean(self.hide(why))))
+        self.missed += [UnansweredQuestion(name, clean(self.hide(why))) for name in names if name not in known]
 
     @contextmanager
     def trying(self, *names: str) -> Iterator[None]:
@@ -84,11 +80,6 @@ class ProbeNotes:
             raise
         except (ServerError, AddressError) as error:
             reason = f"{error.request}: {error.message}" if isinstance(error, ServerError) else error.message
-            for name in names:
-                self.miss(name, reason)
+            self.miss(reason, *names)
             if isinstance(error, InDoubtError):
                 raise
-
-    def _add(self, where: Where, key: str, value: str | int, evidence: str) -> None:
-        self.missed = [each for each in self.missed if each.name != key]
-        self.found.append(DialectFinding(where, key, value, clean(self.hide(evidence))))

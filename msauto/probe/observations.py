@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from msauto.errors import MsautoError, ServerError
 from msauto.interface import requests
@@ -32,8 +31,7 @@ _USUAL_FIELDS: Final = ("dc:title", "dc:subject", "dc:description", "dc:creator"
 _FILE_ENDING: Final = re.compile(r"[^/\\:]+\.(?:txt|xml)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class ClipSample:
+class ClipSample(NamedTuple):
     """Clips that the server is known to hold.
 
     ``title`` is the clip asked for, ``folder`` its folder, ``entries`` what is listed there, ``others`` titles of other
@@ -78,7 +76,7 @@ class ReadOnlyProbe:
             sample = await self._sample(folders)
             for key, ask in about_clips.items():
                 if sample is None:
-                    self._notes.miss(key, "no clip was found to ask for: name one with --title")
+                    self._notes.miss("no clip was found to ask for: name one with --title", key)
                     continue
                 with self._notes.trying(key):
                     await ask(sample)
@@ -115,7 +113,7 @@ class ReadOnlyProbe:
         evidence = "; ".join(f"an unknown {what}: {describe(reply)}" for what, reply in answers.items())
         of_asset = how_not_found(answers["asset"])
         if not of_asset:
-            self._notes.miss("not_found", f"the answer does not report «not found» in a known form: {evidence}")
+            self._notes.miss(f"the answer does not report «not found» in a known form: {evidence}", "not_found")
             return
         differs = how_not_found(answers["folder"]) not in {"", of_asset}
         self._notes.learn("not_found", "auto" if differs or of_asset == "both" else of_asset, evidence)
@@ -137,7 +135,7 @@ class ReadOnlyProbe:
             if titles and found is None:
                 plainest = min(titles, key=lambda title: (":" in title, len(title)))
                 found = ClipSample(plainest, folder, entries)
-        return found and replace(found, others=tuple(others))
+        return found and found._replace(others=tuple(others))
 
     async def _entries(self, folder: Folder | None) -> tuple[Entry, ...]:
         if folder is None:
@@ -156,20 +154,14 @@ class ReadOnlyProbe:
             plain = asset_path(self._database, Address(colon), dialect=Dialect())
             found = await self._finds(plain, colon)
             evidence += f"; GET {plain}: {'found' if found else 'not found'}"
-            if found == decoded:
-                await self._title_by_key(colon, evidence, plain=found)
-                return
+            if found == decoded:  # both or neither: the key form decides
+                by_key = asset_path(self._database, Address(colon, namespace="title"))
+                decoded = await self._finds(by_key, colon)
+                evidence += f"; GET {by_key}: {'found' if decoded else 'not found'}"
+                if not decoded and not found:
+                    self._notes.miss(f"the answers contradict each other: {evidence}", "title_address")
+                    return
         self._notes.learn("title_address", "ns" if decoded else "plain", evidence)
-
-    async def _title_by_key(self, colon: str, evidence: str, *, plain: bool) -> None:
-        """Decide by the key form, if plain titles with a colon and encoded key fields are both found, or neither."""
-        by_key = asset_path(self._database, Address(colon, namespace="title"))
-        found = await self._finds(by_key, colon)
-        evidence += f"; GET {by_key}: {'found' if found else 'not found'}"
-        if found or plain:
-            self._notes.learn("title_address", "ns" if found else "plain", evidence)
-        else:
-            self._notes.miss("title_address", f"the answers contradict each other: {evidence}")
 
     async def _finds(self, path: str, title: str) -> bool:
         """Return whether a path leads to this clip. Raises for an answer that is neither a clip nor an error."""
@@ -184,7 +176,7 @@ class ReadOnlyProbe:
     async def _listing_depth(self, sample: ClipSample) -> None:
         entry = next((each for each in sample.entries if each.title == sample.title), None)
         if not sample.folder or entry is None:
-            self._notes.miss("listing_depth", "no clip in a sub-folder was found: name one with --title")
+            self._notes.miss("no clip in a sub-folder was found: name one with --title", "listing_depth")
             return
         above, since = sample.folder[:-1], _day_before(entry)
         path = requests.get_listing(self._database, above, datetime=since).path
@@ -198,7 +190,7 @@ class ReadOnlyProbe:
         if own is not None and any(each.title == sample.title for each in own.entries):
             self._notes.learn("listing_depth", "shallow", evidence)
         else:
-            self._notes.miss("listing_depth", f"it may be either: {evidence}")
+            self._notes.miss(f"it may be either: {evidence}", "listing_depth")
 
     # XMP fields ------------------------------------------------------------------------------------------------
 
@@ -206,7 +198,7 @@ class ReadOnlyProbe:
         for number, title in enumerate(sample.titles):
             if await self._xmp_of(title, self._fields if number < _BY_NAME else ()):
                 return
-        self._notes.miss("xmp_read", "no clip with XMP fields was found: name one with --title")
+        self._notes.miss("no clip with XMP fields was found: name one with --title", "xmp_read")
 
     async def _xmp_of(self, title: str, fields: tuple[str, ...]) -> bool:
         """Learn from one clip; return whether its answers show anything."""
@@ -235,11 +227,11 @@ class ReadOnlyProbe:
         guids = [item.guid for name in names[:_CHANNELS] for item in (await self._client.channel(name)).items]
         shown = ", ".join(repr(guid) for guid in guids[:4])
         if not guids:
-            self._notes.miss("rss_guid", "no channel with an item was found")
+            self._notes.miss("no channel with an item was found", "rss_guid")
         elif _are_files(guids):
             self._notes.learn("rss_guid", "file", f"guids such as {shown}")
         else:
-            self._notes.miss("rss_guid", f"the items' own, their files' stems, or made by the server: {shown}")
+            self._notes.miss(f"the items' own, their files' stems, or made by the server: {shown}", "rss_guid")
 
 
 def how_not_found(reply: RawAnswer) -> str:

@@ -17,7 +17,7 @@ from msauto.model.ports import Clock
 from msauto.model.server import ServerSpec
 from msauto.probe.findings import DialectFinding, ProbeNotes, ProbeResult, UnansweredQuestion
 from msauto.probe.observations import ReadOnlyProbe
-from msauto.probe.scratch_asset import LONGEST_LINE, ScratchAsset, TrialOptions, open_bench, put_back
+from msauto.probe.scratch_asset import LONGEST_LINE, ScratchAsset, TrialOptions, put_back
 from msauto.probe.trials import try_lines, try_links, try_markers, try_segments, try_separators
 from msauto.server.client import AsyncMediaServer
 
@@ -77,9 +77,8 @@ async def probe_by_trial(
     unlimited = dataclasses.replace(spec, request_line=LONGEST_LINE + 1024)  # no practical limit
     async with AsyncMediaServer(unlimited) as client:
         notes = ProbeNotes(client.hide)
-        bench = await open_bench(
-            client, database, trial, notes, clock=clock, tell=tell, refuse=refuse, all_links=all_links
-        )
+        bench = ScratchAsset(client, database, trial, notes, clock, tell)
+        await bench.open(refuse, all_links=all_links)
         async with AsyncMediaServer(spec, read_only=True) as reader:
             await ReadOnlyProbe(reader, database, notes, title=trial.title, field=trial.xmp_field).run()
         left = await _try_all(bench)
@@ -133,7 +132,6 @@ def _tell_left(bench: ScratchAsset, left: tuple[str, ...]) -> None:
 def _miss_the_rest(notes: ProbeNotes, why: str = "") -> None:
     """Note why the questions that reading does not answer have no answer."""
     for keys, options in _TRIALS.values():
-        for key in keys:
-            notes.miss(key, why or f"reading does not show it: --scratch TITLE{options} tries it")
+        notes.miss(why or f"reading does not show it: --scratch TITLE{options} tries it", *keys)
     for key in (each.name for each in dataclasses.fields(Dialect)):
-        notes.miss(key, _NEVER_TRIED.get(key, "msauto has no trial for it"))
+        notes.miss(_NEVER_TRIED.get(key, "msauto has no trial for it"), key)

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from msauto.errors import InDoubtError, MsautoError, NotFoundError, NotSentError, RefusedError, RejectedError
 from msauto.interface import requests
@@ -40,8 +40,7 @@ _TAKEN_BACK: Final = "taken back"
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class TrialOptions:
+class TrialOptions(NamedTuple):
     """The asset of a trial, an XMP field that may be written, and a folder for links."""
 
     title: str
@@ -61,10 +60,10 @@ class ScratchAsset:
     client: AsyncMediaServer
     database: str
     trial: TrialOptions
-    before: Asset
     notes: ProbeNotes
     clock: Clock
     tell: Callable[[str], None]
+    before: Asset = field(init=False)
     token: str = field(default_factory=lambda: f"msauto-probe-{secrets.token_hex(6)}")
     made: dict[str, str] = field(default_factory=dict)
     number: int = 0
@@ -82,6 +81,24 @@ class ScratchAsset:
     def changed(self) -> str:
         """What writes may have left behind."""
         return "; ".join(self.made.values())
+
+    async def open(self, refuse: Callable[[Asset, tuple[Link, ...] | None], None], *, all_links: bool) -> None:
+        """Read the asset; raise ``RefusedError`` for one that is still being recorded, or that ``refuse`` refuses.
+
+        ``all_links``: find the links of the asset for ``refuse``, which may need a listing of the whole database.
+        """
+        reader, title = ServerReader(self.client, clock=self.clock), self.trial.title
+        asset = await reader.read_asset(self.database, Address(title))
+        if asset is None:
+            raise MsautoError(
+                f"{self.client.spec.name} has no asset {title!r} in {self.database}",
+                remedy="name one that `msauto show assets` lists",
+            )
+        if asset.finalized is False:
+            raise RefusedError(f"{title!r} is still being recorded: nothing is tried on it", remedy="name another")
+        refuse(asset, await reader.read_links(self.database, asset) if all_links else asset.links)
+        self.before = asset
+        self.number = max((segment.number for segment in asset.segments), default=0) + 1
 
     async def read(self) -> Asset:
         """Read the asset again. Raises if it is another one, or was deleted."""
@@ -147,36 +164,6 @@ class ScratchAsset:
         new = [marker for marker in asset.markers if marker.uid not in known]
         named = [marker for marker in new if any(self.token in text for text in marker.fields.values())]
         return named or ([new[0]] if "marker" in self.made and len(new) == 1 else [])
-
-
-async def open_bench(
-    client: AsyncMediaServer,
-    database: str,
-    trial: TrialOptions,
-    notes: ProbeNotes,
-    *,
-    clock: Clock,
-    tell: Callable[[str], None],
-    refuse: Callable[[Asset, tuple[Link, ...] | None], None],
-    all_links: bool,
-) -> ScratchAsset:
-    """Read the asset; raise ``RefusedError`` for one that is still being recorded, or that ``refuse`` refuses.
-
-    ``all_links``: find the links of the asset for ``refuse``, which may need a listing of the whole database.
-    """
-    reader = ServerReader(client, clock=clock)
-    asset = await reader.read_asset(database, Address(trial.title))
-    if asset is None:
-        raise MsautoError(
-            f"{client.spec.name} has no asset {trial.title!r} in {database}",
-            remedy="name one that `msauto show assets` lists",
-        )
-    if asset.finalized is False:
-        raise RefusedError(f"{trial.title!r} is still being recorded: nothing is tried on it", remedy="name another")
-    refuse(asset, await reader.read_links(database, asset) if all_links else asset.links)
-    bench = ScratchAsset(client, database, trial, asset, notes, clock, tell)
-    bench.number = max((segment.number for segment in asset.segments), default=0) + 1
-    return bench
 
 
 # Restoring -----------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ async def try_segments(bench: ScratchAsset) -> None:
     """Does CREATESEGMENT on an existing number overwrite (dialect ``segment_update``)?"""
     start = _free_frames(bench.before)
     if start is None:
-        bench.notes.miss("segment_update", "no two frames of the asset are free of segments: name another asset")
+        bench.notes.miss("no two frames of the asset are free of segments: name another asset", "segment_update")
         return
     words = f"segment {bench.number}, titled {bench.token}"
     first = requests.create_segment(bench.path, bench.number, start, 1, {"title": bench.token})
@@ -46,7 +46,7 @@ async def try_segments(bench: ScratchAsset) -> None:
     made = bench.segments(await bench.look("segment", bench.read, lambda live: bool(bench.segments(live))))
     if [(each.start, each.duration) for each in made] != [(start, 1)]:
         spans = ", ".join(f"{each.start}+{each.duration}" for each in made) or "none"
-        bench.notes.miss("segment_update", f"a new segment was not shown as it was made: {spans}")
+        bench.notes.miss(f"a new segment was not shown as it was made: {spans}", "segment_update")
         return
     again = requests.create_segment(bench.path, bench.number, start, 2, {"title": bench.token})
     accepted = await bench.write(again, "segment", words)
@@ -61,17 +61,16 @@ async def try_segments(bench: ScratchAsset) -> None:
 
 async def try_markers(bench: ScratchAsset) -> None:
     """Are unsent fields of a marker kept (dialect ``marker_update``), and where do positions count from?"""
+    keys = ("marker_update", "position_origin")
     if (bench.before.frames or 0) < _LEAST_FRAMES:
-        for key in ("marker_update", "position_origin"):
-            bench.notes.miss(key, f"the asset has fewer than {_LEAST_FRAMES} frames: name another")
+        bench.notes.miss(f"the asset has fewer than {_LEAST_FRAMES} frames: name another", *keys)
         return
     fields = {"title": bench.token, "comment": "kept?", "user": "msauto", "keywords": "a b"}
     create = requests.create_marker(bench.path, requests.NEW_MARKER, _MARKER_FRAME, "Cue Point", fields)
     await bench.write(create, "marker", f"a marker titled {bench.token}")
     made = bench.markers(await bench.look("marker", bench.read, lambda live: bool(bench.markers(live))))
     if len(made) != 1:
-        for key in ("marker_update", "position_origin"):
-            bench.notes.miss(key, "a new marker was not shown")
+        bench.notes.miss("a new marker was not shown", *keys)
         return
     await _change_marker(bench, made[0])
     await _move_in_point(bench)
@@ -99,20 +98,20 @@ async def _move_in_point(bench: ScratchAsset) -> None:
     live = await bench.read()
     marker = next(iter(bench.markers(live)), None)
     if old is None or marker is None:
-        bench.notes.miss("position_origin", "first_frame is not reported, so that it could not be put back")
+        bench.notes.miss("first_frame is not reported, so that it could not be put back", "position_origin")
         return
     move = requests.set_field(bench.path, "first_frame", str(old + _SHIFT))
     await bench.write(move, "first_frame", f"first_frame {old + _SHIFT} instead of {old}")
     moved = await bench.look("first_frame", bench.read, lambda asset: _in_point(asset) == old + _SHIFT)
     shown = next((each.frame for each in bench.markers(moved) if each.uid == marker.uid), None)
     if _in_point(moved) != old + _SHIFT or shown is None:
-        bench.notes.miss("position_origin", "SETFIELD first_frame did not move the IN point")
+        bench.notes.miss("SETFIELD first_frame did not move the IN point", "position_origin")
         return
     evidence = f"IN point {old} → {old + _SHIFT}: a marker at {marker.frame} shows at {shown}"
     if shown in {marker.frame, marker.frame - _SHIFT}:
         bench.notes.learn("position_origin", "file" if shown == marker.frame else "in", evidence)
     else:
-        bench.notes.miss("position_origin", f"neither from the file's first frame nor from the IN point: {evidence}")
+        bench.notes.miss(f"neither from the file's first frame nor from the IN point: {evidence}", "position_origin")
 
 
 def _in_point(asset: Asset) -> int | None:
@@ -136,12 +135,12 @@ async def try_separators(bench: ScratchAsset) -> None:
     """Which separator makes several values of one text (dialect ``list_separator``)?"""
     name = bench.trial.xmp_field
     if name is None:
-        bench.notes.miss("list_separator", "no field to try it on: --xmp-field NAME")
+        bench.notes.miss("no field to try it on: --xmp-field NAME", "list_separator")
         return
     before = await _values(bench, name)
     if before is None or len(before) > 1 or any(sign in value for value in before for sign in _SEPARATORS):
         why = "cannot be read" if before is None else f"holds {before!r}, which could not be put back for certain"
-        bench.notes.miss("list_separator", f"the field {name} {why}: name one that holds no list")
+        bench.notes.miss(f"the field {name} {why}: name one that holds no list", "list_separator")
         return
     old = before[0] if before else ""
     bench.afterwards.append(lambda: _restore_field(bench, name, old))
@@ -155,7 +154,7 @@ async def try_separators(bench: ScratchAsset) -> None:
         if live == ("one", "two"):
             bench.notes.learn("list_separator", sign, shown[-1])
             return
-    bench.notes.miss("list_separator", "; ".join(shown))
+    bench.notes.miss("; ".join(shown), "list_separator")
 
 
 async def _values(bench: ScratchAsset, name: str) -> tuple[str, ...] | None:
@@ -199,7 +198,7 @@ async def try_links(bench: ScratchAsset) -> None:
     folder = bench.trial.links
     if folder is None or not bench.client.spec.dialect.removes_links:
         why = "no folder to try it in: --links FOLDER" if folder is None else "`link_delete` is not `by_title`"
-        bench.notes.miss("link_title", f"{why}; a link that cannot be removed is not made")
+        bench.notes.miss(f"{why}; a link that cannot be removed is not made", "link_title")
         return
     there = await bench.client.list(bench.database, folder)
     if any(bench.token in entry.title for entry in there.entries):
@@ -210,7 +209,7 @@ async def try_links(bench: ScratchAsset) -> None:
     await bench.write(copy, "links", f"links titled {bench.token} in {show_folder(folder)}")
     links = await bench.look("links", lambda: _links(bench), bool)
     if len(links) != 1:
-        bench.notes.miss("link_title", "a new link was not shown")
+        bench.notes.miss("a new link was not shown", "link_title")
         return
     value = "plain" if links[0].title == title else "escaped"
     bench.notes.learn("link_title", value, f"{title!r} was sent, {links[0].title!r} is shown")
@@ -249,13 +248,13 @@ async def try_lines(bench: ScratchAsset) -> None:
         longest, refused = (length, 0) if await _takes(bench, length) else (longest, length)
         length *= 2
     if not longest:
-        bench.notes.miss("request_line", f"not even a line of {_FIRST_LINE} bytes was answered")
+        bench.notes.miss(f"not even a line of {_FIRST_LINE} bytes was answered", "request_line")
         return
     while refused and refused - longest > _GRAIN:
         middle = (longest + refused) // 2
         longest, refused = (middle, refused) if await _takes(bench, middle) else (longest, middle)
     beyond = f"{refused} were not" if refused else "longer ones were not tried"
-    bench.notes.limit("request_line", longest, f"a line of {longest} bytes was answered, {beyond}")
+    bench.notes.learn("request_line", longest, f"a line of {longest} bytes was answered, {beyond}", where="server")
 
 
 async def _takes(bench: ScratchAsset, length: int) -> bool:

@@ -12,17 +12,9 @@ from html import escape
 
 from msauto.model.plan import Change, Plan, Request, Target
 from msauto.model.result import Result, TargetResult
+from msauto.report import sentences
 from msauto.report.result_sentences import NOT_DONE, recap_of, result_lines, result_sentence
 from msauto.report.sanitizing import show, visible, visible_lines
-from msauto.report.sentences import (
-    changing_by_server,
-    folder_note,
-    plan_sentence,
-    planning_errors,
-    plural,
-    refusal_sentence,
-    target_heading,
-)
 from msauto.report.value_texts import SIGNS, ValuePart, change_notes, change_parts, emptied_lists, show_body, show_key
 from msauto.secrets.redactor import redact_plan
 
@@ -49,7 +41,7 @@ _POLICY = (
 
 def render_plan(plan: Plan) -> str:
     """Return a plan as an HTML page: first the sentence, refusals, errors and warnings, then every target."""
-    return _page(plan_sentence(plan), plan, [])
+    return _page(sentences.plan_sentence(plan), plan, [])
 
 
 def render_result(result: Result) -> str:
@@ -77,12 +69,15 @@ def _page(sentence: str, plan: Plan, first: list[str]) -> str:
 
 
 def _plan(plan: Plan) -> Iterator[str]:
-    yield from _paragraphs("refusal", map(refusal_sentence, plan.refusals))
-    for heading, folder, error in planning_errors(plan):
+    yield from _paragraphs("refusal", map(sentences.refusal_sentence, plan.refusals))
+    for heading, folder, error in sentences.planning_errors(plan):
         yield _heading(heading, folder)
         yield from _paragraphs("error", [error])
     yield from _paragraphs("warning", plan.warnings)
-    yield from _servers(plan)
+    for server, targets in sentences.changing_by_server(plan).items():
+        yield f"<h2>{escape(show(server))}</h2>"
+        for target in targets:
+            yield from _target(target)
 
 
 def _recap(result: Result) -> Iterator[str]:
@@ -94,7 +89,7 @@ def _recap(result: Result) -> Iterator[str]:
 
 
 def _target_result(result: TargetResult) -> Iterator[str]:
-    yield _heading(target_heading(result.target), folder_note(result.target))
+    yield _heading(sentences.target_heading(result.target), sentences.folder_note(result.target))
     yield f'<p class="error">{result.outcome}</p>\n<ul>'
     yield from (f'<li class="{kind}">{escape(line)}</li>' for kind, line in result_lines(result))
     yield "</ul>"
@@ -112,21 +107,14 @@ def _heading(heading: str, folder: str) -> str:
     return f"<h3>{escape(heading)}{f' <small>{escape(folder)}</small>' if folder else ''}</h3>"
 
 
-def _servers(plan: Plan) -> Iterator[str]:
-    for server, targets in changing_by_server(plan).items():
-        yield f"<h2>{escape(show(server))}</h2>"
-        for target in targets:
-            yield from _target(target)
-
-
 def _target(target: Target) -> Iterator[str]:
-    yield _heading(target_heading(target), folder_note(target))
+    yield _heading(sentences.target_heading(target), sentences.folder_note(target))
     yield "<table>"
     yield from (_row(change, target) for change in target.changes)
     yield "</table>"
     yield from (f'<p class="error">{escape(line)}</p>' for line in emptied_lists(target))
     if target.requests:
-        yield f"<details><summary>{plural(len(target.requests), 'request')}</summary>\n<ol>"
+        yield f"<details><summary>{sentences.plural(len(target.requests), 'request')}</summary>\n<ol>"
         yield from map(_request, target.requests)
         yield "</ol>\n</details>"
 

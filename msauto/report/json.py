@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+import struct
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Mapping
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
-from msauto.errors import (
-    InputError,
-    LedgerError,
-    LockedError,
-    MsautoError,
-    PlanningError,
-    Problem,
-    RefusedError,
-    ServerError,
-)
+from msauto import errors
 from msauto.model.codec import to_json
 from msauto.model.result import OUTCOMES, ReportedProblem, RequestResult, Result, TargetResult, key_of
 from msauto.report.sanitizing import is_hidden
+from msauto.report.sentences import TargetKey, target_key
 
 _UNPLAIN: Final = re.compile(r"[^\n -~]")
 """Signs that may have to be escaped: a plan of 300,000 targets has 400 MB, too many to check one by one."""
@@ -51,39 +44,42 @@ def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
     ``plan_json`` is not touched; targets are found by server, database, kind and name. A target that the run does
     not know (an error that was left out) was not attempted.
     """
-    results = _by_name(result)
-    targets = [
-        _with_result(target, next(results.get(_name(target), iter(())), None)) for target in plan_json["targets"]
-    ]
+    results: dict[TargetKey, deque[TargetResult]] = defaultdict(deque)
+    for each in result.targets:
+        results[target_key(each.target)].append(each)
+    targets = []
+    for target in plan_json["targets"]:
+        known = results[target["server"], target["database"], target["kind"], target["name"]]
+        targets.append(_with_result(target, known.popleft() if known else None))
     return {**plan_json, "targets": targets, "result": _summary(result)}
 
 
-def problems_json(problems: Iterable[Problem]) -> dict[str, Any]:
+def problems_json(problems: Iterable[errors.Problem]) -> dict[str, Any]:
     """Return problems of playbooks and inventories as ``{"problems": [...]}``, each a :class:`ReportedProblem`."""
     return {"problems": [_problem(problem, "input") for problem in problems]}
 
 
-_CODES: Final[Mapping[type[MsautoError], str]] = {
-    PlanningError: "planning",
-    RefusedError: "refused",
-    LockedError: "locked",
-    LedgerError: "ledger",
-    ServerError: "server",
+_CODES: Final[Mapping[type[errors.MsautoError], str]] = {
+    errors.PlanningError: "planning",
+    errors.RefusedError: "refused",
+    errors.LockedError: "locked",
+    errors.LedgerError: "ledger",
+    errors.ServerError: "server",
 }
 
 
-def error_json(error: MsautoError | str, remedy: str = "") -> dict[str, Any]:
+def error_json(error: errors.MsautoError | str, remedy: str = "") -> dict[str, Any]:
     """Return why nothing was planned or applied as ``{"problems": [...]}``; a text is bad usage."""
-    if isinstance(error, InputError):
+    if isinstance(error, errors.InputError):
         return problems_json(error.problems)
     if isinstance(error, str):
-        return {"problems": [_problem(Problem(error, None, remedy), "usage")]}
+        return {"problems": [_problem(errors.Problem(error, None, remedy), "usage")]}
     code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), "error")
-    place = error.place if isinstance(error, PlanningError) else None
-    return {"problems": [_problem(Problem(error.message, place, error.remedy), code)]}
+    place = error.place if isinstance(error, errors.PlanningError) else None
+    return {"problems": [_problem(errors.Problem(error.message, place, error.remedy), code)]}
 
 
-def _problem(problem: Problem, code: str) -> Any:
+def _problem(problem: errors.Problem, code: str) -> Any:
     place = problem.place
     return to_json(
         ReportedProblem(
@@ -109,30 +105,10 @@ def _plain(value: object) -> str:
 
 @lru_cache(4096)
 def _harmless(sign: str) -> str:
-    return _escaped(sign) if is_hidden(sign) else sign
-
-
-def _escaped(sign: str) -> str:
-    code = ord(sign)
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    high, low = divmod(code - 0x10000, 0x400)
-    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
-
-
-_Name = tuple[Any, ...]
-
-
-def _name(target: Mapping[str, Any]) -> _Name:
-    return tuple(target.get(key) for key in ("server", "database", "kind", "name"))
-
-
-def _by_name(result: Result) -> dict[_Name, Iterator[TargetResult]]:
-    groups: dict[_Name, list[TargetResult]] = {}
-    for item in result.targets:
-        target = item.target
-        groups.setdefault((target.server, target.database, target.kind, target.name), []).append(item)
-    return {name: iter(items) for name, items in groups.items()}
+    if not is_hidden(sign):
+        return sign
+    units = struct.iter_unpack(">H", sign.encode("utf-16-be", "surrogatepass"))
+    return "".join(f"\\u{unit:04x}" for (unit,) in units)
 
 
 def _with_result(target: Mapping[str, Any], result: TargetResult | None) -> dict[str, Any]:

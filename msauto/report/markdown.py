@@ -10,16 +10,9 @@ from collections.abc import Iterator
 
 from msauto.model.plan import Change, Plan, Target
 from msauto.model.result import Result
+from msauto.report import sentences
 from msauto.report.result_sentences import NOT_DONE, recap_of, result_lines, result_sentence
 from msauto.report.sanitizing import show, visible, visible_lines
-from msauto.report.sentences import (
-    folder_note,
-    plan_sentence,
-    planning_errors,
-    plural,
-    refusal_sentence,
-    target_heading,
-)
 from msauto.report.value_texts import SIGNS, ValueWidth, change_notes, change_parts, emptied_lists, show_body, show_key
 from msauto.secrets.redactor import redact_plan
 
@@ -35,9 +28,12 @@ def render_plan(plan: Plan, *, limit: int | None = _LIMIT) -> str:
     The targets beyond ``limit`` characters are only counted.
     """
     plan = redact_plan(plan)
-    lines = [f"### {plan_sentence(plan)}", ""]
-    lines += [f"- **Refused** {code(refusal_sentence(refusal).removeprefix('Refused: '))}" for refusal in plan.refusals]
-    lines += [line for heading, _, error in planning_errors(plan) for line in _error(heading, error)]
+    lines = [f"### {sentences.plan_sentence(plan)}", ""]
+    lines += [
+        f"- **Refused** {code(sentences.refusal_sentence(refusal).removeprefix('Refused: '))}"
+        for refusal in plan.refusals
+    ]
+    lines += [line for heading, _, error in sentences.planning_errors(plan) for line in _error(heading, error)]
     lines += [f"- **Warning** {code(' '.join(visible_lines(warning)))}" for warning in plan.warnings]
     text = "".join(f"{line}\n" for line in lines)
     changing = [target for target in plan.targets if target.changes and target.error is None]
@@ -55,7 +51,7 @@ def render_result(result: Result) -> str:
         lines.append(f"| {code(show(recap.server))} | {numbers} |")
     for target in result.targets:
         if target.outcome in NOT_DONE:
-            lines += ["", f"**{code(target_heading(target.target))}: {target.outcome}**", ""]
+            lines += ["", f"**{code(sentences.target_heading(target.target))}: {target.outcome}**", ""]
             lines += [f"- {code(line)}" for _, line in result_lines(target)]
     return "".join(f"{line}\n" for line in lines)
 
@@ -86,7 +82,7 @@ def _targets(targets: list[Target], room: int | None) -> str:
         if room is not None:
             room -= len(block)
             if room < 0:
-                left = plural(len(targets) - len(shown), "further target")
+                left = sentences.plural(len(targets) - len(shown), "further target")
                 return "".join([*shown, f"\n**{left} not shown.** For the whole plan: `msauto plan`.\n"])
         shown.append(block)
     return "".join(shown)
@@ -98,9 +94,9 @@ def _error(heading: str, error: str) -> Iterator[str]:
 
 
 def _target(target: Target) -> Iterator[str]:
-    folder = folder_note(target)
+    folder = sentences.folder_note(target)
     yield ""
-    yield f"**{code(target_heading(target))}**" + (f" {code(folder)}" if folder else "")
+    yield f"**{code(sentences.target_heading(target))}**" + (f" {code(folder)}" if folder else "")
     yield ""
     yield "| | aspect | key | change | note |"
     yield "|-|-|-|-|-|"
@@ -119,7 +115,7 @@ def _row(change: Change, target: Target) -> str:
 
 
 def _requests(target: Target) -> Iterator[str]:
-    yield f"<details><summary>{plural(len(target.requests), 'request')}</summary>"
+    yield f"<details><summary>{sentences.plural(len(target.requests), 'request')}</summary>"
     yield ""
     for number, request in enumerate(target.requests, 1):
         body = f" {code(show_body(request.body, _BODY))}" if request.body else ""

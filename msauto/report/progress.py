@@ -15,20 +15,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final, TextIO
 
-from msauto.model.events import (
-    DownloadAsked,
-    DownloadReceived,
-    Event,
-    RequestSettled,
-    RunEnded,
-    RunStarted,
-    TargetFinished,
-    TargetStarted,
-    WaitingForRestore,
-)
+from msauto.model import events
 from msauto.model.plan import Target
 from msauto.report.sanitizing import shorten, show
-from msauto.report.sentences import plural
+from msauto.report.sentences import TargetKey, plural, target_key
 from msauto.report.value_texts import show_seconds
 
 _ERASE: Final = "\r\x1b[2K"
@@ -36,13 +26,6 @@ _BAR: Final = 20
 _COLUMNS: Final = 80
 _PAUSE: Final = 0.1
 """Seconds between two drawings."""
-
-
-_Key = tuple[str, str, str, str]
-
-
-def _key(target: Target) -> _Key:
-    return (target.server, target.database, target.kind, target.name)
 
 
 @dataclass(slots=True)
@@ -91,9 +74,9 @@ class ProgressDisplay:
         self._targets = self._requests = 0
         self._finished = self._settled = 0
         self._bad = {"failed": 0, "unverified": 0}
-        self._under_way: dict[_Key, Target] = {}
-        self._restores: dict[_Key, _PendingWait] = {}
-        self._downloads: dict[_Key, _PendingWait] = {}
+        self._under_way: dict[TargetKey, Target] = {}
+        self._restores: dict[TargetKey, _PendingWait] = {}
+        self._downloads: dict[TargetKey, _PendingWait] = {}
         self._running = False
 
     def __enter__(self) -> ProgressDisplay:
@@ -107,13 +90,13 @@ class ProgressDisplay:
         self.erase()
         self._every = None
 
-    def notify(self, event: Event) -> None:
+    def notify(self, event: events.Event) -> None:
         """Count the event, and draw if the pause is over."""
         self._note(event)
-        if isinstance(event, RunEnded):
+        if isinstance(event, events.RunEnded):
             self.erase()
         else:
-            self._draw(at_once=self._live and isinstance(event, RunStarted))
+            self._draw(at_once=self._live and isinstance(event, events.RunStarted))
 
     def tick(self) -> None:
         """Draw if the pause is over, without an event: the waiting times grow."""
@@ -126,36 +109,38 @@ class ProgressDisplay:
             self._write(_ERASE)
             self._drawn = False
 
-    def _note(self, event: Event) -> None:
-        if isinstance(event, RunStarted):
+    def _note(self, event: events.Event) -> None:
+        if isinstance(event, events.RunStarted):
             self._targets, self._requests = event.targets, event.requests
             self._running = True
-        elif isinstance(event, TargetStarted):
-            self._under_way[_key(event.target)] = event.target
-        elif isinstance(event, RequestSettled):
+        elif isinstance(event, events.TargetStarted):
+            self._under_way[target_key(event.target)] = event.target
+        elif isinstance(event, events.RequestSettled):
             self._settled += 1
-            self._downloads.pop(_key(event.target), None)
-        elif isinstance(event, WaitingForRestore):
-            self._restores[_key(event.target)] = _PendingWait(self._monotonic() - event.waited, event.wait)
-        elif isinstance(event, DownloadAsked):
-            self._downloads[_key(event.target)] = _PendingWait(self._monotonic(), event.time_limit, event.received)
-        elif isinstance(event, DownloadReceived):
+            self._downloads.pop(target_key(event.target), None)
+        elif isinstance(event, events.WaitingForRestore):
+            self._restores[target_key(event.target)] = _PendingWait(self._monotonic() - event.waited, event.wait)
+        elif isinstance(event, events.DownloadAsked):
+            self._downloads[target_key(event.target)] = _PendingWait(
+                self._monotonic(), event.time_limit, event.received
+            )
+        elif isinstance(event, events.DownloadReceived):
             self._receive(event)
-        elif isinstance(event, RunEnded):
+        elif isinstance(event, events.RunEnded):
             self._running = False
-        elif isinstance(event, TargetFinished):
+        elif isinstance(event, events.TargetFinished):
             self._finish(event)
 
-    def _receive(self, event: DownloadReceived) -> None:
-        download = self._downloads.get(_key(event.target))
+    def _receive(self, event: events.DownloadReceived) -> None:
+        download = self._downloads.get(target_key(event.target))
         if download is not None:
             download.received, download.total, download.silent = event.received, event.total, False
 
-    def _finish(self, event: TargetFinished) -> None:
+    def _finish(self, event: events.TargetFinished) -> None:
         self._finished += 1
-        self._under_way.pop(_key(event.result.target), None)
-        self._restores.pop(_key(event.result.target), None)
-        self._downloads.pop(_key(event.result.target), None)
+        self._under_way.pop(target_key(event.result.target), None)
+        self._restores.pop(target_key(event.result.target), None)
+        self._downloads.pop(target_key(event.result.target), None)
         if event.result.outcome in self._bad:
             self._bad[event.result.outcome] += 1
 

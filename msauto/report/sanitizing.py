@@ -7,6 +7,7 @@ bidirectional and zero-width characters are written as ``\x1b``, ``\u202e`` and 
 from __future__ import annotations
 
 import unicodedata
+from itertools import accumulate, takewhile
 
 _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
@@ -129,12 +130,7 @@ def _width(pieces: list[Piece]) -> int:
 
 
 def _common(old: list[Piece], new: list[Piece]) -> int:
-    count = 0
-    for one, other in zip(old, new, strict=False):
-        if one != other:
-            break
-        count += 1
-    return count
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
 
 
 def _cut(pieces: list[Piece], limit: int | None, skip: int) -> str:
@@ -152,13 +148,7 @@ def _cut(pieces: list[Piece], limit: int | None, skip: int) -> str:
 
 
 def _fit(pieces: list[Piece], room: int) -> int:
-    count = 0
-    for _, width in pieces:
-        room -= width
-        if room < 0:
-            break
-        count += 1
-    return count
+    return sum(1 for _ in takewhile(room.__ge__, accumulate(width for _, width in pieces)))
 
 
 def _text(pieces: list[Piece]) -> str:

@@ -51,6 +51,14 @@ def count_deletions(assets: int, links: int) -> str:
 # Targets -------------------------------------------------------------------------------------------------------
 
 
+TargetKey = tuple[str, str, str, str]
+
+
+def target_key(target: Target) -> TargetKey:
+    """Return server, database, kind and name: what tells the targets of a run apart."""
+    return target.server, target.database, target.kind, target.name
+
+
 def target_heading(target: Target) -> str:
     """Return server, database and name of a target, visible: the text that a user searches for."""
     if target.kind == "asset":

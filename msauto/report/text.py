@@ -10,28 +10,10 @@ from typing import Final
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Outcome, Result, TargetResult
+from msauto.report import sentences, value_texts
 from msauto.report.result_sentences import NOT_DONE, Recap, recap_of, result_lines, result_sentence
 from msauto.report.sanitizing import display_width, is_hidden, pad, show, visible, visible_lines
-from msauto.report.sentences import (
-    changing_by_server,
-    folder_note,
-    plan_sentence,
-    planning_errors,
-    plural,
-    refusal_sentence,
-    target_heading,
-)
 from msauto.report.terminal_styles import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, align, paint
-from msauto.report.value_texts import (
-    SIGNS,
-    WHOLE,
-    ValueWidth,
-    change_notes,
-    change_parts,
-    emptied_lists,
-    show_body,
-    show_key,
-)
 from msauto.secrets.redactor import redact_plan
 
 _BODY: Final = 80
@@ -55,7 +37,7 @@ _LISTED: Final = 5
 class _Style:
     colour: bool
     verbosity: int
-    width: ValueWidth
+    width: value_texts.ValueWidth
 
     def paint(self, text: str, style: str) -> str:
         return paint(text, style, colour=self.colour)
@@ -72,7 +54,7 @@ def render_plan(
     plan = redact_plan(plan)
     style = _Style(colour, verbosity, _value_width(verbosity, width))
     lines: list[str] = []
-    groups = changing_by_server(plan)
+    groups = sentences.changing_by_server(plan)
     for server, targets in groups.items():
         if len(groups) > 1:
             lines += [_server_line(server, targets, style), ""]
@@ -80,23 +62,23 @@ def render_plan(
             lines += [*_target(target, style), ""]
     lines += _errors(plan, style)
     lines += _warnings(plan, style)
-    lines += [style.paint(refusal_sentence(refusal), RED) for refusal in plan.refusals]
-    lines.append(style.paint(plan_sentence(plan, keep_going=keep_going), BOLD))
+    lines += [style.paint(sentences.refusal_sentence(refusal), RED) for refusal in plan.refusals]
+    lines.append(style.paint(sentences.plan_sentence(plan, keep_going=keep_going), BOLD))
     return "".join(f"{line}\n" for line in lines)
 
 
-def _value_width(verbosity: int, width: int | None) -> ValueWidth:
+def _value_width(verbosity: int, width: int | None) -> value_texts.ValueWidth:
     if verbosity:
-        return WHOLE
+        return value_texts.WHOLE
     if width is None:
-        return ValueWidth()
+        return value_texts.ValueWidth()
     room = max(20, (width - 30) // 2)
-    return ValueWidth(room, min(36, room))
+    return value_texts.ValueWidth(room, min(36, room))
 
 
 def _server_line(server: str, targets: list[Target], style: _Style) -> str:
     requests = sum(len(target.requests) for target in targets)
-    counts = f"{plural(len(targets), 'target')}, {plural(requests, 'request')}"
+    counts = f"{sentences.plural(len(targets), 'target')}, {sentences.plural(requests, 'request')}"
     return f"{style.paint(f'━━ {show(server)} ━━', BOLD)} {counts}"
 
 
@@ -105,10 +87,14 @@ def _heading(heading: str, folder: str, style: _Style) -> str:
 
 
 def _target(target: Target, style: _Style) -> Iterator[str]:
-    yield _heading(target_heading(target), folder_note(target), style)
+    yield _heading(sentences.target_heading(target), sentences.folder_note(target), style)
     cells = align(
         [
-            [change.aspect, show_key(change), ", ".join(map(str, change_parts(change, target, style.width)))]
+            [
+                change.aspect,
+                value_texts.show_key(change),
+                ", ".join(map(str, value_texts.change_parts(change, target, style.width))),
+            ]
             for change in target.changes
         ]
     )
@@ -116,18 +102,18 @@ def _target(target: Target, style: _Style) -> Iterator[str]:
         yield _change_line(change, row, style)
         if style.verbosity >= 2:
             yield style.paint(f"      {_source(change)}", DIM)
-    yield from (style.paint(f"    {line}", RED) for line in emptied_lists(target))
+    yield from (style.paint(f"    {line}", RED) for line in value_texts.emptied_lists(target))
     if style.verbosity:
         yield from _requests(target.requests, style)
 
 
 def _change_line(change: Change, row: list[str], style: _Style) -> str:
-    text = f"{SIGNS[change.action]} {'  '.join(row).rstrip()}"
-    notes = change_notes(change)
+    text = f"{value_texts.SIGNS[change.action]} {'  '.join(row).rstrip()}"
+    notes = value_texts.change_notes(change)
     note = f"  ({'; '.join(notes)})" if notes else ""
     if change.action == "delete":
         return "  " + style.paint(text + note, RED)
-    painted = style.paint(SIGNS[change.action], _COLOURS[change.action]) + text[1:]
+    painted = style.paint(value_texts.SIGNS[change.action], _COLOURS[change.action]) + text[1:]
     return f"  {painted}{style.paint(note, DIM if change.reversible else YELLOW)}"
 
 
@@ -138,12 +124,12 @@ def _source(change: Change) -> str:
 
 def _requests(requests: tuple[Request, ...], style: _Style) -> Iterator[str]:
     for number, request in enumerate(requests, 1):
-        body = f"  {show_body(request.body, _BODY)}" if request.body else ""
+        body = f"  {value_texts.show_body(request.body, _BODY)}" if request.body else ""
         yield style.paint(f"    {number:>3}. {request.method} {visible(request.path)}{body}", DIM)
 
 
 def _errors(plan: Plan, style: _Style) -> Iterator[str]:
-    for heading, folder, error in planning_errors(plan):
+    for heading, folder, error in sentences.planning_errors(plan):
         yield _heading(heading, folder, style)
         first, *rest = visible_lines(error)
         yield style.paint(f"  error: {first}", RED)
@@ -191,7 +177,7 @@ def _not_listed(not_attempted: Mapping[tuple[str, str], int]) -> Iterator[str]:
 
 def _target_result(result: TargetResult, colour: bool, verbosity: int) -> Iterator[str]:
     outcome = paint(result.outcome, _OUTCOMES[result.outcome], colour=colour)
-    yield f"{paint(target_heading(result.target), BOLD, colour=colour)}: {outcome}"
+    yield f"{paint(sentences.target_heading(result.target), BOLD, colour=colour)}: {outcome}"
     styles = {"difference": RED, "advice": DIM}
     for kind, line in result_lines(result, whole=bool(verbosity)):
         yield paint(f"  {line}", styles[kind], colour=colour) if kind in styles else f"  {line}"
@@ -220,7 +206,7 @@ def render_problems(problems: Iterable[Problem], colour: bool) -> str:
     blocks = ["".join(f"{line}\n" for line in _problem(problem, colour)) for problem in problems]
     if not blocks:
         return ""
-    return "\n".join([*blocks, paint(f"{plural(len(blocks), 'problem')}.", BOLD, colour=colour) + "\n"])
+    return "\n".join([*blocks, paint(f"{sentences.plural(len(blocks), 'problem')}.", BOLD, colour=colour) + "\n"])
 
 
 def render_error(error: MsautoError, *, colour: bool) -> str:

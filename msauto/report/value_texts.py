@@ -224,11 +224,13 @@ def _plain(change: Change, rate: Fraction | None, short: ValueWidth) -> Iterator
     if change.action == "change":
         old, new = show_pair_of(before, after, change.key, rate, limit)
         yield ValuePart("", _UNKNOWN if before is None and change.basis == "none" else old, new)
-    elif change.action == "delete":
-        if before is not None:
-            yield ValuePart("", show_value(before, change.key, rate, limit=limit), None)
-    elif after is not None:
-        yield ValuePart("", None, show_value(after, change.key, rate, limit=limit))
+    elif (value := before if change.action == "delete" else after) is not None:
+        yield _one_sided("", show_value(value, change.key, rate, limit=limit), change)
+
+
+def _one_sided(label: str, shown: str, change: Change) -> ValuePart:
+    """Return the only value of an attribute that is removed, or new."""
+    return ValuePart(label, shown, None) if change.action == "delete" else ValuePart(label, None, shown)
 
 
 def _item(change: Change, rate: Fraction | None, short: ValueWidth) -> Iterator[ValuePart]:
@@ -261,10 +263,9 @@ def _attribute(
     old, new = sides[0].get(name), sides[1].get(name)
     label = visible(name)
     if change.action != "change":
-        deleted = change.action == "delete"
-        value = old if deleted else new
+        value = old if change.action == "delete" else new
         shown = show_value(value, name, rate, limit=limit, in_item=True)
-        return None if value is None else ValuePart(label, shown, None) if deleted else ValuePart(label, None, shown)
+        return None if value is None else _one_sided(label, shown, change)
     if name not in sides[1] or old == new:
         shown = show_value(old, name, rate, limit=limit, in_item=True)
         return ValuePart(label, shown, shown) if name in _PLACE else None

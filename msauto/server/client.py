@@ -12,14 +12,13 @@ whether it was done (:class:`msauto.errors.InDoubtError`). For scripts without a
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import partial
-from io import BytesIO
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-import httpx2
+from msgspec import structs
 
 from msauto.errors import (
     InDoubtError,
@@ -36,17 +35,12 @@ from msauto.model.ports import Answer, Clock, DownloadObserver
 from msauto.model.server import ServerSpec
 from msauto.server.availability import SystemClock, with_retries
 from msauto.server.connection import base_url, headers, spec_of, tls
-from msauto.server.downloads.fetching import (
-    FetchResult,
-    Headers,
-    ResumableDownload,
-    SilentDownloadObserver,
-    StreamedBody,
-)
+from msauto.server.downloads.fetching import FetchResult, ResumableDownload, SilentDownloadObserver, StreamedBody
 from msauto.server.echoed_secrets import EchoRedactor
 from msauto.server.operations import Operations
 from msauto.server.parsers.answer_classes import (
     RawAnswer,
+    charset_of,
     clean,
     judge_body,
     judge_status,
@@ -56,15 +50,27 @@ from msauto.server.parsers.answer_classes import (
 )
 from msauto.server.parsers.listing import ListingReading, read_arriving
 from msauto.server.parsers.xml import MAX_BYTES, unreadable
-from msauto.server.transport import CODED, TARGET, ExactTransport
+from msauto.server.transport import (
+    ArrivingAnswer,
+    ExactTransport,
+    Headers,
+    HttpxAnswer,
+    HttpxTransport,
+    TimeLimits,
+)
+
+if TYPE_CHECKING:
+    import httpx2
 
 T = TypeVar("T")
+_Arriving = ArrivingAnswer | HttpxAnswer
 
 _READS: Final = frozenset({"GET", "HEAD"})
 _WHOLE_FILE: Final = frozenset({200, 203})
 LISTING_BYTES: Final = MAX_BYTES
 ANSWER_BYTES: Final = 64 * 2**20
 """The size limit of other answers: an asset with 100,000 markers, a channel with as many items."""
+_COMPRESSED: Final = (("Accept-Encoding", "gzip, deflate"),)
 _ERROR_BYTES: Final = 2**20
 _WHOLE: Final = 10  # a complete answer may take this many times the time-out between bytes
 # With TLS 1.3 a server rejects the client certificate only after the handshake.
@@ -91,10 +97,14 @@ class AsyncMediaServer(Operations):
         self.reads = 0
         self._clock = clock or SystemClock()
         self._headers = headers(self.spec)
-        self._base = httpx2.URL(base_url(self.spec))
+        self._base = base_url(self.spec)
         self._secrets = EchoRedactor(self.spec)
-        self._transport = transport or ExactTransport(
-            connections=self.spec.connections, tls=tls(self.spec), proxy=self.spec.proxy
+        self._transport: ExactTransport | HttpxTransport = (
+            HttpxTransport(self._base, transport)
+            if transport is not None
+            else ExactTransport(
+                self._base, connections=self.spec.connections, tls=tls(self.spec), proxy=self.spec.proxy
+            )
         )
 
     async def __aenter__(self) -> Self:
@@ -115,19 +125,16 @@ class AsyncMediaServer(Operations):
         if request.method in _READS:
             return await self.read(request, self._answer)
         self._check(request)
-
-        async def write() -> Answer:
+        # A batch of metadata may take as long as a large listing.
+        is_batch = request.method == "PUT" and request.path.startswith("/storage/")
+        with self._context(request, "listing" if is_batch else "read"):
             try:
-                # A batch of metadata may take as long as a large listing.
-                is_batch = request.method == "PUT" and request.path.startswith("/storage/")
                 reply = await self._exchange(request, listing=is_batch)
             except UnreadableError as error:  # it was sent, and may have been done
                 raise InDoubtError(error.message, remedy=error.remedy) from error
             judge_status(reply, self.spec.dialect)
             judge_write(reply, self.spec.dialect)
             return self._answer(reply)
-
-        return await self._with_context(request, write)
 
     async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
         """Send a read, up to four times, and return the parsed answer.
@@ -136,16 +143,8 @@ class AsyncMediaServer(Operations):
         """
         self._check(request)
         self.reads += 1
-
-        async def attempt() -> RawAnswer:
-            reply = await self._exchange(request, listing=listing)
-            judge_status(reply, self.spec.dialect)
-            return reply
-
-        async def read() -> T:
-            return parse(await with_retries(attempt, self._clock))
-
-        return await self._with_context(request, read)
+        with self._context(request, "listing" if listing else "read"):
+            return parse(await with_retries(partial(self._accepted, request, listing=listing), self._clock))
 
     async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> Listing:
         """Send a read as :meth:`read` does, and parse its answer while it arrives, without holding it.
@@ -154,25 +153,20 @@ class AsyncMediaServer(Operations):
         """
         self._check(request)
         self.reads += 1
-        seconds = self.spec.timeouts.listing
 
         async def attempt() -> Listing:
-            async with self._open(request, {"read": seconds, "total": _WHOLE * seconds}) as response:
-                if response.status_code >= 300:
+            async with aclosing(await self._send(request, self._limits(listing=True))) as response:
+                if response.status >= 300:
                     judge_status(await self._reply(response, LISTING_BYTES), self.spec.dialect)
-                charset = response.charset_encoding
+                charset = charset_of(response.header("content-type"))
 
                 def judge(head: bytes) -> None:
-                    judge_body(RawAnswer(response.status_code, head, charset), self.spec.dialect)
+                    judge_body(RawAnswer(response.status, head, charset), self.spec.dialect)
 
-                async with aclosing(response.aiter_bytes()) as chunks:
-                    return await read_arriving(chunks, begin(charset), judge)
+                return await read_arriving(response.read, begin(charset), judge)
 
-        async def named() -> Listing:
-            with _time_of("listing"):
-                return await attempt()
-
-        return await self._with_context(request, lambda: with_retries(named, self._clock))
+        with self._context(request, "listing"):
+            return await with_retries(attempt, self._clock)
 
     async def ask(self, request: Request) -> RawAnswer:
         """Send a read once and return the answer with any status, for `msauto probe`."""
@@ -180,7 +174,8 @@ class AsyncMediaServer(Operations):
             raise ValueError(f"{request.method} is not a read")
         self._check(request)
         self.reads += 1
-        return await self._with_context(request, lambda: self._exchange(request))
+        with self._context(request, "read"):
+            return await self._exchange(request)
 
     async def download(self, request: Request, dest: Path, *, seconds: float | None = None) -> int:
         """Save the answer to a read as a complete file, or not at all; return its size in bytes.
@@ -200,7 +195,8 @@ class AsyncMediaServer(Operations):
         fetching = ResumableDownload(
             partial(self._arrive, request, time_limit), request.path, dest, self._clock, watch, time_limit
         )
-        return await self._with_context(request, fetching.run)
+        with self._context(request, "read" if time_limit == self.spec.timeouts.read else "proxy"):
+            return await fetching.run()
 
     def hide(self, text: str) -> str:
         """Return a text with the secrets of this server redacted."""
@@ -208,82 +204,83 @@ class AsyncMediaServer(Operations):
 
     # One exchange ----------------------------------------------------------------------------------------------
 
-    async def _exchange(self, request: Request, *, listing: bool = False) -> RawAnswer:
-        seconds = self.spec.timeouts.listing if listing else self.spec.timeouts.read
-        span = {"read": seconds, "total": _WHOLE * seconds}
-        with _time_of("listing" if listing else "read"):
-            async with self._open(request, span) as response:
-                return await self._reply(response, LISTING_BYTES if listing else ANSWER_BYTES)
+    async def _accepted(self, request: Request, *, listing: bool) -> RawAnswer:
+        reply = await self._exchange(request, listing=listing)
+        judge_status(reply, self.spec.dialect)
+        return reply
 
-    @asynccontextmanager
-    async def _open(
-        self,
-        request: Request,
-        seconds: Mapping[str, float],
-        more: Sequence[tuple[bytes, bytes]] = ((b"Accept-Encoding", b"gzip, deflate"),),
-    ) -> AsyncIterator[httpx2.Response]:
-        headers = [*self._headers, *more]
-        if request.body is not None:
-            headers.append((b"Content-Type", request.body.media_type.encode("ascii")))
-        message = httpx2.Request(
-            request.method,
-            self._base,
-            headers=headers,
-            content=request.body.content if request.body else None,
-            extensions={
-                TARGET: request.path.encode("ascii"),
-                "timeout": {"connect": self.spec.timeouts.connect, **seconds},
-            },
-        )
+    async def _exchange(self, request: Request, *, listing: bool = False) -> RawAnswer:
+        response = await self._send(request, self._limits(listing=listing))
         try:
-            response = await self._transport.handle_async_request(message)
-        except httpx2.TransportError as error:  # of a transport that is not ours: its classification is not reliable
-            raise InDoubtError(f"the connection failed: {error}", remedy="check the server") from error
-        try:
-            yield response
+            return await self._reply(response, LISTING_BYTES if listing else ANSWER_BYTES)
         finally:
             await response.aclose()
 
-    async def _reply(self, response: httpx2.Response, most: int) -> RawAnswer:
-        data = await _body(response, most)
-        return RawAnswer(
-            status=response.status_code,
-            data=data,
-            charset=response.charset_encoding,
-            media_type=response.headers.get("content-type", ""),
-            retry_after=read_retry_after(response.headers.get("retry-after"), self._clock.now()),
-            location=clean(response.headers.get("location", "")),
-            challenge=clean(response.headers.get("www-authenticate", "")),
-            server=str(self._base),
+    def _limits(self, *, listing: bool) -> TimeLimits:
+        times = self.spec.timeouts
+        seconds = times.listing if listing else times.read
+        return TimeLimits(times.connect, seconds, total=_WHOLE * seconds)
+
+    def _send(self, request: Request, limits: TimeLimits, more: Headers = _COMPRESSED) -> Awaitable[_Arriving]:
+        headers = [*self._headers, *more]
+        body = request.body
+        if body is not None:
+            headers.append(("Content-Type", body.media_type))
+        return self._transport.send(request.method, request.path, headers, body.content if body else None, limits)
+
+    async def _reply(self, response: _Arriving, most: int) -> RawAnswer:
+        """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one."""
+        failed = response.status >= 300
+        most = _ERROR_BYTES if failed else most
+        length = response.header("content-length")
+        if not failed and length.isdecimal() and int(length[:18]) > most:
+            raise _too_large(most)
+        chunks, size = [], 0
+        while size <= most and (chunk := await response.read()):
+            chunks.append(chunk)
+            size += len(chunk)
+        if size > most and not failed:
+            raise _too_large(most)
+        data = b"".join(chunks)[:most]
+        kind = response.header("content-type")
+        reply = RawAnswer(response.status, data, charset_of(kind), kind)
+        return (
+            reply
+            if not failed
+            else structs.replace(
+                reply,
+                retry_after=read_retry_after(response.header("retry-after"), self._clock.now()),
+                location=clean(response.header("location")),
+                challenge=clean(response.header("www-authenticate")),
+                server=self._base,
+            )
         )
 
     @asynccontextmanager
     async def _arrive(self, request: Request, seconds: float, more: Headers) -> AsyncIterator[StreamedBody]:
         # A range counts the bytes as they are sent, so they must not be compressed.
-        headers = ((b"Accept-Encoding", b"identity"), *more)
-        with _time_of("read" if seconds == self.spec.timeouts.read else "proxy"):
-            async with (
-                self._open(request, {"read": seconds, "pace": seconds}, headers) as response,
-                aclosing(response.aiter_bytes()) as chunks,
-            ):
-                yield StreamedBody(
-                    response.status_code,
-                    {name: text for name, text in response.headers.items() if self._secrets.hide(text) == text},
-                    bool(response.extensions.get(CODED)),
-                    chunks,
-                    partial(self._judge_download, response),
-                )
+        headers = (("Accept-Encoding", "identity"), *more)
+        limits = TimeLimits(self.spec.timeouts.connect, seconds, pace=seconds)
+        async with aclosing(await self._send(request, limits, headers)) as response:
+            known = {name.lower(): response.header(name) for name in response.headers}
+            yield StreamedBody(
+                response.status,
+                {name: text for name, text in known.items() if self._secrets.hide(text) == text},
+                "content-encoding" in known,
+                response.read,
+                partial(self._judge_download, response),
+            )
 
-    async def _judge_download(self, response: httpx2.Response) -> None:
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if response.status_code >= 300 or kind in {"text/html", "text/xml", "application/xml", "text/plain"}:
+    async def _judge_download(self, response: _Arriving) -> None:
+        kind = response.header("content-type").partition(";")[0].strip().lower()
+        if response.status >= 300 or kind in {"text/html", "text/xml", "application/xml", "text/plain"}:
             reply = await self._reply(response, _ERROR_BYTES)
             judge_status(reply, self.spec.dialect)
             judge_body(reply, self.spec.dialect)
             raise unreadable(f"the answer is not a media file but {kind}: {show_body(reply.data, reply.charset)}")
-        if response.status_code not in _WHOLE_FILE:
+        if response.status not in _WHOLE_FILE:
             raise unreadable(
-                f"the answer has the status {response.status_code}, not that of a complete file",
+                f"the answer has the status {response.status}, not that of a complete file",
                 "check the server",
             )
 
@@ -307,48 +304,21 @@ class AsyncMediaServer(Operations):
                 remedy="shorten the values, or raise `request_line` of the server if it accepts longer lines",
             )
 
-    async def _with_context(self, request: Request, work: Callable[[], Awaitable[T]]) -> T:
-        """Await ``work()``; set the server and the request of an error."""
+    @contextmanager
+    def _context(self, request: Request, setting: str) -> Iterator[None]:
+        """Set the server and the request of an error, and name the time-out that applied (``timeouts`` of the spec)."""
         try:
-            return await work()
+            yield
         except ServerError as error:
             error.server = error.server or self.spec.name
             error.request = error.request or _shown(request)
             if isinstance(error, UnreachableError | InDoubtError):
                 error.url = self.spec.url
-            if isinstance(error, InDoubtError) and self.spec.url.startswith("https:"):
-                error.remedy += _MAYBE_TLS
+            if isinstance(error, InDoubtError):
+                error.remedy = error.remedy.replace("`timeouts.read`", f"`timeouts.{setting}`")
+                error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else ""
             self._secrets.clean(error)
             raise
-
-
-@contextmanager
-def _time_of(setting: str) -> Iterator[None]:
-    """Name the time-out that applied in the error for a missing answer."""
-    try:
-        yield
-    except InDoubtError as error:
-        error.remedy = error.remedy.replace("`timeouts.read`", f"`timeouts.{setting}`")
-        raise
-
-
-async def _body(response: httpx2.Response, most: int) -> bytes:
-    """Return the body, or the beginning of an error's body. Raises for a body over the limit."""
-    failed = response.status_code >= 300
-    most = _ERROR_BYTES if failed else most
-    length = response.headers.get("content-length", "")
-    if not failed and length.isdecimal() and int(length[:18]) > most:
-        raise _too_large(most)
-    body = BytesIO()
-    async with aclosing(response.aiter_bytes()) as chunks:
-        async for chunk in chunks:
-            body.write(chunk)
-            if body.tell() > most:
-                if not failed:
-                    raise _too_large(most)
-                body.truncate(most)
-                break
-    return body.getvalue()
 
 
 def _too_large(most: int) -> UnreadableError:

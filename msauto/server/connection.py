@@ -35,9 +35,9 @@ def base_url(spec: ServerSpec) -> str:
     return plain.url
 
 
-def headers(spec: ServerSpec) -> list[tuple[bytes, bytes]]:
+def headers(spec: ServerSpec) -> list[tuple[str, str]]:
     """Return the headers of every request, with authentication. Raises ``AddressError``."""
-    made = [(b"User-Agent", f"msauto/{__version__}".encode()), (b"Accept", b"*/*")]
+    made = [("User-Agent", f"msauto/{__version__}"), ("Accept", "*/*")]
     auth = spec.auth
     for user in (auth.username, spec.proxy.username if spec.proxy else None):
         if user is not None and ":" in user:
@@ -46,10 +46,12 @@ def headers(spec: ServerSpec) -> list[tuple[bytes, bytes]]:
                 remedy="remove the colon: it separates user name and password",
             )
     if auth.username is not None:
-        made.append((b"Authorization", f"Basic {basic_credentials(auth.username, auth.password)}".encode()))
+        made.append(("Authorization", f"Basic {basic_credentials(auth.username, auth.password)}"))
     if auth.bearer is not None:
-        made.append((b"Authorization", b"Bearer " + _header_value(auth.bearer, "bearer", spec)))
-    made.extend((name.encode("ascii", "replace"), _header_value(value, name, spec)) for name, value in auth.headers)
+        made.append(("Authorization", f"Bearer {_header_value(auth.bearer, 'bearer', spec)}"))
+    made.extend(
+        (name.encode("ascii", "replace").decode(), _header_value(value, name, spec)) for name, value in auth.headers
+    )
     return made
 
 
@@ -58,14 +60,14 @@ def basic_credentials(username: str, password: Secret | None) -> str:
     return base64.b64encode(f"{username}:{password.reveal() if password else ''}".encode()).decode()
 
 
-def _header_value(secret: Secret, name: str, spec: ServerSpec) -> bytes:
+def _header_value(secret: Secret, name: str, spec: ServerSpec) -> str:
     text = secret.reveal()
     if not text.isprintable():
         raise AddressError(
             f"server {spec.name}: the value of auth {name!r} holds a line end or another control character",
             remedy="check where the secret comes from: a file often ends with a line end",
         )
-    return text.encode()
+    return text
 
 
 def tls(spec: ServerSpec) -> ssl.SSLContext | bool:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
 
 from msauto.errors import UNAUTHORIZED_STATUSES, InDoubtError, RejectedError, ServerError, UnreachableError
 from msauto.model.plan import Request
 from msauto.server.availability import TRANSIENT_STATUSES
 from msauto.server.client import AsyncMediaServer
-
-T = TypeVar("T")
 
 _FAILURES_TO_OPEN: Final = 3
 
@@ -31,12 +30,14 @@ class PlanningClient(AsyncMediaServer):
         """Whether the server as a whole does not answer; rejected credentials are an answer."""
         return self._error is not None and getattr(self._error, "status", None) not in UNAUTHORIZED_STATUSES
 
-    async def _with_context(self, request: Request, work: Callable[[], Awaitable[T]]) -> T:
+    @contextmanager
+    def _context(self, request: Request, setting: str) -> Iterator[None]:
         opened_by = self._error
         if opened_by is not None:
             raise opened_by.with_traceback(None)
         try:
-            answer = await super()._with_context(request, work)
+            with super()._context(request, setting):
+                yield
         except ServerError as error:
             status = error.status if isinstance(error, RejectedError) else None
             unanswered = isinstance(error, InDoubtError) or status in TRANSIENT_STATUSES
@@ -47,4 +48,3 @@ class PlanningClient(AsyncMediaServer):
                 self._error = self._error or error
             raise
         self._failures = 0
-        return answer

@@ -36,16 +36,11 @@ class ServerReader:
         self._client = client
         self._clock = clock or SystemClock()
         self._answers: dict[_Key, asyncio.Future[object]] = {}
-        self._reads = 0
+        self.reads = 0  # requests sent so far, without repetitions
         self._now: datetime | None = None
         self._one_by_one = False  # GETUSERFIELDS must be asked by name
         self._deep = False  # listings show what is below their sub-folders
         self._settles = True  # an ambiguous folder of a clip is resolved
-
-    @property
-    def reads(self) -> int:
-        """Requests sent so far, without repetitions."""
-        return self._reads
 
     def fresh(self) -> ServerReader:
         """Return a reader of the same server without any answers, for verification."""
@@ -67,23 +62,20 @@ class ServerReader:
             asset = await self._found(self._client.asset(database, address))
             if asset is None:
                 return None
-            self._check_title(address, asset)
-            if not self._settles:
+            by_title = address.namespace in _TITLE_KEYS
+            if by_title and asset.title is not None and not same_text(asset.title, address.name):
+                raise UnreadableError(
+                    f"asked for {address.name!r}, the server answered with {asset.title!r}",
+                    server=self._client.spec.name,
+                    remedy="use the title as the server writes it, letter by letter",
+                )
+            if not self._settles or asset.folder_otherwise is None:
                 return asset
             return await settle_home(
-                asset, database, partial(self._has_folder, database), partial(self._list, database)
+                asset, database, partial(self._has_folder, database), partial(self.read_folder, database)
             )
 
         return await self._once(("asset", database, address), read)
-
-    def _check_title(self, address: Address, asset: Asset) -> None:
-        if address.namespace not in _TITLE_KEYS or asset.title is None or same_text(asset.title, address.name):
-            return
-        raise UnreadableError(
-            f"asked for {address.name!r}, the server answered with {asset.title!r}",
-            server=self._client.spec.name,
-            remedy="use the title as the server writes it, letter by letter",
-        )
 
     async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
         """Return the XMP fields: by one request for all, or one for each name if the server needs that."""
@@ -113,7 +105,8 @@ class ServerReader:
     async def _field(self, database: str, address: Address, name: str | None) -> Xmp | None:
         """Return all fields, or one; ``None`` if the answer does not show them."""
         try:
-            return await self._counted(self._client.xmp(database, address, name))
+            self.reads += 1
+            return await self._client.xmp(database, address, name)
         except NotFoundError:
             return {} if name is not None else None  # the asset exists, the field does not
         except UnreadableError:
@@ -125,13 +118,11 @@ class ServerReader:
 
     # Folders ---------------------------------------------------------------------------------------------------
 
-    async def read_folder(self, database: str, folder: Folder) -> Listing | None:
-        """Return a folder's listing, or ``None`` if it does not exist."""
-        return await self._list(database, folder)
-
-    async def _list(
+    async def read_folder(
         self, database: str, folder: Folder, after: str | None = None, mimetype: str | None = None
     ) -> Listing | None:
+        """Return a folder's listing, with these filters of the interface, or ``None`` if it does not exist."""
+
         async def ask() -> Listing | None:
             return await self._found(self._client.list(database, folder, created_after=after, mimetype=mimetype))
 
@@ -161,7 +152,7 @@ class ServerReader:
         self, database: str, folder: Folder, after: str | None, mimetype: str | None, *, deep: bool
     ) -> Listing | None:
         """Return a listing with all that is below it, whatever depth the server shows at once."""
-        top = await self._list(database, folder, after, mimetype)
+        top = await self.read_folder(database, folder, after, mimetype)
         if top is None or not deep or not self._shallow(top):
             return top
 
@@ -234,14 +225,11 @@ class ServerReader:
     # Each answer once ------------------------------------------------------------------------------------------
 
     async def _found(self, answer: Awaitable[T]) -> T | None:
+        self.reads += 1
         try:
-            return await self._counted(answer)
+            return await answer
         except NotFoundError:
             return None
-
-    async def _counted(self, answer: Awaitable[T]) -> T:
-        self._reads += 1
-        return await answer
 
     async def _once(self, key: _Key, ask: Callable[[], Awaitable[T]]) -> T:
         """Return the answer to ``key``; the first asker asks, the others wait. An asker that is cancelled passes on."""
@@ -254,9 +242,6 @@ class ServerReader:
                         raise  # this task was cancelled, not the shared request
             if self._answers.get(key) is asked:
                 del self._answers[key]
-        return await self._ask(key, ask)
-
-    async def _ask(self, key: _Key, ask: Callable[[], Awaitable[T]]) -> T:
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._answers[key] = future
         try:

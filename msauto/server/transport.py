@@ -1,4 +1,4 @@
-"""Send exact bytes, once: an httpx2 transport over an aiohttp session.
+"""Send exact bytes, once, over an aiohttp session.
 
 The existing bridges are unsafe here. They rewrite paths (``%40`` becomes ``@``, dot segments vanish). aiohttp sends
 idempotent methods again on a dropped kept-alive connection. Errors after sending are reported as connect errors.
@@ -12,25 +12,24 @@ import os
 import re
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Mapping
-from types import SimpleNamespace
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 import aiohttp
-import httpx2
 import yarl
+from msgspec import Struct
 
 from msauto.errors import InDoubtError, MsautoError, NotSentError, UnreachableError
 from msauto.model.server import Proxy
 from msauto.server.connection import basic_credentials
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    import httpx2
 
-TARGET: Final = "target"
-"""The request extension that holds the request target as bytes: httpx2 would rewrite a path in a URL."""
-CODED: Final = "coded"
-"""The response extension that is true if the content was compressed, so that its bytes are not those sent."""
+Headers = Sequence[tuple[str, str]]
 
 # Many servers close an idle connection after five seconds. A write on a connection that is being closed is in doubt,
 # so ours are closed a little earlier.
@@ -42,7 +41,6 @@ _CLOSING_STEPS: Final = 50
 """The seconds, at most, to wait for TLS connections to close: both sides send a close message."""
 _READS: Final = frozenset({"GET", "HEAD"})
 _PARSER = re.compile(r"message=(?:'|\")(.+?)(?:'|\")>?\Z")
-_DECODED: Final = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 
 # Raised only while a connection is being opened: nothing of the request was sent.
 # A proxy that refuses CONNECT has not connected to the server either.
@@ -52,30 +50,47 @@ _NOT_SENT = (
     aiohttp.InvalidURL,
     aiohttp.ClientHttpProxyError,
 )
-_BROKEN = (aiohttp.ClientError, OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, ValueError)
+_FAILURES = (aiohttp.ClientError, OSError, asyncio.IncompleteReadError, ValueError)  # a TimeoutError is an OSError
+_NEW_SOCKETS: Final = ContextVar[list[socket.socket]]("new sockets of the request that is being sent")
 
 
 class TooSlowError(InDoubtError):
     """The answer arrives too slowly. Another attempt would take as long."""
 
 
-class ExactTransport(httpx2.AsyncBaseTransport):
+class TimeLimits(Struct, frozen=True):
+    """The time-outs of one exchange in seconds: ``connect``, ``read`` between bytes, and one that bounds the answer.
+
+    That is ``total`` for the complete answer, or ``pace`` for each 64 KiB of it: these raise :class:`TooSlowError`.
+    """
+
+    connect: float
+    read: float
+    total: float | None = None
+    pace: float | None = None
+
+
+class ExactTransport:
     """Sends each request once, byte for byte. Follows no redirects, keeps no cookies, ignores the environment.
 
     ``connections`` is the number of concurrent requests; others wait without a time limit. Raises
     :class:`NotSentError` if the request was certainly not sent, else :class:`InDoubtError`, also while the body is
-    read. The time-outs of a request (extension ``timeout``) are ``connect``, ``read`` between bytes, and either
-    ``total`` for the complete answer or ``pace`` for each 64 KiB of it: these two raise :class:`TooSlowError`.
+    read.
 
     Some servers close each connection after their answer without announcing it. A write on such a connection would be
     in doubt, although the server never received it. So a write uses an old connection only after this server has
     answered on one, and no request does after an old connection was dropped.
     """
 
-    def __init__(self, *, connections: int = 16, tls: ssl.SSLContext | bool = True, proxy: Proxy | None = None) -> None:
+    def __init__(
+        self, url: str, *, connections: int = 16, tls: ssl.SSLContext | bool = True, proxy: Proxy | None = None
+    ) -> None:
+        self._origin = str(yarl.URL(url).origin())
         self._tls = tls
-        self._proxy = proxy
-        self._for_proxy = _for_proxy(proxy)
+        self._proxy = proxy.url if proxy else None
+        credentials = _proxy_credentials(proxy)
+        # Through a tunnel (https) CONNECT authenticates with the proxy; the server must not see the password.
+        self._headers, self._tunnel_headers = ([], credentials) if url.startswith("https:") else (credentials, [])
         self._free = asyncio.Semaphore(connections)
         self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether their connections are kept
         self._sockets: WeakSet[socket.socket] = WeakSet()
@@ -83,22 +98,36 @@ class ExactTransport(httpx2.AsyncBaseTransport):
         self._keeps = False  # the server has answered on a used connection
         self._drops = False  # the server has dropped a used connection
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send the request to the extension ``target``, else to the path of the URL."""
+    async def send(
+        self, method: str, target: str, headers: Headers, content: bytes | None, limits: TimeLimits
+    ) -> ArrivingAnswer:
+        """Send the request to the target; return the answer when its head has arrived."""
         await self._free.acquire()
+        new_sockets: list[socket.socket] = []
+        _NEW_SOCKETS.set(new_sockets)
+        deadline = limits.pace and asyncio.get_running_loop().time() + limits.connect + limits.pace
         try:
-            time_limit = _AnswerTimeout(request.extensions.get("timeout") or {})
-            response = await self._send(request, time_limit)
-        except BaseException:
+            session = self._session(kept=not self._drops and (self._keeps or method in _READS))
+            async with asyncio.timeout_at(deadline):
+                response = await session.request(
+                    method,
+                    yarl.URL(self._origin + target, encoded=True),
+                    headers=[*headers, *self._headers],
+                    data=content or None,
+                    allow_redirects=False,
+                    timeout=_client_timeout(limits),
+                    proxy=self._proxy,
+                    proxy_headers=self._tunnel_headers,
+                )
+        except BaseException as error:
             self._free.release()
-            raise
-        return httpx2.Response(
-            response.status,
-            headers=_headers(response),
-            stream=_Stream(response, self._free, time_limit),
-            request=request,
-            extensions={CODED: "Content-Encoding" in response.headers},
-        )
+            known = _classified(error, limits) if isinstance(error, _FAILURES) else error
+            self._drops = self._drops or (isinstance(known, InDoubtError) and not new_sockets)
+            if known is error:
+                raise
+            raise known from error
+        self._keeps = self._keeps or not new_sockets
+        return ArrivingAnswer(response, self._free, limits, deadline)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -116,45 +145,10 @@ class ExactTransport(httpx2.AsyncBaseTransport):
     def _socket(self, info: tuple[Any, ...]) -> socket.socket:
         made = socket.socket(info[0], info[1], info[2])
         self._sockets.add(made)
+        _NEW_SOCKETS.get().append(made)
         return made
 
-    async def _send(self, request: httpx2.Request, time_limit: _AnswerTimeout) -> aiohttp.ClientResponse:
-        content = await request.aread()
-        seconds = request.extensions.get("timeout") or {}
-        way = SimpleNamespace(used=False)  # whether the connection had been used before
-        session = self._open(kept=not self._drops and (self._keeps or request.method in _READS))
-        try:
-            response = await time_limit.bound(
-                session.request(
-                    request.method,
-                    _exact_url(request),
-                    headers=self._headers(request),
-                    skip_auto_headers=("Content-Type", "User-Agent", "Accept", "Accept-Encoding"),
-                    data=content or None,
-                    allow_redirects=False,
-                    # `connect` covers looking up the name, connecting and the TLS handshake.
-                    timeout=aiohttp.ClientTimeout(None, seconds.get("connect"), seconds.get("read")),
-                    trace_request_ctx=way,
-                    proxy=self._proxy.url if self._proxy else None,
-                    proxy_headers=self._for_proxy if request.url.scheme == "https" else None,
-                )
-            )
-        except _NOT_SENT as error:
-            raise _not_sent(error) from error
-        except InDoubtError:
-            self._drops = self._drops or way.used
-            raise
-        except _BROKEN as error:
-            raise _in_doubt(error) from error
-        self._keeps = self._keeps or way.used
-        return response
-
-    def _headers(self, request: httpx2.Request) -> list[tuple[str, str]]:
-        headers = [(name.decode("ascii"), value.decode("utf-8")) for name, value in request.headers.raw]
-        # Through a tunnel (https) CONNECT authenticates with the proxy; the server must not see the password.
-        return [*headers, *(self._for_proxy.items() if request.url.scheme == "http" else ())]
-
-    def _open(self, *, kept: bool) -> aiohttp.ClientSession:
+    def _session(self, *, kept: bool) -> aiohttp.ClientSession:
         if self._closed:
             raise NotSentError("the client is closed", remedy="open a new one")
         if kept not in self._sessions:
@@ -165,88 +159,62 @@ class ExactTransport(httpx2.AsyncBaseTransport):
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 middlewares=(_once,),
-                trace_configs=[_tracing()],
+                skip_auto_headers=("Content-Type", "User-Agent", "Accept", "Accept-Encoding"),
                 max_line_size=_HEAD_BYTES,
                 max_field_size=_HEAD_BYTES,
             )
         return self._sessions[kept]
 
 
-def _tracing() -> aiohttp.TraceConfig:
-    async def note(_: aiohttp.ClientSession, context: Any, __: aiohttp.TraceConnectionReuseconnParams) -> None:
-        context.trace_request_ctx.used = True
-
-    tracing = aiohttp.TraceConfig()
-    tracing.on_connection_reuseconn.append(note)
-    return tracing
-
-
 async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Classify errors before aiohttp sees them: after some it would send an idempotent request again.
-
-    It calls its handler in a loop, for ``ClientOSError`` and ``ServerDisconnectedError`` only. Our errors are neither,
-    so the loop ends.
-    """
+    """Classify the errors after which aiohttp would send an idempotent request again; it does not know ours."""
     try:
         return await handler(request)
-    except _NOT_SENT as error:
-        raise _not_sent(error) from error
-    except _BROKEN as error:
-        raise _in_doubt(error) from error
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise _classified(error) from error
 
 
-class _AnswerTimeout:
-    """The deadline of an answer, without which an answer that trickles would never end."""
+class ArrivingAnswer:
+    """An answer whose body is read piece by piece. It must be closed, which releases its connection and slot."""
 
-    __slots__ = ("_connect", "_length", "_pace", "_total", "_when")
+    __slots__ = ("_deadline", "_free", "_limits", "_received", "_response", "headers", "status")
 
-    def __init__(self, seconds: Mapping[str, float | None]) -> None:
-        self._connect = seconds.get("connect") or 0.0
-        self._pace = seconds.get("pace")
-        self._total = seconds.get("total")
-        self._length = 0
-        self._when: float | None = None
-        self._begin(self._connect)
-
-    def _begin(self, more: float = 0.0) -> None:
-        bound = self._pace or self._total
-        self._length = 0
-        self._when = None if bound is None else asyncio.get_running_loop().time() + bound + more
-
-    def note(self, length: int) -> None:
-        """Count received bytes; with a pace, each 64 KiB extend the deadline."""
-        self._length += length
-        if self._pace is not None and self._length >= _PACE_BYTES:
-            self._begin()
-
-    async def bound(self, work: Awaitable[T]) -> T:
-        """Await. Raises :class:`TooSlowError` after the deadline."""
-        try:
-            async with asyncio.timeout_at(self._when) as bounds:
-                return await work
-        except TimeoutError:
-            if not bounds.expired():
-                raise
-            raise _too_slow(self._pace, self._total) from None
-
-
-class _Stream(httpx2.AsyncByteStream):
-    """The decompressed body. Releases the connection and its slot once, when read or closed."""
-
-    def __init__(self, response: aiohttp.ClientResponse, free: asyncio.Semaphore, time_limit: _AnswerTimeout) -> None:
+    def __init__(
+        self,
+        response: aiohttp.ClientResponse,
+        free: asyncio.Semaphore,
+        limits: TimeLimits,
+        deadline: float | None,
+    ) -> None:
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
         self._response = response
         self._free: asyncio.Semaphore | None = free
-        self._time_limit = time_limit
+        self._limits = limits
+        self._deadline = deadline
+        self._received = 0
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    def header(self, name: str) -> str:
+        """Return a header, with all its values; empty without it."""
+        return ", ".join(self._response.headers.getall(name, ()))
+
+    async def read(self) -> bytes:
+        """Return the next bytes of the decompressed body; none at its end."""
         try:
-            while chunk := await self._time_limit.bound(self._response.content.readany()):
-                self._time_limit.note(len(chunk))
-                yield chunk
-        except _BROKEN as error:
-            raise _in_doubt(error) from error
+            if self._limits.pace is None:
+                return await self._response.content.readany()
+            async with asyncio.timeout_at(self._deadline):
+                chunk = await self._response.content.readany()
+        except _FAILURES as error:
+            raise _classified(error, self._limits) from error
+        self._received += len(chunk)
+        if self._received >= _PACE_BYTES:  # it arrived in time: the same time for the next
+            self._received = 0
+            self._deadline = asyncio.get_running_loop().time() + self._limits.pace
+        return chunk
 
     async def aclose(self) -> None:
+        """Release the connection and its slot, once."""
         if self._free is None:
             return
         free, self._free = self._free, None
@@ -254,24 +222,86 @@ class _Stream(httpx2.AsyncByteStream):
         free.release()
 
 
-def _for_proxy(proxy: Proxy | None) -> dict[str, str]:
+class HttpxTransport:
+    """A transport of httpx2 in place of the network, such as ``httpx2.MockTransport``."""
+
+    def __init__(self, url: str, transport: httpx2.AsyncBaseTransport) -> None:
+        self._url = url
+        self._transport = transport
+
+    async def send(
+        self, method: str, target: str, headers: Headers, content: bytes | None, limits: TimeLimits
+    ) -> HttpxAnswer:
+        """Send the request. Its extension ``target`` is the exact target, which httpx2 would rewrite in a URL."""
+        import httpx2
+
+        timeout = {"connect": limits.connect, "read": limits.read}
+        encoded = [(name.encode(), text.encode()) for name, text in headers]
+        extensions = {"target": target.encode("ascii"), "timeout": timeout}
+        request = httpx2.Request(method, self._url, headers=encoded, content=content, extensions=extensions)
+        try:
+            return HttpxAnswer(await self._transport.handle_async_request(request))
+        except httpx2.TransportError as error:  # of a transport that is not ours: its classification is not reliable
+            raise InDoubtError(f"the connection failed: {error}", remedy="check the server") from error
+
+    async def aclose(self) -> None:
+        """Close the transport."""
+        await self._transport.aclose()
+
+
+class HttpxAnswer:
+    """An answer of httpx2, with the methods of :class:`ArrivingAnswer`."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self.status = response.status_code
+        self.headers: Mapping[str, str] = response.headers
+        self._response = response
+        self._chunks = response.aiter_bytes()
+
+    def header(self, name: str) -> str:
+        """Return a header; empty without it."""
+        return self.headers.get(name, "")
+
+    async def read(self) -> bytes:
+        """Return the next bytes of the body; none at its end."""
+        return await anext(self._chunks, b"")
+
+    async def aclose(self) -> None:
+        """Close the answer."""
+        await self._response.aclose()
+
+
+@lru_cache(maxsize=64)
+def _client_timeout(limits: TimeLimits) -> aiohttp.ClientTimeout:
+    # `connect` covers looking up the name, connecting and the TLS handshake.
+    return aiohttp.ClientTimeout(limits.total and limits.connect + limits.total, limits.connect, limits.read)
+
+
+def _proxy_credentials(proxy: Proxy | None) -> list[tuple[str, str]]:
     if proxy is None or proxy.username is None:
-        return {}
-    return {"Proxy-Authorization": f"Basic {basic_credentials(proxy.username, proxy.password)}"}
+        return []
+    return [("Proxy-Authorization", f"Basic {basic_credentials(proxy.username, proxy.password)}")]
 
 
-def _exact_url(request: httpx2.Request) -> yarl.URL:
-    target = request.extensions.get(TARGET, request.url.raw_path)
-    url = request.url
-    port = f":{url.port}" if url.port is not None else ""
-    host = f"[{url.host}]" if ":" in url.host else url.raw_host.decode("ascii")
-    return yarl.URL(f"{url.scheme}://{host}{port}{bytes(target).decode('ascii')}", encoded=True)
-
-
-def _headers(response: aiohttp.ClientResponse) -> list[tuple[bytes, bytes]]:
-    # aiohttp has decompressed the content, which httpx2 would otherwise do again.
-    decoded = "Content-Encoding" in response.headers
-    return [(name, value) for name, value in response.raw_headers if not decoded or name.lower() not in _DECODED]
+def _classified(error: Exception, limits: TimeLimits | None = None) -> MsautoError:
+    """Return our error for a failure: not sent, or in doubt."""
+    if isinstance(error, _NOT_SENT):
+        return _not_sent(error)
+    if isinstance(error, aiohttp.ServerTimeoutError) or (isinstance(error, TimeoutError) and error.errno is not None):
+        return InDoubtError(
+            "no answer within the time allowed", remedy="check the server; raise `timeouts.read` if the server is slow"
+        )
+    if isinstance(error, TimeoutError) and limits is not None:
+        return _too_slow(limits.pace, limits.total)
+    if isinstance(error, aiohttp.ClientResponseError):
+        return InDoubtError(
+            f"the answer is not valid HTTP: {_short(error.message)}",
+            remedy="check what answers at the server's address and port",
+        )
+    return InDoubtError(
+        f"the connection closed before the answer was complete: {_reason(error)}",
+        remedy="check the server's log and the network",
+    )
 
 
 def _not_sent(error: Exception) -> MsautoError:
@@ -291,22 +321,6 @@ def _not_sent(error: Exception) -> MsautoError:
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
             message, remedy = "no secure connection", "check `tls` in the inventory: ca, cert, verify"
     return UnreachableError(f"{message}: {_reason(error)}", remedy=remedy)
-
-
-def _in_doubt(error: Exception) -> MsautoError:
-    if isinstance(error, (asyncio.TimeoutError, aiohttp.ServerTimeoutError)):
-        return InDoubtError(
-            "no answer within the time allowed", remedy="check the server; raise `timeouts.read` if the server is slow"
-        )
-    if isinstance(error, aiohttp.ClientResponseError):
-        return InDoubtError(
-            f"the answer is not valid HTTP: {_short(error.message)}",
-            remedy="check what answers at the server's address and port",
-        )
-    return InDoubtError(
-        f"the connection closed before the answer was complete: {_reason(error)}",
-        remedy="check the server's log and the network",
-    )
 
 
 def _too_slow(pace: float | None, total: float | None) -> TooSlowError:

@@ -106,7 +106,7 @@ class Simulator:
 
     def writes(self) -> list[LogEntry]:
         """Return the requests other than GET and HEAD."""
-        return self._log.writes()
+        return [entry for entry in self.log if entry.method not in ("GET", "HEAD")]
 
     def clear_log(self) -> None:
         """Remove all requests from the log."""

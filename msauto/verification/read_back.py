@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import structs
 
-from msauto.aspects import ASPECTS, can_show, difference, holds, is_partly_hidden
+from msauto.aspects import ASPECTS, can_show, difference, holds
 from msauto.errors import UnreadableError
 from msauto.model.live import Asset, Entry, Folder, Listing, parse_folder
 from msauto.model.plan import Address, AspectName, Expectation, Json, Request, Target
@@ -18,6 +18,7 @@ from msauto.model.ports import LiveTarget, Reader
 from msauto.model.result import Difference
 from msauto.planning import target_reading
 
+ExpectationKey = tuple[str, str]
 Verdict = Literal["all", "some", "none", "hidden"]
 """How much of what a request should do is seen; ``hidden``: reading cannot show all of it."""
 
@@ -36,31 +37,47 @@ def final_expectations(target: Target) -> tuple[Expectation, ...]:
     What a later request overrules is left out: all of a deleted asset, the numbers that a segmentation takes over,
     the guid under which an item is put again.
     """
-    last: dict[tuple[str, str], Expectation] = {}
-    for expect in (expect for request in target.requests for expect in request.expect):
-        last[expect.aspect, expect.key] = expect
-    if any(expect.aspect == "asset" and expect.desired is None for expect in last.values()):
-        return tuple(expect for expect in last.values() if ASPECTS[expect.aspect].survives_deletion)
+    last = {expectation_key(each): each for each in _expected(target)}.values()
+    if any(each.aspect == "asset" and each.desired is None for each in last):
+        return tuple(each for each in last if ASPECTS[each.aspect].survives_deletion)
     return tuple(
-        expect
-        for expect in last.values()
-        if expect.desired is not None
-        or not any(ASPECTS[expect.aspect].is_overruled(expect, other) for other in last.values())
+        each
+        for each in last
+        if each.desired is not None or not any(ASPECTS[each.aspect].is_overruled(each, other) for other in last)
     )
 
 
-def learned(target: Target, live: LiveTarget) -> dict[str, Json]:
-    """Return what the server named: the uids of new markers, by ``marker:<key>``."""
-    return dict(item for each in final_expectations(target) for item in ASPECTS[each.aspect].learn(each, live))
+class Comparison(NamedTuple):
+    """What the last read of a target shows of what its requests should have done.
+
+    ``learned`` is what the server named: the uids of new markers, by ``marker:<key>``. ``seen`` counts what reading
+    shows; ``unseen`` are the aspects of what it does not show, or not the whole of.
+    """
+
+    differences: tuple[Difference, ...]
+    learned: dict[str, Json]
+    seen: int
+    unseen: tuple[AspectName, ...]
 
 
-def differences_of(target: Target, live: LiveTarget) -> tuple[Difference, ...]:
-    """Return what differs, by the last expectation of each thing."""
+def compare(target: Target, live: LiveTarget) -> Comparison:
+    """Compare what was read with the last expectation of each thing."""
+    expected = final_expectations(target)
+    learned = dict(item for each in expected for item in ASPECTS[each.aspect].learn(each, live))
     # A server may give a new marker the uid of one that was deleted just before; the deletion still holds.
-    taken = {f"uid {uid}" for uid in learned(target, live).values()}
-    expected = (each for each in final_expectations(target) if each.desired is not None or each.key not in taken)
-    found = (difference(each, live) for each in expected)
-    return tuple(each for each in found if each is not None)
+    taken = {f"uid {uid}" for uid in learned.values()}
+    differences: list[Difference] = []
+    unseen: list[AspectName] = []
+    seen = 0
+    for each in expected:
+        verdict = holds(each, live)
+        seen += verdict is not None
+        if verdict is None or ASPECTS[each.aspect].is_partly_hidden(each, live):
+            unseen.append(each.aspect)
+        differs = difference(each, live) if verdict is False else None
+        if differs is not None and (each.desired is not None or each.key not in taken):
+            differences.append(differs)
+    return Comparison(tuple(differences), learned, seen, tuple(unseen))
 
 
 def not_seen(target: Target, live: LiveTarget) -> tuple[str, ...]:
@@ -68,31 +85,23 @@ def not_seen(target: Target, live: LiveTarget) -> tuple[str, ...]:
     return tuple(each.key for each in final_expectations(target) if holds(each, live) is not True)
 
 
-def shown(target: Target, live: LiveTarget) -> tuple[int, tuple[AspectName, ...]]:
-    """Count what reading shows of what was done; return the aspects of what it does not show, or not the whole of."""
-    expected = final_expectations(target)
-    seen = sum(holds(each, live) is not None for each in expected)
-    return seen, tuple(each.aspect for each in expected if is_partly_hidden(each, live))
-
-
 def only(target: Target, first: int, end: int) -> Target:
     """Return the target as if it had the requests ``first`` to before ``end`` alone."""
-    return structs.replace(target, requests=target.requests[first:end])
+    whole = first == 0 and end == len(target.requests)
+    return target if whole else structs.replace(target, requests=target.requests[first:end])
 
 
 def can_see(target: Target) -> bool:
     """Return whether reading can show anything of what the target's requests do."""
-    return any(can_show(each) for request in target.requests for each in request.expect)
+    return any(map(can_show, _expected(target)))
 
 
 def rename_of(target: Target) -> int | None:
     """Return the index of the request that renames the asset: from then on it has its other address."""
     if target.address == target.address_after:
         return None
-    for index, request in enumerate(target.requests):
-        if any(target.changes[change].aspect == "title" for change in request.changes):
-            return index
-    return None
+    renames = (any(target.changes[each].aspect == "title" for each in request.changes) for request in target.requests)
+    return next((index for index, renamed in enumerate(renames) if renamed), None)
 
 
 def addresses(target: Target, end: int) -> tuple[Address, ...]:
@@ -170,9 +179,9 @@ async def read_again(reader: Reader, shared: SharedFolders, target: Target, plac
     return LiveTarget(asset=asset, xmp=xmp, folders=await _folders(reader, shared, target))
 
 
-def _expected(target: Target, aspect: str) -> Iterator[Expectation]:
-    """Yield what the target's requests expect of one aspect: nothing more is read than was changed."""
-    return (each for request in target.requests for each in request.expect if each.aspect == aspect)
+def _expected(target: Target, aspect: str | None = None) -> Iterator[Expectation]:
+    """Yield what the target's requests expect, or what they expect of one aspect alone."""
+    return (each for request in target.requests for each in request.expect if aspect in {None, each.aspect})
 
 
 async def _find(reader: Reader, target: Target, places: tuple[Address, ...]) -> tuple[Address, Asset | None]:
@@ -199,3 +208,33 @@ def _is_the_one(target: Target, asset: Asset) -> bool:
 async def _folders(reader: Reader, shared: SharedFolders, target: Target) -> Mapping[Folder, Sequence[Entry] | None]:
     folders = dict.fromkeys(parse_folder(each.key)[:-1] for each in _expected(target, "link"))
     return await target_reading.read_folders(partial(shared.read, reader), target.database, folders)
+
+
+# Memory --------------------------------------------------------------------------------------------------------
+
+
+def memories(target: Target, live: LiveTarget, doubtful: Container[ExpectationKey] = frozenset()) -> dict[str, Json]:
+    """Return the items ``aspect:key`` to keep of what the target's requests have done; ``None`` forgets one.
+
+    They are what the server does not report, and which uid and guid is whose. Nothing is kept of what is ``doubtful``:
+    what was read differs from it.
+    """
+    kept: dict[str, Json] = {}
+    for request in target.requests:
+        if not any(expectation_key(each) in doubtful for each in request.expect):
+            for change in (target.changes[number] for number in request.changes):
+                kept.update(ASPECTS[change.aspect].forget(change))
+    for expect in final_expectations(target):
+        aspect = ASPECTS[expect.aspect]
+        hidden = expect.secret and aspect.value_items is not None  # its value is not known any more
+        if not hidden and expectation_key(expect) not in doubtful:
+            kept.update(aspect.remember(expect, live))
+    expects = tuple(_expected(target))
+    for name in {each.aspect: None for each in expects}:
+        kept.update(ASPECTS[name].remember_all(expects, live))
+    return kept
+
+
+def expectation_key(sourced: Expectation | Difference) -> ExpectationKey:
+    """Return aspect and key of a thing: what an expectation and a difference from it have in common."""
+    return sourced.aspect, sourced.key

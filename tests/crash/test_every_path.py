@@ -1,33 +1,26 @@
 """Every path through the state machine, with every response at every step, and a crash after each of them."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from msauto.applying.states import (
     Accepted,
     Blocked,
-    Command,
     Event,
     ExpectationRead,
     Failed,
-    Finish,
     InDoubt,
     Journalled,
     NotSent,
-    Pause,
     PauseEnded,
-    ReadExpectation,
     Rejected,
     RetryPolicy,
     RunCancelled,
-    Send,
     State,
     TargetProgress,
     TargetRead,
-    Transition,
     Unreadable,
-    Verify,
-    WriteAhead,
     abandon,
     begin,
     conclude,
@@ -74,37 +67,34 @@ PROVED: tuple[Event, ...] = (
 )
 
 
-def answers(command: Command) -> tuple[Event, ...]:
-    """Everything that can come of a command."""
-    match command:
-        case WriteAhead():
-            return (Journalled(), Blocked("full"), RunCancelled())
-        case Send():
-            return SENT
-        case ReadExpectation():
-            return SEEN
-        case Pause(cancellable=cancellable):
-            return (PauseEnded(), RunCancelled()) if cancellable else (PauseEnded(),)
-        case Verify():
-            return PROVED
-        case Finish():
-            return ()
+ANSWERS: dict[State, tuple[Event, ...]] = {
+    State.READY: (Journalled(), Blocked("full"), RunCancelled()),
+    State.SENT: SENT,
+    State.BACKING_OFF: (PauseEnded(), RunCancelled()),
+    State.SETTLING: SEEN,
+    State.WAITING_TO_SETTLE: (PauseEnded(),),
+    State.VERIFYING: PROVED,
+    State.WAITING_TO_VERIFY: (PauseEnded(),),
+    State.WAITING_FOR_RESTORE: (PauseEnded(), RunCancelled()),
+    State.FINISHED: (),
+}
+"""Everything that can happen in a state."""
 
 
-def all_transitions() -> Iterator[tuple[Transition, Event, Transition]]:
-    """Every transition that can be reached, the event after it, and the transition that follows."""
+def all_transitions() -> Iterator[tuple[TargetProgress, Event, TargetProgress]]:
+    """Every progress that can be reached, the event after it, and the progress that follows."""
     todo = [begin(REQUESTS, wait=10)]
-    known: set[Transition] = set()
+    known: set[TargetProgress] = set()
     while todo:
-        transition = todo.pop()
-        if transition in known:
+        progress = todo.pop()
+        if progress in known:
             continue
-        known.add(transition)
-        for event in answers(transition.command):
-            following = step(transition.progress, event, POLICY)
-            yield transition, event, following
+        known.add(progress)
+        for event in ANSWERS[progress.state]:
+            following = step(progress, event, POLICY)
+            yield progress, event, following
             # How often a restore was looked for does not matter: it is bounded by time, which the events give.
-            todo.append(following._replace(progress=_without_restore_reads(following.progress)))
+            todo.append(_without_restore_reads(following))
 
 
 def _without_restore_reads(progress: TargetProgress) -> TargetProgress:
@@ -118,68 +108,65 @@ MAYBE_DONE = (InDoubt, Rejected)
 def test_there_are_many_paths(record_property: Callable[[str, object], None]) -> None:
     record_property(COUNTED, f"transitions of the state machine, each also followed by a crash: {len(ALL)}")
     assert len(ALL) > 5_000
-    assert {transition.progress.state for transition, _, _ in ALL} == set(State) - {State.FINISHED}
+    assert {progress.state for progress, _, _ in ALL} == set(State) - {State.FINISHED}
 
 
 def test_nothing_is_sent_without_being_journalled_first() -> None:
-    for transition, event, following in ALL:
-        if isinstance(following.command, Send):
-            assert isinstance(transition.command, WriteAhead)
+    for progress, event, following in ALL:
+        if following.state is State.SENT:
+            assert progress.state is State.READY
             assert event == Journalled()
-            assert following.command.index == transition.command.index == len(following.progress.results)
+            assert following.index == progress.index
 
 
 def test_what_was_possibly_done_is_never_sent_again() -> None:
     """Back to sending leads only what never left, or what a busy server refused and nothing is seen of."""
-    for transition, event, following in ALL:
-        if following.progress.state is not State.BACKING_OFF:
+    for progress, event, following in ALL:
+        if following.state is not State.BACKING_OFF:
             continue
-        trouble = following.progress.failure
+        trouble = following.failure
         if isinstance(event, NotSent):
             assert trouble == event
         else:
-            assert isinstance(transition.command, ReadExpectation)
+            assert progress.state is State.SETTLING
             assert isinstance(trouble, Rejected)
             allowed = {429: {"none", "hidden"}, 503: {"none"}}
             assert isinstance(event, ExpectationRead)
             assert event.verdict in allowed[trouble.status]
-        assert following.progress.tries < POLICY.tries
+        assert following.tries < POLICY.tries
 
 
 def test_a_lost_write_leaves_its_request_only_settled() -> None:
-    for transition, _, following in ALL:
-        if isinstance(transition.progress.failure, InDoubt) and transition.progress.state is not State.FINISHED:
-            same = following.progress.failure == transition.progress.failure
-            assert same or following.settled == transition.progress.index
+    for progress, _, following in ALL:
+        if isinstance(progress.failure, InDoubt) and progress.state is not State.FINISHED:
+            same = following.failure == progress.failure
+            assert same or following.index == progress.index + 1
             if same:
-                assert following.progress.state in {State.SETTLING, State.WAITING_TO_SETTLE}
+                assert following.state in {State.SETTLING, State.WAITING_TO_SETTLE}
 
 
 def test_every_path_ends() -> None:
     """Without restores there is no way in a circle."""
-    after: dict[Transition, set[Transition]] = {}
-    for transition, _, following in ALL:
-        if following.progress.state is not State.WAITING_FOR_RESTORE:
-            after.setdefault(transition, set()).add(
-                following._replace(progress=_without_restore_reads(following.progress))
-            )
-    depth: dict[Transition, int] = {}
+    after: dict[TargetProgress, set[TargetProgress]] = {}
+    for progress, _, following in ALL:
+        if following.state is not State.WAITING_FOR_RESTORE:
+            after.setdefault(progress, set()).add(_without_restore_reads(following))
+    depth: dict[TargetProgress, int] = {}
 
-    def measure(transition: Transition, above: frozenset[Transition]) -> int:
-        assert transition not in above, "a circle"
-        if transition not in depth:
-            below = (measure(each, above | {transition}) for each in after.get(transition, ()))
-            depth[transition] = 1 + max(below, default=0)
-        return depth[transition]
+    def measure(progress: TargetProgress, above: frozenset[TargetProgress]) -> int:
+        assert progress not in above, "a circle"
+        if progress not in depth:
+            below = (measure(each, above | {progress}) for each in after.get(progress, ()))
+            depth[progress] = 1 + max(below, default=0)
+        return depth[progress]
 
     assert measure(begin(REQUESTS, wait=10), frozenset()) < 60
 
 
 def test_the_outcome_is_true() -> None:
-    for _, event, following in ALL:
-        if not isinstance(following.command, Finish):
+    for _, event, progress in ALL:
+        if progress.state is not State.FINISHED:
             continue
-        progress = following.progress
         outcome, why = conclude(progress)
         outcomes = [result.outcome for result in progress.all_results]
         assert len(outcomes) == REQUESTS
@@ -196,30 +183,29 @@ def test_the_outcome_is_true() -> None:
 
 def test_a_crash_at_every_transition_sends_nothing_twice() -> None:
     """What the ledger knows after a crash: the settled requests, and whether one more may have been sent."""
-    for transition, _, _ in ALL:
-        progress = transition.progress
+    for progress, _, _ in ALL:
         if progress.state in {State.VERIFYING, State.WAITING_TO_VERIFY, State.WAITING_FOR_RESTORE}:
             continue
         settled = TargetProgress(REQUESTS, results=progress.results)
         sending = progress.tries > 0
         again = resume(settled, sending=sending)
         if not sending:
-            assert again.command == WriteAhead(progress.index)
+            assert (again.state, again.index) == (State.READY, progress.index)
             continue
-        assert again.command == ReadExpectation(progress.index)
+        assert (again.state, again.index) == (State.SETTLING, progress.index)
         for event in SEEN:
-            following = step(again.progress, event, POLICY)
-            assert following.progress.state is not State.BACKING_OFF
-            assert following.progress.index == progress.index + 1 or following.progress.state is State.WAITING_TO_SETTLE
+            following = step(again, event, POLICY)
+            assert following.state is not State.BACKING_OFF
+            assert following.index == progress.index + 1 or following.state is State.WAITING_TO_SETTLE
 
 
 def test_abandoning_at_every_transition_reports_the_truth() -> None:
-    for transition, _, _ in ALL:
-        left = abandon(transition.progress, "stopped at once")
-        assert isinstance(left.command, Finish)
-        outcome, why = conclude(left.progress)
-        if outcome != "failed" and all(result.outcome == "done" for result in transition.progress.results):
+    for progress, _, _ in ALL:
+        left = abandon(progress, "stopped at once")
+        assert left.state is State.FINISHED
+        outcome, why = conclude(left)
+        if outcome != "failed" and all(result.outcome == "done" for result in progress.results):
             assert "stopped at once" in why
         assert outcome != "changed"
-        if transition.progress.state in {State.SENT, State.SETTLING, State.WAITING_TO_SETTLE}:
-            assert left.progress.results[-1].outcome == "unverified"
+        if progress.state in {State.SENT, State.SETTLING, State.WAITING_TO_SETTLE}:
+            assert left.results[-1].outcome == "unverified"

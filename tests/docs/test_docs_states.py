@@ -15,8 +15,8 @@ _ROW = re.compile(r"^\| ([a-z ]+) \| ([a-z ]+) \| ([A-Z][A-Za-z, ]+) \| .+ \|$",
 def test_the_table_of_a_target_is_the_state_machine() -> None:
     told = {(came, goes): set(events.split(", ")) for came, goes, events in _ROW.findall(PAGE)}
     real: dict[tuple[str, str], set[str]] = {}
-    for turn, event, following in ALL:
-        pair = (turn.progress.state.value, following.progress.state.value)
+    for progress, event, following in ALL:
+        pair = (progress.state.value, following.state.value)
         real.setdefault(pair, set()).add(type(event).__name__)
     assert told == real
 

@@ -20,8 +20,7 @@ from msauto.aspects import difference, holds
 from msauto.interface.dialect import Dialect
 from msauto.model.ports import LiveTarget
 from msauto.planning.target_reading import read_live
-from msauto.verification.memory_updates import memories
-from msauto.verification.read_back import final_expectations
+from msauto.verification.read_back import final_expectations, memories
 from tests.examples import examples
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files
 from msauto.playbook.templates.environment import names_known, render_text
-from msauto.playbook.templates.lookups import LookupContext
+from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
 from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.secrets.tainted_text import TaintedText, is_tainted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from msauto.batch.schedulers.scheduled_start import ScheduledStart, SchedulerFiles
-from msauto.playbook.schema.settings import DAYS, Day
+from msauto.playbook.settings.allowed_values import DAYS, Day
 
 
 def cron_files(start: ScheduledStart) -> SchedulerFiles:

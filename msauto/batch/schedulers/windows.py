@@ -8,7 +8,7 @@ from subprocess import list2cmdline
 from xml.sax.saxutils import escape
 
 from msauto.batch.schedulers.scheduled_start import ScheduledStart, SchedulerFiles
-from msauto.playbook.schema.settings import DAYS, Day
+from msauto.playbook.settings.allowed_values import DAYS, Day
 
 _NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 

@@ -63,7 +63,7 @@ def command(*, flags: Flags, out: str | None, force: bool, **selection: Any) -> 
     """Write live state as playbooks that plan to nothing: assets, folders, channels, or the whole database."""
     if flags.format != "text":
         raise MsautoError(f"an export is YAML, not {flags.format}", remedy="msauto show has --format json")
-    output = FolderExport(Path(out), force=force) if out is not None else StdoutExport()
+    output: StdoutExport | FolderExport = StdoutExport() if out is None else FolderExport(Path(out), force=force)
     export = _Exporter(flags, ExportSelection(**selection), output)
     try:
         run_async(export.run())
@@ -81,34 +81,15 @@ class ExportedPlay:
     about: str
 
 
-class ExportOutput:
-    """Takes the lines of plays, one play after the other; each method may have nothing to do."""
-
-    def expect(self, plays: Iterable[ExportedPlay]) -> None:
-        """Check before anything is read whether these plays can be written; raises ``RefusedError``."""
-
-    def begin(self, play: ExportedPlay) -> None:
-        """Begin a play."""
-
-    def write(self, lines: Iterable[str]) -> None:
-        """Add lines to the play."""
-
-    def end(self) -> None:
-        """End the play."""
-
-    def finish(self) -> None:
-        """Complete the export."""
-
-    def close(self) -> None:
-        """Remove an incomplete file."""
-
-
-class StdoutExport(ExportOutput):
+class StdoutExport:
     """All plays as one playbook, printed when it is complete."""
 
     def __init__(self) -> None:
         self._file: IO[str] = tempfile.SpooledTemporaryFile(1 << 20, "w+", encoding="utf-8", newline="\n")  # noqa: SIM115
         self._plays = 0
+
+    def expect(self, plays: Iterable[ExportedPlay]) -> None:
+        """Accept any plays."""
 
     def begin(self, play: ExportedPlay) -> None:
         """Begin a play."""
@@ -118,6 +99,9 @@ class StdoutExport(ExportOutput):
     def write(self, lines: Iterable[str]) -> None:
         """Add lines."""
         self._file.writelines(f"{line}\n" for line in lines)
+
+    def end(self) -> None:
+        """End a play."""
 
     def finish(self) -> None:
         """Copy everything to stdout; if there are no plays, print a playbook without plays."""
@@ -132,7 +116,7 @@ class StdoutExport(ExportOutput):
         self._file.close()
 
 
-class FolderExport(ExportOutput):
+class FolderExport:
     """A file for each play, in one folder; replaces only files exported by msauto, unless ``force``."""
 
     def __init__(self, folder: Path, *, force: bool) -> None:
@@ -181,6 +165,9 @@ class FolderExport(ExportOutput):
         self._file = None
         self.written.append(self._target)
 
+    def finish(self) -> None:
+        """Complete the export: each file is in its place already."""
+
     def close(self) -> None:
         """Remove an incomplete file."""
         if self._file is not None:
@@ -225,7 +212,7 @@ class _Exporter:
 
     flags: Flags
     selection: ExportSelection
-    output: ExportOutput
+    output: StdoutExport | FolderExport
     assets: int = 0
     channels: int = 0
     warnings: list[str] = field(default_factory=list)

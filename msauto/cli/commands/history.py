@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
-from msauto.batch.batch_result import BatchResult
-from msauto.batch.batch_summary import render_text
 from msauto.cli.flags import Flags, parse_age, table_flags
 from msauto.cli.output import print_message, print_result, print_table
 from msauto.cli.runs.past_runs import SETTINGS
@@ -48,10 +46,9 @@ def command(*, flags: Flags, run: str | None, **filters: Any) -> None:
             return
         runs = [each for each in ledger.attempts() if _matches(each, **filters)]
     if flags.format == "json":
-        print_result(dump([to_json(each) for each in runs]))
+        _print([to_json(each) for each in runs])
     elif runs:
-        headers = ("run", "started", "ended", "status", "playbooks", "outcome")
-        print_table(headers, [_row(each) for each in runs], no_color=flags.no_color)
+        _print_table(("run", "started", "ended", "status", "playbooks", "outcome"), map(_row, runs), flags)
     else:
         print_message(f"No runs in {ledger.path}.")
 
@@ -70,12 +67,25 @@ def _matches(
 
 def _show_batch(summary: RunSummary, record: str, flags: Flags) -> None:
     """Show a batch: its summary, and what was delivered to other systems."""
+    from msauto.batch.batch_result import BatchResult
+    from msauto.batch.batch_summary import render_text
+
     result = load(BatchResult, record)
     if flags.format == "json":
-        print_result(dump({**to_json(result), "status": summary.status}))
+        _print({**to_json(result), "status": summary.status})
         return
     deliveries = [f"{each.kind} {each.to}: {each.error or 'delivered'}" for each in result.deliveries]
-    print_result("".join([render_text(result, "UTC"), *(f"{visible(each)}\n" for each in deliveries)]))
+    _print("".join([render_text(result, "UTC"), *(f"{visible(each)}\n" for each in deliveries)]))
+
+
+def _print(value: object) -> None:
+    """Print JSON, or a text; every output goes through here or :func:`_print_table`, which hide the ledger's tokens."""
+    print_result(TOKEN_PATTERN.sub(HIDDEN, value if isinstance(value, str) else dump(value)))
+
+
+def _print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], flags: Flags) -> None:
+    hidden = [[TOKEN_PATTERN.sub(HIDDEN, cell) for cell in row] for row in rows]
+    print_table(headers, hidden, no_color=flags.no_color)
 
 
 def _row(run: RunSummary) -> list[str]:
@@ -109,18 +119,18 @@ def _requests(run: RunSummary) -> str:
 
 def _show_attempt(attempt: RunSummary, flags: Flags) -> None:
     if flags.format == "json":
-        print_result(dump(to_json(attempt)))
+        _print(to_json(attempt))
         return
     facts = {"run": attempt.run, "status": attempt.status, "reason": attempt.reason, "code": str(attempt.code)}
     facts |= {"started": _time(attempt.started), "ended": _time(attempt.ended)}
     facts |= {"playbooks": " ".join(attempt.playbooks)}
     facts |= {"user": attempt.user, "host": attempt.host, "folder": attempt.folder}
-    print_table(("fact", "value"), [list(fact) for fact in facts.items()], no_color=flags.no_color)
+    _print_table(("fact", "value"), facts.items(), flags)
 
 
 def _show_run(details: RunDetails, flags: Flags) -> None:
     if flags.format == "json":
-        print_result(TOKEN_PATTERN.sub(HIDDEN, dump(_details(details))))
+        _print(_details(details))
         return
     run = details.summary
     facts = {
@@ -131,16 +141,15 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
         "playbooks": " ".join(run.playbooks),
         "outcome": _outcome(run),
         "process": f"{details.pid} on {details.host}, msauto {details.msauto}",
-        **{name.replace("_", " "): text for name, text in details.notes.items() if _applies(name, text)},
+        **{
+            name.replace("_", " "): text
+            for name, text in details.notes.items()
+            if name != SETTINGS or Path(text).is_file()  # the path of settings only if they exist
+        },
     }
-    print_table(("fact", "value"), [list(fact) for fact in facts.items()], no_color=flags.no_color)
+    _print_table(("fact", "value"), facts.items(), flags)
     lines = (line for target in details.targets for line in _target_lines(target))
-    print_result(TOKEN_PATTERN.sub(HIDDEN, "".join(f"{line}\n" for line in lines)))
-
-
-def _applies(name: str, text: str) -> bool:
-    """Return whether a note is shown: the path of settings only if they exist."""
-    return name != SETTINGS or Path(text).is_file()
+    _print("".join(f"{line}\n" for line in lines))
 
 
 def _target_lines(record: TargetRecord) -> Iterator[str]:
@@ -174,7 +183,7 @@ def _target_json(record: TargetRecord) -> dict[str, Any]:
     """Return a target as in the plan, with its result and that of each request."""
     planned = to_json(record.target)
     requests = [
-        {**request, "result": _request_json(sent)}
+        {**request, "result": {"outcome": sent.state} | {n: v for n, v in to_json(sent).items() if n != "state"}}
         for request, sent in zip(planned["requests"], record.requests, strict=True)
     ]
     result = {
@@ -184,8 +193,3 @@ def _target_json(record: TargetRecord) -> dict[str, Any]:
         "differences": to_json(record.differences),
     }
     return {**planned, "requests": requests, "result": result}
-
-
-def _request_json(record: RequestRecord) -> dict[str, Any]:
-    fields = to_json(record)
-    return {"outcome": fields.pop("state"), **fields}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from msauto.aio import SystemClock, make_plan
 from msauto.cli.flags import Flags, shared_flags
-from msauto.cli.interrupts import run_async
+from msauto.cli.runs.apply_run import ApplyRun
+from msauto.cli.runs.attempt_record import Attempt
 from msauto.cli.runs.options import (
+    RunOptions,
     allowed_times,
     forget_pending_flag,
     keep_going_flag,
@@ -15,8 +16,7 @@ from msauto.cli.runs.options import (
     window_flag,
     with_output,
 )
-from msauto.cli.runs.plan_output import finish_plan, with_state_refusal
-from msauto.ledger import Ledger
+from msauto.cli.runs.plan_sources import resolved_source
 from msauto.playbook.resolve import resolve
 
 _out_flag, _detailed_exitcode_flag = plan_flags()
@@ -41,24 +41,18 @@ def command(
     window: str | None,
 ) -> int:
     """Show what would change: reads the servers and writes nothing."""
-    del playbooks  # part of the flags
     flags = with_output(flags, out)
-    clock = SystemClock()
+    options = RunOptions(
+        flags.settings.limits,
+        allowed_times(flags, window),
+        Attempt(None, playbooks),
+        check=True,
+        keep_going=keep_going,
+        out=out,
+        detailed_exitcode=detailed_exitcode,
+    )
     try:
-        resolved = resolve(flags.options)
-        with Ledger.open(flags.state_dir, readonly=True) as ledger:
-            plan = run_async(
-                make_plan(
-                    resolved,
-                    memory=ledger.memory,
-                    clock=clock,
-                    forks=flags.forks,
-                    limits=flags.settings.limits,
-                    forget_pending=forget_pending,
-                )
-            )
-            plan = with_state_refusal(plan, flags, ledger)
+        source = resolved_source(resolve(flags.options), forget_pending=forget_pending)
+        return ApplyRun(flags, playbooks, source, options).run()
     except KeyboardInterrupt:
         raise KeyboardInterrupt("planning only reads; nothing was sent") from None
-    plan = allowed_times(flags, window).check(plan, clock.now())
-    return finish_plan(plan, flags, out=out, detailed_exitcode=detailed_exitcode, keep_going=keep_going)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from typing import Any
@@ -16,7 +15,7 @@ from msauto.cli.exit_codes import INCOMPLETE, OK
 from msauto.cli.flags import Flags, database_flag, require_database, table_flags
 from msauto.cli.interrupts import SIGNALS, run_async
 from msauto.cli.output import print_message, print_result
-from msauto.cli.runs.consent import prompt
+from msauto.cli.runs.consent import prompt, require_terminal
 from msauto.errors import MsautoError, RefusedError
 from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Folder, Link, parse_folder, show_folder
@@ -55,10 +54,11 @@ def command(
         raise MsautoError("--links needs --scratch", remedy="name the asset with --scratch TITLE")
     servers = [(server, require_database(server, database)) for server in named_servers(flags.options)]
     if scratch is None:
-        found = run_async(_read_each(servers, title, xmp_field))
-        _show(found, flags)
+        _show(run_async(_read_each(servers, title, xmp_field)), flags)
         return OK
-    server, name = _single(servers)
+    if len(servers) != 1:
+        raise MsautoError(f"--scratch needs one server, not {len(servers)}", remedy="name it with --limit HOST")
+    ((server, name),) = servers
     trial = TrialOptions(scratch, xmp_field, None if links is None else parse_folder(links))
     _ask(server, name, trial, yes=yes)
     result = run_async(_try(server, name, trial, flags.settings.limits))
@@ -68,12 +68,6 @@ def command(
     if not result.left:
         print_message(f"{scratch!r} was read again: it is as it was before.")
     return INCOMPLETE if result.left else OK
-
-
-def _single(servers: list[tuple[NamedServer, str]]) -> tuple[NamedServer, str]:
-    if len(servers) != 1:
-        raise MsautoError(f"--scratch needs one server, not {len(servers)}", remedy="name it with --limit HOST")
-    return servers[0]
 
 
 async def _read_each(
@@ -114,8 +108,7 @@ def _ask(server: NamedServer, database: str, trial: TrialOptions, *, yes: bool) 
     """Return if the user agrees to the trial; otherwise raise :class:`RefusedError`."""
     if yes:
         return
-    if not sys.stdin.isatty():
-        raise RefusedError("no consent: stdin is not a terminal", remedy="use --yes, or run it on a terminal")
+    require_terminal()
     items = ["a segment", "a marker", "first_frame"]
     items += [f"the XMP field {trial.xmp_field}"] if trial.xmp_field else []
     items += ["links"] if trial.links is not None else []

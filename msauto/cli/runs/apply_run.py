@@ -7,29 +7,22 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import structs
 
 from msauto.aio import SystemClock, apply_plan, recover_runs
-from msauto.applying.executor import Cancellation
-from msauto.cli.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
+from msauto.cli import output
+from msauto.cli.exit_codes import CHANGES, ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS, ignore_interrupts, run_async
-from msauto.cli.output import (
-    OutputError,
-    ReaderGoneError,
-    print_message,
-    print_result,
-    terminal_width,
-    use_colour,
-)
+from msauto.cli.plan_files import require_no_secret, write_plan_file
 from msauto.cli.report_forms import FORMS, View
 from msauto.cli.runs.attempt_record import user_and_folder
 from msauto.cli.runs.consent import ask
-from msauto.cli.runs.options import RunOptions
+from msauto.cli.runs.options import STDOUT, RunOptions
 from msauto.cli.runs.past_runs import SETTINGS
-from msauto.cli.runs.plan_output import finish_plan, report_errors, show_plan, view_of, with_state_refusal
+from msauto.cli.runs.plan_output import report_errors, show_plan, view_of, with_state_refusal
 from msauto.cli.runs.plan_sources import PlannedRun, PlanSource
 from msauto.errors import MsautoError, RefusedError
 from msauto.ledger import Ledger
@@ -37,10 +30,12 @@ from msauto.model.codec import to_json
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
-from msauto.report.progress import ProgressDisplay
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, refusal_error, refusal_reason
-from msauto.secrets.redactor import Redactor, redact_plan
+from msauto.secrets.redactor import redact_plan
+
+if TYPE_CHECKING:
+    from msauto.report.progress import ProgressDisplay
 
 T = TypeVar("T")
 
@@ -62,28 +57,30 @@ class ApplyRun:
     end_signals: Callable[[asyncio.AbstractEventLoop], None] = ignore_interrupts
 
     def run(self) -> int:
-        """Plan, and apply unless ``--check`` is given; return the exit code."""
-        return self._check() if self.options.check else self._plan_and_apply()
+        """Plan, and apply unless ``--check`` is given; return the exit code. No error that it raises has a secret."""
+        with self.source.secrets.redacted_errors():
+            return self._check() if self.options.check else self._plan_and_apply()
 
     def _check(self) -> int:
-        """Plan, show, and write nothing anywhere."""
+        """Plan, show, and write nothing anywhere except ``--out``."""
         options = self.options
         with Ledger.open(self.flags.state_dir, readonly=True) as ledger, _nothing_sent():
             planned = run_async(self._plan(ledger))
-            planned = replace(planned, plan=with_state_refusal(planned.plan, self.flags, ledger))
-        options.attempt.plan = planned.plan
+            plan = with_state_refusal(planned.plan, self.flags, ledger)
+        options.attempt.plan = plan
         try:
             _refuse_stale(planned)
         except RefusedError as error:
-            show_plan(planned.plan, self.flags, keep_going=options.keep_going, error=error)
+            show_plan(plan, self.flags, keep_going=options.keep_going, error=error)
             raise
-        return finish_plan(
-            planned.plan,
-            self.flags,
-            out=options.out,
-            detailed_exitcode=options.detailed_exitcode,
-            keep_going=options.keep_going,
-        )
+        if options.out is not None:
+            require_no_secret(plan, options.out)
+            if options.out != STDOUT:  # there it is shown, as JSON
+                write_plan_file(plan, options.out)
+        show_plan(plan, self.flags, keep_going=options.keep_going)
+        if plan.errors:
+            return report_errors(plan, self.flags)
+        return CHANGES if options.detailed_exitcode and plan.requests else OK
 
     def _plan_and_apply(self) -> int:
         """Lock, plan, show, ask, apply; return the exit code."""
@@ -116,12 +113,12 @@ class ApplyRun:
                 source.scopes,
                 clock=self.clock,
                 forks=self.flags.forks,
-                secrets=source.secrets,
+                secrets=source.secrets.known(),
             ),
             runner,
         )
         for line in lines:
-            print_message(visible(line) if line.startswith(" ") else f"Warning: {visible(line)}")
+            output.print_message(visible(line) if line.startswith(" ") else f"Warning: {visible(line)}")
 
     async def _plan(self, ledger: Ledger) -> PlannedRun:
         planned = await self.source.plan(ledger.memory, self.clock, self.flags.forks, self.options.limits)
@@ -158,9 +155,9 @@ class ApplyRun:
         except RefusedError as error:
             self._show_instead(planned.plan, error)
             raise
-        except ReaderGoneError as error:
+        except output.ReaderGoneError as error:
             self.options.attempt.reason = f"{error.message}: nothing was sent"
-            print_message(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
+            output.print_message(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
             return False
         return True
 
@@ -175,15 +172,19 @@ class ApplyRun:
 
     async def _apply(self, plan: Plan, ledger: Ledger) -> Result:
         """Apply the plan; the first Ctrl-C finishes the requests in flight, the second stops at once."""
+        from msauto.applying.executor import Cancellation
+        from msauto.report.progress import ProgressDisplay
+
         stop = Cancellation()
         loop = asyncio.get_running_loop()
         notes = {SETTINGS: str(self.flags.settings_file), **user_and_folder(), **self.options.attempt.notes}
-        notes |= {"override_freeze": self.options.override_freeze} if self.options.override_freeze else {}
+        if self.options.override_freeze:
+            notes["override_freeze"] = plan.secrets.redact_message(self.options.override_freeze)
 
         def interrupted() -> None:
             progress.erase()
             if not stop.requested:
-                print_message("Stopping after the requests in flight. Press Ctrl-C again to stop at once.")
+                output.print_message("Stopping after the requests in flight. Press Ctrl-C again to stop at once.")
             stop()
 
         try:
@@ -222,7 +223,7 @@ class ApplyRun:
         try:
             ledger.prune(keep_runs=settings.keep_runs, keep_days=settings.keep_days)
         except MsautoError as error:
-            print_message(f"Warning: cannot remove old runs from the ledger: {error.message}")
+            output.print_message(f"Warning: cannot remove old runs from the ledger: {error.message}")
 
     # What is shown -----------------------------------------------------------------------------------------------
 
@@ -231,9 +232,9 @@ class ApplyRun:
         if self.flags.format == "text":
             show_plan(plan, self.flags, keep_going=self.options.keep_going)
         elif sys.stdin.isatty() and not self.options.yes:
-            colour = use_colour(sys.stderr, no_color=self.flags.no_color)
-            view = View(colour, self.flags.verbosity, terminal_width(sys.stderr), self.options.keep_going)
-            print_message(FORMS["text"].plan(plan, view))
+            colour = output.use_colour(sys.stderr, no_color=self.flags.no_color)
+            view = View(colour, self.flags.verbosity, output.terminal_width(sys.stderr), self.options.keep_going)
+            output.print_message(FORMS["text"].plan(plan, view))
 
     def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:
         """Show the plan in place of a result, unless it is shown already."""
@@ -242,7 +243,7 @@ class ApplyRun:
 
     def _finish(self, plan: Plan, result: Result) -> int:
         """Show the result; return the exit code, which does not depend on whether the result can be written."""
-        result = Redactor(plan.secrets).result(result.with_left_out(plan))
+        result = result.with_left_out(redact_plan(plan))
         self.options.attempt.run, self.options.attempt.result = result.run, result
         began = any(each.outcome != "not attempted" for each in result.targets)
         refused = bool(self.closed) and not began
@@ -250,15 +251,15 @@ class ApplyRun:
         try:
             shown = FORMS[self.flags.format].result(result, view_of(self.flags))
             if shown:
-                print_result(shown)
-        except ReaderGoneError:
+                output.print_result(shown)
+        except output.ReaderGoneError:
             return code
-        except OutputError as error:
-            print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
+        except output.OutputError as error:
+            output.print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
             return code or INCOMPLETE
         if code == REFUSED:
             self.options.attempt.reason = f"{self.closed[-1]}: nothing was sent"
-            print_message(f"Error: {self.closed[-1]}: nothing was sent\n  → run it again at an allowed time")
+            output.print_message(f"Error: {self.closed[-1]}: nothing was sent\n  → run it again at an allowed time")
         return code
 
 

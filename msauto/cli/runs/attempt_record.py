@@ -51,31 +51,20 @@ class Attempt:
     result: Result | None = None
     notes: Mapping[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def of_command(cls) -> Attempt:
-        """Return the attempt of the command that click runs."""
-        found = click.get_current_context().find_object(cls)
-        assert found is not None
-        return found
-
     def record(self, code: int) -> None:
         """Record the attempt and its exit code; a failure is a warning and changes nothing else."""
         folder = self._folder()
         if folder is None or self.check:
             return
         try:
-            if self.run:
-                self._record_end(folder, code)
-            else:
+            if not self.run:
                 self._record(folder, code)
+            elif (folder / FILE).is_file():  # otherwise it was removed: do not create a new one for this
+                with Ledger.open(folder) as ledger:
+                    ledger.note_end(self.run, {CODE: str(code)} | ({REASON: self.reason} if self.reason else {}))
         except (LedgerError, OSError) as error:
             message = error.message if isinstance(error, MsautoError) else str(error)
             print_message(f"Warning: this attempt is missing from the history: {message}")
-
-    def _record_end(self, folder: Path, code: int) -> None:
-        if (folder / FILE).is_file():  # otherwise it was removed: do not create a new one for this
-            with Ledger.open(folder) as ledger:
-                ledger.note_end(self.run, {CODE: str(code)} | ({REASON: self.reason} if self.reason else {}))
 
     def _record(self, folder: Path, code: int) -> None:
         required = self.flags is not None and self.flags.settings.require_state
@@ -126,7 +115,8 @@ def recorded(function: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(function)
     def command(**given: Any) -> int:
-        attempt = Attempt(given["state_dir"], _playbooks(given))
+        named = (f"{verb} {given[name]}" for name, verb in (("run", "undo"), ("resumed", "resume")) if given.get(name))
+        attempt = Attempt(given["state_dir"], tuple(named) or tuple(given.get("playbooks") or ()))
         click.get_current_context().obj = attempt
         return record_end(attempt, functools.partial(function, **given))
 
@@ -149,14 +139,6 @@ def record_end(attempt: Attempt, work: Callable[[], int]) -> int:
         raise
     attempt.record(code)
     return code
-
-
-def _playbooks(given: Mapping[str, Any]) -> tuple[str, ...]:
-    if given.get("run"):
-        return (f"undo {given['run']}",)
-    if given.get("resumed"):
-        return (f"resume {given['resumed']}",)
-    return tuple(given.get("playbooks") or ())
 
 
 def reason_of(error: Exception) -> str:

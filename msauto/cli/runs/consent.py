@@ -22,8 +22,7 @@ def ask(plan: Plan, *, yes: bool) -> None:
         raise refusal_error(refused)
     if yes or not plan.requests:
         return
-    if not on_terminal:
-        raise RefusedError("no consent: stdin is not a terminal", remedy="use --yes, or run it on a terminal")
+    require_terminal()
     deleted = [change.aspect for target in plan.targets for change in target.changes if deletes_asset(change)]
     if deleted:
         what = count_deletions(deleted.count("asset"), deleted.count("link"))
@@ -32,6 +31,12 @@ def ask(plan: Plan, *, yes: bool) -> None:
         agreed = prompt("Apply this plan? Type 'yes' to continue: ").lower() == "yes"
     if not agreed:
         raise RefusedError("no consent: nothing was sent")
+
+
+def require_terminal() -> None:
+    """Raise :class:`RefusedError` if the user cannot be asked."""
+    if not sys.stdin.isatty():
+        raise RefusedError("no consent: stdin is not a terminal", remedy="use --yes, or run it on a terminal")
 
 
 def prompt(question: str) -> str:

@@ -135,7 +135,8 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(*, flags: Flags, **own: Any) -> Any:
         given = {name: own.pop(name) for name in _NAMES}
         _check(given)
-        attempt = Attempt.of_command()
+        attempt = click.get_current_context().find_object(Attempt)
+        assert attempt is not None
         attempt.flags, attempt.check = flags, given["check"]
         flags = with_output(flags, given["out"])
         for name, to_undo in (("run", True), ("resumed", False)):

@@ -7,12 +7,10 @@ import sys
 from msgspec import structs
 
 from msauto.aio import SystemClock
-from msauto.cli.exit_codes import CHANGES, ERROR, OK
+from msauto.cli.exit_codes import ERROR
 from msauto.cli.flags import Flags
 from msauto.cli.output import print_message, print_result, terminal_width, use_colour
-from msauto.cli.plan_files import require_no_secret, write_plan_file
 from msauto.cli.report_forms import FORMS, View
-from msauto.cli.runs.options import STDOUT
 from msauto.errors import MsautoError
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan, Refusal
@@ -31,20 +29,6 @@ def view_of(flags: Flags, *, keep_going: bool = False, error: MsautoError | None
     """Return the view for stdout: colour, verbosity and width."""
     colour = use_colour(sys.stdout, no_color=flags.no_color)
     return View(colour, flags.verbosity, terminal_width(sys.stdout), keep_going, error)
-
-
-def finish_plan(
-    plan: Plan, flags: Flags, *, out: str | None = None, detailed_exitcode: bool = False, keep_going: bool = False
-) -> int:
-    """Keep and show a plan that is not applied; return the exit code."""
-    if out is not None:
-        require_no_secret(plan, out)
-        if out != STDOUT:  # there it is shown, as JSON
-            write_plan_file(plan, out)
-    show_plan(plan, flags, keep_going=keep_going)
-    if plan.errors:
-        return report_errors(plan, flags)
-    return CHANGES if detailed_exitcode and plan.requests else OK
 
 
 def report_errors(plan: Plan, flags: Flags) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from msgspec import structs
 
@@ -22,9 +22,9 @@ from msauto.playbook.input_files import Files, repository_of
 from msauto.playbook.inventory.servers import servers_called
 from msauto.playbook.resolve import resolve
 from msauto.playbook.tasks.operation_modules import check_dest
-from msauto.playbook.templates.lookups import LookupContext
+from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.yaml.document import Document, SourceNode
-from msauto.secrets.taint import NO_SECRETS, Secrets
+from msauto.secrets.taint import SecretsFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +35,14 @@ class PlannedRun:
     stale: int = 0
 
 
-class Planner(Protocol):
-    """Reads the servers and plans; sends GET and HEAD only."""
-
-    async def __call__(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> PlannedRun:
-        """Return the plan."""
-
-
 @dataclass(frozen=True, slots=True)
 class PlanSource:
-    """The servers of a run, what it must lock, the secrets known so far, and how to plan it."""
+    """The servers of a run, what it must lock, its secrets, and how to plan it, which sends GET and HEAD only."""
 
     specs: tuple[ServerSpec, ...]
     scopes: frozenset[LockScope]
-    secrets: Secrets
-    plan: Planner
+    secrets: SecretsFound
+    plan: Callable[[Memory, Clock, int, Limits], Awaitable[PlannedRun]]
 
 
 def resolved_source(resolved: ResolvedPlaybooks, *, forget_pending: bool = False) -> PlanSource:
@@ -62,7 +55,7 @@ def resolved_source(resolved: ResolvedPlaybooks, *, forget_pending: bool = False
             )
         )
 
-    return PlanSource(specs_of(resolved), scopes_of(resolved), resolved.secrets.known(), plan)
+    return PlanSource(specs_of(resolved), scopes_of(resolved), resolved.secrets, plan)
 
 
 def saved_source(saved: Plan, specs: tuple[ServerSpec, ...]) -> PlanSource:
@@ -73,7 +66,7 @@ def saved_source(saved: Plan, specs: tuple[ServerSpec, ...]) -> PlanSource:
         plan, stale = await recheck_plan(saved, specs, memory=memory, clock=clock, forks=forks, find_links=find_links)
         return PlannedRun(structs.replace(plan, refusals=refusals(plan, limits)), stale)
 
-    return PlanSource(specs, scopes_of_plan(saved, specs), NO_SECRETS, plan)
+    return PlanSource(specs, scopes_of_plan(saved, specs), SecretsFound(), plan)
 
 
 def open_source(flags: Flags, paths: tuple[str, ...]) -> PlanSource:

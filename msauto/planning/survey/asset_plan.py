@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import starmap
+from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.asset import plan_deletion
@@ -34,8 +34,7 @@ from msauto.planning.fingerprint import fingerprint
 from msauto.planning.survey.editorial_warnings import check_editorial
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedAsset:
+class LocatedAsset(Struct, frozen=True, eq=False):
     """An asset as it was found: its answer, how it was addressed, and what it is called."""
 
     server: ServerSpec
@@ -43,7 +42,7 @@ class LocatedAsset:
     asset: Asset
     address: Address
     title: str
-    looked: frozenset[str] = field(default=frozenset())
+    looked: frozenset[str] = frozenset()
 
     @property
     def create_time(self) -> str | None:
@@ -119,8 +118,8 @@ class AssetPlanner:
     def handler(self, desired: DesiredOperation, name: str, pending: str, memory: Mapping[str, Json]) -> None:
         """Plan what a handler runs, unless another one runs just that on this target."""
         cause = Trigger(name, pending, before=self.deleting)
-        context, mine = replace(self._context, memory=memory), PlanBuilder()
-        _run(replace(context, builder=mine), desired, cause)()
+        context, mine = structs.replace(self._context, memory=memory), PlanBuilder()
+        _run(structs.replace(context, builder=mine), desired, cause)()
         keys = {(change.aspect, change.key) for change in mine.changes}
         if not keys & self._ran:
             self._ran |= keys
@@ -128,7 +127,7 @@ class AssetPlanner:
 
     def hold(self) -> None:
         """Leave out all that was planned so far."""
-        kept, self._context = self.builder.warnings, replace(self._context, builder=PlanBuilder())
+        kept, self._context = self.builder.warnings, structs.replace(self._context, builder=PlanBuilder())
         self.builder.warnings += kept
         self.held = True
 
@@ -198,9 +197,9 @@ def _with_plan(target: Target, builder: PlanBuilder, server: ServerSpec, live: L
 
 
 def context_of(
-    found: LocatedAsset, desired: DesiredAsset | None, live: LiveTarget, memory: Mapping[str, Json]
+    found: LocatedAsset, desired: DesiredAsset | None, live: LiveTarget, memory: Mapping[str, Json], **more: Any
 ) -> PlanContext:
-    """Return what the aspects of an asset work with."""
+    """Return what the aspects of an asset work with; ``more`` are further fields of it."""
     before = asset_path(found.database, found.address, dialect=found.server.dialect)
     title = title_after(found, desired)
     renamed = title != found.title and not found.address.namespace
@@ -219,6 +218,7 @@ def context_of(
         lossy=desired.lossy if desired else False,
         still=desired.still if desired else {},
         address=found.address if found.address.namespace else Address(title),
+        **more,
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.diffing.comparison import mapping
-from msauto.diffing.memory_items import certain
+from msauto.diffing.memory_items import PENDING_PREFIX, certain
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, TaskSource
@@ -53,8 +53,7 @@ class SurveyContext:
     secrets: Callable[[], Secrets] = Secrets
 
 
-@dataclass(frozen=True, slots=True)
-class SurveyedTarget:
+class SurveyedTarget(Struct):
     """The outcome of one target; ``target`` is kept only if it changes or is in error.
 
     ``clip`` is the hash of what identifies the clip, to detect two names of one clip; ``None`` if unknown.
@@ -83,7 +82,8 @@ async def survey_asset(context: SurveyContext, group: IntentGroup) -> SurveyedTa
         outcome = SurveyedTarget("left out", warnings=(str(postponed),))
     except (MsautoError, TimecodeError) as error:
         outcome = SurveyedTarget("changed", in_error(context, group, error))
-    return replace(outcome, clip=finder.clip)
+    outcome.clip = finder.clip
+    return outcome
 
 
 def in_error(context: SurveyContext, group: IntentGroup, error: Exception) -> Target:
@@ -111,7 +111,8 @@ async def _survey(context: SurveyContext, group: IntentGroup, finder: ClipFinder
     looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
     found, *aliases = (LocatedAsset(context.server, group.database, *each, looked) for each in (clip, *finder.aliases))
     outcome = await _compare(context, group, layers, found, here, aliases)
-    return replace(outcome, warnings=(*finder.warnings, *outcome.warnings))
+    outcome.warnings = (*finder.warnings, *outcome.warnings)
+    return outcome
 
 
 async def _evaluate(
@@ -191,7 +192,7 @@ async def _compare(
             return SurveyedTarget("skipped")
         if desired.folder is not None:
             check_guard(found.asset, found.title, desired.folder)
-            found = replace(found, looked=found.looked | {"folder"})
+            found = structs.replace(found, looked=found.looked | {"folder"})
     entries = None
     if desired is not None and not desired.present:
         chosen = [member.entry for member, _ in here if member.entry is not None]
@@ -203,8 +204,8 @@ async def _compare(
     files = await _read_files(context, runs, recalled)
     batch = context.answers.batches.get(group.database)
     places = () if entries is None else places_of(found.asset, found.title, entries)
-    plan_context = context_of(found, desired, live, recalled.items)
-    plan = AssetPlanner(found, desired, replace(plan_context, files=files, batch=batch, places=places))
+    plan_context = context_of(found, desired, live, recalled.items, files=files, batch=batch, places=places)
+    plan = AssetPlanner(found, desired, plan_context)
     plan.tasks(runs)
     warn_of_repeated_changes(here, layers, found, live.xmp, plan.builder)
     await check_link_titles(context.reader, found.database, found.asset, found.title, plan.builder.changes)
@@ -215,15 +216,15 @@ async def _compare(
         return recall(context.memory, found, group.names, aliases, forget=context.forget) if again else recalled
 
     warnings = await _call_handlers(plan, layers, group, here, desired, recalled_anew)
-    live = replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)
+    live = structs.replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)
     target, more = plan.target(layers.looked, live)
     if context.find_links and entries is None:
         target = await with_places(target, found.asset, context.reader)
     target = slow_if_secret(target, live, context.secrets())
     outcome = SurveyedTarget.of(target, (*more, *warnings), recalled.settlements)
-    if plan.held and not target.changes:
-        return replace(outcome, state="left out")
-    return outcome if here or target.changes else replace(outcome, state="skipped")
+    if not target.changes and (plan.held or not here):
+        outcome.state = "left out" if plan.held else "skipped"
+    return outcome
 
 
 async def _read_files(
@@ -251,6 +252,9 @@ async def _call_handlers(
     recalled: Callable[[], RecalledMemory],
 ) -> list[str]:
     """Plan the handlers that the changes notify and those that are pending; return warnings about the others."""
+    known = [handler for member in group.members for handler in member.intent.notify]
+    if not known and not any(item.startswith(PENDING_PREFIX) for item in recalled().items):
+        return []
     declared = [(member.intent.notify, each) for member, each in here]
     called = notified(declared, desired, plan.builder.changes)
     surely = notified(declared, desired, certain(plan.builder.changes))
@@ -258,7 +262,6 @@ async def _call_handlers(
     if in_doubt:
         plan.hold()
         return [f"{group.name!r} is not deleted: {warning}" for warning in in_doubt]
-    known = [handler for member in group.members for handler in member.intent.notify]
     calls, warnings = pending_calls(recalled().items, known, called, surely)
     runs = [await layers.evaluate(call.handler.evaluate, None, call.handler.source) for call in calls]
     memory = recalled().items
@@ -299,8 +302,7 @@ async def _read_rest(
 # What the ledger remembers -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RecalledMemory:
+class RecalledMemory(Struct, frozen=True):
     """The items by ``aspect:key``, and the settlements of items that are dropped."""
 
     items: Mapping[str, Json]

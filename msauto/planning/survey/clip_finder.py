@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -236,20 +235,22 @@ class ClipFinder:
         part, (asset, _, title) = one
         if desired.folder is not None and not self._is_main(title):
             check_guard(asset, title, desired.folder)  # of this entry, not of the main one
-            desired = replace(desired, folder=None)
+            desired = structs.replace(desired, folder=None)
         if not desired.present:
-            return replace(desired, title=None)
+            return structs.replace(desired, title=None)
         if not self._is_main(title):
             links = tuple(
-                replace(sourced, value=replace(sourced.value, title=title))
+                structs.replace(sourced, value=structs.replace(sourced.value, title=title))
                 if self._group.merged and sourced.value.title is ABSENT
                 else sourced
                 for sourced in desired.links
             )
-            desired = replace(desired, links=links, fields=_not_yet(desired, asset))
+            desired = structs.replace(desired, links=links, fields=_not_yet(desired, asset))
         if not self._keeps_former_title and same_text(member.title, part.name) and not same_text(title, part.name):
-            return replace(desired, title=Sourced(part.name, desired.title.source if desired.title else desired.source))
-        return replace(desired, title=None)
+            return structs.replace(
+                desired, title=Sourced(part.name, desired.title.source if desired.title else desired.source)
+            )
+        return structs.replace(desired, title=None)
 
     def check_aliases(self, declared: Sequence[Declared]) -> None:
         """Refuse link fields that a task declares for another entry of the clip: the wrong entry would get them.
@@ -287,8 +288,8 @@ class ClipFinder:
         assert self._main is not None
         part, (_, _, title) = self._main
         if self._keeps_former_title:
-            return replace(self._group, name=title, names=(title,))
-        return replace(self._group, name=part.name) if self._group.merged else self._group
+            return structs.replace(self._group, name=title, names=(title,))
+        return structs.replace(self._group, name=part.name) if self._group.merged else self._group
 
 
 def _age(found: FoundClip) -> tuple[bool, int]:

@@ -7,7 +7,10 @@ Ansible. If several tasks declare parts of one change, it belongs to all of them
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from itertools import chain
+from typing import Any
+
+from msgspec import Struct
 
 from msauto.diffing.comparison import mapping
 from msauto.diffing.memory_items import PENDING_PREFIX, answer_told
@@ -16,8 +19,7 @@ from msauto.model.desired import Desired, DesiredAsset, Handler, Sourced
 from msauto.model.plan import Change, Json
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerCall:
+class HandlerCall(Struct, frozen=True):
     """A handler to run; ``pending`` names the run that left it pending."""
 
     handler: Handler
@@ -119,8 +121,7 @@ def _places_of(desired: Desired) -> Iterator[SourceLocation]:
                 yield exactly.place
 
 
-def _sourced_values(desired: DesiredAsset) -> Iterator[Sourced[object]]:
-    for field in fields(desired):
-        value = getattr(desired, field.name)
-        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
-        yield from (part for part in parts if isinstance(part, Sourced))
+def _sourced_values(desired: DesiredAsset) -> Iterator[Sourced[Any]]:
+    single: tuple[Sourced[Any] | None, ...] = desired.folder, desired.title, desired.segmentation, desired.restore
+    yield from (sourced for sourced in single if sourced is not None)
+    yield from chain(desired.fields.values(), desired.xmp.values(), desired.segments, desired.markers, desired.links)

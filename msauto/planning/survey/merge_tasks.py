@@ -7,10 +7,12 @@ one task removes and another declares.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
 from typing import Any, TypeVar
+
+from msgspec import structs
 
 from msauto.diffing.comparison import as_number, same_list, same_value, track_of
 from msauto.diffing.plan_builder import refuse
@@ -88,7 +90,7 @@ def merge_channels(declared: Sequence[DesiredChannel]) -> DesiredChannel:
         if earlier.value.present != sourced.value.present:
             absent, present = (earlier, sourced) if sourced.value.present else (sourced, earlier)
             raise _removed_and_declared(f"item {sourced.value.guid}", absent.source, present.source)
-        if replace(earlier.value, guid=sourced.value.guid) != sourced.value:
+        if structs.replace(earlier.value, guid=sourced.value.guid) != sourced.value:
             raise _contradiction(f"item {sourced.value.guid}", earlier, sourced)
     return DesiredChannel(
         declared[0].source,
@@ -229,7 +231,7 @@ def _xmp(declared: Sequence[DesiredAsset]) -> dict[str, Sourced[tuple[str, ...]]
             for value in sourced.value:
                 if not any(same_list([value], [each]) for each in values):
                     values.append(value)
-            merged[name] = replace(first, value=tuple(values), also=(*first.also, sourced.source))
+            merged[name] = structs.replace(first, value=tuple(values), also=(*first.also, sourced.source))
     return merged
 
 
@@ -275,9 +277,9 @@ def _merge(what: str, one: Sourced[V], other: Sourced[V], keys: _MergeKeys) -> S
     if any(fields):
         merged = _mapping(f"{what}:", fields, keys.field)
         named["fields"] = {name: sourced.value for name, sourced in merged.items()}
-    value = replace(one.value, **named)
+    value = structs.replace(one.value, **named)
     more: tuple[TaskSource, ...] = () if value == one.value else (other.source,)
-    return replace(one, value=value, also=(*one.also, *more))
+    return structs.replace(one, value=value, also=(*one.also, *more))
 
 
 # Exactly -------------------------------------------------------------------------------------------------------

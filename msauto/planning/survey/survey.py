@@ -77,11 +77,11 @@ async def survey(
     )
     of_databases = tuple(intent for intent in work.intents if isinstance(intent.ref, DatabaseRef))
     rest = tuple(intent for intent in work.intents if not isinstance(intent.ref, DatabaseRef))
-    databases = await group_intents(replace(work, intents=of_databases), reader, 1)
+    databases = await group_intents(structs.replace(work, intents=of_databases), reader, 1)
     outcomes = [await _plan_group(context, group) for group in databases]
     loaded = [each.target for each in outcomes if each.target is not None and each.target.changes]
     context = replace(context, answers=XmpAnswers({each.database: each.changes[0].source for each in loaded}))
-    groups = await group_intents(replace(work, intents=rest), reader, forks, context.answers)
+    groups = await group_intents(structs.replace(work, intents=rest), reader, forks, context.answers)
 
     async def plan(group: IntentGroup) -> SurveyedTarget:
         return await _plan_group(context, group)
@@ -130,8 +130,9 @@ async def _plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTar
         outcome = await plan(context, group)
     except (MsautoError, TimecodeError) as error:
         outcome = SurveyedTarget("changed", in_error(context, group, error))
-    target = outcome.target
-    return outcome if target is None else replace(outcome, target=structs.replace(target, batch=group.batch))
+    if outcome.target is not None and group.batch:
+        outcome.target = structs.replace(outcome.target, batch=group.batch)
+    return outcome
 
 
 # Channels and databases ----------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from msauto.concurrency import concurrent_map, in_turns
 from msauto.errors import MsautoError, PlanningError
@@ -20,8 +21,7 @@ from msauto.planning.survey.fact_layers import FoundClip, Layers, XmpAnswers
 _Key = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class IntentGroupMember:
+class IntentGroupMember(Struct, frozen=True, eq=False):
     """One intent for one target: the ``title`` as declared, the ``entry`` that a select found, if any.
 
     ``looked`` names the facts that ``where`` used.
@@ -33,8 +33,7 @@ class IntentGroupMember:
     looked: frozenset[str] = frozenset()
 
 
-@dataclass(slots=True)
-class IntentGroup:
+class IntentGroup(Struct, eq=False):
     """Everything that is declared for one target.
 
     ``names``: the title, then former ones. ``by_id``: the address and its answer. ``merged``: the groups of one clip

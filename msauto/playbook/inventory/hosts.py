@@ -17,9 +17,9 @@ from msauto.playbook.inventory.inventory import Host, Inventory, load_inventory
 from msauto.playbook.inventory.patterns import PatternError, match_hosts, match_limit
 from msauto.playbook.inventory.server_block import build_server, check_server, host_of
 from msauto.playbook.schema.value_types import UnrenderedTemplate
-from msauto.playbook.templates.environment import render_data
-from msauto.playbook.templates.lookups import LookupContext
-from msauto.playbook.templates.sandbox import OMIT, AssetView, EnvView
+from msauto.playbook.templates.lookup_context import LookupContext
+from msauto.playbook.templates.names import OMIT, AssetView, EnvView
+from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import HostVars, Level, TemplateScope, Variable, Variables
 from msauto.playbook.yaml.document import Problems, SourceNode, outside_node
 

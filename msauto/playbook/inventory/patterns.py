@@ -11,9 +11,6 @@ import fnmatch
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from jinja2.exceptions import SecurityError
-
-from msauto.playbook.templates.filters.strings import pattern as compiled_regex
 from msauto.playbook.yaml.document import nearest
 
 _GLOB = re.compile(r"[*?\[]")
@@ -88,6 +85,10 @@ def _named(name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]])
         return _matching(lambda each: fnmatch.fnmatchcase(each, glob), glob == "*", hosts, groups)
 
     if name.startswith("~"):
+        from jinja2.exceptions import SecurityError
+
+        from msauto.playbook.templates.filters.strings import pattern as compiled_regex
+
         try:
             regex = compiled_regex(name[1:], max(names, key=len, default=""))
         except (ValueError, SecurityError) as error:

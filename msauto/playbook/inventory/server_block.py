@@ -13,7 +13,7 @@ from msauto.playbook.input_files import beside
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, HttpProxyArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.templates.environment import render_data
+from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import TemplateScope, Variable
 from msauto.playbook.yaml.document import Problems, SourceNode
 from msauto.secrets.tainted_text import misplaced_secrets

@@ -10,7 +10,7 @@ from msauto.model.server import ServerSpec
 from msauto.playbook.input_files import Files
 from msauto.playbook.inventory.hosts import Hosts, same_servers
 from msauto.playbook.resolve import ResolveOptions, open_hosts
-from msauto.playbook.templates.environment import render_data
+from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.yaml.document import Problems, nearest, outside_node
 
 

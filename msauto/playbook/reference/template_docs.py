@@ -19,9 +19,9 @@ from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.timecode import Timecode, TimecodeError, show_rate
 from msauto.playbook.input_files import Files
 from msauto.playbook.templates.environment import evaluate_expression, names_known
-from msauto.playbook.templates.lookups import LookupContext
+from msauto.playbook.templates.lookup_context import LookupContext
+from msauto.playbook.templates.names import OMIT, AssetView, EnvView
 from msauto.playbook.templates.registry import FILTERS, LOOKUPS, TESTS
-from msauto.playbook.templates.sandbox import OMIT, AssetView, EnvView
 from msauto.playbook.variables.variables import GIVEN, HostVars, Level, TemplateScope, Variables, read_variables
 from msauto.playbook.yaml.document import outside_node
 from msauto.playbook.yaml.loader import load_yaml

@@ -11,7 +11,7 @@ from pydantic import AfterValidator
 
 from msauto.playbook.schema import key_rules as rule
 from msauto.playbook.schema.inventory import TimezoneName
-from msauto.playbook.schema.settings import MOST_FORKS, Days
+from msauto.playbook.schema.settings import Days
 from msauto.playbook.schema.strict_model import Model, key, need
 from msauto.playbook.schema.value_types import (
     IF_MAP,
@@ -30,6 +30,7 @@ from msauto.playbook.schema.value_types import (
     invalid,
     shown_value,
 )
+from msauto.playbook.settings.allowed_values import MOST_FORKS
 
 Event = Literal["failed", "refused", "locked", "missed", "changed", "drift", "ok", "recovered"]
 ReportFormat = Literal["text", "json", "markdown", "html", "junit"]

@@ -31,10 +31,14 @@ class BrokenRule:
 
 @dataclass(frozen=True, slots=True)
 class KeyRule:
-    """A rule for the keys of one mapping: yields each way in which a mapping breaks it; the same as JSON Schema."""
+    """A rule for the keys of one mapping: yields each way in which a mapping breaks it; the same as JSON Schema.
+
+    ``looks_at`` are the keys whose values matter. Without them, only the names of the other keys do.
+    """
 
     broken: Callable[[Given], Iterator[BrokenRule]]
     schema: JsonSchema
+    looks_at: frozenset[str] = frozenset()
 
 
 def one_of(keys: tuple[str, ...], both: tuple[str, str], none: tuple[str, str] | None = None) -> KeyRule:
@@ -119,7 +123,8 @@ def when_value(key: str, value: Any, *rules: KeyRule, default: bool = False) -> 
     is_it: JsonSchema = {"properties": {key: {"const": value}}}
     condition = is_it if default else {"required": [key], **is_it}
     schemas = [rule.schema for rule in rules]
-    return KeyRule(broken, {"if": condition, "then": schemas[0] if len(schemas) == 1 else {"allOf": schemas}})
+    schema = {"if": condition, "then": schemas[0] if len(schemas) == 1 else {"allOf": schemas}}
+    return KeyRule(broken, schema, frozenset({key}).union(*(rule.looks_at for rule in rules)))
 
 
 def absent_has_none(keys: tuple[str, ...]) -> KeyRule:
@@ -135,7 +140,7 @@ def never(key: str, value: Any, message: str, remedy: str = "") -> KeyRule:
         if key in given and _same(given[key], value):
             yield BrokenRule(message, remedy, (key,), on_key=True)
 
-    return KeyRule(broken, {"properties": {key: {"not": {"const": value}}}})
+    return KeyRule(broken, {"properties": {key: {"not": {"const": value}}}}, frozenset({key}))
 
 
 def complete(name: str, lists: tuple[str, ...]) -> KeyRule:
@@ -152,7 +157,7 @@ def complete(name: str, lists: tuple[str, ...]) -> KeyRule:
     on = {"anyOf": [{"const": True}, {"type": "object"}]}
     in_map = {"type": "object", "required": [name], "properties": {name: on}}
     named = {"required": ["exactly"], "properties": {"exactly": {"anyOf": [in_list, in_map]}}}
-    return KeyRule(broken, {"if": named, "then": _any_of(lists)})
+    return KeyRule(broken, {"if": named, "then": _any_of(lists)}, frozenset({"exactly"}))
 
 
 def all_or_none(items: str, key: str, message: str, remedy: str) -> KeyRule:
@@ -169,7 +174,7 @@ def all_or_none(items: str, key: str, message: str, remedy: str) -> KeyRule:
     has = {"if": {"type": "object"}, "then": {"required": [key]}}
     has_not = {"if": {"type": "object"}, "then": {"not": _any_of((key,))}}
     choices = {"if": {"type": "array"}, "then": {"anyOf": [{"items": has}, {"items": has_not}]}}
-    return KeyRule(broken, {"properties": {items: choices}})
+    return KeyRule(broken, {"properties": {items: choices}}, frozenset({items}))
 
 
 def inside(key: str, *rules: KeyRule) -> KeyRule:
@@ -181,7 +186,7 @@ def inside(key: str, *rules: KeyRule) -> KeyRule:
             for each in chain.from_iterable(rule.broken(inner) for rule in rules):
                 yield replace(each, path=(key, *each.path))
 
-    return KeyRule(broken, _mapping_under(key, [rule.schema for rule in rules]))
+    return KeyRule(broken, _mapping_under(key, [rule.schema for rule in rules]), frozenset({key}))
 
 
 def only(key: str, known: tuple[str, ...], unknown: Callable[[str], tuple[str, str]]) -> KeyRule:
@@ -193,7 +198,7 @@ def only(key: str, known: tuple[str, ...], unknown: Callable[[str], tuple[str, s
             if name not in known:
                 yield BrokenRule(*unknown(name), (key, name), on_key=True)
 
-    return KeyRule(broken, _mapping_under(key, [{"propertyNames": {"enum": list(known)}}]))
+    return KeyRule(broken, _mapping_under(key, [{"propertyNames": {"enum": list(known)}}]), frozenset({key}))
 
 
 def _mapping_under(key: str, schemas: list[JsonSchema]) -> JsonSchema:

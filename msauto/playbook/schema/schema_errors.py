@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -12,6 +13,7 @@ from msauto.errors import InputError, Problem
 from msauto.playbook.schema.key_rules import BrokenRule
 from msauto.playbook.schema.play import GROUPS, HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
 from msauto.playbook.schema.strict_model import Model, ValidationRecord, keys_of
+from msauto.playbook.schema.valid_data import Parts, model_of
 from msauto.playbook.schema.value_types import kind_of
 from msauto.playbook.yaml.document import Path, SourceNode, nearest
 
@@ -52,6 +54,14 @@ def read_as(model: type[M], data: Any, node: SourceNode) -> M:
 
 def validate_data(model: type[M], data: Any, node: SourceNode) -> Validation[M]:
     """Validate the data at ``node``. Values that a flaw of the text makes unknown are left out."""
+    parts: Parts = {}
+    with suppress(ValueError):
+        return Validation(model_of(model, data, parts), (), parts)
+    return explain_data(model, data, node)
+
+
+def explain_data(model: type[M], data: Any, node: SourceNode) -> Validation[M]:
+    """Validate the data at ``node`` with pydantic, which finds all that is wrong."""
     record = ValidationRecord()
     valid: M | None = None
     found: list[SchemaProblem] = []

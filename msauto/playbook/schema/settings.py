@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import time
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Discriminator, Tag
 
@@ -11,10 +11,7 @@ from msauto.playbook.input_files import MOST_FILE_MIB
 from msauto.playbook.schema.inventory import TimezoneName
 from msauto.playbook.schema.strict_model import Model, key, need
 from msauto.playbook.schema.value_types import Count, Flag, Label, Name, Plain, Read, Texts, When, between, invalid
-
-MOST_FORKS = 512
-Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+from msauto.playbook.settings.allowed_values import MOST_FORKS, Day
 
 
 def _clock(value: Any) -> time:

@@ -67,7 +67,9 @@ def pending_templates(data: Any) -> Iterator[tuple[Path, UnrenderedTemplate]]:
 
 def has_pending(data: Any) -> bool:
     """Return whether the data holds an unrendered template."""
-    return any(True for _ in pending_templates(data))
+    if isinstance(data, dict | list):
+        return any(map(has_pending, data.values() if isinstance(data, dict) else data))
+    return isinstance(data, UnrenderedTemplate)
 
 
 def invalid(message: str, remedy: str = "", *, key: str = "") -> PydanticCustomError:
@@ -120,11 +122,11 @@ class Read:
     """Reads a plain value with a function; ``schema`` is the JSON Schema of the values that it takes."""
 
     def __init__(self, read: Callable[[Any], Any], **schema: Any) -> None:
-        self._read = read
+        self.read = read
         self._schema = schema
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(self._read)
+        return core_schema.no_info_plain_validator_function(self.read)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return dict(self._schema)

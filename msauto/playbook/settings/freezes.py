@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from msauto.playbook.schema.settings import DAYS
+from msauto.playbook.settings.allowed_values import DAYS
 from msauto.playbook.settings.settings import DatedFreeze, Freeze
 
 

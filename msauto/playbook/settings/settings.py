@@ -8,18 +8,19 @@ import tomllib
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from msauto.errors import InputError, SourceLocation
 from msauto.model.plan import Limits
 from msauto.playbook.input_files import FILE_MIB, how_to_find
-from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.schema.settings import DAYS, DatedFreezeArgs, Day, FreezeArgs, LimitArgs, SettingsArgs, StateArgs
-from msauto.playbook.schema.value_types import as_list
+from msauto.playbook.settings.allowed_values import DAYS, Day
 from msauto.playbook.yaml.document import Document, SourceNode, outside_node
 from msauto.playbook.yaml.document import Path as DataPath
 from msauto.secrets.redacted_lines import redact_lines
+
+if TYPE_CHECKING:
+    from msauto.playbook.schema.settings import DatedFreezeArgs, FreezeArgs
 
 NAME = "msauto.toml"
 
@@ -68,14 +69,16 @@ def load_settings(path: str | Path | None, near: str | Path = ".") -> Settings:
         path = Path(near) / NAME
         if not path.is_file():
             return Settings()
-    document = _read(Path(path))
-    args = read_as(SettingsArgs, document.data, SourceNode(document))
-    settings = _settings(args, Path(path))
-    _check_freezes(settings, SourceNode(document).child("freeze"))
-    return settings
+    return _settings(_read(Path(path)), Path(path))
 
 
-def _settings(args: SettingsArgs, path: Path) -> Settings:
+def _settings(document: Document, path: Path) -> Settings:
+    from msauto.playbook.schema.schema_errors import read_as
+    from msauto.playbook.schema.settings import LimitArgs, SettingsArgs, StateArgs
+    from msauto.playbook.schema.value_types import as_list
+
+    node = SourceNode(document)
+    args = read_as(SettingsArgs, document.data, node)
     limits, state = args.limits or LimitArgs(), args.state or StateArgs()
     default = Limits()
     return Settings(
@@ -90,7 +93,9 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
             requests=limits.requests,
             protected=(*(args.protected or ()), *(limits.protected or ())),
         ),
-        freezes=tuple(_freeze(each, args.tz) for each in args.freeze or ()),
+        freezes=tuple(
+            _freeze(each, args.tz, node.child("freeze", index)) for index, each in enumerate(args.freeze or ())
+        ),
         require_state=bool(state.require),
         keep_runs=state.keep_runs,
         keep_days=state.keep_days,
@@ -100,11 +105,16 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
     )
 
 
-def _freeze(args: FreezeArgs | DatedFreezeArgs, timezone: str | None) -> Freeze | DatedFreeze:
+def _freeze(args: FreezeArgs | DatedFreezeArgs, timezone: str | None, node: SourceNode) -> Freeze | DatedFreeze:
+    from msauto.playbook.schema.settings import FreezeArgs
+
     if isinstance(args, FreezeArgs):
         return Freeze(tuple(args.days or DAYS), args.start, args.to, args.tz)
     zone = args.tz or timezone
-    return DatedFreeze(_moment(args.start, zone), _moment(args.end, zone, timedelta(days=1)), args.reason or "")
+    freeze = DatedFreeze(_moment(args.start, zone), _moment(args.end, zone, timedelta(days=1)), args.reason or "")
+    if freeze.since >= freeze.until:
+        raise node.child("end").error("end is before start, so the freeze never applies", "swap the two")
+    return freeze
 
 
 def _moment(value: datetime | date, zone: str | None, whole_day: timedelta = timedelta()) -> datetime:
@@ -114,12 +124,6 @@ def _moment(value: datetime | date, zone: str | None, whole_day: timedelta = tim
     if value.tzinfo is not None:
         return value
     return value.replace(tzinfo=ZoneInfo(zone)) if zone else value.astimezone()
-
-
-def _check_freezes(settings: Settings, node: SourceNode) -> None:
-    for index, freeze in enumerate(settings.freezes):
-        if isinstance(freeze, DatedFreeze) and freeze.since >= freeze.until:
-            raise node.child(index, "end").error("end is before start, so the freeze never applies", "swap the two")
 
 
 def _beside(path: Path, name: str) -> str:

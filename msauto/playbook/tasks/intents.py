@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import structs
 
 from msauto.errors import InputError, Problem
 from msauto.model.desired import ChannelRef, DatabaseRef, Desired, Handler, Intent, Ref, TaskSource
@@ -23,8 +25,8 @@ from msauto.playbook.tasks.plays import SourceText, Task, unknown_handler
 from msauto.playbook.tasks.rss_module import desired_channel
 from msauto.playbook.tasks.task_secrets import render_shown, render_task, shown
 from msauto.playbook.templates.conditions import holds, refuse_pending, undecided, where_of
-from msauto.playbook.templates.environment import render_data
-from msauto.playbook.templates.sandbox import AssetView, UsesAssetError
+from msauto.playbook.templates.names import AssetView, UsesAssetError
+from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import Level, TemplateScope, Variable, check_name
 from msauto.playbook.yaml.document import Problems, SourceNode
 
@@ -58,7 +60,7 @@ def task_intents(task: Task, context: TaskContext) -> Iterator[Intent]:
             intent = None if host_task is None else _intent(host_task, context.database)
             notify = _notified(task, context, scope)
             if intent is not None:
-                yield replace(intent, notify=notify, batch=context.batch)
+                yield structs.replace(intent, notify=notify, batch=context.batch)
     problems.check()
 
 

@@ -11,7 +11,7 @@ from msauto.playbook.schema.operation_keys import AssertArgs, CommandOnly, Proxy
 from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.tasks.plays import SourceText
 from msauto.playbook.templates.conditions import holds, undecided
-from msauto.playbook.templates.lookups import LookupContext
+from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.secret_tracking import TemplateFunctionError
 from msauto.playbook.variables.variables import TemplateScope
 from msauto.playbook.yaml.document import Problems, SourceNode

@@ -16,7 +16,7 @@ from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list, has_pending, mark, pending_templates
 from msauto.playbook.tasks.argument_checks import check_arguments
 from msauto.playbook.tasks.task_secrets import misplaced
-from msauto.playbook.templates.environment import check_template
+from msauto.playbook.templates.rendering import check_template
 from msauto.playbook.variables.variables import Level, Variable, read_variables
 from msauto.playbook.yaml.document import Path as DataPath
 from msauto.playbook.yaml.document import Problems, SourceNode, nearest
@@ -191,7 +191,8 @@ class Loader:
         if args is not None and not any(path[: len(node.path)] == node.path for path in node.document.broken):
             self._problems.add(*check_arguments(args, node.child(module)))
         if args is not None and not checked.is_broken(node):
-            yield Task(node, module, body, inner, args, not has_pending(body[module]))
+            constant = not (node.document.has_templates and has_pending(body[module]))
+            yield Task(node, module, body, inner, args, constant)
 
     def _check_expressions(self, data: Any, node: SourceNode) -> None:
         """Collect what is wrong with the conditions of an ``assert`` and of a selection."""
@@ -220,17 +221,19 @@ class Loader:
         return tasks
 
     def _checked(self, node: SourceNode, model: type[Playbook | TaskFile], expected: str) -> _ValidatedFile:
-        data = mark(node.document.data)
-        self._problems.add(*node.document.flaws)
+        document = node.document
+        data = mark(document.data) if document.has_templates else document.data
+        self._problems.add(*document.flaws)
         if not isinstance(data, list):
             why = "is empty" if data is None else "is not a list"
             raise node.error(f"{expected}; this file {why}", "start each item with a dash: - name:")
         found = validate_data(model, data, node)
-        self._problems.add(*(each.problem for each in found.problems), *misplaced(data, node))
-        for path, pending in pending_templates(data):
+        self._problems.add(*(each.problem for each in found.problems))
+        self._problems.add(*(misplaced(data, node) if document.has_secrets else ()))
+        for path, pending in pending_templates(data) if document.has_templates else ():
             with self._problems.gather():
-                check_template(pending, SourceNode(node.document, path))
-        broken = {*node.document.broken, *(each.path for each in found.problems)}
+                check_template(pending, SourceNode(document, path))
+        broken = {*document.broken, *(each.path for each in found.problems)}
         return _ValidatedFile(data, broken, found.parts)
 
     def _inner(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, level: Level) -> InheritedKeys:

@@ -8,8 +8,8 @@ from typing import Any
 from msauto.errors import Problem
 from msauto.playbook.schema.play import MODULES
 from msauto.playbook.schema.value_types import MarkedTemplate
-from msauto.playbook.templates.environment import render_data
-from msauto.playbook.templates.sandbox import UsesAssetError
+from msauto.playbook.templates.names import UsesAssetError
+from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import TemplateScope
 from msauto.playbook.yaml.document import Problems, SourceNode, leaves
 from msauto.secrets.tainted_text import (
@@ -31,7 +31,7 @@ _MAKE_TEXT = "use the secret itself, or a text made from it"
 def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, *, keep: bool = False) -> Any:
     """Render the arguments of a task; raises :class:`InputError` for secrets that cannot be redacted.
 
-    ``keep`` as for :func:`~msauto.playbook.templates.environment.render_data`.
+    ``keep`` as for :func:`~msauto.playbook.templates.rendering.render_data`.
     """
     marks = scope.taint
     before = len(marks.lost)

@@ -6,41 +6,24 @@ An expression without text around it keeps its own type; no text is converted to
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from jinja2 import TemplateError, TemplateSyntaxError, Undefined, meta, nodes
 from jinja2.exceptions import SecurityError
 
 from msauto.errors import InputError
 from msauto.model.facts import Need, NoAssetError
-from msauto.playbook.schema.value_types import MarkedTemplate, UnrenderedTemplate
+from msauto.playbook.schema.value_types import MarkedTemplate
 from msauto.playbook.templates import sandbox
 from msauto.playbook.templates.filters import REMOVED, REMOVED_TESTS
 from msauto.playbook.templates.lookups import lookup, query
+from msauto.playbook.templates.names import OMIT, TemplateNames, UsesAssetError, mark_text
 from msauto.playbook.templates.registry import FILTERS, TESTS
-from msauto.playbook.templates.secret_tracking import TaintTracker, TemplateFunctionError
-from msauto.playbook.yaml.document import Problems, SourceNode, did_you_mean
-from msauto.secrets.tainted_text import TaintedText
-
-
-class TemplateNames(Protocol):
-    """The names that a template can use: a mapping that computes values on demand."""
-
-    def __contains__(self, name: object, /) -> bool:
-        """Return whether a name is defined."""
-
-    def __getitem__(self, name: str, /) -> Any:
-        """Return the value of a name."""
-
-    def known(self) -> Iterable[str]:
-        """Return all names."""
-
-    @property
-    def taint(self) -> TaintTracker:
-        """The tracker of the secrets of the run."""
+from msauto.playbook.templates.secret_tracking import TemplateFunctionError
+from msauto.playbook.yaml.document import SourceNode, did_you_mean
 
 
 def _sandbox() -> sandbox.Sandbox:
@@ -181,15 +164,7 @@ def render_text(text: str, names: TemplateNames, node: SourceNode) -> Any:
     value, touched = _evaluate(text, names, node, expression=False)
     if isinstance(text, MarkedTemplate):
         return mark_text(value, names.taint, node)
-    return names.taint.taint(value, node) if touched and value is not sandbox.OMIT else value
-
-
-def mark_text(value: Any, tracker: TaintTracker, node: SourceNode) -> TaintedText:
-    """Mark a rendered text as secret; raises :class:`InputError` for a value that cannot be redacted."""
-    try:
-        return tracker.add(value)
-    except TemplateFunctionError as error:
-        raise node.error(str(error), error.remedy) from None
+    return names.taint.taint(value, node) if touched and value is not OMIT else value
 
 
 def evaluate_expression(text: str, names: TemplateNames, node: SourceNode) -> Any:
@@ -217,7 +192,7 @@ def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: 
 def _run(compiled: Compiled, names: TemplateNames, node: SourceNode) -> Any:
     try:
         return plain_result(compiled(names))
-    except (Need, NoAssetError, sandbox.UsesAssetError, InputError):
+    except (Need, NoAssetError, UsesAssetError, InputError):
         raise
     except sandbox.MissingNameError as error:
         raise node.error(*sandbox.explain(error, names.known())) from error
@@ -252,36 +227,3 @@ def plain_result(value: Any) -> Any:
 def _check_size(size: int, unit: str) -> None:
     if size > sandbox.MAX_LENGTH:
         raise SecurityError(f"a template may make at most {sandbox.MAX_LENGTH:,} {unit}")
-
-
-def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool = False) -> Any:
-    """Render all templates in plain data; raises :class:`InputError` with all problems.
-
-    With ``keep``, templates that use the asset stay unrendered; without, ``UsesAssetError`` passes through.
-    """
-    problems = Problems()
-    rendered = _render(data, names, node, problems, keep)
-    problems.check()
-    return rendered
-
-
-def _render(data: Any, names: TemplateNames, node: SourceNode, problems: Problems, keep: bool) -> Any:
-    if isinstance(data, dict):
-        found = {key: _render(value, names, node.child(key), problems, keep) for key, value in data.items()}
-        return {key: value for key, value in found.items() if value is not sandbox.OMIT}
-    if isinstance(data, list):
-        items = [_render(value, names, node.child(index), problems, keep) for index, value in enumerate(data)]
-        for index in (index for index, value in enumerate(items) if value is sandbox.OMIT):
-            problems.add(node.child(index).problem("omit removes keys, not items of a list", "filter the list"))
-        return items
-    if not isinstance(data, UnrenderedTemplate):
-        return data
-    try:
-        with problems.gather():
-            return render_text(data, names, node)
-    except sandbox.UsesAssetError:
-        if not keep:
-            raise
-        with problems.gather():
-            check_names(data, names, node)
-    return data

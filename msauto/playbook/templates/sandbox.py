@@ -15,32 +15,14 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 from jinja2.visitor import NodeTransformer
 
-from msauto.model.facts import Facts
-from msauto.playbook.templates.secret_tracking import opened, touched
+from msauto.playbook.templates.names import AssetView, EnvView
+from msauto.playbook.templates.secret_filters import opened, touched
 from msauto.playbook.yaml.document import did_you_mean, nearest
 
 MAX_LENGTH = 1_000_000
 """The longest text or list that a template may make."""
 MAX_BITS = 4096
 _WIDE = re.compile(r"\d{5,}|[*]")
-
-
-class Omit:
-    """``omit`` in templates removes its key: ``"{{ comment | default(omit) }}"``."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        raise SecurityError("omit removes a key, so it must be the whole value")
-
-    __repr__ = __format__ = __str__  # type: ignore[assignment]
-
-
-OMIT = Omit()
-
-
-class UsesAssetError(Exception):
-    """A template uses the asset, or something else that is not known yet."""
 
 
 class MissingNameError(UndefinedError):
@@ -62,48 +44,6 @@ class StrictName(StrictUndefined):
             return MissingNameError(message, name=str(name or ""), owner=obj)
 
         super().__init__(hint, obj, name, failure if exc in {None, UndefinedError} else exc)  # type: ignore[arg-type]
-
-
-class AssetView:
-    """``asset`` in templates: a view of :class:`Facts`. ``Need`` and ``NoAssetError`` pass through."""
-
-    __slots__ = ("_facts",)
-
-    def __init__(self, facts: Facts | None) -> None:
-        self._facts = facts
-
-    def look(self, name: str) -> Any:
-        """Return a fact; raises ``AttributeError`` if the server does not report it."""
-        if self._facts is None:
-            raise UsesAssetError(name)
-        return self._facts.get(name)
-
-    def names(self) -> Iterable[str]:
-        """Return the names of the facts read so far."""
-        return self._facts.names() if self._facts is not None else ()
-
-
-class EnvView:
-    """``env`` in templates: the environment. ``lenient``: a variable that is not set counts as not known yet."""
-
-    __slots__ = ("_lenient", "_values")
-
-    def __init__(self, values: Mapping[str, str], *, lenient: bool = False) -> None:
-        self._values = values
-        self._lenient = lenient
-
-    def look(self, name: str) -> str:
-        """Return a variable of the environment; raises ``AttributeError`` if it is not set."""
-        try:
-            return self._values[name]
-        except KeyError as error:
-            if self._lenient:
-                raise UsesAssetError(name) from error
-            raise AttributeError(name) from error
-
-    def names(self) -> Iterable[str]:
-        """Return the names of all variables."""
-        return self._values
 
 
 _VIEWS = (AssetView, EnvView)

@@ -14,7 +14,7 @@ from typing import Any
 from msauto.errors import Problem
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.playbook.templates.sandbox import UsesAssetError
+from msauto.playbook.templates.names import UsesAssetError
 
 
 @dataclass(frozen=True, slots=True)

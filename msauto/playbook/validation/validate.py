@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msauto.errors import Problem, SourceLocation
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.inventory.hosts import Hosts, same_servers
-from msauto.playbook.resolve import ResolveOptions, open_hosts, resolve_plays
+from msauto.playbook.resolve import ResolveOptions, open_hosts, rare_collection, resolve_plays
 from msauto.playbook.schema.play import MODULES
 from msauto.playbook.schema.value_types import as_list, is_template
 from msauto.playbook.tasks.plays import Loader, Play
@@ -30,6 +30,11 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     Inventories among the paths are added to those of the options. Without any, only the structure of playbooks is
     checked, because the names that templates may use are unknown.
     """
+    with rare_collection():
+        return _validate(paths, options)
+
+
+def _validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     problems = Problems()
     files = Files(options.lookup_folders, options.file_mib)
     sorted_out: dict[Kind, list[str]] = {"playbook": [], "tasks": [], "inventory": [], "vars": []}

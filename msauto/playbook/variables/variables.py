@@ -11,9 +11,9 @@ from typing import Any
 from msauto.errors import SourceLocation
 from msauto.playbook.input_files import Files
 from msauto.playbook.schema.value_types import is_marked, mark
-from msauto.playbook.templates.environment import mark_text, render_data
-from msauto.playbook.templates.lookups import LookupContext
-from msauto.playbook.templates.sandbox import AssetView, EnvView
+from msauto.playbook.templates.lookup_context import LookupContext
+from msauto.playbook.templates.names import AssetView, EnvView, mark_text
+from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.templates.secret_tracking import TaintTracker
 from msauto.playbook.yaml.document import Document, Problems, SourceNode
 from msauto.playbook.yaml.loader import load_yaml

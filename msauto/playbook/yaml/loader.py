@@ -7,15 +7,16 @@ resolved here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Any
+from array import array
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any, Final
 
 import yaml
 
 from msauto.errors import InputError, Problem, SourceLocation
-from msauto.playbook.yaml.document import Document, Hidden, Path, outside_node
+from msauto.playbook.yaml.document import Document, Hidden, Lines, PackedPlaces, Path, outside_node, pack
 from msauto.secrets.encodings import can_redact
 from msauto.secrets.redacted_lines import redact_lines
 from msauto.secrets.secret_names import USER_IN_URL, is_secret_name
@@ -33,7 +34,8 @@ _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
-_BREAKS = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
+_MAY_BE_OTHER = frozenset("~nNtTfF+-.0123456789")
+"""The first characters of plain scalars that may not be texts."""
 _MAX_DIGITS = 4000
 
 
@@ -47,18 +49,6 @@ class WrittenFloat(float):
     """A number with a decimal point: ``text`` is as written, because ``3.10`` is not ``3.1`` as a text."""
 
     text: str
-
-
-@dataclass(slots=True)
-class _Node:
-    kind: str  # scalar, list, map
-    place: SourceLocation
-    end: tuple[int, int]
-    value: Any = None
-    plain: bool = False
-    secret: bool = False
-    size: int = 1
-    items: list[Any] = field(default_factory=list)
 
 
 def load_yaml(data: bytes, file: str) -> Document:
@@ -79,12 +69,23 @@ def parse_yaml(data: bytes, file: str) -> Document:
     Raises :class:`InputError` for an invalid structure.
     """
     text = _decode(data, file)
-    lines = tuple(_BREAKS.split(text))
-    made = _Constructor(file, lines)
-    data_read = made.value(_Composer(text, file, lines).compose(), ())
-    document = Document(file, data_read, made.places, made.key_places, lines, tuple(made.hidden))
-    flaws = tuple(document.problem(text, place, remedy) for text, remedy, place in made.found)
-    return replace(document, flaws=flaws, broken=frozenset(made.broken))
+    lines = Lines(text)
+    reader = _read(text, file, lines)
+    packed, root = reader.packed, (reader.place, reader.block)
+    places, key_places = (PackedPlaces(file, reader.data, packed, root, column) for column in (1, 0))
+    document = Document(
+        file,
+        reader.data,
+        places,
+        key_places,
+        lines,
+        tuple(reader.hidden),
+        broken=frozenset(reader.broken),
+        has_templates=reader.has_templates,
+        has_secrets=reader.has_secrets,
+    )
+    flaws = tuple(document.problem(text, place, remedy) for text, remedy, place in reader.found)
+    return replace(document, flaws=flaws) if flaws else document
 
 
 def dump_yaml(value: Any, *, indent: int = 2, sort_keys: bool = False) -> str:
@@ -123,210 +124,296 @@ def _decode(data: bytes, file: str) -> str:
         raise InputError([Problem("the file is not UTF-8 here", place, "save it as UTF-8")]) from error
 
 
-class _Composer:
-    """Events to nodes. ``MAX_DEPTH`` limits the recursion."""
+def _read(text: str, file: str, lines: Lines) -> _EventReader:
+    """Return the reader of a whole document."""
+    try:
+        with suppress(yaml.YAMLError):  # libyaml is faster, PyYAML's own parser has better messages
+            return _EventReader(text, file, lines, getattr(yaml, "CLoader", yaml.Loader))
+        return _EventReader(text, file, lines, yaml.Loader)
+    except yaml.MarkedYAMLError as error:
+        opened = "quoted scalar" in (error.context or "")
+        mark = (error.context_mark if opened else None) or error.problem_mark or error.context_mark
+        place = SourceLocation(file, mark.line + 1, mark.column + 1) if mark else SourceLocation(file)
+        line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
+        raise _error(file, lines, *_explain(error, line), place) from error
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        place = SourceLocation(file, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
+        raise _error(file, lines, "a character that YAML does not allow", "remove it", place) from error
+    except yaml.YAMLError as error:
+        raise _error(file, lines, "invalid YAML", "", SourceLocation(file)) from error
 
-    def __init__(self, text: str, file: str, lines: tuple[str, ...]) -> None:
+
+def _error(file: str, lines: Lines, message: str, remedy: str, place: SourceLocation, name: str = "") -> InputError:
+    """Return an error; ``name`` replaces ``{}`` in the message unless it may be part of a secret."""
+    document = Document(file, lines=redact_lines(lines))
+    shown = name if name in document.excerpt(place) else HIDDEN
+    return InputError([document.problem(message.format(shown) if name else message, place, remedy)])
+
+
+_MERGE = "<<"
+_AUTH = 2
+"""How secret a value is: 1 in a mapping or list with a secret name, 2 under ``auth``, where ``username`` is shown."""
+
+
+class _EventReader:
+    """Reads a document from its events in one pass: ``data``, the places of all values, and flaws.
+
+    An alias is read by repeating the events of its anchor, a merge by reading the merged mapping into the other one.
+    ``place`` and ``block`` are those of the last value (see :class:`PackedPlaces`), ``way`` is the path of the
+    mapping or list that is being read.
+    """
+
+    def __init__(self, text: str, file: str, lines: Lines, loader: Any) -> None:
         self.file = file
         self.lines = lines
-        self.text = text
-        self.events: Iterator[Any] = iter(())
-        self.anchors: dict[str, _Node] = {}
+        self.packed = array("Q", [0])
+        self.place = pack(1, 1)
+        self.block = 0
+        self.way: list[str | int] = []
+        self.names: dict[str, int] = {}  # keys that are texts even if plain, and how secret their values are
+        self.anchors: dict[str, list[Any]] = {}
         self.aliased = 0
+        self.repeated = 0
+        self.hidden: dict[Hidden, None] = {}
+        self.found: dict[tuple[str, str, SourceLocation], None] = {}
+        self.broken: set[Path] = set()
+        self.has_templates = self.has_secrets = False
+        self.next: Callable[[], Any] = loader(text).get_event
+        self.data = self._document()
 
-    def compose(self) -> _Node:
-        try:
-            with suppress(yaml.YAMLError):  # libyaml is faster, PyYAML's own parser has better messages
-                return self._compose(getattr(yaml, "CLoader", yaml.Loader))
-            return self._compose(yaml.Loader)
-        except yaml.MarkedYAMLError as error:
-            opened = "quoted scalar" in (error.context or "")
-            mark = (error.context_mark if opened else None) or error.problem_mark or error.context_mark
-            place = SourceLocation(self.file, mark.line + 1, mark.column + 1) if mark else SourceLocation(self.file)
-            line = self.lines[place.line - 1] if 0 < place.line <= len(self.lines) else ""
-            raise self._error(*_explain(error, line), place) from error
-        except yaml.reader.ReaderError as error:
-            before = self.text[: error.position]
-            place = SourceLocation(self.file, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
-            raise self._error("a character that YAML does not allow", "remove it", place) from error
-        except yaml.YAMLError as error:
-            raise self._error("invalid YAML", "", SourceLocation(self.file)) from error
-
-    def _compose(self, loader: Any) -> _Node:
-        self.anchors, self.aliased = {}, 0
-        self.events = yaml.parse(self.text, Loader=loader)
-        next(self.events)  # the stream starts
-        event = next(self.events)
-        if isinstance(event, yaml.StreamEndEvent):
-            return _Node("scalar", SourceLocation(self.file, 1, 1), (1, 1), "", plain=True)
-        root = self._node(next(self.events), 0)
-        next(self.events)  # the document ends
-        event = next(self.events)
+    def _document(self) -> Any:
+        self.next()  # the stream starts
+        if isinstance(self.next(), yaml.StreamEndEvent):
+            return None
+        data = self._value(self.next(), 0, 0, None)
+        self.next()  # the document ends
+        event = self.next()
         if not isinstance(event, yaml.StreamEndEvent):
-            raise self._error("a second document starts here", "write one document per file", self._place(event))
-        return root
+            raise self._error("a second document starts here", "write one document per file", event)
+        return data
 
-    def _node(self, event: Any, depth: int) -> _Node:
-        if depth > MAX_DEPTH:
-            raise self._error(f"nested deeper than {MAX_DEPTH} levels", "", self._place(event))
-        if isinstance(event, yaml.AliasEvent):
-            return self._alias(event)
-        self._check_tag(event)
-        if isinstance(event, yaml.ScalarEvent):
-            text = event.value
-            if not text.isascii():  # JSON writes an emoji as two surrogates, and YAML 1.2 includes JSON
-                text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-            plain = event.style in {None, ""} and event.tag is None
-            node = _Node("scalar", self._place(event), _end(event), text, plain=plain, secret=event.tag == TAG)
+    def _value(self, event: Any, depth: int, secret: int, name: str | int | None) -> Any:
+        """Read a value, of which ``event`` is the first event and ``name`` the key or index."""
+        if type(event) is yaml.AliasEvent or (event.anchor is not None and not self.repeated):
+            with self._repeating(self._record(event, depth)):
+                return self._value(self.next(), depth, secret, name)
+        if event.tag is not None:
+            self._check_tag(event)
+        place, block = _packed(event), 0
+        data: Any
+        if type(event) is yaml.ScalarEvent:
+            data = self._scalar(event, secret, name)
         else:
-            node = self._collection(event, depth)
-        if event.anchor:
-            self.anchors[event.anchor] = node
-        return node
-
-    def _collection(self, event: Any, depth: int) -> _Node:
-        is_map = isinstance(event, yaml.MappingStartEvent)
-        node = _Node("map" if is_map else "list", self._place(event), _end(event))
-        while not isinstance(event := next(self.events), yaml.MappingEndEvent | yaml.SequenceEndEvent):
-            child = self._node(event, depth + 1)
-            node.size += child.size
-            if is_map:
-                value = self._node(next(self.events), depth + 1)
-                node.size += value.size
-                node.items.append((child, value))
+            if name is not None:
+                self.way.append(name)
+            entries: list[int] = []
+            if type(event) is yaml.MappingStartEvent:
+                data = {}
+                self._mapping(data, entries, depth + 1, secret)
             else:
-                node.items.append(child)
-        return node
+                data = []
+                self._items(data, entries, depth + 1, secret)
+            if name is not None:
+                self.way.pop()
+            block = len(self.packed)
+            self.packed.extend(entries)
+        self.place, self.block = place, block
+        return data
 
-    def _alias(self, event: Any) -> _Node:
-        node = self.anchors.get(event.anchor)
-        if node is None:
-            raise self._error("unknown anchor &{}", "", self._place(event), event.anchor)
-        self.aliased += node.size
-        if self.aliased > MAX_ALIASED:
-            raise self._error("aliases make the document too large", "", self._place(event))
-        return node
+    def _items(self, data: list[Any], entries: list[int], depth: int, secret: int) -> None:
+        while type(event := self.next()) is not yaml.SequenceEndEvent:
+            self._check_depth(depth, event)
+            data.append(self._value(event, depth, secret, len(data)))
+            entries += (0, self.place, self.block)
+
+    def _mapping(
+        self, data: dict[str, Any], entries: list[int], depth: int, secret: int, *, merged: bool = False
+    ) -> None:
+        """Read the entries of a mapping into ``data``; of one that is merged, only those with a new key."""
+        names, next_event = self.names, self.next
+        merges: list[tuple[Any, list[Any]]] = []
+        while type(key := next_event()) is not yaml.MappingEndEvent:
+            self._check_depth(depth, key)
+            name: str | None
+            if type(key) is yaml.ScalarEvent and key.anchor is None and key.tag is None and key.value in names:
+                name = key.value
+            else:
+                key, name = self._key(key, depth)
+                if name == _MERGE and not key.style and (merged or not merges):
+                    merges.append((key, self._record(next_event(), depth)))
+                    continue
+            if name is None or name in data or (name == _MERGE and not key.style):
+                self._ignored(key, name, data, entries, merges, depth, secret, merged=merged)
+                continue
+            own = names.get(name, -1)
+            own = _secrecy(name) if own < 0 else own
+            data[name] = self._value(next_event(), depth, max(secret, own), name)
+            entries += (_packed(key), self.place, self.block)
+        for _, events in merges:
+            self._merge(data, entries, events, depth, secret)
+
+    def _ignored(
+        self,
+        key: Any,
+        name: str | None,
+        data: dict[str, Any],
+        entries: list[int],
+        merges: list[tuple[Any, list[Any]]],
+        depth: int,
+        secret: int,
+        *,
+        merged: bool,
+    ) -> None:
+        """Read the value of an invalid or duplicate key for its flaws and secrets."""
+        if name is None:
+            self.broken.add(tuple(self.way))
+        elif not merged:
+            first = _packed(merges[0][0]) if name not in data else entries[3 * list(data).index(name)]
+            self._flaw(f"duplicate key {name!r} (first in line {first >> 32})", "keep one of them", key)
+        broken = set(self.broken)
+        text = str(getattr(key, "value", None))
+        self._value(self.next(), depth, max(secret, _secrecy(text)), text)
+        self.broken = broken
+
+    def _key(self, event: Any, depth: int) -> tuple[Any, str | None]:
+        """Return the event of a key, and its text; ``None`` for a key that is not a text."""
+        event = self._record(event, depth)[0]
+        text: str | None = None
+        if type(event) is not yaml.ScalarEvent:
+            self._flaw("a key must be a text", "quote it; templates need quotes, too", event)
+        elif event.tag == TAG:
+            self.hidden[(*_start(event), *_end(event))] = None
+            self._flaw("a key cannot be secret", "mark its value", event)
+        else:
+            text = _joined_surrogates(event.value)
+            is_text = False
+            with suppress(ValueError):
+                is_text = isinstance(resolve_scalar(text), str)
+            if is_text and text != _MERGE:
+                self.names[text] = _secrecy(text)
+            elif not is_text and not event.style and event.tag is None:
+                self._flaw(f"the key {text or 'null'} is not a text", "quote it", event)
+                text = None
+        return event, text
+
+    def _merge(self, data: dict[str, Any], entries: list[int], events: list[Any], depth: int, secret: int) -> None:
+        with self._repeating(events):
+            event = self.next()
+            many = type(event) is yaml.SequenceStartEvent
+            source = self.next() if many else event
+            while type(source) is not yaml.SequenceEndEvent:
+                if type(source) is yaml.MappingStartEvent:
+                    self._mapping(data, entries, depth, secret, merged=True)
+                else:
+                    self._flaw("<< merges only mappings", "", source)
+                    self.broken.add(tuple(self.way))
+                    self._record(source, depth)
+                if not many:
+                    return
+                source = self.next()
+
+    def _record(self, event: Any, depth: int) -> list[Any]:
+        """Return all events of a node, aliases replaced by what they stand for; remember those with an anchor."""
+        self._check_depth(depth, event)
+        if type(event) is yaml.AliasEvent:
+            name = str(event.anchor)
+            events = self.anchors.get(name)
+            if events is None:
+                raise self._error("unknown anchor &{}", "", event, name)
+            self.aliased += sum(type(each) not in _ENDS for each in events)
+            if self.aliased > MAX_ALIASED:
+                raise self._error("aliases make the document too large", "", event)
+            return events
+        self._check_tag(event)
+        events = [event]
+        if type(event) is not yaml.ScalarEvent:
+            while type(inner := self.next()) not in _ENDS:
+                events += self._record(inner, depth + 1)
+            events.append(inner)
+        if event.anchor and not self.repeated:
+            self.anchors[event.anchor] = events
+        return events
+
+    @contextmanager
+    def _repeating(self, events: list[Any]) -> Iterator[None]:
+        """Read recorded events instead of those that follow in the text."""
+        following, self.next = self.next, iter(events).__next__
+        self.repeated += 1
+        yield
+        self.repeated -= 1
+        self.next = following
+
+    def _scalar(self, event: Any, secret: int, name: str | int | None) -> Any:
+        text = event.value if event.value.isascii() else _joined_surrogates(event.value)
+        is_text, tag = bool(event.style), event.tag
+        by_name = secret and (secret != _AUTH or name != "username") and "{{" not in text
+        if tag == TAG or by_name or ("://" in text and USER_IN_URL.search(text)):
+            self.hidden[(*_start(event), *_end_of_secret(text, _end(event), self.lines))] = None
+        if "{" in text and ("{{" in text or "{%" in text):
+            self.has_templates = True
+        if tag == TAG:
+            self.has_secrets = True
+            if "{{" not in text and not can_redact(text):  # the result of a template is checked later
+                self._flaw(*why_too_short(text), event)
+            return TaintedText(text)
+        if is_text or tag is not None:
+            return text
+        try:
+            return resolve_scalar(text)
+        except ValueError:
+            self._flaw("a number with too many digits", "quote it if it is a text", event)
+            self.broken.add((*self.way, name) if name is not None else ())
+            return 0
+
+    def _flaw(self, message: str, remedy: str, event: Any) -> None:
+        self.found[message, remedy, SourceLocation(self.file, *_start(event))] = None
+
+    def _check_depth(self, depth: int, event: Any) -> None:
+        if depth > MAX_DEPTH:
+            raise self._error(f"nested deeper than {MAX_DEPTH} levels", "", event)
 
     def _check_tag(self, event: Any) -> None:
-        scalar = isinstance(event, yaml.ScalarEvent)
+        scalar = type(event) is yaml.ScalarEvent
         if (event.tag or "").startswith(TAG) and not (scalar and event.tag == TAG):
             why = f"{TAG} needs a space after it" if scalar else f"{TAG} marks a text, not a list or mapping"
-            raise self._error(why, "mark each text separately", self._place(event))
+            raise self._error(why, "mark each text separately", event)
         if event.tag not in {None, "!", "tag:yaml.org,2002:str", TAG}:
-            raise self._error("unknown tag {}", "remove it", self._place(event), event.tag)
+            raise self._error("unknown tag {}", "remove it", event, event.tag)
 
-    def _place(self, event: Any) -> SourceLocation:
-        return SourceLocation(self.file, event.start_mark.line + 1, event.start_mark.column + 1)
+    def _error(self, message: str, remedy: str, event: Any, name: str = "") -> InputError:
+        return _error(self.file, self.lines, message, remedy, SourceLocation(self.file, *_start(event)), name)
 
-    def _error(self, message: str, remedy: str, place: SourceLocation, name: str = "") -> InputError:
-        """Return an error; ``name`` replaces ``{}`` in the message unless it may be part of a secret."""
-        document = Document(self.file, lines=redact_lines(self.lines))
-        shown = name if name in document.excerpt(place) else HIDDEN
-        return InputError([document.problem(message.format(shown) if name else message, place, remedy)])
+
+_ENDS = frozenset({yaml.MappingEndEvent, yaml.SequenceEndEvent})
+
+
+def _start(event: Any) -> tuple[int, int]:
+    return event.start_mark.line + 1, event.start_mark.column + 1
 
 
 def _end(event: Any) -> tuple[int, int]:
     return event.end_mark.line + 1, event.end_mark.column + 1
 
 
-class _Constructor:
-    """Converts nodes to data and places; resolves merge keys."""
-
-    def __init__(self, file: str, lines: tuple[str, ...]) -> None:
-        self.file = file
-        self.lines = lines
-        self.places: dict[Path, SourceLocation] = {}
-        self.key_places: dict[Path, SourceLocation] = {}
-        self.hidden: dict[Hidden, None] = {}
-        self.found: dict[tuple[str, str, SourceLocation], None] = {}
-        self.broken: set[Path] = set()
-
-    def value(self, node: _Node, path: Path) -> Any:
-        self.places[path] = node.place
-        if node.kind == "list":
-            return [self.value(item, (*path, index)) for index, item in enumerate(node.items)]
-        if node.kind == "map":
-            return self._mapping(node, path)
-        if node.secret or (_is_secret(path) and "{{" not in node.value) or USER_IN_URL.search(node.value):
-            self.hidden[(node.place.line, node.place.column, *_end_of_secret(node.value, node.end, self.lines))] = None
-        if node.secret:
-            if "{{" not in node.value and not can_redact(node.value):  # the result of a template is checked later
-                self._flaw(*why_too_short(node.value), node.place)
-            return TaintedText(node.value)
-        try:
-            return _scalar(node)
-        except ValueError:
-            self._flaw("a number with too many digits", "quote it if it is a text", node.place)
-            self.broken.add(path)
-            return 0
-
-    def _mapping(self, node: _Node, path: Path) -> dict[str, Any]:
-        data: dict[str, Any] = {}
-        merges: list[_Node] = []
-        seen: dict[str, SourceLocation] = {}
-        for key, value in node.items:
-            name = self._key(key)
-            if name is None or name in seen:
-                if name is None:
-                    self.broken.add(path)
-                else:
-                    first = f"duplicate key {name!r} (first in line {seen[name].line})"
-                    self._flaw(first, "keep one of them", key.place)
-                aside = _Constructor(self.file, self.lines)  # collects the flaws and secrets below an ignored key
-                aside.found, aside.hidden = self.found, self.hidden
-                aside.value(value, (*path, str(key.value)))
-                continue
-            seen[name] = key.place
-            if _is_merge(key):
-                merges.append(value)
-            else:
-                self._put(data, name, key, value, path)
-        for merged in merges:
-            self._merge(data, merged, path)
-        return data
-
-    def _flaw(self, message: str, remedy: str, place: SourceLocation) -> None:
-        self.found[message, remedy, place] = None
-
-    def _put(self, data: dict[str, Any], name: str, key: _Node, value: _Node, path: Path) -> None:
-        self.key_places[(*path, name)] = key.place
-        data[name] = self.value(value, (*path, name))
-
-    def _key(self, node: _Node) -> str | None:
-        if node.kind != "scalar":
-            self._flaw("a key must be a text", "quote it; templates need quotes, too", node.place)
-            return None
-        if node.secret:
-            self.hidden[(node.place.line, node.place.column, *node.end)] = None
-            self._flaw("a key cannot be secret", "mark its value", node.place)
-            return None
-        is_text = not node.plain
-        with suppress(ValueError):
-            is_text = isinstance(_scalar(node), str)
-        if not is_text:
-            self._flaw(f"the key {node.value or 'null'} is not a text", "quote it", node.place)
-            return None
-        return str(node.value)
-
-    def _merge(self, data: dict[str, Any], node: _Node, path: Path) -> None:
-        sources = node.items if node.kind == "list" else [node]
-        for source in sources:
-            if source.kind != "map":
-                self._flaw("<< merges only mappings", "", source.place)
-                self.broken.add(path)
-                continue
-            items = [(key, value) for key, value in source.items if key.kind == "scalar" and key.value not in data]
-            for key, value in items:
-                name = None if _is_merge(key) else self._key(key)
-                if name is not None and name not in data:
-                    self._put(data, name, key, value, path)
-                elif name is None and not _is_merge(key):
-                    self.broken.add(path)
-            for value in (value for key, value in items if _is_merge(key)):
-                self._merge(data, value, path)
+def _packed(event: Any) -> int:
+    mark = event.start_mark
+    return int((mark.line << 32) + mark.column + _FIRST)
 
 
-def _end_of_secret(text: str, end: tuple[int, int], lines: tuple[str, ...]) -> tuple[int, int]:
+_FIRST: Final = pack(1, 1)
+
+
+def _joined_surrogates(text: str) -> str:
+    """Join pairs of surrogates: JSON writes an emoji as two of them, and YAML 1.2 includes JSON."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
+def _secrecy(name: str) -> int:
+    return _AUTH if name == "auth" else int(is_secret_name(name))
+
+
+def _end_of_secret(text: str, end: tuple[int, int], lines: Lines) -> tuple[int, int]:
     """Return where a secret ends; one that seems empty may start with ``#``, which YAML reads as a comment."""
     return end if text or end[0] > len(lines) else (end[0], len(lines[end[0] - 1]) + 1)
 
@@ -347,26 +434,14 @@ def _explain(error: yaml.MarkedYAMLError, line: str) -> tuple[str, str]:
     return f"invalid YAML: {problem or context or 'unreadable'}", ""
 
 
-def _is_merge(key: _Node) -> bool:
-    return key.value == "<<" and key.plain
-
-
-def _is_secret(path: Path) -> bool:
-    if "auth" in path:
-        return path[-1] != "username"
-    return any(isinstance(part, str) and is_secret_name(part) for part in path)
-
-
-def _scalar(node: _Node) -> Any:
-    return resolve_scalar(node.value) if node.plain else node.value
-
-
 def resolve_scalar(text: str) -> Any:
     """Resolve a plain scalar by the core schema of YAML 1.2.
 
     >>> resolve_scalar("10:00:00:00"), resolve_scalar("no"), int(resolve_scalar("012")), int(resolve_scalar("0o14"))
     ('10:00:00:00', 'no', 12, 12)
     """
+    if text and text[0] not in _MAY_BE_OTHER:
+        return text
     if _NULL.fullmatch(text):
         return None
     if _BOOL.fullmatch(text):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -23,8 +23,7 @@ from msauto.model.ports import Clock, DownloadObserver, PartialDownload
 from msauto.server.availability import RETRIES, is_transient, pause_after
 from msauto.server.downloads.part_file import PartFile, open_part
 from msauto.server.parsers.xml import unreadable
-
-Headers = Sequence[tuple[bytes, bytes]]
+from msauto.server.transport import Headers
 
 _PIECE: Final = 2**20
 _PROGRESS: Final = 2**20  # bytes: an attempt that brings less counts towards the limit of attempts
@@ -42,13 +41,14 @@ _NO_PARTS: Final = frozenset({400, 412, 416, 417, 501})  # answers of servers th
 class StreamedBody:
     """An answer before its body. ``headers`` by lower-case name; ``coded``: the content was decompressed.
 
-    ``judge`` raises a ``ServerError`` unless the answer is a complete file.
+    ``read`` returns the next bytes, none at the end. ``judge`` raises a ``ServerError`` unless the answer is a complete
+    file.
     """
 
     status: int
     headers: Mapping[str, str]
     coded: bool
-    chunks: AsyncIterator[bytes]
+    read: Callable[[], Awaitable[bytes]]
     judge: Callable[[], Awaitable[None]]
 
 
@@ -166,7 +166,7 @@ class ResumableDownload:
     async def _attempt(self) -> None:
         headers: Headers = ()
         if self._can_resume:
-            headers = ((b"Range", b"bytes=%d-" % self.size), (b"If-Range", self._validator.encode("ascii")))
+            headers = (("Range", f"bytes={self.size}-"), ("If-Range", self._validator))
         self._watch.asked(self.size if headers else 0, self._seconds)
         async with self._ask(headers) as arrival:
             if headers and arrival.status in _NO_PARTS:
@@ -225,7 +225,7 @@ class ResumableDownload:
     async def _receive(self, arrival: StreamedBody, end: int | None) -> None:
         self._at = self.size
         try:
-            async for chunk in arrival.chunks:
+            while chunk := await arrival.read():
                 self._waiting += chunk
                 if end is not None and self.size + len(self._waiting) > end:
                     self._waiting.clear()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.message import Message
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from http import HTTPStatus
 from http.client import responses
 from typing import Final, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
+
+from msgspec import Struct
 
 from msauto.errors import InDoubtError, NotFoundError, RejectedError, UnreadableError
 from msauto.interface.dialect import Dialect
@@ -41,10 +44,11 @@ _REMEDIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RawAnswer:
-    """An unparsed answer with its HTTP headers. ``retry_after`` in seconds, ``location`` of a redirect,
-    ``challenge`` of a 401 (RFC 9110, 11.6.1), ``server`` the URL of the server.
+class RawAnswer(Struct, frozen=True):
+    """An unparsed answer with its HTTP headers; those that only explain an error are empty in other answers.
+
+    ``retry_after`` in seconds, ``location`` of a redirect, ``challenge`` of a 401 (RFC 9110, 11.6.1), ``server`` the
+    URL of the server.
     """
 
     status: int
@@ -114,6 +118,14 @@ def read_retry_after(text: str | None, now: datetime) -> float | None:
     except (ValueError, TypeError):
         return None
     return max(0.0, ((when if when.tzinfo else when.replace(tzinfo=UTC)) - now).total_seconds())
+
+
+@lru_cache(maxsize=64)
+def charset_of(content_type: str) -> str | None:
+    """Return the charset that a ``Content-Type`` declares."""
+    message = Message()
+    message["content-type"] = content_type.encode("ascii", "replace").decode()
+    return message.get_content_charset()
 
 
 def _error(reply: RawAnswer, failure: Failure, dialect: Dialect) -> RejectedError:
@@ -186,8 +198,7 @@ _LENGTH = 300
 _SHOWN_BYTES: Final = 16384  # more is never shown, and searching for missing ends of tags takes quadratic time
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """The text of an error answer; ``not_found`` for the one error text that the interface documents."""
 
     text: str

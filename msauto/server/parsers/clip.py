@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 
 from msgspec import structs
 
@@ -22,10 +23,14 @@ from msauto.server.parsers.xml import (
 _ROOT = frozenset({"folder", "hires", "proxy", "archive", "link_id", "finalized"})
 _SEGMENT = frozenset({"seg_num", "seg_name", "start_frame", "duration"})
 _SEGMENT_TEXTS = ("track", "rating", "keywords")
-_CONTAINERS = frozenset({"markers", "segments", "links", "attrs", "attributes", "params", "parameters"})
+_PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
+    "parameter": "param",
+    **dict.fromkeys(("markers", "segments", "links", "attrs", "attributes", "params", "parameters"), "container"),
+}
+"""What the children of a clip are that are no texts, by their names in lower case."""
+Parts = defaultdict[str, list[Element]]
+
 _LONE = re.compile(r"\\(?![/\\])")
-_PARAMETERS = frozenset({"param", "parameter"})
-_NO_ATTRIBUTE = _CONTAINERS | _PARAMETERS | {"marker", "segment", "link"}
 
 
 def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -> Asset:
@@ -36,13 +41,13 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
     """
     clip = find_root(parse_document(data, charset), "Clip", "the description of an asset")
     own = attributes(clip)
-    holders = [clip, *(child for child in children(clip) if local(child).lower() in _CONTAINERS)]
-    parts = [child for holder in holders for child in children(holder)]
-    texts = {name: value for name, value in own.items() if name not in _ROOT}
+    parts: Parts = defaultdict(list)
+    texts = {name: value for name, value in own.items() if name not in _ROOT} | read_attrs(clip, parts)
+    holders = tuple(parts["container"])
     for holder in holders:
-        texts |= read_attrs(holder, skip=_NO_ATTRIBUTE)
+        texts |= read_attrs(holder, parts)
     folder = _home(own["folder"]) if "folder" in own else None
-    links = tuple(_link(part) for part in parts if local(part).lower() == "link")
+    links = tuple(map(_link, parts["link"]))
     in_front = folder is not None and folder[:1] == (database,)
     return Asset(
         title=texts.get("title", texts.get("clip_name")),
@@ -53,14 +58,10 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
         link_id=whole(own.get("link_id")),
         finalized=read_flag(own.get("finalized")),
         attributes=texts,
-        markers=tuple(_marker(part) for part in parts if local(part).lower() == "marker"),
-        segments=_titled(tuple(_segment(part) for part in parts if local(part).lower() == "segment")),
-        links=links if links or any(local(child).lower() == "links" for child in children(clip)) else None,
-        parameters=tuple(
-            attributes(part).get("name", "") or text_of(part).strip()
-            for part in parts
-            if local(part).lower() in _PARAMETERS
-        ),
+        markers=tuple(map(_marker, parts["marker"])),
+        segments=_titled(tuple(map(_segment, parts["segment"]))),
+        links=links if links or any(local(each).lower() == "links" for each in holders) else None,
+        parameters=tuple(attributes(each).get("name", "") or text_of(each).strip() for each in parts["param"]),
         folder_otherwise=folder if in_front else None,
     )
 
@@ -129,19 +130,20 @@ _KNOWN = {name: name for name in NAMES}
 """The names of the interface, interned: otherwise they would be nearly half of the memory of an asset."""
 
 
-def read_attrs(element: Element, *, skip: frozenset[str] = frozenset()) -> dict[str, str]:
+def read_attrs(element: Element, parts: Parts | None = None) -> dict[str, str]:
     """Return the named texts of an element: ``Attr`` children, and plain children by their own name.
 
-    ``skip`` are names of children to leave out, in lower case.
+    With ``parts``, the parts of a clip are no texts but added there, by what they are.
     """
     found: dict[str, str] = {}
-    for child in children(element):
+    for child in element:
         if child.tag == "Attr" and not len(child) and (name := child.get("name")) is not None:
             # The documented form, nearly always, and fast.
             found[_KNOWN.get(name, name)] = child.text or child.get("value") or ""
             continue
         kind = local(child)
-        if kind.lower() in skip:
+        if parts is not None and (part := _PARTS.get(kind.lower())) is not None:
+            parts[part].append(child)
             continue
         own = attributes(child)
         if kind.lower() == "attr" and "name" in own:

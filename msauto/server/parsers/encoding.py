@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 _TEXT_CODEC = re.compile(
     r"utf-8|utf-(16|32)(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8-[rut]|mac-\w+|gb\w+|big5\w*|shift_jis\w*|euc_\w+"
@@ -23,6 +23,7 @@ _BOMS = (
     (b"<\x00", "utf-16-le"),
     (b"\x00<", "utf-16-be"),
 )
+_MARKS = tuple(mark for mark, _ in _BOMS)
 
 
 class Transcoder:
@@ -32,29 +33,27 @@ class Transcoder:
     """
 
     def __init__(self, head: bytes, charset: str | None) -> None:
-        self._names = _codecs(head, charset)
+        marked = [codec for mark, codec in _BOMS if head.startswith(mark)] if head.startswith(_MARKS) else []
+        declared = _DECLARED.match(head[:512])
+        self._names = tuple(marked[:1]) or _codecs(charset, declared and declared[1])
         self._is_ascii_common = all(map(_holds_ascii, self._names))
         self._decoder: codecs.IncrementalDecoder | None = None
 
     def feed(self, data: bytes, *, final: bool = False) -> bytes | None:
         """Return the next bytes as UTF-8; ``None`` if no candidate can decode them."""
-        if self._decoder is not None:
-            return _decode(self._decoder, data, final=final)
-        if self._is_ascii_common and data.isascii():
+        if self._decoder is None and self._is_ascii_common and data.isascii():
             return data
         for name in self._names:
-            decoder = codecs.getincrementaldecoder(name)()
-            clean = _decode(decoder, data, final=final)
-            if clean is not None:
-                self._decoder = decoder
-                return clean.removeprefix(codecs.BOM_UTF8)
-        return None
-
-
-def _decode(decoder: codecs.IncrementalDecoder, data: bytes, *, final: bool) -> bytes | None:
-    try:
-        return decoder.decode(data, final).encode("utf-8", "surrogatepass")
-    except UnicodeError:
+            decoder = self._decoder or codecs.getincrementaldecoder(name)()
+            try:
+                text = decoder.decode(data, final)
+            except UnicodeError:
+                continue
+            clean = data if name == "utf-8" else text.encode("utf-8", "surrogatepass")
+            if self._decoder is None:
+                self._names, self._decoder = (name,), decoder
+                clean = clean.removeprefix(codecs.BOM_UTF8)
+            return clean
         return None
 
 
@@ -67,21 +66,18 @@ def _holds_ascii(name: str) -> bool:
         return False
 
 
-def _codecs(data: bytes, charset: str | None) -> list[str]:
-    """Return the codecs to try: byte order mark, HTTP, declaration (RFC 7303), UTF-8.
+@lru_cache(maxsize=64)
+def _codecs(charset: str | None, declared: bytes | None) -> tuple[str, ...]:
+    """Return the codecs to try without a byte order mark: HTTP, declaration (RFC 7303), UTF-8.
 
     A declared UTF-8 precedes the HTTP header, because text that is valid UTF-8 is almost always UTF-8. The default
     charset of a web server is often wrong, and any bytes are valid in an eight-bit encoding.
     """
-    for mark, codec in _BOMS:
-        if data.startswith(mark):
-            return [codec]
-    declared = _DECLARED.match(data[:512])
-    named = [_codec(charset), _codec(declared[1].decode("ascii", "replace") if declared else None)]
+    named = [_codec(charset), _codec(declared.decode("ascii", "replace") if declared else None)]
     known = [name for name in named if name]
     if named[1] == "utf-8":
         known.reverse()
-    return [*dict.fromkeys([*known, "utf-8"])]
+    return tuple(dict.fromkeys([*known, "utf-8"]))
 
 
 def _codec(name: str | None) -> str | None:

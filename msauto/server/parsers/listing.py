@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import unicodedata
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
@@ -228,22 +228,22 @@ def _database(element: Element) -> Database:
 
 
 async def read_arriving(
-    chunks: AsyncIterator[bytes], reading: ListingReading, judge: Callable[[bytes], None]
+    read: Callable[[], Awaitable[bytes]], reading: ListingReading, judge: Callable[[bytes], None]
 ) -> Listing:
-    """Parse a listing while it arrives, in pieces between which other tasks run.
+    """Parse a listing while it arrives, in pieces between which other tasks run. ``read`` returns the next bytes.
 
     If it is not a listing, ``judge`` gets the beginning of the answer and raises if that is an error text.
     """
     head = bytearray()
     try:
-        async for chunk in chunks:
+        while chunk := await read():
             head += chunk[: max(0, _ERROR_BYTES - len(head))]
             for start in range(0, len(chunk), PIECE):
                 reading.feed(chunk[start : start + PIECE])
                 await asyncio.sleep(0)
         return reading.close()
     except UnreadableError:
-        while len(head) < _ERROR_BYTES and (chunk := await anext(chunks, b"")):
+        while len(head) < _ERROR_BYTES and (chunk := await read()):
             head += chunk
         judge(bytes(head[:_ERROR_BYTES]))
         raise

@@ -11,6 +11,8 @@ import codecs
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from lxml import etree
@@ -34,14 +36,15 @@ _OPTIONS: Final[dict[str, Any]] = {
     "remove_pis": True,
     "encoding": "utf-8",
 }
+_PARSER: Final = etree.XMLParser(**_OPTIONS)
 _MOST_ATTRIBUTES: Final = 256
 _MOST_PREFIXES: Final = 100
 _UNDECLARED_PREFIX: Final = 201  # XML_NS_ERR_UNDEFINED_NAMESPACE
 _DECLARATION = re.compile(rb"\A(\s*+(?:<xml\s*+>\s*+)?)<\?xml\s[^>]*?\?>", re.IGNORECASE)
 _PROLOG = re.compile(rb"\A(?:\s++|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 _ROOT_NAME = re.compile(rb"<([^\s/>!?]+)")
-_STRAY_END = re.compile(rb"(?:</xml\s*+>\s*+)++\Z", re.IGNORECASE)
-_MAYBE_STRAY = re.compile(rb"(?:</xml\s*+>\s*+)*+(?:<(?:/(?:x(?:m(?:l\s*+)?)?)?)?)?\Z", re.IGNORECASE)
+_STRAY_END = re.compile(rb"</xml\s*+>\s*+", re.IGNORECASE)
+_MAYBE_STRAY = re.compile(rb"</xml\s*+>\s*+|<(?:/(?:x(?:m(?:l\s*+)?)?)?)?", re.IGNORECASE)
 _USED_PREFIX = re.compile(rb"(?:</?|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
 _HTML_TITLE = re.compile(rb"<title[^>]*>([^<]*)", re.IGNORECASE)
 
@@ -51,16 +54,16 @@ def parse_document(data: bytes, charset: str | None = None) -> Element:
     if len(data) > MAX_BYTES:
         raise _too_large()
     _refuse_html(data)
-    clean = _start_of_document(_as_utf8(data, charset))
-    if _root_name(clean).lower() != b"xml":
-        clean = _without_stray_end(clean)
+    clean, name = _start_of_document(_as_utf8(data, charset))
+    if name.lower() != b"xml":
+        clean = clean[: _before_stray_ends(clean)]
     with _readable_errors():
         try:
-            return etree.fromstring(clean, etree.XMLParser(**_OPTIONS))
+            return etree.fromstring(clean, _PARSER)
         except etree.XMLSyntaxError as error:
             if not _is_undeclared_prefix(error):
                 raise
-            return etree.fromstring(_with_declared_prefixes(clean), etree.XMLParser(**_OPTIONS))
+            return etree.fromstring(_with_declared_prefixes(clean), _PARSER)
 
 
 class StreamedDocument:
@@ -104,7 +107,7 @@ class StreamedDocument:
         if not self._is_begun:
             self._begin()
         self._parse(self._utf8(b"", final=True))
-        self._parse_clean(_without_stray_end(self._held))
+        self._parse_clean(self._held[: _before_stray_ends(self._held)])
         with _readable_errors():
             try:
                 self._parser.close()
@@ -122,8 +125,7 @@ class StreamedDocument:
         head = bytes(self._head)
         _refuse_html(head)
         self._transcoder = Transcoder(head, self._charset)
-        clean = _start_of_document(self._utf8(head))
-        name = _root_name(clean)
+        clean, name = _start_of_document(self._utf8(head))
         if not name:
             raise unreadable("the answer is not XML: it does not begin with an element")
         self._may_have_stray_end = name.lower() != b"xml"
@@ -141,8 +143,7 @@ class StreamedDocument:
     def _parse(self, clean: bytes) -> None:
         if self._may_have_stray_end:
             clean = self._held + clean
-            found = _MAYBE_STRAY.search(clean, max(0, len(clean) - 4096))
-            end = found.start() if found else len(clean)
+            end = _before_stray_ends(clean, _MAYBE_STRAY)
             clean, self._held = clean[:end], clean[end:]
         self._parse_clean(clean)
 
@@ -162,6 +163,7 @@ def local(element: Element) -> str:
     return name_of(str(element.tag))
 
 
+@lru_cache(maxsize=1024)
 def name_of(qualified: str) -> str:
     """Return ``name`` of ``{namespace}name``, and of ``prefix:name`` where the prefix has no declaration."""
     return qualified.rpartition("}")[2].rpartition(":")[2]
@@ -193,7 +195,7 @@ def unwrap(root: Element) -> Element:
 
 def find_root(root: Element, name: str, what: str) -> Element:
     """Return the root, or an element inside a wrapper, that has this name. Raises :class:`UnreadableError`."""
-    for element in (root, *children(root), *(grand for child in children(root) for grand in children(child))):
+    for element in chain((root,), root, chain.from_iterable(root)):
         if local(element).lower() == name.lower():
             return element
     raise unreadable(f"the answer is not {what}: its root is <{local(root)}>, not <{name}>")
@@ -210,8 +212,8 @@ def decode_text(data: bytes, charset: str | None = None) -> str:
 def looks_like_html(data: bytes) -> bool:
     """Return whether this is a web page."""
     head = data[:4096].lstrip(codecs.BOM_UTF8)
-    rest = head[match.end() :].lower() if (match := _PROLOG.match(head)) else head.lower()
-    return rest.startswith((b"<!doctype html", b"<html"))
+    start = _root_start(head)
+    return head[start : start + 14].lower().startswith((b"<!doctype html", b"<html"))
 
 
 def looks_like_login(data: bytes) -> bool:
@@ -255,15 +257,18 @@ def _refuse_html(data: bytes) -> None:
     )
 
 
-def _start_of_document(clean: bytes) -> bytes:
-    """Return a document, or the beginning of one, without its XML declaration. Raises for a DTD."""
-    clean = _DECLARATION.sub(rb"\1", clean, count=1).lstrip()
+def _start_of_document(clean: bytes) -> tuple[bytes, bytes]:
+    """Return (the start of) a document without its XML declaration, and the root's name. Raises for a DTD."""
+    if declaration := _DECLARATION.match(clean):
+        clean = declaration[1] + clean[declaration.end() :]
+    clean = clean.lstrip()
     if not clean:
         raise unreadable("the answer is empty")
     start = _root_start(clean)
     if clean[start : start + 2] == b"<!":
         raise unreadable("the answer has a DTD, which is never read", "answers of the interface need none")
-    return clean
+    root = _ROOT_NAME.match(clean, start)
+    return clean, root[1] if root else b""
 
 
 def _root_start(clean: bytes) -> int:
@@ -271,20 +276,15 @@ def _root_start(clean: bytes) -> int:
     return prolog.end() if prolog else 0
 
 
-def _root_name(clean: bytes) -> bytes:
-    root = _ROOT_NAME.match(clean, _root_start(clean))
-    return root[1] if root else b""
-
-
-def _without_stray_end(clean: bytes) -> bytes:
-    """Cut stray ends off the end of a document.
+def _before_stray_ends(clean: bytes, stray: re.Pattern[bytes] = _STRAY_END) -> int:
+    """Return the length of a document without stray ends at its end.
 
     Field notes: a published sample ends with a stray </xml>. Parsing still checks that the root is complete.
     """
     end = len(clean)
-    while stray := _STRAY_END.search(clean, max(0, end - 4096), end):
-        end = stray.start()
-    return clean[:end]  # cut once, so that many stray ends do not cost the square of their length
+    while (start := clean.rfind(b"<", max(0, end - 4096), end)) >= 0 and stray.fullmatch(clean, start, end):
+        end = start
+    return end
 
 
 def _with_declared_prefixes(clean: bytes) -> bytes:

@@ -63,10 +63,6 @@ class RequestLog:
         """Return a copy, oldest first."""
         return list(self._entries)
 
-    def writes(self) -> list[LogEntry]:
-        """Return the requests other than GET and HEAD."""
-        return [entry for entry in self.entries() if entry.method not in ("GET", "HEAD")]
-
     def clear(self) -> None:
         """Remove all entries; the numbers continue."""
         self._entries.clear()

@@ -128,6 +128,21 @@ async def _ends_at(site: Servers, targets: list[Target], forks: int = 4, **optio
     return result, site.stage.world.clock.seconds
 
 
+def test_targets_of_a_server_in_doubt_wait_without_a_task_for_each() -> None:
+    site = Servers()
+    here, there = site.add("studio-a", down((1, 999))), site.add("studio-b", [])
+    busiest = 0
+
+    def count_tasks(_: str) -> None:
+        nonlocal busiest
+        busiest = max(busiest, len(asyncio.all_tasks()))
+
+    there.on_send = count_tasks
+    result = run_in_virtual_time(site.apply(films(here, 500) + films(there, 100, "studio-b"), 4))
+    assert count(result, "changed") >= 100
+    assert 0 < busiest < 20
+
+
 def test_no_target_waits_that_a_freeze_blocks() -> None:
     site = Servers()
     targets = films(site.add("studio-a", down((1, 999))), 500)

@@ -1,8 +1,7 @@
 """The state machine as a table: every state with every event, and every trouble with all that may be seen after it."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from msauto.applying.states import (
     Accepted,
@@ -10,24 +9,18 @@ from msauto.applying.states import (
     Event,
     ExpectationRead,
     Failed,
-    Finish,
     InDoubt,
     InvalidTransitionError,
     Journalled,
     NotSent,
-    Pause,
     PauseEnded,
-    ReadExpectation,
     Rejected,
     RetryPolicy,
     RunCancelled,
-    Send,
     State,
     TargetProgress,
     TargetRead,
     Unreadable,
-    Verify,
-    WriteAhead,
     abandon,
     begin,
     conclude,
@@ -73,25 +66,25 @@ AT: dict[State, TargetProgress] = {
     State.FINISHED: replace(START, state=State.FINISHED, results=(DONE, DONE)),
 }
 
-TABLE: dict[tuple[State, str], tuple[State, object, str | None]] = {
-    (State.READY, "journalled"): (State.SENT, Send(1), None),
-    (State.READY, "not journalled"): (State.VERIFYING, Verify(), None),
-    (State.READY, "stopped"): (State.VERIFYING, Verify(), None),
-    (State.SENT, "answered"): (State.VERIFYING, Verify(), "done"),
-    (State.SENT, "not sent"): (State.BACKING_OFF, Pause(0.5, cancellable=True), None),
-    (State.SENT, "rejected"): (State.SETTLING, ReadExpectation(1), None),
-    (State.SENT, "failed"): (State.VERIFYING, Verify(), "failed"),
-    (State.SENT, "lost"): (State.SETTLING, ReadExpectation(1), None),
-    (State.BACKING_OFF, "waited"): (State.READY, WriteAhead(1), None),
-    (State.BACKING_OFF, "stopped"): (State.VERIFYING, Verify(), None),
-    (State.SETTLING, "seen"): (State.VERIFYING, Verify(), "done"),
-    (State.SETTLING, "unreadable"): (State.WAITING_TO_SETTLE, Pause(0.25), None),
-    (State.WAITING_TO_SETTLE, "waited"): (State.SETTLING, ReadExpectation(1), None),
-    (State.VERIFYING, "proved"): (State.FINISHED, Finish(), None),
-    (State.VERIFYING, "unreadable"): (State.WAITING_TO_VERIFY, Pause(0.25), None),
-    (State.WAITING_TO_VERIFY, "waited"): (State.VERIFYING, Verify(), None),
-    (State.WAITING_FOR_RESTORE, "waited"): (State.VERIFYING, Verify(), None),
-    (State.WAITING_FOR_RESTORE, "stopped"): (State.FINISHED, Finish(), None),
+TABLE: dict[tuple[State, str], tuple[State, float, str | None]] = {
+    (State.READY, "journalled"): (State.SENT, 0, None),
+    (State.READY, "not journalled"): (State.VERIFYING, 0, None),
+    (State.READY, "stopped"): (State.VERIFYING, 0, None),
+    (State.SENT, "answered"): (State.VERIFYING, 0, "done"),
+    (State.SENT, "not sent"): (State.BACKING_OFF, 0.5, None),
+    (State.SENT, "rejected"): (State.SETTLING, 0, None),
+    (State.SENT, "failed"): (State.VERIFYING, 0, "failed"),
+    (State.SENT, "lost"): (State.SETTLING, 0, None),
+    (State.BACKING_OFF, "waited"): (State.READY, 0, None),
+    (State.BACKING_OFF, "stopped"): (State.VERIFYING, 0, None),
+    (State.SETTLING, "seen"): (State.VERIFYING, 0, "done"),
+    (State.SETTLING, "unreadable"): (State.WAITING_TO_SETTLE, 0.25, None),
+    (State.WAITING_TO_SETTLE, "waited"): (State.SETTLING, 0, None),
+    (State.VERIFYING, "proved"): (State.FINISHED, 0, None),
+    (State.VERIFYING, "unreadable"): (State.WAITING_TO_VERIFY, 0.25, None),
+    (State.WAITING_TO_VERIFY, "waited"): (State.VERIFYING, 0, None),
+    (State.WAITING_FOR_RESTORE, "waited"): (State.VERIFYING, 0, None),
+    (State.WAITING_FOR_RESTORE, "stopped"): (State.FINISHED, 0, None),
 }
 
 
@@ -107,9 +100,9 @@ def test_every_event_in_every_state(state: State, name: str) -> None:
         with pytest.raises(InvalidTransitionError, match=state.value):
             step(progress, event, POLICY)
         return
-    transition = step(progress, event, POLICY)
-    settled = transition.progress.results[transition.settled].outcome if transition.settled is not None else None
-    assert (transition.progress.state, transition.command, settled) == TABLE[state, name]
+    following = step(progress, event, POLICY)
+    settled = following.results[progress.index].outcome if following.index > progress.index else None
+    assert (following.state, following.pause, settled) == TABLE[state, name]
 
 
 # How a request that was not simply answered ends: (what happened, what is seen) → what follows.
@@ -153,170 +146,165 @@ def test_every_failure_and_what_reading_shows_after_it(
     trouble: Rejected | InDoubt, ends: dict[str, str], what: str
 ) -> None:
     sent = step(AT[State.SENT], trouble, POLICY)
-    transition = step(sent.progress, seen(what), POLICY)
+    progress = step(sent, seen(what), POLICY)
     kind, *rest = ends[what].split()
     if kind == "again":
-        assert transition.command == Pause(float(rest[0]), cancellable=True)
-        assert transition.progress.state is State.BACKING_OFF
-        once_more = replace(transition.progress, state=State.SENT, tries=2)
-        transition = step(step(once_more, trouble, POLICY).progress, seen(what), POLICY)
+        assert (progress.state, progress.pause) == (State.BACKING_OFF, float(rest[0]))
+        once_more = replace(progress, state=State.SENT, tries=2)
+        progress = step(step(once_more, trouble, POLICY), seen(what), POLICY)
         kind = "failed"  # the tries are used up
     elif kind == "later":
-        assert transition.command == Pause(0.25)
-        transition = step(step(transition.progress, PauseEnded(), POLICY).progress, seen(what), POLICY)
+        assert (progress.state, progress.pause) == (State.WAITING_TO_SETTLE, 0.25)
+        progress = step(step(progress, PauseEnded(), POLICY), seen(what), POLICY)
         kind = rest[0]
-    assert transition.settled == 1
-    result = transition.progress.results[1]
+    assert progress.index == 2
+    result = progress.results[1]
     assert result.outcome == kind
     assert trouble.message in result.message
     assert result.status == (trouble.status if isinstance(trouble, Rejected) else None)
-    assert conclude(transition.progress)[0] == ("changed" if kind == "done" else kind)
+    assert conclude(progress)[0] == ("changed" if kind == "done" else kind)
 
 
 def test_never_sent_is_tried_again_within_bounds() -> None:
-    transition = step(AT[State.SENT], NotSent("refused"), POLICY)
-    transition = step(step(transition.progress, PauseEnded(), POLICY).progress, Journalled(), POLICY)
-    assert transition.command == Send(1)
-    transition = step(transition.progress, NotSent("refused"), POLICY)
-    assert transition.progress.results[1] == RequestResult("failed", None, "refused (tried 2 times)", 2)
-    assert conclude(transition.progress) == ("failed", "request 2 of 2: refused (tried 2 times)")
+    progress = step(AT[State.SENT], NotSent("refused"), POLICY)
+    progress = step(step(progress, PauseEnded(), POLICY), Journalled(), POLICY)
+    assert progress.state is State.SENT
+    progress = step(progress, NotSent("refused"), POLICY)
+    assert progress.results[1] == RequestResult("failed", None, "refused (tried 2 times)", 2)
+    assert conclude(progress) == ("failed", "request 2 of 2: refused (tried 2 times)")
 
 
 def test_after_a_failure_nothing_more_is_sent() -> None:
-    transition = step(replace(AT[State.SENT], count=4), Rejected(400, "bad"), POLICY)
-    transition = step(transition.progress, ExpectationRead("none"), POLICY)
-    assert transition.command == Verify()  # of the one that was done
-    assert [result.outcome for result in transition.progress.all_results] == ["done", "failed", "not sent", "not sent"]
+    progress = step(replace(AT[State.SENT], count=4), Rejected(400, "bad"), POLICY)
+    progress = step(progress, ExpectationRead("none"), POLICY)
+    assert progress.state is State.VERIFYING  # of the one that was done
+    assert [result.outcome for result in progress.all_results] == ["done", "failed", "not sent", "not sent"]
 
 
 def test_with_nothing_done_there_is_nothing_to_verify() -> None:
-    transition = step(TargetProgress(1, state=State.SENT, tries=1), Rejected(400, "bad"), POLICY)
-    assert step(transition.progress, ExpectationRead("none"), POLICY).command == Finish()
+    progress = step(TargetProgress(1, state=State.SENT, tries=1), Rejected(400, "bad"), POLICY)
+    assert step(progress, ExpectationRead("none"), POLICY).state is State.FINISHED
 
 
 def test_nothing_to_do_is_unchanged() -> None:
-    transition = begin(0)
-    assert transition.command == Finish()
-    assert conclude(transition.progress) == ("unchanged", "")
+    progress = begin(0)
+    assert progress.state is State.FINISHED
+    assert conclude(progress) == ("unchanged", "")
 
 
 # The proof -----------------------------------------------------------------------------------------------------
 
 
 def test_differences_are_looked_at_again_before_they_count() -> None:
-    transition = step(AT[State.VERIFYING], TargetRead((WRONG,)), POLICY)
-    assert transition.command == Pause(0.25)
-    again = step(transition.progress, PauseEnded(), POLICY).progress
-    assert conclude(step(again, TargetRead(), POLICY).progress) == ("changed", "")
-    transition = step(again, TargetRead((WRONG,)), POLICY)
-    assert transition.command == Finish()
-    assert transition.progress.differences == (WRONG,)
-    assert conclude(transition.progress) == ("failed", "not as desired when read again")
+    progress = step(AT[State.VERIFYING], TargetRead((WRONG,)), POLICY)
+    assert (progress.state, progress.pause) == (State.WAITING_TO_VERIFY, 0.25)
+    again = step(progress, PauseEnded(), POLICY)
+    assert conclude(step(again, TargetRead(), POLICY)) == ("changed", "")
+    progress = step(again, TargetRead((WRONG,)), POLICY)
+    assert progress.state is State.FINISHED
+    assert progress.differences == (WRONG,)
+    assert conclude(progress) == ("failed", "not as desired when read again")
 
 
 def test_a_target_that_cannot_be_read_again_is_unverified() -> None:
-    transition = step(AT[State.VERIFYING], Unreadable("garbage"), POLICY)
-    transition = step(step(transition.progress, PauseEnded(), POLICY).progress, Unreadable("garbage"), POLICY)
-    assert conclude(transition.progress) == ("unverified", "sent, but the target cannot be read again: garbage")
+    progress = step(AT[State.VERIFYING], Unreadable("garbage"), POLICY)
+    progress = step(step(progress, PauseEnded(), POLICY), Unreadable("garbage"), POLICY)
+    assert conclude(progress) == ("unverified", "sent, but the target cannot be read again: garbage")
 
 
 def test_a_restore_frees_its_slot_until_its_time_is_over() -> None:
-    transition = step(AT[State.VERIFYING], TargetRead((NO_FILE,), elapsed=0), POLICY)
-    assert transition.command == Pause(1, cancellable=True, frees_slot=True)
-    transition = step(
-        step(transition.progress, PauseEnded(), POLICY).progress, TargetRead((NO_FILE,), elapsed=57), POLICY
-    )
-    assert transition.command == Pause(3, cancellable=True, frees_slot=True)
-    unreadable = step(step(transition.progress, PauseEnded(), POLICY).progress, Unreadable("x", elapsed=58), POLICY)
-    assert unreadable.command == Pause(0.25)
-    assert conclude(step(step(transition.progress, PauseEnded(), POLICY).progress, TargetRead(), POLICY).progress) == (
+    progress = step(AT[State.VERIFYING], TargetRead((NO_FILE,), elapsed=0), POLICY)
+    assert (progress.state, progress.pause) == (State.WAITING_FOR_RESTORE, 1)
+    progress = step(step(progress, PauseEnded(), POLICY), TargetRead((NO_FILE,), elapsed=57), POLICY)
+    assert (progress.state, progress.pause) == (State.WAITING_FOR_RESTORE, 3)
+    unreadable = step(step(progress, PauseEnded(), POLICY), Unreadable("x", elapsed=58), POLICY)
+    assert (unreadable.state, unreadable.pause) == (State.WAITING_TO_VERIFY, 0.25)
+    assert conclude(step(step(progress, PauseEnded(), POLICY), TargetRead(), POLICY)) == (
         "changed",
         "",
     )
-    transition = step(
-        step(transition.progress, PauseEnded(), POLICY).progress, TargetRead((NO_FILE,), elapsed=60), POLICY
-    )
-    assert transition.command == Finish()
-    assert conclude(transition.progress) == ("failed", "not restored within 60 s")
+    progress = step(step(progress, PauseEnded(), POLICY), TargetRead((NO_FILE,), elapsed=60), POLICY)
+    assert progress.state is State.FINISHED
+    assert conclude(progress) == ("failed", "not restored within 60 s")
 
 
 @pytest.mark.parametrize("left", [7e-15, 0.0009])
 def test_a_wait_below_a_millisecond_is_over(left: float) -> None:
-    transition = step(AT[State.VERIFYING], TargetRead((NO_FILE,), elapsed=AT[State.VERIFYING].wait - left), POLICY)
-    assert transition.command == Finish()
-    assert conclude(transition.progress) == ("failed", "not restored within 60 s")
+    progress = step(AT[State.VERIFYING], TargetRead((NO_FILE,), elapsed=AT[State.VERIFYING].wait - left), POLICY)
+    assert progress.state is State.FINISHED
+    assert conclude(progress) == ("failed", "not restored within 60 s")
 
 
 def test_an_unreadable_server_during_a_restore() -> None:
     proving = replace(AT[State.WAITING_FOR_RESTORE], state=State.VERIFYING, reads=2)
-    transition = step(proving, Unreadable("garbage", elapsed=10), POLICY)
-    assert transition.command == Pause(5, cancellable=True, frees_slot=True)
-    transition = step(proving, Unreadable("garbage", elapsed=60), POLICY)
-    assert conclude(transition.progress)[0] == "unverified"
+    progress = step(proving, Unreadable("garbage", elapsed=10), POLICY)
+    assert (progress.state, progress.pause) == (State.WAITING_FOR_RESTORE, 5)
+    progress = step(proving, Unreadable("garbage", elapsed=60), POLICY)
+    assert conclude(progress)[0] == "unverified"
 
 
 def test_a_restore_is_not_waited_for_where_something_else_is_wrong() -> None:
-    transition = step(AT[State.VERIFYING], TargetRead((WRONG, NO_FILE)), POLICY)
-    transition = step(step(transition.progress, PauseEnded(), POLICY).progress, TargetRead((WRONG, NO_FILE)), POLICY)
-    assert transition.command == Finish()
+    progress = step(AT[State.VERIFYING], TargetRead((WRONG, NO_FILE)), POLICY)
+    progress = step(step(progress, PauseEnded(), POLICY), TargetRead((WRONG, NO_FILE)), POLICY)
+    assert progress.state is State.FINISHED
     failed = replace(AT[State.VERIFYING], results=(DONE, RequestResult("failed", 400, "bad", 1)))
-    transition = step(failed, TargetRead((NO_FILE,)), POLICY)
-    assert (transition.command, conclude(transition.progress)[0]) == (Finish(), "failed")
+    progress = step(failed, TargetRead((NO_FILE,)), POLICY)
+    assert (progress.state, conclude(progress)[0]) == (State.FINISHED, "failed")
 
 
 def test_a_stop_while_waiting_for_a_restore_is_unverified() -> None:
-    transition = step(AT[State.WAITING_FOR_RESTORE], RunCancelled(), POLICY)
-    assert conclude(transition.progress) == ("unverified", "stopped while waiting for the restored file")
+    progress = step(AT[State.WAITING_FOR_RESTORE], RunCancelled(), POLICY)
+    assert conclude(progress) == ("unverified", "stopped while waiting for the restored file")
 
 
 # Stops, crashes ------------------------------------------------------------------------------------------------
 
 
 def test_a_stop_before_the_first_request() -> None:
-    transition = step(begin(2).progress, RunCancelled(), POLICY)
-    assert transition.command == Finish()
-    assert conclude(transition.progress) == ("not attempted", "stopped")
+    progress = step(begin(2), RunCancelled(), POLICY)
+    assert progress.state is State.FINISHED
+    assert conclude(progress) == ("not attempted", "stopped")
 
 
 def test_a_stop_between_requests_says_what_was_sent() -> None:
-    transition = step(step(AT[State.READY], RunCancelled(), POLICY).progress, TargetRead(), POLICY)
-    assert conclude(transition.progress) == ("failed", "stopped: 1 of 2 requests were sent")
+    progress = step(step(AT[State.READY], RunCancelled(), POLICY), TargetRead(), POLICY)
+    assert conclude(progress) == ("failed", "stopped: 1 of 2 requests were sent")
 
 
 def test_a_stop_while_a_busy_server_is_given_time() -> None:
     busy = replace(AT[State.BACKING_OFF], failure=Rejected(503, "busy"))
-    transition = step(busy, RunCancelled(), POLICY)
-    assert transition.settled == 1
-    assert transition.progress.results[1].outcome == "failed"
+    progress = step(busy, RunCancelled(), POLICY)
+    assert progress.index == 2
+    assert progress.results[1].outcome == "failed"
 
 
 def test_without_a_ledger_nothing_is_sent() -> None:
-    transition = step(begin(2).progress, Blocked("disk full"), POLICY)
-    assert transition.command == Finish()
-    assert conclude(transition.progress) == ("not attempted", "disk full")
+    progress = step(begin(2), Blocked("disk full"), POLICY)
+    assert progress.state is State.FINISHED
+    assert conclude(progress) == ("not attempted", "disk full")
 
 
 @pytest.mark.parametrize("state", State)
 def test_abandoned_in_every_state(state: State) -> None:
-    transition = abandon(AT[state], "stopped at once")
-    assert transition.command == Finish()
-    assert transition.progress.state is State.FINISHED
-    outcome, why = conclude(transition.progress)
+    progress = abandon(AT[state], "stopped at once")
+    assert progress.state is State.FINISHED
+    assert progress.state is State.FINISHED
+    outcome, why = conclude(progress)
     if state in {State.SENT, State.SETTLING, State.WAITING_TO_SETTLE}:
-        assert (transition.settled, transition.progress.results[1].outcome, outcome) == (1, "unverified", "unverified")
+        assert (progress.index, progress.results[1].outcome, outcome) == (2, "unverified", "unverified")
     elif state in {State.READY, State.BACKING_OFF}:
-        assert (transition.settled, outcome) == (None, "failed")
-        assert transition.progress.all_results[1].outcome == "not sent"
+        assert (progress.index, outcome) == (1, "failed")
+        assert progress.all_results[1].outcome == "not sent"
     else:
         assert outcome == ("changed" if state is State.FINISHED else "unverified")
     assert ("stopped at once" in why) == (state is not State.FINISHED)
 
 
 def test_a_crash_while_sending_is_settled_by_reading_and_never_sent_again() -> None:
-    transition = resume(START, sending=True)
-    assert transition.command == ReadExpectation(1)
-    unseen = step(transition.progress, ExpectationRead("hidden"), POLICY)
-    assert unseen.progress.results[1].outcome == "unverified"
-    assert step(transition.progress, ExpectationRead("all"), POLICY).command == Verify()
-    assert resume(START, sending=False).command == WriteAhead(1)
-    assert resume(replace(START, results=(DONE, DONE)), sending=False).command == Verify()
+    progress = resume(START, sending=True)
+    assert progress.state is State.SETTLING
+    unseen = step(progress, ExpectationRead("hidden"), POLICY)
+    assert unseen.results[1].outcome == "unverified"
+    assert step(progress, ExpectationRead("all"), POLICY).state is State.VERIFYING
+    assert resume(START, sending=False).state is State.READY
+    assert resume(replace(START, results=(DONE, DONE)), sending=False).state is State.VERIFYING

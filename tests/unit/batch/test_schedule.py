@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from msauto.batch.schedule import Schedule, clock_changes, due_starts
-from msauto.playbook.schema.settings import DAYS
+from msauto.playbook.settings.allowed_values import DAYS
 from msauto.playbook.settings.change_windows import Window, parse_window
 
 ZONES = (

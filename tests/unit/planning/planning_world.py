@@ -37,8 +37,7 @@ from msauto.model.server import ServerSpec
 from msauto.planning.survey.survey import Survey, survey
 from msauto.planning.target_reading import read_live
 from msauto.server.clip_identity import index_links, links_of
-from msauto.verification.memory_updates import expectation_key, memories
-from msauto.verification.read_back import differences_of
+from msauto.verification.read_back import compare, expectation_key, memories
 from tests.unit.planning.feed_model import drop_items, take_file
 from tests.unit.planning.small_ports import DictDisk, DictMemory
 
@@ -359,7 +358,7 @@ class Stage:
             for index, request in enumerate(target.requests):
                 self._send(target, index, request)
             live = asyncio.run(read_live(target, self.reader.fresh(), after=True))
-            wrong = differences_of(target, live)
+            wrong = compare(target, live).differences
             self.memory.remember(target.id, memories(target, live, frozenset(map(expectation_key, wrong))))
             differences += wrong
         return differences

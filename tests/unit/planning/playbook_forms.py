@@ -18,7 +18,7 @@ from msauto.playbook.tasks.argument_checks import check_arguments, check_separat
 from msauto.playbook.tasks.asset_module import asset_ref, desired_asset
 from msauto.playbook.tasks.operation_modules import desired_operation
 from msauto.playbook.tasks.rss_module import desired_channel
-from msauto.playbook.templates.lookups import LookupContext
+from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.playbook.yaml.loader import load_yaml
 

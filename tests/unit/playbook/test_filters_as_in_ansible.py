@@ -14,8 +14,8 @@ from msauto.model.facts import Facts
 from msauto.model.live import Asset
 from msauto.playbook.input_files import Files
 from msauto.playbook.templates.environment import render_text
-from msauto.playbook.templates.lookups import LookupContext
-from msauto.playbook.templates.sandbox import AssetView
+from msauto.playbook.templates.lookup_context import LookupContext
+from msauto.playbook.templates.names import AssetView
 from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
 from msauto.playbook.yaml.document import outside_node
 

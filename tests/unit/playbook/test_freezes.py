@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from msauto.playbook.schema.settings import DAYS
+from msauto.playbook.settings.allowed_values import DAYS
 from msauto.playbook.settings.freezes import freeze_at, freezes_between
 from msauto.playbook.settings.settings import DatedFreeze, Freeze
 

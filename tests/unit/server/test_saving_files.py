@@ -7,12 +7,14 @@ import errno
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from msauto.errors import DownloadError, NotSentError
-from msauto.server.downloads.fetching import Headers, ResumableDownload, SilentDownloadObserver, StreamedBody
+from msauto.server.downloads.fetching import ResumableDownload, SilentDownloadObserver, StreamedBody
+from msauto.server.transport import Headers
 from tests.wire.time_limit import NoWait
 
 
@@ -34,7 +36,7 @@ def save(dest: Path, *chunks: bytes | Exception) -> int:
     @asynccontextmanager
     async def ask(_: Headers) -> AsyncIterator[StreamedBody]:
         async with aclosing(pieces(*chunks)) as body:
-            yield StreamedBody(200, {}, coded=False, chunks=body, judge=whole_file)
+            yield StreamedBody(200, {}, coded=False, read=partial(anext, body, b""), judge=whole_file)
 
     return asyncio.run(
         ResumableDownload(ask, "/storage/N@x/WP1", dest, NoWait(), SilentDownloadObserver(), 30.0).run()

@@ -1,0 +1,53 @@
+"""The filter ``secret``, and the filters that the sandbox puts around each name to track secrets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jinja2 import pass_context
+from jinja2.runtime import Context, Undefined
+
+from msauto.playbook.templates.registry import template_filter
+from msauto.playbook.templates.secret_tracking import TaintTracker
+from msauto.secrets.tainted_text import TaintedText, is_tainted
+
+
+def _tracker(context: Context) -> TaintTracker:
+    tracker: TaintTracker = context.parent["__scope__"].taint
+    return tracker
+
+
+# Filters that the sandbox puts around each name ----------------------------------------------------------------
+
+
+@pass_context
+def touched(context: Context, value: Any) -> Any:
+    """Return a value that a template uses; note whether it contains a secret."""
+    tracker = _tracker(context)
+    if tracker.found and not isinstance(value, Undefined):
+        owner = getattr(value, "__self__", None)  # the object that a method belongs to
+        if is_tainted(value) or (owner is not None and is_tainted(owner)):
+            tracker.touch()
+    return value
+
+
+@pass_context
+def opened(context: Context, value: Any) -> Any:
+    """Return a value whose items or attributes a template uses; note whether it is a secret itself: ``token[0]``."""
+    if isinstance(value, TaintedText):
+        _tracker(context).touch()
+    return value
+
+
+@template_filter
+@pass_context
+def secret(context: Context, value: Any) -> str:
+    """A text that is marked as secret: it is sent, and never shown (docs/how-to/secrets.md).
+
+    Example: 'a-token' | secret
+    """
+    if isinstance(value, Undefined):
+        str(value)  # raises: the name is undefined
+    tainted = _tracker(context).add(value)
+    _tracker(context).touch()
+    return tainted

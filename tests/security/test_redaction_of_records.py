@@ -1,0 +1,81 @@
+"""Secrets in what is recorded beside a plan: reasons, attempts that wrote nothing, and unexpected exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from msauto.cli.flags import Flags
+from msauto.cli.runs.apply_run import ApplyRun
+from msauto.cli.runs.attempt_record import Attempt
+from msauto.cli.runs.options import AllowedTimes, RunOptions
+from msauto.cli.runs.plan_sources import PlannedRun, PlanSource
+from msauto.errors import MsautoError
+from msauto.ledger import Ledger
+from msauto.model.plan import Limits
+from msauto.model.run_records import RunSummary
+from msauto.playbook.resolve import ResolveOptions
+from msauto.secrets.taint import SecretsFound
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+from tests.security.marked import ENV, INV, TOKEN, comment
+from tests.security.security_desk import leaks
+
+TIME = "2026-01-01T00:00:00"
+LEDGER_TOKEN = f"***{{{'0123456789abcdef' * 2}}}"
+STATE = ("--state-dir", "state")
+
+
+@pytest.fixture
+def sim() -> Iterator[Simulator]:
+    with Simulator() as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def desk(sim: Simulator, tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path, sim.url, ENV)
+    desk.inventory({"studio-a": {"server": {"url": sim.url}, "database": "NEWS"}})
+    return desk
+
+
+def test_the_reason_to_override_a_freeze_is_recorded_without_a_secret(desk: Desk) -> None:
+    comment(desk, "{{ token }}")
+    sourced = [
+        desk.run("apply", "play.yml", *INV, "--yes", "--override-freeze", f"urgent {TOKEN}"),
+        desk.run("history", "last", *STATE),
+        desk.run("history", "last", *STATE, "--format", "json"),
+    ]
+    assert [each.code for each in sourced] == [0, 0, 0], sourced[0]
+    assert sourced[2].json["notes"]["override_freeze"] == "urgent ***"
+    assert leaks(desk, sourced, TOKEN) == []
+
+
+def test_the_history_shows_no_token_of_an_attempt(desk: Desk) -> None:
+    reason = f"cannot undo {LEDGER_TOKEN}"
+    attempt = RunSummary("20260101-1", TIME, TIME, "error", (), {}, 1, reason)
+    with Ledger.open(desk.folder / "state") as ledger:
+        ledger.record(attempt)
+    forms = [(), ("--format", "json")]
+    sourced = [desk.run("history", *run, *STATE, *form) for run in ((), ("last",)) for form in forms]
+    assert [each.code for each in sourced] == [0] * 4
+    assert all("cannot undo ***" in each.out for each in sourced)
+    assert [each.out for each in sourced if LEDGER_TOKEN in each.out] == []
+
+
+def test_the_message_of_an_unexpected_exception_shows_no_secret(tmp_path: Path) -> None:
+    """Such a message is printed, and recorded as the reason of the attempt."""
+
+    async def plan(*_: object) -> PlannedRun:
+        raise ValueError(f"cannot encode {TOKEN}")
+
+    flags = Flags(ResolveOptions(()), (), None, tmp_path, "text", 0, no_color=True, config=None)
+    source = PlanSource((), frozenset(), SecretsFound([TOKEN]), plan)
+    options = RunOptions(Limits(), AllowedTimes(), Attempt(None, ()))
+    for check in (True, False):
+        with pytest.raises(MsautoError, match="msauto itself failed: ValueError") as failure:
+            ApplyRun(flags, (), source, replace(options, check=check)).run()
+        assert TOKEN not in str(failure.value)
