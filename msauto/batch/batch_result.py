@@ -74,7 +74,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
     kind: Annotated[
         Literal["heartbeat", "notice", "metrics", "report", "program"], Meta(description="what was delivered")
     ]
-    to: Annotated[str, Meta(description="where, without secrets")]
+    to: Annotated[str, Meta(description="where, without secrets")] = ""
     events: Annotated[tuple[str, ...], Meta(description="why: the events of a notice")] = ()
     error: Annotated[str, Meta(description="why it was not delivered; empty: it was")] = ""
 

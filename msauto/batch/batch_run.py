@@ -146,7 +146,6 @@ class BatchRun:
             runs += [attempt.run] if attempt.run else []
             if not attempt.again or not self._wait(job, number, ends):
                 break
-        done = attempt.code == 0 and not attempt.skipped
         now = time_text(self.clock.now())
         return structs.replace(
             pending,
@@ -159,7 +158,7 @@ class BatchRun:
             runs=tuple(runs),
             summary=attempt.summary or {},
             drift=_drift(job, attempt, before),
-            last_success=now if done else pending.last_success,
+            last_success=now if attempt.code == 0 else pending.last_success,
         )
 
     def _wait(self, job: Job, number: int, ends: Sequence[datetime]) -> bool:

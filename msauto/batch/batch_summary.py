@@ -12,7 +12,6 @@ from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult
 from msauto.batch.batch_run import moment_of
 from msauto.model.codec import to_json
 from msauto.model.result import OUTCOMES, key_of
-from msauto.playbook.schema.batch import ReportFormat
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural
@@ -41,7 +40,7 @@ def render_text(result: BatchResult, zone: str, *, colour: bool = False) -> str:
     lines += ["  ".join(row).rstrip() for row in align(rows)]
     for each in result.jobs:
         lines += [f"  {each.job}: {line}" for line in _drift_lines(each)]
-    lines += [f"missed: {_time(start, zone)}" for start in result.missed]
+    lines += [f"missed: {local_time(start, zone)}" for start in result.missed]
     lines += [
         visible(f"{each.kind} {each.to}: not delivered: {each.error}") for each in result.deliveries if each.error
     ]
@@ -93,7 +92,8 @@ def _next_steps(result: BatchResult) -> Iterator[str]:
         yield f"→ to run these jobs again: msauto batch run {visible(result.file)} --failed"
 
 
-def _time(text: str, zone: str) -> str:
+def local_time(text: str, zone: str) -> str:
+    """Return a time of a result in a time zone, to the minute."""
     return f"{moment_of(text).astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M %Z}"
 
 
@@ -134,7 +134,7 @@ def _more(result: BatchResult, zone: str) -> Iterator[str]:
     """Yield what the table does not hold."""
     for each in result.jobs:
         yield from (f"{each.job}: {visible(drift_sentence(target))}" for target in each.reported_drift)
-    yield from (f"missed: {_time(start, zone)}" for start in result.missed)
+    yield from (f"missed: {local_time(start, zone)}" for start in result.missed)
     yield from _next_steps(result)
 
 
@@ -164,7 +164,7 @@ def _render_junit(result: BatchResult, zone: str) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
 
 
-SUMMARY_FORMS: Final[Mapping[ReportFormat, tuple[str, Callable[[BatchResult, str], str]]]] = {
+SUMMARY_FORMS: Final[Mapping[str, tuple[str, Callable[[BatchResult, str], str]]]] = {
     "text": ("txt", render_text),
     "json": ("json", render_json),
     "markdown": ("md", _render_markdown),

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from msauto.batch.batch_file import BatchFile, Job
+from msauto.batch.monitoring.monitor import Monitor
 from msauto.batch.schedule import clock_changes, closing_of
 from msauto.errors import InputError, Problem
 from msauto.planning.saved_plans.plan_file import plan_from_json
@@ -159,6 +160,15 @@ def _freezes_of(batch: BatchFile, freeze: Freeze | DatedFreeze, start: datetime)
     window = batch.window
     end = closing_of(window, start) if window is not None and window.is_open(start) else start + timedelta(minutes=1)
     return freezes_between([freeze], start, end)
+
+
+def unreachable_addresses(batch: BatchFile, env: Mapping[str, str]) -> Iterator[Problem]:
+    """Send a test to every address; yield an error for each that did not accept it."""
+    places = [batch.node.child("heartbeat")] if batch.args.heartbeat is not None else []
+    places += [batch.node.child("notify", index, "to") for index in range(len(batch.args.notify or ()))]
+    for node, sent in zip(places, Monitor(batch, env).test(), strict=True):
+        if sent.error:
+            yield node.problem(f"the test to {sent.to} was not delivered: {sent.error}", "correct the address")
 
 
 # What is written and read besides ---------------------------------------------------------------------------------

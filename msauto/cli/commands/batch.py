@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import UTC, datetime
+from contextlib import nullcontext, redirect_stderr
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
 
 from msauto.batch.batch_file import BatchFile, load_batch
+from msauto.batch.batch_records import last_result, past_results
+from msauto.batch.batch_status import status_of_file, status_of_result, status_row
 from msauto.batch.batch_summary import render_json, render_text
-from msauto.batch.check import CheckContext, check_batch
+from msauto.batch.check import CheckContext, check_batch, unreachable_addresses
+from msauto.batch.monitoring.systemd import JournalStream, is_journal
 from msauto.cli.exit_codes import ERROR, INCOMPLETE, OK
-from msauto.cli.flags import no_color_flag, state_folder
-from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, use_colour
+from msauto.cli.flags import no_color_flag, parse_age, state_folder
+from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
 from msauto.cli.runs.batch_job import BatchSignals
 from msauto.cli.runs.batch_session import BatchSession, JobChoice, open_batch
 from msauto.errors import InputError
+from msauto.ledger import Ledger
+from msauto.model.codec import to_json
+from msauto.playbook.settings.settings import load_settings
 from msauto.report.json import dump, problems_json
 from msauto.report.sentences import plural
 from msauto.report.text import render_problems
@@ -61,11 +68,13 @@ def run(
 
     With JOBs or --failed only these. A job is applied as with `msauto apply --yes`.
     """
-    batch = open_batch(file, state_dir, check=check)
-    signals = BatchSignals()
-    with signals.noted():
-        session = BatchSession(batch, JobChoice(jobs, failed, check), state_dir, signals, report=report)
-        result = session.run()
+    env = dict(os.environ)
+    with redirect_stderr(JournalStream(sys.stderr)) if is_journal(sys.stderr, env) else nullcontext():
+        batch = open_batch(file, state_dir, check=check)
+        signals = BatchSignals()
+        with signals.noted():
+            session = BatchSession(batch, JobChoice(jobs, failed, check), state_dir, signals, report=report, env=env)
+            result = session.run()
     zone = batch.schedule.timezone
     colour = use_colour(sys.stdout, no_color=no_color)
     try:
@@ -80,9 +89,10 @@ def run(
 @command.command("check")
 @click.argument("file", type=click.Path(), metavar="FILE")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the result.")
+@click.option("--notify", is_flag=True, help="Send a test to every address.")
 @click.option("--state-dir", metavar="DIR", help="Folder of the ledger.")
 @no_color_flag
-def check(*, file: str, form: str, state_dir: str | None, no_color: bool) -> int:
+def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color: bool) -> int:
     """Find all errors of a batch file and its jobs that need no server; warnings do not change the exit code."""
     now = datetime.now(UTC)
     batch: BatchFile | None = None
@@ -90,6 +100,7 @@ def check(*, file: str, form: str, state_dir: str | None, no_color: bool) -> int
         batch = load_batch(file)
         context = CheckContext(dict(os.environ), now, lambda settings: state_folder(state_dir, settings))
         problems = check_batch(batch, context)
+        problems += [*unreachable_addresses(batch, context.env)] if notify else []
     except InputError as error:
         problems = list(error.problems)
     if form == "json":
@@ -100,6 +111,36 @@ def check(*, file: str, form: str, state_dir: str | None, no_color: bool) -> int
     if batch is not None and not failed:
         print_message(_next_start(batch, now))
     return ERROR if failed else OK
+
+
+@command.command("status")
+@click.argument("file", type=click.Path(), metavar="[FILE]", required=False)
+@click.option("--max-age", callback=parse_age, default="26h", metavar="AGE", help="Such as 26h, the default, or 7d.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the result.")
+@click.option("--state-dir", metavar="DIR", help="Folder of the ledger.")
+@no_color_flag
+def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | None, no_color: bool) -> int:
+    """Show the last outcome, the last success and the next start of each job; 3 if a success is older than AGE.
+
+    Without FILE, show all batches of the ledger.
+    """
+    now = datetime.now(UTC)
+    batch = load_batch(file) if file is not None else None
+    folder = state_folder(state_dir, load_settings(None, Path(file or ".").parent))
+    with Ledger.open(folder, readonly=True) as ledger:
+        if batch is not None:
+            rows = [*status_of_file(batch, last_result(ledger, batch.name), now, max_age)]
+        else:
+            names = dict.fromkeys(each.batch for each in past_results(ledger))
+            last = [found for name in names if (found := last_result(ledger, name)) is not None]
+            rows = [row for each in last for row in status_of_result(each, now, max_age)]
+    if form == "json":
+        print_result(dump([to_json(each) for each in rows]))
+    else:
+        zone = batch.schedule.timezone if batch is not None else "UTC"
+        headers = ("batch", "job", "last outcome", "last success", "next start", "frozen")
+        print_table(headers, [status_row(each, zone) for each in rows], no_color=no_color)
+    return INCOMPLETE if any(each.late for each in rows) else OK
 
 
 def _next_start(batch: BatchFile, now: datetime) -> str:

@@ -19,8 +19,12 @@ from msgspec import structs
 from msauto.aio import SystemClock
 from msauto.batch.batch_file import BatchFile, Job, load_batch
 from msauto.batch.batch_records import last_result, record_result
-from msauto.batch.batch_result import INTERRUPTED, BatchResult, JobResult, outcome_of
+from msauto.batch.batch_result import INTERRUPTED, BatchResult, Delivery, JobResult, outcome_of
 from msauto.batch.batch_run import BatchRun, due_now, failed_jobs, moment_of, time_text, why_missed
+from msauto.batch.batch_summary import heading_of
+from msauto.batch.end_programs import run_end_programs
+from msauto.batch.monitoring.monitor import Monitor
+from msauto.batch.monitoring.systemd import notify_status
 from msauto.cli.exit_codes import ERROR, REFUSED, exit_code_of
 from msauto.cli.flags import state_folder
 from msauto.cli.output import print_message
@@ -34,6 +38,7 @@ from msauto.ledger.ledger import FILE
 from msauto.model.ports import Clock
 from msauto.playbook.settings.settings import load_settings
 from msauto.playbook.yaml.document import nearest
+from msauto.report.sanitizing import visible
 from msauto.report.text import render_error
 from msauto.version import __version__
 
@@ -80,6 +85,11 @@ class BatchSession:
     _keeps: bool = False
     _state: Path = Path()
     _result: BatchResult | None = None
+    _deliveries: list[Delivery] = field(default_factory=list)
+    _monitor: Monitor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._monitor = Monitor(self.batch, self.env, heartbeat=not self.choice.names, junit=self.report)
 
     def run(self) -> BatchResult:
         """Run the batch; return its result, which is recorded unless nothing may be written."""
@@ -105,8 +115,20 @@ class BatchSession:
         result = structs.replace(result, ended=now, recovered=recovered)
         if self.choice.scheduled:
             result = structs.replace(result, handled=now)
+        result = self._reported(result)
         self._record(result)
         return result
+
+    def _reported(self, result: BatchResult) -> BatchResult:
+        """Return the result with what was delivered of it; monitoring never changes its outcome."""
+        notify_status(self.env, heading_of(result))
+        if self.choice.check:
+            return result
+        self._deliveries += self._monitor.ended(result)
+        for each in self._deliveries:
+            if each.error:
+                print_message(f"Warning: {each.kind} {visible(each.to)}: not delivered: {visible(each.error)}")
+        return structs.replace(result, deliveries=tuple(self._deliveries))
 
     # Before the jobs ----------------------------------------------------------------------------------------------
 
@@ -133,6 +155,8 @@ class BatchSession:
         self._keeps = not self.choice.check and (not settings.require_state or (self._state / FILE).is_file())
         with Ledger.open(self._state, readonly=True) as ledger:
             self.last = last_result(ledger, self.batch.name)
+        if self.last is not None:
+            self._result = structs.replace(self._now, earlier=(*self.last.jobs, *self.last.earlier))
 
     def _chosen_jobs(self) -> tuple[Job, ...]:
         names: Sequence[str] = [job.name for job in self.batch.jobs]
@@ -184,6 +208,8 @@ class BatchSession:
             why = f"it is {window.clock(now):%a %H:%M %Z}, outside the window {window} ({window.timezone})"
             print_message(f"Refused: {why}\n  → run it within the window")
             return self._ended(REFUSED, why)
+        if not self.choice.check:
+            self._deliveries += self._monitor.started(self._now.run)
         notes = {"traceparent": self._now.traceparent} if self._now.traceparent else {}
         runner = BatchJobs(
             self.batch, self.state_dir or str(self._state), self.signals, notes, self.choice.check, self.clock
@@ -193,9 +219,12 @@ class BatchSession:
 
     def _job_started(self, job: Job) -> None:
         print_message(f"=== {self.batch.name}: {job.name}")
+        notify_status(self.env, f"job {job.name} of {self.batch.name}")
 
     def _job_ended(self, job: Job, result: JobResult) -> None:
         print_message(f"=== {self.batch.name}: {job.name}: {result.outcome}")
+        if not self.choice.check:
+            self._deliveries += run_end_programs(job, result, self._now, self.env)
 
     # The result ---------------------------------------------------------------------------------------------------
 

@@ -105,13 +105,14 @@ def read_secret(
     never shows the secret.
     """
     if file is not None:
-        return _of_file(file, node.child(f"{key}_file"))
+        return secret_of_file(file, node.child(f"{key}_file"))
     if keyring is not None:
-        return _of_keyring(keyring, user, node.child(f"{key}_keyring"))
+        return secret_of_keyring(keyring, user, node.child(f"{key}_keyring"))
     return None if text is None else Secret(text)
 
 
-def _of_file(file: str, node: SourceNode) -> Secret:
+def secret_of_file(file: str, node: SourceNode) -> Secret:
+    """Return the secret that a file beside the document contains; raises :class:`InputError`."""
     path = Path(beside(node.document.file, file))
     try:
         if not path.is_dir() and path.stat().st_size > _LARGEST:
@@ -126,7 +127,8 @@ def _of_file(file: str, node: SourceNode) -> Secret:
     return Secret(text)
 
 
-def _of_keyring(service: str, user: str, node: SourceNode) -> Secret:
+def secret_of_keyring(service: str, user: str, node: SourceNode) -> Secret:
+    """Return the secret of a user in the system keyring; raises :class:`InputError`."""
     try:
         text = import_module("keyring").get_password(service, user)
     except ImportError:

@@ -1,0 +1,32 @@
+"""Heartbeats in the protocol of healthchecks: a POST to ``/start``, then to ``/<exit code>``, with one run id."""
+
+from __future__ import annotations
+
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit, urlunsplit
+from urllib.request import Request, urlopen
+from uuid import NAMESPACE_URL, uuid5
+
+from msauto.errors import MsautoError
+
+_MOST_BYTES = 90_000  # healthchecks keeps 100 kB of a body
+
+
+def send_heartbeat(url: str, signal: str, run: str, body: str, seconds: float) -> None:
+    """Send ``start``, an exit code or ``log``; ``run`` is the run in the history, from which the run id is made."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"}:
+        raise MsautoError("the heartbeat is not an http or https URL", remedy="use the ping URL of the check")
+    query = "&".join(filter(None, (parts.query, f"rid={uuid5(NAMESPACE_URL, run)}")))
+    address = urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{signal}", query=query, fragment=""))
+    data = body.encode()[-_MOST_BYTES:]
+    headers = {"Content-Type": "text/plain; charset=utf-8", "User-Agent": "msauto"}
+    request = Request(address, data, headers, method="POST")  # noqa: S310 - http or https, above
+    try:
+        with urlopen(request, timeout=seconds):  # noqa: S310
+            pass
+    except HTTPError as error:
+        error.close()
+        raise MsautoError(f"the answer has the status {error.code}", remedy="check the URL") from None
+    except URLError as error:
+        raise MsautoError(f"it cannot be reached: {error.reason}", remedy="check the URL") from None

@@ -1,0 +1,69 @@
+"""``msauto report``: a past run again, in any form. Reads only the ledger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from msauto.batch.batch_records import past_results
+from msauto.batch.batch_summary import SUMMARY_FORMS
+from msauto.cli.flags import Flags, shared_flags
+from msauto.cli.output import print_result
+from msauto.cli.report_forms import FORMS
+from msauto.cli.runs.plan_output import view_of
+from msauto.ledger import Ledger
+from msauto.model.plan import Plan, PlannedServer
+from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.model.run_records import RequestRecord, RunDetails, TargetRecord
+from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
+
+
+@click.command("report")
+@click.argument("run")
+@shared_flags
+def command(*, flags: Flags, run: str) -> None:
+    """Show a past run again, in any form: by its name in `msauto history`, the start of it, or `last`."""
+    with Ledger.open(flags.state_dir, readonly=True) as ledger:
+        found = ledger.find(run)
+        if found.batch and not found.job:
+            result = next(each for each in past_results(ledger, found.batch) if each.run == found.run)
+            print_result(SUMMARY_FORMS[flags.format][1](result, "UTC"))
+            return
+        details = ledger.run_details(found.run)
+    form, view, past = FORMS[flags.format], view_of(flags), result_of(details)
+    text = form.result(past, view)
+    if flags.format == "text":  # the other forms contain the plan
+        text = f"{form.plan(past.plan, view)}{text}"
+    print_result(TOKEN_PATTERN.sub(HIDDEN, text))
+
+
+def result_of(details: RunDetails) -> Result:
+    """Return the result of a past run; what it did not reach is not attempted."""
+    summary = details.summary
+    targets = tuple(map(_target_result, details.targets))
+    names = dict.fromkeys(each.target.server for each in targets)
+    plan = Plan(
+        summary.started,
+        details.msauto,
+        targets=tuple(each.target for each in targets),
+        unchanged=summary.summary.get("unchanged", 0),
+        reads=summary.summary.get("reads", 0),
+        servers=tuple(PlannedServer(name, 0) for name in names),
+    )
+    return Result(summary.run, plan, targets, interrupted=summary.status in {"interrupted", "died"})
+
+
+def _target_result(record: TargetRecord) -> TargetResult:
+    return TargetResult(
+        record.target,
+        record.outcome or "not attempted",
+        record.message or ("" if record.outcome else "the run ended before this target was done"),
+        tuple(map(_request_result, record.requests)),
+        record.differences,
+    )
+
+
+def _request_result(record: RequestRecord) -> RequestResult:
+    known: Any = {"planned": "not sent", "sending": "unverified"}.get(record.state, record.state)
+    return RequestResult(known, record.status, record.message, record.tries)
