@@ -8,7 +8,7 @@ from msauto.batch.batch_result import BatchResult, JobResult
 from msauto.batch.batch_run import moment_of
 from msauto.errors import MsautoError
 
-_JOB = ("batch", "batch_job")  # Prometheus itself sets the label `job`
+_Sample = tuple[str, str, dict[str, str], float]
 
 
 def metrics_text(result: BatchResult) -> str:
@@ -19,35 +19,31 @@ def metrics_text(result: BatchResult) -> str:
         remedy = "pip install 'msauto[metrics]'"
         raise MsautoError(f"the package prometheus-client is not installed: {remedy}", remedy=remedy) from None
     registry = CollectorRegistry()
-    batch = {
-        "msauto_batch_exit_code": ("Exit code of the last run", float(result.code or 0)),
-        "msauto_batch_last_run_timestamp_seconds": ("End of the last run", _seconds(result.ended)),
-        "msauto_batch_duration_seconds": (
-            "Duration of the last run",
-            _seconds(result.ended) - _seconds(result.started),
-        ),
-        "msauto_batch_missed_starts": ("Starts of the schedule that were missed", float(len(result.missed))),
-    }
-    for name, (text, value) in batch.items():
-        Gauge(name, text, ("batch",), registry=registry).labels(result.batch).set(value)
     gauges: dict[str, Gauge] = {}
-    for job in (*result.jobs, *result.earlier):
-        for name, text, value in _of_job(job):
-            if name not in gauges:
-                gauges[name] = Gauge(name, text, _JOB, registry=registry)
-            gauges[name].labels(result.batch, job.job).set(value)
+    for name, text, labels, value in _samples(result):
+        if name not in gauges:
+            gauges[name] = Gauge(name, text, tuple(labels), registry=registry)
+        gauges[name].labels(**labels).set(value)
     return generate_latest(registry).decode()
 
 
+def _samples(result: BatchResult) -> Iterator[_Sample]:
+    labels, ended = {"batch": result.batch}, _seconds(result.ended)
+    yield "msauto_batch_exit_code", "Exit code of the last run", labels, float(result.code or 0)
+    yield "msauto_batch_last_run_timestamp_seconds", "End of the last run", labels, ended
+    yield "msauto_batch_duration_seconds", "Duration of the last run", labels, ended - _seconds(result.started)
+    yield "msauto_batch_missed_starts", "Starts that the last run found to be missed", labels, float(len(result.missed))
+    for job in (*result.jobs, *result.earlier):
+        for name, text, value in _of_job(job):
+            yield name, text, labels | {"batch_job": job.job}, value  # Prometheus itself sets the label `job`
+
+
 def _of_job(job: JobResult) -> Iterator[tuple[str, str, float]]:
-    yield "msauto_job_ok", "1 if the last result of the job is ok, else 0", float(job.done)
-    if job.code is not None:
-        yield "msauto_job_exit_code", "Exit code of the last run of the job", float(job.code)
+    duration = _seconds(job.ended) - _seconds(job.started)
     last = _seconds(job.last_success)
+    yield "msauto_job_ok", "1 if the last result of the job is ok, else 0", float(job.done)
     yield "msauto_job_last_success_timestamp_seconds", "End of the last run that was ok; 0: there was none", last
-    if job.started is not None:
-        duration = _seconds(job.ended) - _seconds(job.started)
-        yield "msauto_job_duration_seconds", "Duration of the last run of the job, with its retries", duration
+    yield "msauto_job_duration_seconds", "Duration of the last run of the job, with its retries", duration
     yield "msauto_job_attempts", "Attempts of the last run of the job", float(job.attempts)
     yield "msauto_job_changed_targets", "Targets that the last run changed", float(job.summary.get("changed", 0))
     yield "msauto_job_drifting_targets", "Targets that differ from the playbooks", float(len(job.reported_drift))

@@ -67,6 +67,7 @@ def _service(start: ScheduledStart) -> str:
         "",
         "[Service]",
         "Type=oneshot",
+        "NotifyAccess=main",
         "User=msauto",
         "Group=msauto",
         f"WorkingDirectory={_escape(str(start.file.parent))}",

@@ -1,0 +1,219 @@
+"""A run of a batch on a virtual clock: needs, retries, ``max_time``, the window, signals, drift, and exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msauto.batch.batch_file import BatchFile, Job, load_batch
+from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, code_of
+from msauto.batch.batch_run import BatchRun, JobAttempt, failed_jobs
+from msauto.batch.monitoring.notices import events_of
+
+START = datetime.fromisoformat("2026-11-20T03:10:00+00:00")
+HEAD = 'name: nightly\nschedule: {at: "03:10", tz: UTC}\nwindow: {from: "02:00", to: "05:00"}\n'
+OK, FAILED, REFUSED, LOCKED = JobAttempt(0), JobAttempt(3, "failed"), JobAttempt(4, "refused"), JobAttempt(5, again=True)
+UNREACHABLE = JobAttempt(1, "unreachable", again=True)
+
+
+@dataclass
+class Night:
+    """A clock and a stop signal; ``attempts`` has what each attempt of a job gives, and how long it takes."""
+
+    attempts: dict[str, list[JobAttempt]]
+    minutes: int = 0
+    now_: datetime = START
+    stop_in: str = ""
+    ran: list[tuple[str, int]] = field(default_factory=list)
+    until: dict[str, datetime | None] = field(default_factory=dict)
+    requested: bool = False
+    recorded: list[BatchResult] = field(default_factory=list)
+
+    def now(self) -> datetime:
+        return self.now_
+
+    def monotonic(self) -> float:
+        return self.now_.timestamp()
+
+    async def sleep(self, seconds: float) -> None:
+        self.now_ += timedelta(seconds=seconds)
+
+    def wait(self, seconds: float) -> bool:
+        self.now_ += timedelta(seconds=seconds)
+        return self.requested
+
+    def run_job(self, job: Job, attempt: int, until: datetime | None) -> JobAttempt:
+        self.ran.append((job.name, attempt))
+        self.until[job.name] = until
+        self.now_ += timedelta(minutes=self.minutes)
+        self.requested = self.requested or job.name == self.stop_in
+        left = self.attempts.get(job.name, [OK])
+        return left[min(attempt, len(left)) - 1]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[[str], BatchFile]:
+    def load(jobs: str) -> BatchFile:
+        path = tmp_path / "batch.yml"
+        path.write_text(HEAD + jobs, encoding="utf-8")
+        return load_batch(str(path))
+
+    return load
+
+
+def run(batch: BatchFile, night: Night, last: BatchResult | None = None, names: set[str] | None = None) -> BatchResult:
+    def nothing(*_: Any) -> None:
+        pass
+
+    runner = BatchRun(batch, night.run_job, night, night, night.recorded.append, nothing, nothing)
+    jobs = [job for job in batch.jobs if names is None or job.name in names]
+    return runner.run(jobs, BatchResult(run="r", batch="nightly", file=batch.file, started="x"), last)
+
+
+def outcomes(result: BatchResult) -> dict[str, tuple[str, int | None]]:
+    return {each.job: (each.outcome, each.code) for each in result.jobs}
+
+
+CHAIN = """
+jobs:
+  a: {playbooks: p.yml}
+  b: {playbooks: p.yml, needs: a}
+  c: {playbooks: p.yml, needs: b}
+  d: {playbooks: p.yml, needs: {b: any}}
+  e: {playbooks: p.yml}
+"""
+
+
+@pytest.mark.parametrize("attempt", [FAILED, REFUSED, LOCKED, JobAttempt(1)])
+def test_only_what_needs_a_job_is_skipped(load: Callable[[str], BatchFile], attempt: JobAttempt) -> None:
+    night = Night({"a": [attempt]})
+    result = run(load(CHAIN), night)
+    assert [name for name, _ in night.ran] == ["a", "d", "e"]
+    assert outcomes(result)["b"] == outcomes(result)["c"] == ("skipped", None)
+    assert result.code == attempt.code
+    assert failed_jobs(result, load(CHAIN)) == ("a", "b", "c")
+    assert len(night.recorded) == 6, "the record is written at the start and after each job"
+
+
+def test_a_need_that_is_not_part_of_the_run_is_not_looked_at(load: Callable[[str], BatchFile]) -> None:
+    assert outcomes(run(load(CHAIN), Night({}), names={"b"})) == {"b": ("ok", 0)}
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"),
+    [([0], 0), ([4], 4), ([0, 4], 4), ([4, 4, 0], 4), ([1, 4], 3), ([5, 5], 5), ([None, 1], 1), ([0, 130, 4], 130)],
+)
+def test_the_exit_code(codes: list[int | None], code: int) -> None:
+    assert code_of([JobResult(job="x", code=each) for each in codes]) == code
+
+
+RETRY = "jobs: {a: {playbooks: p.yml, retry: {times: 3, wait: 10m}, max_time: %s}, b: {playbooks: p.yml}}"
+
+
+@pytest.mark.parametrize("again", [UNREACHABLE, LOCKED])
+def test_what_may_help_is_tried_again(load: Callable[[str], BatchFile], again: JobAttempt) -> None:
+    result = run(load(RETRY % "2h"), Night({"a": [again, again, OK]}))
+    assert [(each.outcome, each.attempts) for each in result.jobs] == [("ok", 3), ("ok", 1)]
+    result = run(load(RETRY % "2h"), Night({"a": [again]}))
+    assert [(each.code, each.attempts) for each in result.jobs] == [(again.code, 4), (0, 1)]
+
+
+@pytest.mark.parametrize("attempt", [FAILED, REFUSED, JobAttempt(1), OK])
+def test_nothing_else_is_tried_again(load: Callable[[str], BatchFile], attempt: JobAttempt) -> None:
+    assert run(load(RETRY % "2h"), Night({"a": [attempt, OK]})).jobs[0].attempts == 1
+
+
+def test_no_attempt_begins_after_max_time(load: Callable[[str], BatchFile]) -> None:
+    night = Night({"a": [UNREACHABLE]})
+    assert run(load(RETRY % "25m"), night).jobs[0].attempts == 3
+    assert night.until == {"a": START + timedelta(minutes=25), "b": None}
+
+
+def test_no_attempt_and_no_job_begins_after_the_window(load: Callable[[str], BatchFile]) -> None:
+    night = Night({"a": [UNREACHABLE]}, minutes=50)
+    result = run(load(RETRY % "7h"), night)
+    assert night.ran == [("a", 1), ("a", 2)]  # 03:10 and 04:10; the third would begin at 05:10
+    assert outcomes(result) == {"a": ("failed", 1), "b": ("not attempted", 4)}
+    assert result.jobs[1].reason == "the window 02:00-05:00 has closed"
+    assert failed_jobs(result, load(RETRY % "7h")) == ("a", "b")
+
+
+def test_a_signal_in_a_job_ends_the_batch_after_it(load: Callable[[str], BatchFile]) -> None:
+    night = Night({"b": [JobAttempt(130)]}, stop_in="b")
+    result = run(load(CHAIN), night)
+    assert outcomes(result)["b"] == ("interrupted", 130)
+    assert {outcomes(result)[name] for name in "cde"} == {("not attempted", 130)}
+    assert (result.code, result.outcome) == (130, "interrupted")
+
+
+def test_a_signal_during_the_pause_ends_the_batch(load: Callable[[str], BatchFile]) -> None:
+    night = Night({"a": [UNREACHABLE]}, stop_in="a")
+    result = run(load(RETRY % "2h"), night)
+    assert night.ran == [("a", 1)]
+    assert outcomes(result) == {"a": ("failed", 1), "b": ("not attempted", 130)}
+
+
+def test_the_last_success_is_kept(load: Callable[[str], BatchFile]) -> None:
+    batch = load("jobs: {a: {playbooks: p.yml}, b: {playbooks: p.yml}}")
+    first = run(batch, Night({}))
+    night = Night({"a": [FAILED]}, now_=START + timedelta(days=1))
+    second = run(batch, night, first, names={"a"})
+    assert second.jobs[0].last_success == first.jobs[0].last_success == "2026-11-20T03:10:00.000Z"
+    assert [each.job for each in second.earlier] == ["b"]
+    third = run(batch, Night({}), second)
+    assert not third.earlier
+
+
+# Drift ------------------------------------------------------------------------------------------------------------
+
+
+def drifting(*names: str) -> JobAttempt:
+    found = [
+        DifferingTarget(server="s", database="N", kind="asset", name=each, changes=("field comment",)) for each in names
+    ]
+    return JobAttempt(0, differing=tuple(found))
+
+
+def test_drift_is_reported_once_until_other_targets_differ(load: Callable[[str], BatchFile]) -> None:
+    batch = load("jobs: {a: {playbooks: p.yml, do: plan, drift: {after: 2}}}")
+    nights = [("A",), ("A",), ("A",), ("A", "B"), ("A", "B"), ("B",), (), ("A",)]
+    last: BatchResult | None = None
+    reported, changed = [], []
+    for names in nights:
+        last = run(batch, Night({"a": [drifting(*names)]}), last)
+        reported.append("".join(each.name for each in last.jobs[0].reported_drift))
+        changed.append("drift" in events_of(last))
+    assert reported == ["", "A", "A", "A", "AB", "B", "", ""]
+    assert changed == [False, True, False, False, True, True, True, False]
+
+
+def test_a_night_without_a_plan_does_not_interrupt_drift(load: Callable[[str], BatchFile]) -> None:
+    batch = load("jobs: {a: {playbooks: p.yml, do: plan, drift: {after: 2}}}")
+    first = run(batch, Night({"a": [drifting("A")]}))
+    second = run(batch, Night({"a": [UNREACHABLE]}), first)
+    assert not second.drift_changed
+    third = run(batch, Night({"a": [drifting("A")]}), second)
+    assert [(each.name, each.nights) for each in third.jobs[0].reported_drift] == [("A", 2)]
+
+
+@pytest.mark.parametrize(
+    ("result", "events"),
+    [
+        ({"jobs": (JobResult(job="a", code=0),), "code": 0}, ("ok",)),
+        ({"jobs": (JobResult(job="a", code=0, summary={"changed": 2}),), "code": 0, "recovered": True},
+         ("changed", "recovered", "ok")),
+        ({"jobs": (JobResult(job="a", code=3), JobResult(job="b", code=4)), "code": 3}, ("failed", "refused")),
+        ({"jobs": (JobResult(job="a", code=5),), "code": 5}, ("locked",)),
+        ({"jobs": (JobResult(job="a", code=130),), "code": 130}, ("failed",)),
+        ({"outcome": "missed", "code": 4}, ("missed",)),
+        ({"code": 1}, ("failed",)),
+        ({"jobs": (JobResult(job="a", code=0),), "code": 0, "missed": ("x",)}, ("missed", "ok")),
+    ],
+)  # fmt: skip
+def test_what_happened(result: dict[str, Any], events: tuple[str, ...]) -> None:
+    assert events_of(BatchResult(run="r", batch="b", file="f", started="x", **result)) == events
