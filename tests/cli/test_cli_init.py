@@ -30,6 +30,7 @@ FILES = {
     "inventory.yml",
     "msauto.toml",
     "playbooks/site.yml",
+    "prometheus-rules.yml",
 }
 
 

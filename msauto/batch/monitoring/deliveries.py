@@ -10,7 +10,7 @@ from threading import Thread
 from msgspec import structs
 
 from msauto.batch.batch_result import Delivery
-from msauto.errors import InputError
+from msauto.errors import InputError, MsautoError
 from msauto.secrets.taint import NO_SECRETS, Secrets
 
 
@@ -53,4 +53,6 @@ def deliver(messages: Sequence[Message], seconds: float) -> tuple[Delivery, ...]
 def _reason(error: Exception) -> str:
     if isinstance(error, InputError) and error.problems:
         return error.problems[0].message
+    if isinstance(error, MsautoError):
+        return error.message
     return " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__

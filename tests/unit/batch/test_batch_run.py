@@ -17,7 +17,12 @@ from msauto.batch.monitoring.notices import events_of
 
 START = datetime.fromisoformat("2026-11-20T03:10:00+00:00")
 HEAD = 'name: nightly\nschedule: {at: "03:10", tz: UTC}\nwindow: {from: "02:00", to: "05:00"}\n'
-OK, FAILED, REFUSED, LOCKED = JobAttempt(0), JobAttempt(3, "failed"), JobAttempt(4, "refused"), JobAttempt(5, again=True)
+OK, FAILED, REFUSED, LOCKED = (
+    JobAttempt(0),
+    JobAttempt(3, "failed"),
+    JobAttempt(4, "refused"),
+    JobAttempt(5, again=True),
+)
 UNREACHABLE = JobAttempt(1, "unreachable", again=True)
 
 

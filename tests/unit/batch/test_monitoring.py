@@ -1,0 +1,304 @@
+"""Monitoring of a batch, against a server of this machine that answers, fails, hangs or is not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from msauto.batch.batch_file import BatchFile, load_batch
+from msauto.batch.batch_result import BatchResult, Delivery, DifferingTarget, JobResult
+from msauto.batch.monitoring.deliveries import Message, deliver
+from msauto.batch.monitoring.metrics import metrics_text
+from msauto.batch.monitoring.monitor import Monitor
+from msauto.batch.monitoring.systemd import JournalStream, notify_status
+from tests.unit.batch.recorder import Recorder, recording
+
+HEAD = 'name: nightly\nschedule: {at: "03:10", tz: Europe/Oslo}\njobs: {news: {playbooks: p.yml}, old: {plan: p}}\n'
+RULES = Path(__file__).parents[3] / "msauto" / "cli" / "skeleton" / "prometheus-rules.yml"
+SECRET = "s3cretT0ken"
+NEWS = JobResult(
+    job="news",
+    outcome="failed",
+    code=3,
+    reason="EP001: failed: the server says no",
+    attempts=2,
+    started="2026-11-20T02:10:01.000Z",
+    ended="2026-11-20T02:12:01.500Z",
+    runs=("20261120T021002Z-ab12",),
+    summary={"changed": 4, "failed": 1},
+    last_success="2026-11-19T02:12:00.000Z",
+    drift=(DifferingTarget(server="s", database="N", kind="asset", name="A", changes=("field comment",)),),
+)
+RESULT = BatchResult(
+    run="20261120T021000Z-cd34",
+    batch="nightly",
+    file="batch.yml",
+    outcome="failed",
+    code=3,
+    started="2026-11-20T02:10:00.000Z",
+    ended="2026-11-20T02:12:02.000Z",
+    jobs=(NEWS,),
+    earlier=(JobResult(job="old", outcome="ok", code=0, last_success="2026-11-18T02:12:00.000Z"),),
+)
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[[Mapping[str, Any]], BatchFile]:
+    def load(keys: Mapping[str, Any]) -> BatchFile:
+        path = tmp_path / "batch.yml"
+        path.write_text(HEAD + yaml.safe_dump(dict(keys)), encoding="utf-8")
+        return load_batch(str(path))
+
+    return load
+
+
+Load = Callable[[Mapping[str, Any]], BatchFile]
+
+
+def notify(url: str, *events: str) -> dict[str, Any]:
+    return {"notify": [{"to": url, "on": list(events)}]}
+
+
+# Heartbeat --------------------------------------------------------------------------------------------------------
+
+
+def test_a_heartbeat_has_a_start_and_an_end_of_one_run(load: Load) -> None:
+    with recording() as recorder:
+        monitor = Monitor(load({"heartbeat": recorder.url("ping/uuid?create=1")}), {})
+        deliveries = [*monitor.started(RESULT.run), *monitor.ended(RESULT)]
+    assert deliveries == [Delivery(kind="heartbeat", to="http://…")] * 2
+    (start, nothing), (end, recap) = recorder.requests
+    assert recorder.paths == ["/ping/uuid/start", "/ping/uuid/3"]
+    queries = [parse_qs(urlsplit(each).query) for each in (start, end)]
+    assert queries[0] == queries[1]
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", queries[0]["rid"][0])
+    assert queries[0]["create"] == ["1"]
+    assert nothing == ""
+    assert "nightly: failed: 1 of 1 job not ok, 4 targets changed" in recap
+
+
+@pytest.mark.parametrize("url", ["ftp://127.0.0.1/x", "nonsense"])
+def test_a_heartbeat_needs_http(load: Load, url: str) -> None:
+    (sent,) = Monitor(load({"heartbeat": url}), {}).started("r")
+    assert sent.error == "the heartbeat is not an http or https URL"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("env", "PING"), ("file", "ping.txt"), ("credential", "ping")],
+)
+def test_secret_addresses(load: Load, tmp_path: Path, kind: str, value: str) -> None:
+    with recording() as recorder:
+        url = recorder.url(f"ping/{SECRET}")
+        (tmp_path / "ping.txt").write_text(f"{url}\n", encoding="utf-8")
+        (tmp_path / "ping").write_text(url, encoding="utf-8")
+        env = {"PING": url, "CREDENTIALS_DIRECTORY": str(tmp_path)}
+        batch = load({"heartbeat": {kind: value}})
+        assert Monitor(batch, env).started("r") == (Delivery(kind="heartbeat", to=f"{kind} {value}"),)
+        (tmp_path / "ping.txt").unlink()
+        (tmp_path / "ping").unlink()
+        (missing,) = Monitor(batch, {}).started("r")
+    assert recorder.paths == [f"/ping/{SECRET}/start"]
+    assert "is not set" in missing.error or "cannot read the file" in missing.error
+
+
+# What goes wrong --------------------------------------------------------------------------------------------------
+
+
+def undelivered(load: Load, recorder: Recorder, port: int) -> tuple[Delivery, ...]:
+    url = f"127.0.0.1:{port}/{SECRET}"
+    keys = {"heartbeat": f"http://{url}", "notify": [{"to": f"json://{url}", "on": ["failed"]}]}
+    return Monitor(load(keys), {}, left=4).ended(RESULT)
+
+
+def test_a_server_that_answers_with_an_error(load: Load) -> None:
+    with recording(500) as recorder:
+        heartbeat, notice = undelivered(load, recorder, recorder.port)
+    assert heartbeat.error == "the answer has the status 500"
+    assert "error=500" in notice.error
+    assert SECRET not in f"{heartbeat}{notice}"
+
+
+def test_a_server_that_hangs(load: Load) -> None:
+    with recording(0) as recorder:
+        heartbeat, notice = undelivered(load, recorder, recorder.port)
+    assert heartbeat.error
+    assert notice.error == "no answer within 4.0 s"
+    assert SECRET not in f"{heartbeat}{notice}"
+
+
+def test_a_server_that_is_not_there(load: Load) -> None:
+    with recording() as recorder:
+        pass
+    heartbeat, notice = undelivered(load, recorder, recorder.port)
+    assert heartbeat.error.startswith("it cannot be reached: ")
+    assert "Connection error" in notice.error
+    assert SECRET not in f"{heartbeat}{notice}"
+
+
+def test_all_messages_together_get_one_time() -> None:
+    with recording(0) as recorder:
+        messages = [Message(Delivery(kind="notice"), lambda _: recorder.end.wait()) for _ in range(5)]
+        assert {each.error for each in deliver(messages, 0.1)} == {"no answer within 0.1 s"}
+
+
+# Notices ----------------------------------------------------------------------------------------------------------
+
+
+def test_notices_go_to_those_who_subscribed(load: Load) -> None:
+    with recording() as recorder:
+        keys = {"notify": [{"to": recorder.url(name, "json"), "on": [name]} for name in ("failed", "changed", "ok")]}
+        sent = Monitor(load(keys), {}).ended(RESULT)
+    assert [(each.kind, each.to, each.events, each.error) for each in sent] == [
+        ("notice", "json://…", ("failed",), ""),
+        ("notice", "json://…", ("changed",), ""),
+    ]
+    assert sorted(recorder.paths) == ["/changed", "/failed"]
+    message = json.loads(recorder.requests[0][1])
+    assert message["title"] == "msauto nightly: failed: 1 of 1 job not ok, 4 targets changed"
+    assert "EP001: failed: the server says no" in message["message"]
+    assert message["type"] == "failure"
+
+
+def test_an_address_that_apprise_does_not_know(load: Load) -> None:
+    (sent,) = Monitor(load(notify(f"nosuchservice://{SECRET}", "failed")), {}).ended(RESULT)
+    assert sent.error == "the address is not a valid Apprise URL"
+
+
+def test_a_test_reaches_every_address(load: Load) -> None:
+    with recording() as recorder:
+        keys = {"heartbeat": recorder.url("ping"), **notify(recorder.url("chat", "json"), "drift")}
+        assert not any(each.error for each in Monitor(load(keys), {}).test())
+    assert sorted(recorder.paths) == ["/chat", "/ping/log"]
+
+
+# Files ------------------------------------------------------------------------------------------------------------
+
+
+def test_report_files_are_dated_and_old_ones_are_removed(load: Load, tmp_path: Path) -> None:
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    kept = ["nightly-2026-11-18T031000.txt", "other-2026-01-01T031000.txt", "nightly-2026-01-01.txt", "notes.md"]
+    for name in [*kept, "nightly-2026-11-17T031000.txt", "nightly-2025-11-17T031000.html"]:
+        (folder / name).write_text("old", encoding="utf-8")
+    forms = ["text", "json", "markdown", "html", "junit"]
+    batch = load({"reports": {"dir": "reports", "formats": forms, "keep_days": 2}})
+    assert not any(each.error for each in Monitor(batch, {}).ended(RESULT))
+    written = [f"nightly-2026-11-20T031000.{ending}" for ending in ("txt", "json", "md", "html", "xml")]
+    assert sorted(each.name for each in folder.iterdir()) == sorted([*kept, *written])
+
+
+def test_a_report_that_cannot_be_written(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "reports").write_text("a file", encoding="utf-8")
+    keys = {"reports": {"dir": "reports"}, "metrics": {"file": "nowhere/msauto.prom"}}
+    report, metrics = Monitor(load(keys), {}, junit=None).ended(RESULT)
+    assert report.error
+    assert metrics.error == "No such file or directory"
+
+
+def test_metrics(load: Load, tmp_path: Path) -> None:
+    Monitor(load({"metrics": {"file": "msauto.prom"}}), {}).ended(RESULT)
+    path = tmp_path / "msauto.prom"
+    assert path.stat().st_mode & 0o777 == 0o644, "the node exporter is another user"
+    found = {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(path.read_text(encoding="utf-8"))
+        for sample in family.samples
+    }
+    news, old = ((("batch", "nightly"), ("batch_job", name)) for name in ("news", "old"))
+    assert found["msauto_batch_exit_code", ("batch", "nightly")] == 3
+    assert found["msauto_job_ok", *news] == 0
+    assert found["msauto_job_ok", *old] == 1
+    assert found["msauto_job_last_success_timestamp_seconds", *news] == 1795054320, "that of the night before"
+    assert found["msauto_job_duration_seconds", *news] == 120.5
+    assert found["msauto_job_drifting_targets", *news] == 1
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+
+
+@pytest.fixture(scope="session")
+def promtool() -> str:
+    found = shutil.which("promtool")
+    if found is None:
+        pytest.skip("promtool IS NOT INSTALLED: the metrics and the alert rules are NOT checked (package prometheus)")
+    return found
+
+
+def test_promtool_accepts_the_metrics(promtool: str) -> None:
+    done = subprocess.run(
+        [promtool, "check", "metrics"], input=metrics_text(RESULT), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_promtool_tests_the_alert_rules(promtool: str, tmp_path: Path) -> None:
+    labels = '{batch="nightly",batch_job="news"}'
+    hour = 3600
+    tests = {
+        "rule_files": [str(RULES)],
+        "evaluation_interval": "1h",
+        "tests": [
+            {
+                "interval": "1h",
+                "input_series": [{"series": f"msauto_job_last_success_timestamp_seconds{labels}", "values": "0x40"}],
+                "alert_rule_test": [
+                    {"eval_time": f"{hours}h", "alertname": "MsautoNoSuccess", "exp_alerts": alerts}
+                    for hours, alerts in ((26, []), (28, [_alert(28 * hour)]))
+                ],
+            }
+        ],
+    }
+    (tmp_path / "tests.yml").write_text(yaml.safe_dump(tests), encoding="utf-8")
+    for arguments in (["check", "rules", str(RULES)], ["test", "rules", "tests.yml"]):
+        done = subprocess.run([promtool, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _alert(age: int) -> dict[str, Any]:
+    rule = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"][0]["rules"][0]
+    words = {
+        "{{ $labels.batch_job }}": "news",
+        "{{ $labels.batch }}": "nightly",
+        "{{ $value | humanizeDuration }}": f"1d {age // 3600 - 24}h 0m 0s",
+    }
+    said = rule["annotations"]["summary"]
+    for word, value in words.items():
+        said = said.replace(word, value)
+    return {
+        "exp_labels": {**rule.get("labels", {}), "batch": "nightly", "batch_job": "news"},
+        "exp_annotations": {"summary": said},
+    }
+
+
+# systemd ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_status_line_for_systemd() -> None:
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(f"{folder}/notify")
+        notify_status({"NOTIFY_SOCKET": f"{folder}/notify"}, "job news\nof nightly")
+        assert systemd.recv(1000) == b"STATUS=job news of nightly"
+        notify_status({"NOTIFY_SOCKET": f"{folder}/nothing"}, "x")
+        notify_status({}, "x")
+
+
+def test_priorities_in_the_journal() -> None:
+    journal = StringIO()
+    stream = JournalStream(journal)
+    for text in ("Error: no\n  → do this\n", "Warning: hm\n", "=== nightly: news\n"):
+        stream.write(text)
+    assert journal.getvalue() == "<3>Error: no\n<3>  → do this\n<4>Warning: hm\n<6>=== nightly: news\n"
+    assert os.linesep not in stream.getvalue()
