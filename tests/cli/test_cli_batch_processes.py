@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.cli.test_cli_batch_run import STATE, batch, history
 from tests.cli.test_cli_interrupts import ended, episodes, until
+from tests.unit.batch.recorder import Recorder, recording
 
 RUN = ("batch", "run", "batch.yml", *STATE, "--format", "json")
 
@@ -37,16 +41,19 @@ def outcomes(out: str) -> list[Any]:
     return [(job["outcome"], job["code"]) for job in json.loads(out)["jobs"]]
 
 
-def test_two_batches_of_one_name_never_overlap(desk: Desk, sim: Simulator) -> None:
-    sim.faults.add("delay:1@POST")
+def test_two_batches_of_one_name_never_overlap(desk: Desk) -> None:
+    code = "import time\nfrom pathlib import Path\nwhile not Path('go').exists(): time.sleep(0.01)"
+    jobs = {name: {"playbooks": "play.yml"} for name in ("a", "b")}
+    batch(desk, jobs, defaults={"on_end": [[sys.executable, "-c", code]]})
     with desk.start(*RUN) as first:
-        until(sim.writes)
+        until(lambda: (desk.state / "ledger.sqlite").exists() and [e for e in history(desk) if e["job"] == "a"])
         second = desk.spawn(*RUN)
+        desk.write("go", "")
         assert second.code == 5
         assert "is running already: run " in second.err
         assert json.loads(second.out)["outcome"] == "locked"
-        code, out, _ = ended(first)
-    assert (code, outcomes(out)) == (0, [("ok", 0), ("ok", 0)])
+        code_of_first, out, _ = ended(first)
+    assert (code_of_first, outcomes(out)) == (0, [("ok", 0), ("ok", 0)])
     assert sorted(each["status"] for each in history(desk) if not each["job"]) == ["locked", "ok"]
 
 
@@ -119,3 +126,88 @@ def test_a_full_disk_at_the_summary(desk: Desk) -> None:
     assert said.code == 3
     assert "cannot write the result" in said.err
     assert [each["status"] for each in history(desk) if not each["job"]] == ["ok"]
+
+
+# Monitoring -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    with recording() as made:
+        yield made
+
+
+def watched(desk: Desk, recorder: Recorder) -> None:
+    jobs = {name: {"playbooks": "play.yml", "forks": 1} for name in ("a", "b")}
+    notify = [{"to": recorder.url("notice", "json"), "on": ["failed"]}]
+    batch(desk, jobs, heartbeat=recorder.url("ping"), notify=notify)
+
+
+def test_kill_9_leaves_a_start_alone(desk: Desk, sim: Simulator, recorder: Recorder) -> None:
+    watched(desk, recorder)
+    sim.faults.add("delay:5@POST")
+    with desk.start(*RUN) as process:
+        until(sim.writes)
+        process.kill()
+        process.wait()
+    assert recorder.paths == ["/ping/start"]
+    status = desk.run("batch", "status", "batch.yml", *STATE, "--format", "json")
+    assert status.code == 3
+    assert {each["last_success"] for each in status.json} == {None}
+
+
+def test_a_signal_is_reported(desk: Desk, sim: Simulator, recorder: Recorder) -> None:
+    watched(desk, recorder)
+    sim.faults.add("delay:0.7@POST")
+    with desk.start(*RUN) as process:
+        until(sim.writes)
+        process.send_signal(signal.SIGTERM)
+        code, _, _ = ended(process)
+    assert code == 130
+    assert sorted(recorder.paths) == ["/notice", "/ping/130", "/ping/start"]
+
+
+@pytest.mark.parametrize("job", ["a", "b", "c"])
+def test_a_signal_at_every_job(desk: Desk, sim: Simulator, job: str) -> None:
+    jobs = {
+        name: {"playbooks": desk.comment(name, f"EP00{number}", f"{name}.yml")} for number, name in enumerate("abc", 1)
+    }
+    batch(desk, jobs)
+    sim.faults.add(f"delay:0.7@POST.*EP00{1 + 'abc'.index(job)}")
+    with desk.start(*RUN) as process:
+        until(lambda: any(f"val={job}" in entry.target for entry in sim.writes()))
+        process.send_signal(signal.SIGTERM)
+        code, out, _ = ended(process)
+    assert (code, outcomes(out)["abc".index(job)]) == (130, ("interrupted", 130))
+    assert set(outcomes(out)["abc".index(job) + 1 :]) <= {("not attempted", 130)}
+    rest = desk.run(*RUN, "--failed")
+    assert rest.code == 0
+    assert all(sim.state.clip(f"EP00{number}").home.fields["comment"] == name for number, name in enumerate("abc", 1))
+
+
+@pytest.mark.scale
+def test_monitoring_that_hangs_gets_10_seconds(desk: Desk, recorder: Recorder) -> None:
+    recorder.status = 0
+    watched(desk, recorder)
+    desk.write("play.yml", "- hosts: [")
+    said = desk.spawn(*RUN)
+    assert said.code == 1
+    deliveries = json.loads(said.out)["deliveries"]
+    assert [(each["kind"], bool(each["error"])) for each in deliveries] == [
+        ("heartbeat", True),
+        ("heartbeat", True),
+        ("notice", True),
+    ]
+
+
+def test_messages_in_the_journal_have_priorities(desk: Desk, tmp_path: Path) -> None:
+    desk.write("play.yml", "- hosts: [")
+    with (tmp_path / "journal").open("wb") as journal:
+        status = os.fstat(journal.fileno())
+        desk.environment["JOURNAL_STREAM"] = f"{status.st_dev}:{status.st_ino}"
+        said = desk.spawn(*RUN, stderr=journal)
+    lines = (tmp_path / "journal").read_text(encoding="utf-8").splitlines()
+    assert said.code == 1
+    assert lines[0] == "<6>=== nightly: a"
+    assert any(line.startswith("<3>play.yml:1:") for line in lines)
+    assert all(re.match("<[346]>", line) for line in lines)

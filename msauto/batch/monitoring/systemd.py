@@ -11,6 +11,7 @@ from typing import Final, TextIO
 
 _PRIORITIES: Final = {"Error": 3, "Warning": 4, "Refused": 4}
 _INFO: Final = 6
+_PROBLEMS: Final = (" problem.\n", " problems.\n")  # the end of a list of errors
 
 
 def notify_status(env: Mapping[str, str], text: str) -> None:
@@ -40,7 +41,8 @@ class JournalStream(StringIO):
 
     def write(self, text: str) -> int:
         """Write one message."""
-        priority = _PRIORITIES.get(text.partition(":")[0], _INFO)
+        head = "Error" if text.endswith(_PROBLEMS) else text.partition(":")[0]
+        priority = _PRIORITIES.get(head, _INFO)
         self._journal.write("".join(f"<{priority}>{line}" for line in text.splitlines(keepends=True)))
         return len(text)
 

@@ -33,7 +33,7 @@ def command(*, flags: Flags, run: str) -> None:
         details = ledger.run_details(found.run)
     form, view, past = FORMS[flags.format], view_of(flags), result_of(details)
     text = form.result(past, view)
-    if flags.format == "text":  # the other forms contain the plan
+    if flags.format in {"text", "markdown"}:  # the other forms contain the plan
         text = f"{form.plan(past.plan, view)}{text}"
     print_result(TOKEN_PATTERN.sub(HIDDEN, text))
 
