@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 
 from msauto.batch.batch_file import BatchFile, Job
@@ -33,6 +34,7 @@ class CheckContext:
     env: Mapping[str, str]
     now: datetime
     state_folder: Callable[[Settings], Path]
+    is_installed: Callable[[str], bool] = lambda package: find_spec(package) is not None
 
 
 def check_batch(batch: BatchFile, context: CheckContext) -> list[Problem]:
@@ -50,6 +52,7 @@ def check_batch(batch: BatchFile, context: CheckContext) -> list[Problem]:
         problems.add(*_folder_problems(context.state_folder(each), batch.node, "the state directory"))
     problems.add(*_output_problems(batch))
     problems.add(*_secret_problems(batch, context.env))
+    problems.add(*_package_problems(batch, context.is_installed))
     return problems.ordered()
 
 
@@ -193,6 +196,13 @@ def _folder_problems(folder: Path, node: SourceNode, what: str) -> Iterator[Prob
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         why = f"{str(nearest)!r} is not writable" if nearest.is_dir() else f"{str(nearest)!r} is a file"
         yield node.problem(f"{what} {str(folder)!r} cannot be written: {why}", "correct the path or its permissions")
+
+
+def _package_problems(batch: BatchFile, is_installed: Callable[[str], bool]) -> Iterator[Problem]:
+    for key, package in (("notify", "apprise"), ("metrics", "prometheus_client")):
+        if getattr(batch.args, key) is not None and not is_installed(package):
+            message = f"{key} needs the package {package.replace('_', '-')}, which is not installed"
+            yield batch.node.child(key).problem(message, f"pip install 'msauto[{key}]'", key=True)
 
 
 def _secret_problems(batch: BatchFile, env: Mapping[str, str]) -> Iterator[Problem]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.cli.test_cli_batch_run import STATE, batch, five_jobs, history, outcomes, run
 from tests.unit.batch.recorder import Recorder, recording
@@ -60,6 +61,8 @@ def test_monitoring_never_changes_the_outcome(desk: Desk, recorder: Recorder, st
     assert all(each["error"] for each in said.json["deliveries"])
     assert len(said.json["deliveries"]) == 6
     assert said.err.count("Warning: ") == 6
+    full = run(desk, "--format", "json", "--report", "junit=/dev/full")
+    assert (full.code, full.json["deliveries"][2]["error"]) == (0, "No space left on device")
     assert SECRET not in f"{said}{desk.run('history', said.json['run'], *STATE)}"
 
 
@@ -130,6 +133,38 @@ def test_a_trace_of_what_started_it(desk: Desk) -> None:
     assert said.json["traceparent"] == parent
     (name,) = said.json["jobs"][0]["runs"]
     assert desk.run("history", name, *STATE, "--format", "json").json["notes"]["traceparent"] == parent
+
+
+def test_secrets_of_playbooks_are_in_no_report(desk: Desk, sim: Simulator, recorder: Recorder) -> None:
+    secret = "{{ env.CHAT_PASSWORD | secret }}"
+    desk.environment["CHAT_PASSWORD"] = SECRET
+    marker = {"at": 0, "track": "General", "title": secret}
+    desk.play({"asset": {"title": "EP001", "fields": {"comment": secret}, "markers": [marker]}})
+    desk.play({"assert": {"title": "EP002", "that": ["false"], "msg": f"no {secret}"}}, name="failed.yml")
+    jobs = {"drift": {"playbooks": "play.yml", "do": "plan"}, "a": {"playbooks": "play.yml"}}
+    forms = ["text", "json", "markdown", "html", "junit"]
+    reports = {"dir": "reports", "formats": forms}
+    address = {"to": recorder.url("notice", "json"), "on": ["failed", "drift"]}
+    batch(desk, {**jobs, "b": {"playbooks": "failed.yml"}}, reports=reports, notify=[address])
+    said = run(desk, "--format", "json")
+    assert outcomes(said) == {"drift": ("ok", 0), "a": ("ok", 0), "b": ("failed", 1)}
+    assert {entry.method for entry in sim.writes()} == {"POST"}
+    folders = (desk.folder / "reports", desk.state)
+    files = [path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()]
+    assert len(files) > len(forms)
+    assert SECRET not in f"{said}{recorder.requests}{desk.run('history', said.json['run'], *STATE)}"
+    assert not [each for each in files if SECRET.encode() in each]
+
+
+def test_drift_names_who_added_a_marker(desk: Desk) -> None:
+    marker = {"at": 0, "track": "General", "title": "Checked", "user": "anna"}
+    desk.play({"asset": {"title": "EP001", "markers": [marker]}})
+    desk.run("apply", "play.yml", "-i", "inventory.yml", "--yes", *STATE)
+    desk.play({"asset": {"title": "EP001", "markers": [], "exactly": ["markers"]}})
+    batch(desk, {"a": {"playbooks": "play.yml", "do": "plan"}})
+    (found,) = run(desk, "--format", "json").json["jobs"][0]["drift"]
+    assert (found["name"], found["by"]) == ("EP001", ["anna"])
+    assert "a: studio-a/NEWS: EP001 differs (for 2 nights, by anna): marker uid " in run(desk).out
 
 
 # History ----------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from msauto.batch.batch_summary import heading_of
 from msauto.batch.end_programs import run_end_programs
 from msauto.batch.monitoring.monitor import Monitor
 from msauto.batch.monitoring.systemd import notify_status
+from msauto.batch.schedule import DueStarts
 from msauto.cli.exit_codes import ERROR, REFUSED, exit_code_of
 from msauto.cli.flags import state_folder
 from msauto.cli.output import print_message
@@ -82,6 +83,7 @@ class BatchSession:
     report: Path | None = None
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     last: BatchResult | None = None
+    _due: DueStarts = field(default_factory=DueStarts)
     _keeps: bool = False
     _state: Path = Path()
     _result: BatchResult | None = None
@@ -157,6 +159,11 @@ class BatchSession:
             self.last = last_result(ledger, self.batch.name)
         if self.last is not None:
             self._result = structs.replace(self._now, earlier=(*self.last.jobs, *self.last.earlier))
+        if self.choice.scheduled:
+            last = self.last.handled if self.last is not None else None
+            due = self._due = due_now(self.batch, moment_of(last) if last is not None else None, self.clock.now())
+            scheduled = time_text(due.now) if due.now is not None else None
+            self._result = structs.replace(self._now, scheduled=scheduled, missed=tuple(map(time_text, due.missed)))
 
     def _chosen_jobs(self) -> tuple[Job, ...]:
         names: Sequence[str] = [job.name for job in self.batch.jobs]
@@ -196,11 +203,7 @@ class BatchSession:
         now = self.clock.now()
         window = self.batch.window
         if self.choice.scheduled:
-            last = self.last.handled if self.last is not None else None
-            due = due_now(self.batch, moment_of(last) if last is not None else None, now)
-            scheduled = time_text(due.now) if due.now is not None else None
-            self._result = structs.replace(self._now, scheduled=scheduled, missed=tuple(map(time_text, due.missed)))
-            why = why_missed(self.batch, due, now)
+            why = why_missed(self.batch, self._due, now)
             if why is not None:
                 print_message(f"Warning: {why}: no job was run")
                 return structs.replace(self._now, outcome="missed", code=REFUSED, reason=why)
@@ -208,6 +211,8 @@ class BatchSession:
             why = f"it is {window.clock(now):%a %H:%M %Z}, outside the window {window} ({window.timezone})"
             print_message(f"Refused: {why}\n  → run it within the window")
             return self._ended(REFUSED, why)
+        if not jobs:
+            return structs.replace(self._now, outcome="ok", code=0, reason="no job is left to run again")
         if not self.choice.check:
             self._deliveries += self._monitor.started(self._now.run)
         notes = {"traceparent": self._now.traceparent} if self._now.traceparent else {}

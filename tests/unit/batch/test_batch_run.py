@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,8 +14,10 @@ import pytest
 
 from msauto.batch.batch_file import BatchFile, Job, load_batch
 from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, code_of
-from msauto.batch.batch_run import BatchRun, JobAttempt, failed_jobs
+from msauto.batch.batch_run import BatchRun, JobAttempt, due_now, failed_jobs, why_missed
 from msauto.batch.monitoring.notices import events_of
+from msauto.playbook.settings.freezes import freeze_at
+from msauto.playbook.settings.settings import DatedFreeze
 
 START = datetime.fromisoformat("2026-11-20T03:10:00+00:00")
 HEAD = 'name: nightly\nschedule: {at: "03:10", tz: UTC}\nwindow: {from: "02:00", to: "05:00"}\n'
@@ -222,3 +226,27 @@ def test_a_night_without_a_plan_does_not_interrupt_drift(load: Callable[[str], B
 )  # fmt: skip
 def test_what_happened(result: dict[str, Any], events: tuple[str, ...]) -> None:
     assert events_of(BatchResult(run="r", batch="b", file="f", started="x", **result)) == events
+
+
+# Down-time --------------------------------------------------------------------------------------------------------
+
+
+def test_in_a_year_of_down_time_each_night_is_run_missed_or_refused_exactly_once(
+    load: Callable[[str], BatchFile],
+) -> None:
+    """As in ``msauto batch run``: a start handles all nights until then, also if a freeze refuses its jobs."""
+    chosen, batch = random.Random(12), load("jobs: {a: {playbooks: p.yml}}")
+    frozen = DatedFreeze(START + timedelta(days=100), START + timedelta(days=200))
+    nights: list[datetime] = []
+    fates: Counter[str] = Counter()
+    now, handled = START, START
+    while now < START + timedelta(days=365):
+        now += timedelta(minutes=chosen.choice((5, 30, 60, 200, 700, 3000)))
+        due = due_now(batch, handled, now)
+        assert not (due.now and why_missed(batch, due, now))
+        nights += [*due.missed, *filter(None, [due.now])]
+        refused = freeze_at([frozen], now) is not None
+        fates.update({"missed": len(due.missed), "refused" if refused else "run": int(due.now is not None)})
+        handled = now
+    assert sorted(nights) == [*batch.schedule.starts_between(START, now)]
+    assert all(fates[each] > 5 for each in ("run", "missed", "refused"))
