@@ -59,7 +59,7 @@ class JobResult(Struct, frozen=True, kw_only=True):
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to do: it was ok, or an optional plan was not there."""
+        """Whether nothing is left to do: it was ok, or an optional plan is missing."""
         return self.code == 0
 
     @property
@@ -68,7 +68,7 @@ class JobResult(Struct, frozen=True, kw_only=True):
         return tuple(each for each in self.drift if each.reported)
 
 
-class Delivery(Struct, frozen=True, kw_only=True):
+class SentMessage(Struct, frozen=True, kw_only=True):
     """A message to another system; ``error`` never contains a secret."""
 
     kind: Annotated[
@@ -99,7 +99,7 @@ class BatchResult(Struct, frozen=True, kw_only=True):
     earlier: Annotated[
         tuple[JobResult, ...], Meta(description="the last results of jobs that this batch did not include")
     ] = ()
-    deliveries: Annotated[tuple[Delivery, ...], Meta(description="messages to other systems")] = ()
+    deliveries: Annotated[tuple[SentMessage, ...], Meta(description="messages to other systems")] = ()
     recovered: Annotated[bool, Meta(description="it is ok, and the batch before it was not")] = False
     drift_changed: Annotated[bool, Meta(description="other targets differ than the night before")] = False
     check: Annotated[bool, Meta(description="only planned (--check)")] = False

@@ -17,7 +17,7 @@ from msauto.playbook.settings.freezes import freeze_at
 class JobStatus(Struct, frozen=True, kw_only=True):
     """The keys of ``msauto batch status --format json``. Times are ISO 8601 in UTC.
 
-    ``frozen`` is the freeze at the next start; ``late``: the last success is too long ago, or there was none.
+    ``frozen`` is the freeze at the next start; ``late``: there is no recent success.
     """
 
     batch: str

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Final
 
 from msauto.batch.batch_file import Job
-from msauto.batch.batch_result import BatchResult, Delivery, JobResult
+from msauto.batch.batch_result import BatchResult, JobResult, SentMessage
 from msauto.playbook.input_files import beside
 
 _SECONDS: Final = 60
 _STDERR: Final = 2  # stdout is for the summary
 
 
-def run_end_programs(job: Job, result: JobResult, batch: BatchResult, env: Mapping[str, str]) -> Iterator[Delivery]:
+def run_end_programs(job: Job, result: JobResult, batch: BatchResult, env: Mapping[str, str]) -> Iterator[SentMessage]:
     """Run the programs of a job one after another; yield what came of each. What they print goes to stderr."""
     about = {
         "MSAUTO_BATCH": batch.batch,
@@ -34,7 +34,7 @@ def run_end_programs(job: Job, result: JobResult, batch: BatchResult, env: Mappi
     for program, *arguments in job.args.on_end or ():
         path = str(Path(beside(batch.file, program)).absolute()) if "/" in program else program
         error = _run([path, *arguments], folder, {**env, **about})
-        yield Delivery(kind="program", to=program, error=error)
+        yield SentMessage(kind="program", to=program, error=error)
 
 
 def _run(command: list[str], folder: Path, env: Mapping[str, str]) -> str:

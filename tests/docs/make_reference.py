@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
+from msauto.batch.batch_result import batch_result_schema
 from msauto.interface.dialect import Dialect
 from msauto.playbook.reference.doc_pages import PAGES
 from tests.docs.pages import ROOT
@@ -24,6 +25,31 @@ what the server *does*; a key sets what msauto takes it to do. `msauto simulate 
 """
 
 
+BATCH_RESULT = """# Batch as JSON
+
+The summary of a batch: `msauto batch run --format json`, and `msauto report` and `msauto history` of a batch. Times are
+in ISO 8601, UTC. Its JSON Schema: `msauto schema batch-result`.
+"""
+PARTS = {"JobResult": "Jobs", "DifferingTarget": "Drift", "SentMessage": "Deliveries"}
+
+
+def batch_result_page() -> str:
+    """Return the reference page of the summary of a batch, from its schema."""
+    schema = batch_result_schema()
+    parts = [("Keys", schema), *((PARTS[name], part) for name, part in schema["$defs"].items())]
+    return BATCH_RESULT + "".join(f"\n## {heading}\n\n{_keys(part)}" for heading, part in parts)
+
+
+def _keys(part: dict[str, Any]) -> str:
+    rows = [f"| `{name}` | {_description(key)} |" for name, key in part["properties"].items()]
+    return "\n".join(["| key | content |", "|---|---|", *rows]) + "\n"
+
+
+def _description(key: dict[str, Any]) -> str:
+    choices = [f"`{each}`" for each in key.get("enum", [])]
+    return ": ".join(filter(None, (key.get("description", ""), ", ".join(choices))))
+
+
 def dialect_page() -> str:
     """Return the reference page of the dialect, from its registry."""
     hints = get_type_hints(Dialect)
@@ -37,4 +63,5 @@ def dialect_page() -> str:
 if __name__ == "__main__":
     for name in PAGES:
         (ROOT / "docs" / "reference" / f"{name}.md").write_text(PAGES[name](), encoding="utf-8")
+    (ROOT / "docs" / "reference" / "batch-json.md").write_text(batch_result_page(), encoding="utf-8")
     (ROOT / "docs" / "reference" / "dialect.md").write_text(dialect_page(), encoding="utf-8")

@@ -29,7 +29,7 @@ from msauto.playbook.schema import settings as schema_settings
 from msauto.playbook.templates.registry import FILTERS, TESTS
 from msauto.playbook.variables.variables import GIVEN
 from msauto.simulator.faults import KINDS
-from tests.docs.make_reference import dialect_page
+from tests.docs.make_reference import batch_result_page, dialect_page
 from tests.docs.pages import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -146,6 +146,7 @@ def test_every_key_is_described_in_its_section(model: type[BaseModel]) -> None:
 
 def test_the_page_of_the_dialect_is_made_from_its_registry() -> None:
     assert page("dialect.md") == dialect_page()
+    assert page("batch-json.md") == batch_result_page()
     hints = get_type_hints(Dialect)
     assert all(get_args(hints[key.name])[:1] in {(), (key.default,)} for key in fields(Dialect))
 

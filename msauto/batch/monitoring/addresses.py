@@ -18,7 +18,7 @@ _SHORTEST_PART = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class MessageAddress:
     """Where to send messages: a text, or the source of a secret one, and its place in the batch file."""
 
     value: str | SecretSource

@@ -9,25 +9,25 @@ from threading import Thread
 
 from msgspec import structs
 
-from msauto.batch.batch_result import Delivery
+from msauto.batch.batch_result import SentMessage
 from msauto.errors import InputError, MsautoError
 from msauto.secrets.taint import NO_SECRETS, Secrets
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message as a :class:`Delivery` that is still to be sent.
+    """A message as a :class:`SentMessage` that is still to be sent.
 
     ``send`` gets the seconds it has, and raises an error if the message was not delivered. ``secrets`` are redacted in
     that error.
     """
 
-    delivery: Delivery
+    delivery: SentMessage
     send: Callable[[float], object]
     secrets: Secrets = NO_SECRETS
 
 
-def deliver(messages: Sequence[Message], seconds: float) -> tuple[Delivery, ...]:
+def deliver(messages: Sequence[Message], seconds: float) -> tuple[SentMessage, ...]:
     """Send messages at the same time; return what came of each after at most so many seconds."""
     errors: dict[int, str] = {}
 

@@ -42,7 +42,7 @@ def _of_job(job: JobResult) -> Iterator[tuple[str, str, float]]:
     duration = _seconds(job.ended) - _seconds(job.started)
     last = _seconds(job.last_success)
     yield "msauto_job_ok", "1 if the last result of the job is ok, else 0", float(job.done)
-    yield "msauto_job_last_success_timestamp_seconds", "End of the last run that was ok; 0: there was none", last
+    yield "msauto_job_last_success_timestamp_seconds", "End of the last run that was ok; 0 without one", last
     yield "msauto_job_duration_seconds", "Duration of the last run of the job, with its retries", duration
     yield "msauto_job_attempts", "Attempts of the last run of the job", float(job.attempts)
     yield "msauto_job_changed_targets", "Targets that the last run changed", float(job.summary.get("changed", 0))

@@ -12,9 +12,9 @@ from typing import Final
 from msgspec import structs
 
 from msauto.batch.batch_file import BatchFile
-from msauto.batch.batch_result import BatchResult, Delivery
+from msauto.batch.batch_result import BatchResult, SentMessage
 from msauto.batch.batch_summary import SUMMARY_FORMS, heading_of, render_text
-from msauto.batch.monitoring.addresses import Address, secrets_of
+from msauto.batch.monitoring.addresses import MessageAddress, secrets_of
 from msauto.batch.monitoring.deliveries import Message, deliver
 from msauto.batch.monitoring.heartbeat import send_heartbeat
 from msauto.batch.monitoring.metrics import metrics_text
@@ -41,11 +41,11 @@ class Monitor:
     junit: Path | None = None
     left: float = _SECONDS
 
-    def started(self, run: str) -> tuple[Delivery, ...]:
+    def started(self, run: str) -> tuple[SentMessage, ...]:
         """Report that the jobs start."""
         return self._deliver([*self._heartbeats("start", run, "")], _AT_START)
 
-    def ended(self, result: BatchResult) -> tuple[Delivery, ...]:
+    def ended(self, result: BatchResult) -> tuple[SentMessage, ...]:
         """Report a result: files, the heartbeat, and notices to those who subscribed to what happened."""
         recap = render_text(result, self.batch.schedule.timezone)
         messages = [*self._files(result), *self._heartbeats(str(result.code), result.run, recap)]
@@ -54,18 +54,18 @@ class Monitor:
             if events:
                 kind = "failure" if result.code else "warning" if "drift" in events else "success"
                 notice = partial(send_notice, title=f"msauto {heading_of(result)}", body=recap, kind=kind)
-                messages.append(self._to(self._subscriber(index), Delivery(kind="notice", events=events), notice))
+                messages.append(self._to(self._subscriber(index), SentMessage(kind="notice", events=events), notice))
         return self._deliver(messages, self.left)
 
-    def test(self) -> tuple[Delivery, ...]:
+    def test(self) -> tuple[SentMessage, ...]:
         """Send a test to every address; it does not change the state of a check."""
         text = f"This is a test: the batch {self.batch.name} of msauto can reach this address."
         notice = partial(send_notice, title=f"msauto {self.batch.name}: test", body=text)
         addresses = map(self._subscriber, range(len(self.batch.args.notify or ())))
-        notices = [self._to(address, Delivery(kind="notice"), notice) for address in addresses]
+        notices = [self._to(address, SentMessage(kind="notice"), notice) for address in addresses]
         return self._deliver([*self._heartbeats("log", f"test of {self.batch.name}", text), *notices], self.left)
 
-    def _deliver(self, messages: Sequence[Message], seconds: float) -> tuple[Delivery, ...]:
+    def _deliver(self, messages: Sequence[Message], seconds: float) -> tuple[SentMessage, ...]:
         begun = time.monotonic()
         delivered = deliver(messages, min(seconds, self.left))
         self.left -= time.monotonic() - begun
@@ -74,15 +74,15 @@ class Monitor:
     def _heartbeats(self, signal: str, run: str, body: str) -> Iterator[Message]:
         value = self.batch.args.heartbeat
         if value is not None and self.heartbeat:
-            address = Address(value, self.batch.node.child("heartbeat"))
+            address = MessageAddress(value, self.batch.node.child("heartbeat"))
             send = partial(send_heartbeat, signal=signal, run=run, body=body)
-            yield self._to(address, Delivery(kind="heartbeat"), send)
+            yield self._to(address, SentMessage(kind="heartbeat"), send)
 
-    def _subscriber(self, index: int) -> Address:
+    def _subscriber(self, index: int) -> MessageAddress:
         notify = (self.batch.args.notify or ())[index]
-        return Address(notify.to, self.batch.node.child("notify", index, "to"))
+        return MessageAddress(notify.to, self.batch.node.child("notify", index, "to"))
 
-    def _to(self, address: Address, delivery: Delivery, send: Callable[..., None]) -> Message:
+    def _to(self, address: MessageAddress, delivery: SentMessage, send: Callable[..., None]) -> Message:
         """Return a message to an address that may be secret."""
         delivery = structs.replace(delivery, to=address.shown)
         try:
@@ -95,16 +95,16 @@ class Monitor:
         batch, reports, metrics = self.batch, self.batch.args.reports, self.batch.args.metrics
         if reports is not None:
             for form in reports.formats or ["text"]:
-                unsent = Delivery(kind="report", to=str(report_path(batch, reports, result, form)))
+                unsent = SentMessage(kind="report", to=str(report_path(batch, reports, result, form)))
                 yield Message(unsent, partial(_without_time, write_report, batch, reports, result, form))
         if self.junit is not None:
             text = SUMMARY_FORMS["junit"][1](result, batch.schedule.timezone)
-            unsent = Delivery(kind="report", to=str(self.junit))
+            unsent = SentMessage(kind="report", to=str(self.junit))
             yield Message(unsent, partial(_without_time, write_file, self.junit, text))
         if metrics is not None:
             path = Path(beside(batch.file, metrics.file))
             yield Message(
-                Delivery(kind="metrics", to=str(path)), lambda _: write_file(path, metrics_text(result), 0o644)
+                SentMessage(kind="metrics", to=str(path)), lambda _: write_file(path, metrics_text(result), 0o644)
             )
 
 

@@ -106,7 +106,7 @@ class BatchSignals:
 
 @dataclass(frozen=True, slots=True)
 class BatchJobs:
-    """Runs the jobs of a batch. ``attempts`` keeps the last one of each job, for its reports."""
+    """Runs the jobs of a batch. ``notes`` are recorded with each run."""
 
     batch: BatchFile
     state_dir: str | None
@@ -114,7 +114,6 @@ class BatchJobs:
     notes: dict[str, str]
     check: bool = False
     clock: Clock = field(default_factory=SystemClock)
-    attempts: dict[str, Attempt] = field(default_factory=dict)
 
     def __call__(self, job: Job, attempt: int, until: datetime | None) -> JobAttempt:
         """Run a job once; any error is its result."""
@@ -123,7 +122,6 @@ class BatchJobs:
         notes = {**self.notes, BATCH: self.batch.name, JOB: job.name, ATTEMPT: str(attempt)}
         check = self.check or job.args.do == "plan"
         record = Attempt(self.state_dir, job.playbooks or (job.plan or "",), notes=notes, check=check)
-        self.attempts[job.name] = record
         closed: list[str] = []
         again = False
         try:

@@ -19,7 +19,7 @@ from msgspec import structs
 from msauto.aio import SystemClock
 from msauto.batch.batch_file import BatchFile, Job, load_batch
 from msauto.batch.batch_records import last_result, record_result
-from msauto.batch.batch_result import INTERRUPTED, BatchResult, Delivery, JobResult, outcome_of
+from msauto.batch.batch_result import INTERRUPTED, BatchResult, JobResult, SentMessage, outcome_of
 from msauto.batch.batch_run import BatchRun, due_now, failed_jobs, moment_of, time_text, why_missed
 from msauto.batch.batch_summary import heading_of
 from msauto.batch.end_programs import run_end_programs
@@ -87,7 +87,7 @@ class BatchSession:
     _keeps: bool = False
     _state: Path = Path()
     _result: BatchResult | None = None
-    _deliveries: list[Delivery] = field(default_factory=list)
+    _deliveries: list[SentMessage] = field(default_factory=list)
     _monitor: Monitor = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Monitoring of a batch, against a server of this machine that answers, fails, hangs or is not there."""
+"""Monitoring of a batch, against a server of this machine that answers, fails, hangs or does not run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from msauto.batch.batch_file import BatchFile, load_batch
-from msauto.batch.batch_result import BatchResult, Delivery, DifferingTarget, JobResult
+from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, SentMessage
 from msauto.batch.monitoring.deliveries import Message, deliver
 from msauto.batch.monitoring.metrics import metrics_text
 from msauto.batch.monitoring.monitor import Monitor
@@ -80,7 +80,7 @@ def test_a_heartbeat_has_a_start_and_an_end_of_one_run(load: Load) -> None:
     with recording() as recorder:
         monitor = Monitor(load({"heartbeat": recorder.url("ping/uuid?create=1")}), {})
         deliveries = [*monitor.started(RESULT.run), *monitor.ended(RESULT)]
-    assert deliveries == [Delivery(kind="heartbeat", to="http://…")] * 2
+    assert deliveries == [SentMessage(kind="heartbeat", to="http://…")] * 2
     (start, nothing), (end, recap) = recorder.requests
     assert recorder.paths == ["/ping/uuid/start", "/ping/uuid/3"]
     queries = [parse_qs(urlsplit(each).query) for each in (start, end)]
@@ -108,7 +108,7 @@ def test_secret_addresses(load: Load, tmp_path: Path, kind: str, value: str) -> 
         (tmp_path / "ping").write_text(url, encoding="utf-8")
         env = {"PING": url, "CREDENTIALS_DIRECTORY": str(tmp_path)}
         batch = load({"heartbeat": {kind: value}})
-        assert Monitor(batch, env).started("r") == (Delivery(kind="heartbeat", to=f"{kind} {value}"),)
+        assert Monitor(batch, env).started("r") == (SentMessage(kind="heartbeat", to=f"{kind} {value}"),)
         (tmp_path / "ping.txt").unlink()
         (tmp_path / "ping").unlink()
         (missing,) = Monitor(batch, {}).started("r")
@@ -119,7 +119,7 @@ def test_secret_addresses(load: Load, tmp_path: Path, kind: str, value: str) -> 
 # What goes wrong --------------------------------------------------------------------------------------------------
 
 
-def undelivered(load: Load, recorder: Recorder, port: int) -> tuple[Delivery, ...]:
+def undelivered(load: Load, recorder: Recorder, port: int) -> tuple[SentMessage, ...]:
     url = f"127.0.0.1:{port}/{SECRET}"
     keys = {"heartbeat": f"http://{url}", "notify": [{"to": f"json://{url}", "on": ["failed"]}]}
     return Monitor(load(keys), {}, left=4).ended(RESULT)
@@ -152,7 +152,7 @@ def test_a_server_that_is_not_there(load: Load) -> None:
 
 def test_all_messages_together_get_one_time() -> None:
     with recording(0) as recorder:
-        messages = [Message(Delivery(kind="notice"), lambda _: recorder.end.wait()) for _ in range(5)]
+        messages = [Message(SentMessage(kind="notice"), lambda _: recorder.end.wait()) for _ in range(5)]
         assert {each.error for each in deliver(messages, 0.1)} == {"no answer within 0.1 s"}
 
 

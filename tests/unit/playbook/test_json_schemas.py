@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from msauto.batch.batch_result import batch_result_schema
 from msauto.errors import InputError
 from msauto.planning.saved_plans.plan_file import plan_schema
 from msauto.playbook.resolve import ResolveOptions
@@ -42,7 +43,7 @@ BAD: list[Any] = [
 ]
 
 
-NAMES = ("playbook", "inventory", "settings", "plan", "batch")
+NAMES = ("playbook", "inventory", "settings", "plan", "batch", "batch-result")
 
 
 @cache
@@ -51,7 +52,8 @@ def validator_of(name: str) -> jsonschema.Draft202012Validator:
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    return plan_schema() if name == "plan" else json_schema(name)
+    own = {"plan": plan_schema, "batch-result": batch_result_schema}.get(name)
+    return own() if own is not None else json_schema(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
