@@ -23,6 +23,8 @@ Parts = dict[int, Model]
 """The models of mappings, by the ``id`` of the mapping."""
 _Reader = Callable[[Any, Parts], Any]
 _TEMPLATES = frozenset({UnrenderedTemplate, MarkedTemplate})
+_KNOWN_METADATA = (Read, Discriminator, Tag, type(TEMPLATED))
+"""What is followed here. A value with any other constraint is left to pydantic."""
 
 
 class NotTakenError(ValueError):
@@ -68,7 +70,7 @@ def _shape(model: type[Model], *keys: str) -> _Shape:
     validators = [each for name, each in model.__pydantic_decorators__.model_validators.items() if name != "_record"]
     if not required <= given.keys() <= known.keys() or model.model_config.get("extra") != "forbid":
         raise NotTakenError(keys)
-    if any(each.info.mode != "after" for each in validators):
+    if model.__pydantic_decorators__.field_validators or any(each.info.mode != "after" for each in validators):
         raise NotTakenError(model)
     for rule in model.rules:
         if not rule.looks_at.isdisjoint(keys):
@@ -120,6 +122,8 @@ def _root_reader(model: type[BaseModel]) -> _Reader:
 
 def _reader(kind: Any, metadata: Any = ()) -> _Reader:
     """Return the reader of a type with its metadata."""
+    if not all(isinstance(each, _KNOWN_METADATA) for each in metadata):
+        return _refuse
     for each in metadata:
         if isinstance(each, Read):
             return partial(_read_value, each.read)
