@@ -28,7 +28,7 @@ _KNOWN_METADATA = (Read, Discriminator, Tag, type(TEMPLATED))
 
 
 class NotTakenError(ValueError):
-    """The data may be invalid: only pydantic can tell."""
+    """The data is invalid, or only pydantic can validate it."""
 
 
 def model_of(model: type[M], data: Any, parts: Parts) -> M:
@@ -44,8 +44,8 @@ def model_of(model: type[M], data: Any, parts: Parts) -> M:
 class _Shape:
     """How a mapping of certain keys in a certain order becomes a model.
 
-    ``fields`` have the name of the field, the reader of its value, and whether a template may stand there. ``rules``
-    are those that look at values: the others hold for these keys.
+    ``fields`` have the name of the field, the reader of its value, and whether it may be a template. ``rules`` are
+    those that depend on values: the others hold for these keys.
     """
 
     fields: tuple[tuple[str, _Reader, bool], ...]
