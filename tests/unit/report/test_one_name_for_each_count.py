@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
+from msauto.model.codec import LazyItems
 from msauto.model.result import OUTCOMES, Outcome, Result, TargetResult, key_of
 from msauto.report.json import result_json
 from msauto.report.result_sentences import Recap
@@ -17,5 +18,5 @@ def test_all_outcomes_are_counted_under_the_same_names() -> None:
     assert [name for name, _ in Recap("a").counts()] == [*names, "requests"]
     plan = plan_of(film())
     result = Result("r", plan, tuple(TargetResult(film(), outcome) for outcome in OUTCOMES))
-    summary = result_json({"targets": []}, result)["result"]
+    summary = result_json({"targets": LazyItems([])}, result)["result"]
     assert {name: summary[name] for name in names} == dict.fromkeys(names, 1)
