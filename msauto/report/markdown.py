@@ -43,12 +43,11 @@ def render_plan(plan: Plan, *, limit: int | None = _LIMIT) -> str:
 def render_result(result: Result) -> str:
     """Return a result: the sentence, a table of servers, and every target that is not as desired."""
     recaps = recap_of(result)
-    names = [name for name, _ in recaps[0].counts()] if recaps else []
+    names = list(next(iter(recaps.values()), ()))
     lines = [f"### {code(visible(result_sentence(result)))}", ""]
     lines += [f"| server | {' | '.join(names)} |", "|-" * (len(names) + 1) + "|"] if recaps else []
-    for recap in recaps:
-        numbers = " | ".join(str(number) for _, number in recap.counts())
-        lines.append(f"| {code(show(recap.server))} | {numbers} |")
+    for server, counts in recaps.items():
+        lines.append(f"| {code(show(server))} | {' | '.join(map(str, counts.values()))} |")
     for target in result.targets:
         if target.outcome in NOT_DONE:
             lines += ["", f"**{code(sentences.target_heading(target.target))}: {target.outcome}**", ""]
