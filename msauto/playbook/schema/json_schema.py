@@ -14,15 +14,13 @@ from msauto.errors import InputError, Problem
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.play import Playbook
 from msauto.playbook.schema.settings import SettingsArgs
+from msauto.playbook.schema.strict_model import VARIABLES
 from msauto.playbook.variables.variables import OWN
 from msauto.playbook.yaml.document import nearest
 
 _SIGNS = r"\s!-/:-@\[-^`{-~"
-VARIABLE_NAMES: dict[str, Any] = {"pattern": rf"^[^\d_{_SIGNS}][^{_SIGNS}]*$", "not": {"enum": sorted(OWN)}}
+_VARIABLE_NAMES: dict[str, Any] = {"pattern": rf"^[^\d_{_SIGNS}][^{_SIGNS}]*$", "not": {"enum": sorted(OWN)}}
 """What the name of a variable may be: letters of any script, digits, ``_``; not msauto's own names."""
-
-VARIABLES = ("vars",)
-"""Keys whose mappings hold variables."""
 
 
 def json_schema(name: str) -> dict[str, Any]:
@@ -42,19 +40,24 @@ def json_schema(name: str) -> dict[str, Any]:
 
 def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON Schema of one model, with its rules for keys and the names that variables may have."""
-    schema = _tidy(model.model_json_schema(by_alias=True))
-    named = {name: _named(each) for name, each in schema.get("$defs", {}).items()}
-    closed: dict[str, Any] = _closed({**schema, "$defs": named})
-    return closed
+    schema: dict[str, Any] = _tidy({"$defs": {}, **model.model_json_schema(by_alias=True)})
+    return schema
 
 
 def _tidy(value: Any, *, names: bool = False) -> Any:
-    """Drop what only pydantic needs: titles, and defaults of what may be left out."""
+    """Drop what only pydantic needs: titles, and defaults of what may be left out.
+
+    Mappings are closed where a pattern names all keys.
+    """
     if isinstance(value, list):
         return [_tidy(each) for each in value]
     if not isinstance(value, dict):
         return value
-    return {key: _tidy(each, names=key in {"properties", "$defs"} and not names) for key, each in _kept(value, names)}
+    kept = _kept(value, names)
+    found = {key: _tidy(each, names=key in {"properties", "$defs"} and not names) for key, each in kept}
+    named = {"propertyNames": _VARIABLE_NAMES} if found.keys() >= VARIABLES.keys() else {}
+    closed = {"additionalProperties": False} if "patternProperties" in found else {}
+    return {key: each for key, each in found.items() if key not in VARIABLES} | named | closed
 
 
 def _kept(value: dict[str, Any], names: bool) -> Iterator[tuple[str, Any]]:
@@ -63,21 +66,3 @@ def _kept(value: dict[str, Any], names: bool) -> Iterator[tuple[str, Any]]:
             key = "anyOf"  # a value may fit two choices: a number is a text too
         if names or (not (key == "title" and isinstance(each, str)) and not (key == "default" and each is None)):
             yield key, each
-
-
-def _closed(value: Any) -> Any:
-    """Close mappings where a pattern names all keys."""
-    if isinstance(value, list):
-        return [_closed(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    found = {key: _closed(each) for key, each in value.items()}
-    return {**found, "additionalProperties": False} if "patternProperties" in found else found
-
-
-def _named(model: dict[str, Any]) -> dict[str, Any]:
-    properties = {
-        key: {**value, "propertyNames": VARIABLE_NAMES} if key in VARIABLES else value
-        for key, value in model.get("properties", {}).items()
-    }
-    return {**model, **({"properties": properties} if properties else {})}
