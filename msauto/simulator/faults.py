@@ -7,11 +7,12 @@ import math
 import random
 import re
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from msauto.simulator.http.answers import HttpAnswer, garbage, text_answer
-from msauto.simulator.http.asgi import HttpExchange
+from msauto.simulator.http.exchange import HttpExchange
 from msauto.simulator.http.log import LogEntry
 
 _EXAMPLES = {"status": 503, "delay": 5, "late": 5, "cut_at": 100}  # the kinds that need a number
@@ -129,7 +130,7 @@ class FaultedRequest:
     entry: LogEntry
     work: Callable[[], Awaitable[HttpAnswer]]
     pretend: Callable[[], Awaitable[HttpAnswer]]
-    background: Callable[[Awaitable[None]], None]
+    background: Callable[[Coroutine[Any, Any, None]], None]
 
     async def apply(self) -> None:
         """Apply the fault."""
@@ -152,10 +153,10 @@ class FaultedRequest:
         """Send at most so many bytes of the body, wait, and close the connection."""
         self.entry.status = answer.status
         # If the whole body is sent, the Content-Length is one byte too large.
-        await self.exchange.start(answer, max(len(answer.body), most + 1))
+        self.exchange.start(answer, max(len(answer.body), most + 1))
         await self.exchange.send_body(answer.body[:most])
         await asyncio.sleep(seconds)
-        await self.exchange.close(after_sending=True)
+        self.exchange.close(after_sending=True)
 
 
 async def _status(request: FaultedRequest, code: float, *retry_after: float) -> None:
@@ -173,13 +174,13 @@ async def _delay(request: FaultedRequest, seconds: float, *_: float) -> None:
 
 async def _cut_before(request: FaultedRequest, *_: float) -> None:
     """`cut_before`: close the connection; the work is not done."""
-    await request.exchange.close()
+    request.exchange.close()
 
 
 async def _cut_after(request: FaultedRequest, *_: float) -> None:
     """`cut_after`: do the work, then close the connection without an answer."""
     await request.done()
-    await request.exchange.close()
+    request.exchange.close()
 
 
 async def _garbage(request: FaultedRequest, *_: float) -> None:
@@ -212,7 +213,7 @@ async def _late(request: FaultedRequest, seconds: float, *_: float) -> None:
         await request.done()
 
     request.background(work_later())
-    await request.exchange.close()
+    request.exchange.close()
 
 
 async def _html(request: FaultedRequest, *_: float) -> None:
@@ -225,11 +226,10 @@ async def _slow_body(request: FaultedRequest, seconds: float = 1.0, *_: float) -
     answer = await request.done()
     step = max(1, -(-len(answer.body) // 10))
     request.entry.status = answer.status
-    await request.exchange.start(answer, len(answer.body))
+    request.exchange.start(answer, len(answer.body))
     for place in range(0, len(answer.body), step):
         await asyncio.sleep(seconds / 10)
         await request.exchange.send_body(answer.body[place : place + step])
-    await request.exchange.send_body(b"", more=False)
 
 
 _EFFECTS = (

@@ -42,7 +42,7 @@ def model_of(model: type[M], data: Any, parts: Parts) -> M:
 class _Shape:
     """How a mapping of certain keys in a certain order becomes a model.
 
-    ``fields`` have the name of the field, the reader of its value, and whether a template may stand there. ``rules``
+    ``fields`` have the name of the field, the reader of its value, and whether it may be a template. ``rules``
     are those that look at values: the others hold for these keys.
     """
 
