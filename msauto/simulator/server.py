@@ -11,7 +11,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from msauto.simulator.dialect import SimDialect
@@ -110,9 +109,7 @@ class Simulator:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.stop()
 
     def start(self) -> None:
