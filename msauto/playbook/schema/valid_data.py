@@ -26,7 +26,7 @@ _TEMPLATES = frozenset({UnrenderedTemplate, MarkedTemplate})
 
 
 class NotTakenError(ValueError):
-    """The data may be invalid: only pydantic can tell."""
+    """The data may be invalid: only pydantic can decide."""
 
 
 def model_of(model: type[M], data: Any, parts: Parts) -> M:

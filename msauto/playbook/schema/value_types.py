@@ -129,7 +129,7 @@ KIND = "kind"
 class Read:
     """Reads a plain value with a function; ``schema`` is the JSON Schema of the values that it takes.
 
-    ``words`` name the kind of value in the reference, unless the schema says it.
+    ``words`` name the kind of value in the reference, unless it follows from the schema.
     """
 
     def __init__(self, read: Callable[[Any], Any], words: str = "", **schema: Any) -> None:
