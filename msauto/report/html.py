@@ -80,8 +80,8 @@ def _plan(plan: Plan) -> Iterator[str]:
 
 def _recap(result: Result) -> Iterator[str]:
     yield "<table>"
-    for recap in recap_of(result):
-        cells = (escape(show(recap.server)), *(f"{name}={number}" for name, number in recap.counts()))
+    for server, counts in recap_of(result).items():
+        cells = (escape(show(server)), *(f"{name}={number}" for name, number in counts.items()))
         yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
     yield "</table>"
 

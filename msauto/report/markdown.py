@@ -48,12 +48,11 @@ def render_result(result: Result) -> Iterator[str]:
 
 def _result(result: Result) -> Iterator[str]:
     recaps = recap_of(result)
-    names = [name for name, _ in recaps[0].counts()] if recaps else []
+    names = list(next(iter(recaps.values()), ()))
     yield from (f"### {code(visible(result_sentence(result)))}", "")
     yield from (f"| server | {' | '.join(names)} |", "|-" * (len(names) + 1) + "|") if recaps else ()
-    for recap in recaps:
-        numbers = " | ".join(str(number) for _, number in recap.counts())
-        yield f"| {code(show(recap.server))} | {numbers} |"
+    for server, counts in recaps.items():
+        yield f"| {code(show(server))} | {' | '.join(map(str, counts.values()))} |"
     for target in result.targets:
         if target.outcome in NOT_DONE:
             yield from ("", f"**{code(sentences.target_heading(target.target))}: {target.outcome}**", "")

@@ -7,11 +7,12 @@ import math
 import random
 import re
 import threading
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from msauto.simulator.http.answers import HttpAnswer, garbage, text_answer
-from msauto.simulator.http.asgi import HttpExchange
+from msauto.simulator.http.exchange import HttpExchange
 from msauto.simulator.http.log import LogEntry
 
 _EXAMPLES = {"status": 503, "delay": 5, "late": 5, "cut_at": 100}  # the kinds that need a number
@@ -100,16 +101,10 @@ class Faults:
         with self._lock:
             self._active += [_ActiveFault(fault, random.Random(fault.seed)) for fault in values]
 
-    def replace(self, faults: Iterable[Fault | str]) -> None:
-        """Activate these faults only; after a ValueError nothing is changed."""
-        previous = len(self._active)
-        self.add(*faults)
-        with self._lock:
-            del self._active[:previous]
-
     def clear(self) -> None:
         """Deactivate all faults."""
-        self.replace(())
+        with self._lock:
+            self._active.clear()
 
     def hits(self) -> dict[str, int]:
         """Return how often each active fault was applied, by `KIND@REGEX`."""
@@ -135,7 +130,7 @@ class FaultedRequest:
     entry: LogEntry
     work: Callable[[], Awaitable[HttpAnswer]]
     pretend: Callable[[], Awaitable[HttpAnswer]]
-    background: Callable[[Awaitable[None]], None]
+    background: Callable[[Coroutine[Any, Any, None]], None]
 
     async def apply(self) -> None:
         """Apply the fault."""
@@ -158,10 +153,10 @@ class FaultedRequest:
         """Send at most so many bytes of the body, wait, and close the connection."""
         self.entry.status = answer.status
         # If the whole body is sent, the Content-Length is one byte too large.
-        await self.exchange.start(answer, max(len(answer.body), most + 1))
+        self.exchange.start(answer, max(len(answer.body), most + 1))
         await self.exchange.send_body(answer.body[:most])
         await asyncio.sleep(seconds)
-        await self.exchange.close(after_sending=True)
+        self.exchange.close(after_sending=True)
 
 
 async def _status(request: FaultedRequest, code: float, *retry_after: float) -> None:
@@ -179,13 +174,13 @@ async def _delay(request: FaultedRequest, seconds: float, *_: float) -> None:
 
 async def _cut_before(request: FaultedRequest, *_: float) -> None:
     """`cut_before`: close the connection; the work is not done."""
-    await request.exchange.close()
+    request.exchange.close()
 
 
 async def _cut_after(request: FaultedRequest, *_: float) -> None:
     """`cut_after`: do the work, then close the connection without an answer."""
     await request.done()
-    await request.exchange.close()
+    request.exchange.close()
 
 
 async def _garbage(request: FaultedRequest, *_: float) -> None:
@@ -218,7 +213,7 @@ async def _late(request: FaultedRequest, seconds: float, *_: float) -> None:
         await request.done()
 
     request.background(work_later())
-    await request.exchange.close()
+    request.exchange.close()
 
 
 async def _html(request: FaultedRequest, *_: float) -> None:
@@ -231,23 +226,13 @@ async def _slow_body(request: FaultedRequest, seconds: float = 1.0, *_: float) -
     answer = await request.done()
     step = max(1, -(-len(answer.body) // 10))
     request.entry.status = answer.status
-    await request.exchange.start(answer, len(answer.body))
+    request.exchange.start(answer, len(answer.body))
     for place in range(0, len(answer.body), step):
         await asyncio.sleep(seconds / 10)
         await request.exchange.send_body(answer.body[place : place + step])
-    await request.exchange.send_body(b"", more=False)
 
 
-KINDS: dict[str, Callable[..., Awaitable[None]]] = {
-    "status": _status,
-    "delay": _delay,
-    "cut_before": _cut_before,
-    "cut_after": _cut_after,
-    "garbage": _garbage,
-    "truncate": _truncate,
-    "cut_at": _cut_at,
-    "swallow": _swallow,
-    "late": _late,
-    "html": _html,
-    "slow_body": _slow_body,
-}
+_EFFECTS = (
+    *(_status, _delay, _cut_before, _cut_after, _garbage, _truncate, _cut_at, _swallow, _late, _html, _slow_body),
+)
+KINDS: dict[str, Callable[..., Awaitable[None]]] = {each.__name__.removeprefix("_"): each for each in _EFFECTS}

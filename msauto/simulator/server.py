@@ -6,30 +6,24 @@ import asyncio
 import contextlib
 import errno
 import gc
-import json
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.faults import Fault, Faults
 from msauto.simulator.http.app import App
-from msauto.simulator.http.control import Control
+from msauto.simulator.http.exchange import LONGEST_HEAD
 from msauto.simulator.http.log import LogEntry, RequestLog
 from msauto.simulator.resources.routes import Routes
 from msauto.simulator.state.seed import state_from_seed
 from msauto.simulator.state.state import ServerState
-from msauto.simulator.state.state_file import StateFile, load_state, state_from_json, state_to_json
+from msauto.simulator.state.state_file import StateFile, load_state
 
-if TYPE_CHECKING:
-    from msauto.simulator.http.listener import Listener
-
-# A reset needs a copy of the first state; the copy of a benchmark's state takes too much time and memory.
-_RESET_LIMIT = 20_000
+_BACKLOG = 2048
 
 
 class Simulator:
@@ -63,7 +57,6 @@ class Simulator:
             state = load_state(self._state_file.path)
         elif isinstance(state, str):
             state = state_from_seed(state)
-        self._snapshot = json.dumps(state_to_json(state)) if state.size() <= _RESET_LIMIT else None
         given = dialect if isinstance(dialect, SimDialect) else SimDialect.parse(dialect)
         self._routes = Routes(state, given, restore_seconds, proxy_seconds)
         self.faults = Faults()
@@ -72,7 +65,7 @@ class Simulator:
         self._log = RequestLog()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._listener: Listener | None = None
+        self._stopping: asyncio.Event | None = None
         self._saving: asyncio.TimerHandle | None = None
         self._port = self.port = port
 
@@ -116,9 +109,7 @@ class Simulator:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.stop()
 
     def start(self) -> None:
@@ -156,7 +147,7 @@ class Simulator:
         """Open the listening socket and the log."""
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
         try:
-            listening = socket.create_server((self._host, self._port), family=family, backlog=2048)
+            listening = socket.create_server((self._host, self._port), family=family, backlog=_BACKLOG)
         except OSError as problem:
             reason = "is taken" if problem.errno == errno.EADDRINUSE else f"cannot be used: {problem.strerror}"
             raise OSError(problem.errno, f"port {self._port} on {self._host} {reason}") from None
@@ -169,27 +160,28 @@ class Simulator:
         return listening
 
     async def _serve(self, listening: socket.socket, ready: Callable[[], object], signals: bool = False) -> None:
-        # uvicorn takes a tenth of a second to import, which only a running server needs.
-        from msauto.simulator.http.listener import Listener
-
-        control = Control(self._routes, self.faults, self._log, self._initial_state)
         self._loop = asyncio.get_running_loop()
-        self._listener = Listener(App(self._routes, self.faults, self._log, control, self._save_soon), ready)
+        self._stopping = asyncio.Event()
+        app = App(self._routes, self.faults, self._log, self._save_soon)
+        server = await asyncio.start_server(app.serve, sock=listening, limit=LONGEST_HEAD, backlog=_BACKLOG)
         for number in (signal.SIGINT, signal.SIGTERM) if signals else ():
             # Windows does not support signal handlers; there Ctrl-C ends asyncio.run.
             with contextlib.suppress(NotImplementedError):
                 self._loop.add_signal_handler(number, self._signal_stop)
         try:
-            await self._listener.serve([listening])
+            ready()
+            await self._stopping.wait()
         finally:
+            server.close()
+            await app.stop()
             if self._saving is not None:
                 self._saving.cancel()
             self._save()
             self._log.close()
 
     def _signal_stop(self) -> None:
-        if self._loop is not None and self._listener is not None:
-            self._loop.call_soon_threadsafe(self._listener.stop)
+        if self._loop is not None and self._stopping is not None:
+            self._loop.call_soon_threadsafe(self._stopping.set)
 
     def _save_soon(self) -> None:
         if self._state_file is not None and self._saving is None:
@@ -199,8 +191,3 @@ class Simulator:
         self._saving = None
         if self._state_file is not None:
             self._state_file.save(self.state)
-
-    def _initial_state(self) -> ServerState:
-        if self._snapshot is None:
-            raise ValueError("the state is too large for a reset")
-        return state_from_json(json.loads(self._snapshot))

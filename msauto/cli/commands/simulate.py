@@ -12,7 +12,7 @@ from msauto.cli.flags import parse_seconds
 from msauto.cli.output import print_message
 from msauto.errors import MsautoError
 
-NEEDED = ("uvicorn", "httptools", "PIL", "av")
+NEEDED = ("PIL", "av")
 
 
 def require_simulator() -> None:

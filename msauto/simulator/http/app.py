@@ -1,19 +1,20 @@
-"""The ASGI application: log, authentication, faults, and the work."""
+"""The application: log, authentication, faults, and the work."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import hmac
-from collections.abc import Awaitable, Callable, Iterable
+import socket
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.faults import FaultedRequest, Faults
 from msauto.simulator.http.answers import HttpAnswer, text_answer
-from msauto.simulator.http.asgi import HttpExchange, Receive, Scope, Send
-from msauto.simulator.http.control import CONTROL_PREFIX, Control
+from msauto.simulator.http.exchange import HttpExchange, read_request
 from msauto.simulator.http.log import RequestLog
 from msauto.simulator.http.wire import HttpRequest
 from msauto.simulator.resources.routes import Reply, Routes
@@ -21,44 +22,47 @@ from msauto.simulator.resources.routes import Reply, Routes
 
 @dataclass(slots=True)
 class App:
-    """One simulated server as an ASGI application."""
+    """One simulated server: it answers the requests of each connection, one after the other."""
 
     routes: Routes
     faults: Faults
     log: RequestLog
-    control: Control
     on_write: Callable[[], None] = lambda: None
     _tasks: set[asyncio.Future[None]] = field(default_factory=set)
-    _stopping: bool = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            return
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection until either side closes it."""
+        # asyncio sets it only for sockets with a protocol number; without it an answer in two writes takes 40 ms.
+        writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.run_in_background(self._serve(reader, writer))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await self._answer(HttpExchange(scope, receive, send))
+            while not writer.is_closing():
+                request = await read_request(reader, writer)
+                if request is None:
+                    return
+                exchange = HttpExchange(request, writer)
+                await self._answer(exchange)
+                if exchange.is_last:
+                    return
+        except ConnectionError:
+            pass  # the client closed the connection
         except asyncio.CancelledError:
-            # uvicorn takes a cancelled request for a failure of the application.
-            if not self._stopping:
-                raise
+            writer.transport.abort()
+            raise
+        finally:
+            writer.close()
 
     async def _answer(self, exchange: HttpExchange) -> None:
-        request = exchange.request()
-        if request.method not in ("GET", "HEAD"):
-            body = await exchange.read_body()
-            if body is None:
-                return
-            request.body = body
-        if request.raw_path.startswith(CONTROL_PREFIX):
-            await exchange.send_answer(self.control.answer(request))
-            return
+        request = exchange.request
         entry = self.log.open(request.method, request.target)
         entry.body = request.body
         fault = self.faults.take(entry.line)
         if fault is not None:
             entry.fault = fault.kind
             work, pretend = partial(self._work, request), partial(self._pretend, request)
-            await FaultedRequest(fault, exchange, entry, work, pretend, self._run_in_background).apply()
+            await FaultedRequest(fault, exchange, entry, work, pretend, self.run_in_background).apply()
             self.log.write(entry)
             return
         answer = await self._work(request)
@@ -76,15 +80,15 @@ class App:
     async def _pretend(self, request: HttpRequest) -> HttpAnswer:
         return unauthorized(request, self.routes.dialect) or await _finished(self.routes.pretend(request))
 
-    def _run_in_background(self, work: Awaitable[None]) -> None:
+    def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run what `stop` cancels: a connection, or work that outlives it."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def stop(self, requests: Iterable[asyncio.Task[None]]) -> None:
-        """Cancel the open requests and the background work."""
-        self._stopping = True
-        tasks = [*requests, *self._tasks]
+    async def stop(self) -> None:
+        """Close every connection, and cancel the open requests and the background work."""
+        tasks = [*self._tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
