@@ -7,12 +7,11 @@ import math
 import random
 import re
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from msauto.simulator.http.answers import HttpAnswer, garbage, text_answer
-from msauto.simulator.http.exchange import HttpExchange
+from msauto.simulator.http.asgi import HttpExchange
 from msauto.simulator.http.log import LogEntry
 
 _EXAMPLES = {"status": 503, "delay": 5, "late": 5, "cut_at": 100}  # the kinds that need a number
@@ -130,7 +129,7 @@ class FaultedRequest:
     entry: LogEntry
     work: Callable[[], Awaitable[HttpAnswer]]
     pretend: Callable[[], Awaitable[HttpAnswer]]
-    background: Callable[[Coroutine[Any, Any, None]], None]
+    background: Callable[[Awaitable[None]], None]
 
     async def apply(self) -> None:
         """Apply the fault."""
@@ -153,10 +152,10 @@ class FaultedRequest:
         """Send at most so many bytes of the body, wait, and close the connection."""
         self.entry.status = answer.status
         # If the whole body is sent, the Content-Length is one byte too large.
-        self.exchange.start(answer, max(len(answer.body), most + 1))
+        await self.exchange.start(answer, max(len(answer.body), most + 1))
         await self.exchange.send_body(answer.body[:most])
         await asyncio.sleep(seconds)
-        self.exchange.close(after_sending=True)
+        await self.exchange.close(after_sending=True)
 
 
 async def _status(request: FaultedRequest, code: float, *retry_after: float) -> None:
@@ -174,13 +173,13 @@ async def _delay(request: FaultedRequest, seconds: float, *_: float) -> None:
 
 async def _cut_before(request: FaultedRequest, *_: float) -> None:
     """`cut_before`: close the connection; the work is not done."""
-    request.exchange.close()
+    await request.exchange.close()
 
 
 async def _cut_after(request: FaultedRequest, *_: float) -> None:
     """`cut_after`: do the work, then close the connection without an answer."""
     await request.done()
-    request.exchange.close()
+    await request.exchange.close()
 
 
 async def _garbage(request: FaultedRequest, *_: float) -> None:
@@ -213,7 +212,7 @@ async def _late(request: FaultedRequest, seconds: float, *_: float) -> None:
         await request.done()
 
     request.background(work_later())
-    request.exchange.close()
+    await request.exchange.close()
 
 
 async def _html(request: FaultedRequest, *_: float) -> None:
@@ -226,10 +225,11 @@ async def _slow_body(request: FaultedRequest, seconds: float = 1.0, *_: float) -
     answer = await request.done()
     step = max(1, -(-len(answer.body) // 10))
     request.entry.status = answer.status
-    request.exchange.start(answer, len(answer.body))
+    await request.exchange.start(answer, len(answer.body))
     for place in range(0, len(answer.body), step):
         await asyncio.sleep(seconds / 10)
         await request.exchange.send_body(answer.body[place : place + step])
+    await request.exchange.send_body(b"", more=False)
 
 
 _EFFECTS = (

@@ -11,19 +11,19 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.faults import Fault, Faults
 from msauto.simulator.http.app import App
-from msauto.simulator.http.exchange import LONGEST_HEAD
 from msauto.simulator.http.log import LogEntry, RequestLog
 from msauto.simulator.resources.routes import Routes
 from msauto.simulator.state.seed import state_from_seed
 from msauto.simulator.state.state import ServerState
 from msauto.simulator.state.state_file import StateFile, load_state
 
-_BACKLOG = 2048
+if TYPE_CHECKING:
+    from msauto.simulator.http.listener import Listener
 
 
 class Simulator:
@@ -65,7 +65,7 @@ class Simulator:
         self._log = RequestLog()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping: asyncio.Event | None = None
+        self._listener: Listener | None = None
         self._saving: asyncio.TimerHandle | None = None
         self._port = self.port = port
 
@@ -147,7 +147,7 @@ class Simulator:
         """Open the listening socket and the log."""
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
         try:
-            listening = socket.create_server((self._host, self._port), family=family, backlog=_BACKLOG)
+            listening = socket.create_server((self._host, self._port), family=family, backlog=2048)
         except OSError as problem:
             reason = "is taken" if problem.errno == errno.EADDRINUSE else f"cannot be used: {problem.strerror}"
             raise OSError(problem.errno, f"port {self._port} on {self._host} {reason}") from None
@@ -160,28 +160,26 @@ class Simulator:
         return listening
 
     async def _serve(self, listening: socket.socket, ready: Callable[[], object], signals: bool = False) -> None:
+        # uvicorn takes a tenth of a second to import, which only a running server needs.
+        from msauto.simulator.http.listener import Listener
+
         self._loop = asyncio.get_running_loop()
-        self._stopping = asyncio.Event()
-        app = App(self._routes, self.faults, self._log, self._save_soon)
-        server = await asyncio.start_server(app.serve, sock=listening, limit=LONGEST_HEAD, backlog=_BACKLOG)
+        self._listener = Listener(App(self._routes, self.faults, self._log, self._save_soon), ready)
         for number in (signal.SIGINT, signal.SIGTERM) if signals else ():
             # Windows does not support signal handlers; there Ctrl-C ends asyncio.run.
             with contextlib.suppress(NotImplementedError):
                 self._loop.add_signal_handler(number, self._signal_stop)
         try:
-            ready()
-            await self._stopping.wait()
+            await self._listener.serve([listening])
         finally:
-            server.close()
-            await app.stop()
             if self._saving is not None:
                 self._saving.cancel()
             self._save()
             self._log.close()
 
     def _signal_stop(self) -> None:
-        if self._loop is not None and self._stopping is not None:
-            self._loop.call_soon_threadsafe(self._stopping.set)
+        if self._loop is not None and self._listener is not None:
+            self._loop.call_soon_threadsafe(self._listener.stop)
 
     def _save_soon(self) -> None:
         if self._state_file is not None and self._saving is None:

@@ -12,7 +12,7 @@ from msauto.cli.flags import parse_seconds
 from msauto.cli.output import print_message
 from msauto.errors import MsautoError
 
-NEEDED = ("PIL", "av")
+NEEDED = ("uvicorn", "httptools", "PIL", "av")
 
 
 def require_simulator() -> None:

@@ -1,20 +1,18 @@
-"""The application: log, authentication, faults, and the work."""
+"""The ASGI application: log, authentication, faults, and the work."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import hmac
-import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.faults import FaultedRequest, Faults
 from msauto.simulator.http.answers import HttpAnswer, text_answer
-from msauto.simulator.http.exchange import HttpExchange, read_request
+from msauto.simulator.http.asgi import HttpExchange, Receive, Scope, Send
 from msauto.simulator.http.log import RequestLog
 from msauto.simulator.http.wire import HttpRequest
 from msauto.simulator.resources.routes import Reply, Routes
@@ -22,47 +20,40 @@ from msauto.simulator.resources.routes import Reply, Routes
 
 @dataclass(slots=True)
 class App:
-    """One simulated server: it answers the requests of each connection, one after the other."""
+    """One simulated server as an ASGI application."""
 
     routes: Routes
     faults: Faults
     log: RequestLog
     on_write: Callable[[], None] = lambda: None
     _tasks: set[asyncio.Future[None]] = field(default_factory=set)
+    _stopping: bool = False
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of one connection until either side closes it."""
-        # asyncio sets it only for sockets with a protocol number; without it an answer in two writes takes 40 ms.
-        writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.run_in_background(self._serve(reader, writer))
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
         try:
-            while not writer.is_closing():
-                request = await read_request(reader, writer)
-                if request is None:
-                    return
-                exchange = HttpExchange(request, writer)
-                await self._answer(exchange)
-                if exchange.is_last:
-                    return
-        except ConnectionError:
-            pass  # the client closed the connection
+            await self._answer(HttpExchange(scope, receive, send))
         except asyncio.CancelledError:
-            writer.transport.abort()
-            raise
-        finally:
-            writer.close()
+            # uvicorn takes a cancelled request for a failure of the application.
+            if not self._stopping:
+                raise
 
     async def _answer(self, exchange: HttpExchange) -> None:
-        request = exchange.request
+        request = exchange.request()
+        if request.method not in ("GET", "HEAD"):
+            body = await exchange.read_body()
+            if body is None:
+                return
+            request.body = body
         entry = self.log.open(request.method, request.target)
         entry.body = request.body
         fault = self.faults.take(entry.line)
         if fault is not None:
             entry.fault = fault.kind
             work, pretend = partial(self._work, request), partial(self._pretend, request)
-            await FaultedRequest(fault, exchange, entry, work, pretend, self.run_in_background).apply()
+            await FaultedRequest(fault, exchange, entry, work, pretend, self._run_in_background).apply()
             self.log.write(entry)
             return
         answer = await self._work(request)
@@ -80,15 +71,15 @@ class App:
     async def _pretend(self, request: HttpRequest) -> HttpAnswer:
         return unauthorized(request, self.routes.dialect) or await _finished(self.routes.pretend(request))
 
-    def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run what `stop` cancels: a connection, or work that outlives it."""
+    def _run_in_background(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def stop(self) -> None:
-        """Close every connection, and cancel the open requests and the background work."""
-        tasks = [*self._tasks]
+    async def stop(self, requests: Iterable[asyncio.Task[None]]) -> None:
+        """Cancel the open requests and the background work."""
+        self._stopping = True
+        tasks = [*requests, *self._tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -143,13 +143,15 @@ def decode_address(segments: list[str], ns_id: bool = True, decoded_colon: bool 
 
     `ns_id`: a literal colon separates NS:ID. `decoded_colon`: a percent-encoded colon does as well.
     """
-    database, at, raw = segments[0].partition("@")
-    rest = tuple(map(decode_name, segments[1:]))
+    database, at, raw_asset = segments[0].partition("@")
     if not at:
-        return RequestAddress(decode_percent(database), rest)
-    namespace, asset = None, decode_name(raw)
-    if ns_id and ":" in raw:
-        namespace, _, asset = map(decode_name, raw.partition(":"))
-    elif ns_id and decoded_colon and ":" in asset:
+        return RequestAddress(decode_percent(database), tuple(map(decode_name, segments[1:])))
+    tail = tuple(map(decode_name, segments[1:]))
+    if ns_id and ":" in raw_asset:
+        namespace, _, asset = map(decode_name, raw_asset.partition(":"))
+        return RequestAddress(decode_percent(database), (), asset, namespace, tail)
+    asset = decode_name(raw_asset)
+    if ns_id and decoded_colon and ":" in asset:
         namespace, _, asset = asset.partition(":")
-    return RequestAddress(decode_percent(database), (), asset, namespace, rest)
+        return RequestAddress(decode_percent(database), (), asset, namespace, tail)
+    return RequestAddress(decode_percent(database), (), asset, None, tail)

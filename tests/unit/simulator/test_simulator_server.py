@@ -24,7 +24,7 @@ from tests.unit.simulator.asking import Asker, asset, command_query
 
 
 def test_the_package_is_cheap_to_import() -> None:
-    code = "import sys, msauto.simulator; print([m for m in ('av', 'PIL') if m in sys.modules])"
+    code = "import sys, msauto.simulator; print([m for m in ('av', 'PIL', 'uvicorn') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
 
