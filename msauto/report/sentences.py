@@ -55,7 +55,7 @@ TargetKey = tuple[str, str, str, str]
 
 
 def target_key(target: Target) -> TargetKey:
-    """Return server, database, kind and name: what identifies a target in a run."""
+    """Return server, database, kind and name: what distinguishes the targets of a run."""
     return target.server, target.database, target.kind, target.name
 
 

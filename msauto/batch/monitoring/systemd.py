@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
@@ -38,12 +39,15 @@ class JournalStream(StringIO):
     def __init__(self, journal: TextIO) -> None:
         super().__init__()
         self._journal = journal
+        self._in_line = False
 
     def write(self, text: str) -> int:
-        """Write one message."""
+        """Write one message, or a part of the result of a job; the end of a line may follow."""
         head = "Error" if text.endswith(_PROBLEMS) else text.partition(":")[0]
-        priority = _PRIORITIES.get(head, _INFO)
-        self._journal.write("".join(f"<{priority}>{line}" for line in text.splitlines(keepends=True)))
+        mark = f"<{_PRIORITIES.get(head, _INFO)}>"
+        if text:
+            self._journal.write(("" if self._in_line else mark) + re.sub(r"\n(?!\Z)", f"\n{mark}", text))
+            self._in_line = not text.endswith("\n")
         return len(text)
 
     def flush(self) -> None:

@@ -32,10 +32,8 @@ def command(*, flags: Flags, run: str) -> None:
             return
         details = ledger.run_details(found.run)
     form, view, past = FORMS[flags.format], view_of(flags), result_of(details)
-    text = form.result(past, view)
-    if flags.format in {"text", "markdown"}:  # the other forms contain the plan
-        text = f"{form.plan(past.plan, view)}{text}"
-    print_result(TOKEN_PATTERN.sub(HIDDEN, text))
+    plan = form.plan(past.plan, view) if flags.format in {"text", "markdown"} else ()  # other results contain it
+    print_result(TOKEN_PATTERN.sub(HIDDEN, "".join([*plan, *form.result(past, view)])))
 
 
 def result_of(details: RunDetails) -> Result:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator
 from msauto.playbook.schema import key_rules as rule
 from msauto.playbook.schema.inventory import TimezoneName
 from msauto.playbook.schema.settings import Days
-from msauto.playbook.schema.strict_model import Model, key, need
+from msauto.playbook.schema.strict_model import VARIABLES, Model, key, need
 from msauto.playbook.schema.value_types import (
     IF_MAP,
     Count,
@@ -220,7 +220,7 @@ class JobKeys(Model):
     """What `defaults` and each job may set."""
 
     inventory: Plain[Texts] = key("inventory, or a list, relative to this file; default: that of msauto.toml")
-    extra_vars: Plain[dict[str, Any]] = key("variables of highest precedence")
+    extra_vars: Plain[dict[str, Any]] = key("variables of highest precedence", json_schema_extra=VARIABLES)
     limit: Plain[Name] = key("only these hosts")
     tags: Plain[Texts] = key("only tasks with one of these tags")
     forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512")

@@ -12,7 +12,7 @@ from functools import cache, lru_cache, partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, Discriminator, Tag
+from pydantic import BaseModel, Discriminator, Tag
 
 from msauto.playbook.schema.key_rules import KeyRule
 from msauto.playbook.schema.strict_model import Model
@@ -23,10 +23,12 @@ Parts = dict[int, Model]
 """The models of mappings, by the ``id`` of the mapping."""
 _Reader = Callable[[Any, Parts], Any]
 _TEMPLATES = frozenset({UnrenderedTemplate, MarkedTemplate})
+_KNOWN_METADATA = (Read, Discriminator, Tag, type(TEMPLATED))
+"""What is followed here. A value with any other constraint is left to pydantic."""
 
 
 class NotTakenError(ValueError):
-    """The data may be invalid: only pydantic can decide."""
+    """The data is invalid, or only pydantic can validate it."""
 
 
 def model_of(model: type[M], data: Any, parts: Parts) -> M:
@@ -42,8 +44,8 @@ def model_of(model: type[M], data: Any, parts: Parts) -> M:
 class _Shape:
     """How a mapping of certain keys in a certain order becomes a model.
 
-    ``fields`` have the name of the field, the reader of its value, and whether it may be a template. ``rules``
-    are those that look at values: the others hold for these keys.
+    ``fields`` have the name of the field, the reader of its value, and whether it may be a template. ``rules`` are
+    those that depend on values: the others hold for these keys.
     """
 
     fields: tuple[tuple[str, _Reader, bool], ...]
@@ -68,7 +70,7 @@ def _shape(model: type[Model], *keys: str) -> _Shape:
     validators = [each for name, each in model.__pydantic_decorators__.model_validators.items() if name != "_record"]
     if not required <= given.keys() <= known.keys() or model.model_config.get("extra") != "forbid":
         raise NotTakenError(keys)
-    if any(each.info.mode != "after" for each in validators):
+    if model.__pydantic_decorators__.field_validators or any(each.info.mode != "after" for each in validators):
         raise NotTakenError(model)
     for rule in model.rules:
         if not rule.looks_at.isdisjoint(keys):
@@ -120,10 +122,9 @@ def _root_reader(model: type[BaseModel]) -> _Reader:
 
 def _reader(kind: Any, metadata: Any = ()) -> _Reader:
     """Return the reader of a type with its metadata."""
-    for number, each in reversed(list(enumerate(metadata))):
-        if isinstance(each, AfterValidator):
-            check = cast("Callable[[Any], Any]", each.func)
-            return partial(_read_after, _reader(kind, metadata[:number]), check)
+    if not all(isinstance(each, _KNOWN_METADATA) for each in metadata):
+        return _refuse
+    for each in metadata:
         if isinstance(each, Read):
             return partial(_read_value, each.read)
     origin, args = get_origin(kind), get_args(kind)
@@ -162,10 +163,6 @@ def _is_templated(kind: Any) -> bool:
 
 def _read_value(read: Callable[[Any], Any], value: Any, _: Parts) -> Any:
     return read(value)
-
-
-def _read_after(read: _Reader, check: Callable[[Any], Any], value: Any, parts: Parts) -> Any:
-    return check(read(value, parts))
 
 
 def _read_any(value: Any, _: Parts) -> Any:

@@ -27,7 +27,7 @@ _PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
     "parameter": "param",
     **dict.fromkeys(("markers", "segments", "links", "attrs", "attributes", "params", "parameters"), "container"),
 }
-"""What the children of a clip are that are not texts, by their names in lower case."""
+"""The kinds of the children of a clip that hold more than a text, by their names in lower case."""
 Parts = defaultdict[str, list[Element]]
 
 _LONE = re.compile(r"\\(?![/\\])")
@@ -133,7 +133,7 @@ _KNOWN = {name: name for name in NAMES}
 def read_attrs(element: Element, parts: Parts | None = None) -> dict[str, str]:
     """Return the named texts of an element: ``Attr`` children, and plain children by their own name.
 
-    With ``parts``, the parts of a clip are added there, by what they are, and not returned as texts.
+    With ``parts``, children that hold more than a text are added there, by their kind.
     """
     found: dict[str, str] = {}
     for child in element:

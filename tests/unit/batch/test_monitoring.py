@@ -298,7 +298,21 @@ def test_a_status_line_for_systemd() -> None:
 def test_priorities_in_the_journal() -> None:
     journal = StringIO()
     stream = JournalStream(journal)
-    for text in ("Error: no\n  → do this\n", "Warning: hm\n", "=== nightly: news\n"):
+    for text in (
+        "Error: no\n  → do this\n",
+        "Warning: hm",
+        "\n",
+        "=== nightly: news\n",
+        "a.yml:1:1: no\n\n1 problem.\n",
+    ):
         stream.write(text)
-    assert journal.getvalue() == "<3>Error: no\n<3>  → do this\n<4>Warning: hm\n<6>=== nightly: news\n"
+    assert journal.getvalue().splitlines() == [
+        "<3>Error: no",
+        "<3>  → do this",
+        "<4>Warning: hm",
+        "<6>=== nightly: news",
+        "<3>a.yml:1:1: no",
+        "<3>",
+        "<3>1 problem.",
+    ]
     assert os.linesep not in stream.getvalue()
