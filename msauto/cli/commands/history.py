@@ -94,7 +94,7 @@ def _row(run: RunSummary) -> list[str]:
         _time(run.started),
         _time(run.ended),
         run.status,
-        f"{f'{run.job}: ' if run.job else ''}{' '.join(run.playbooks)}",
+        ": ".join(filter(None, (run.job or run.batch, " ".join(run.playbooks)))),
         _outcome(run),
     ]
 

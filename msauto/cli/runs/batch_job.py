@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
 import traceback
@@ -23,7 +24,7 @@ from msauto.aio import SystemClock
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.batch_result import DifferingTarget
 from msauto.batch.batch_run import JobAttempt
-from msauto.cli.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, exit_code_of
+from msauto.cli.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED, exit_code_of
 from msauto.cli.flags import Flags, state_folder
 from msauto.cli.interrupts import SIGNALS
 from msauto.cli.output import print_message
@@ -43,6 +44,9 @@ from msauto.report.result_sentences import NOT_DONE
 from msauto.report.sentences import plural
 from msauto.report.text import render_error
 from msauto.secrets.redactor import redact_plan
+
+_ALLOW = re.compile(r"--allow-(delete|remove|requests) (\d+)")
+"""A flag that allows what was refused; a job has a key for it."""
 
 
 class BatchSignals:
@@ -213,6 +217,10 @@ def _attempt_of(job: Job, record: Attempt, code: int, again: bool, closed: list[
     reason = record.reason or (closed[-1] if closed else "")
     if code != OK and not reason:
         reason = _unfinished(record)
+    if code == REFUSED and record.plan is not None:
+        found = (_ALLOW.fullmatch(each.remedy) for each in record.plan.refusals)
+        allow = ", ".join(f"{each[1]}: {each[2]}" for each in found if each)
+        reason += f"; to allow it, set allow: {{{allow}}}" if allow else ""
     differing: tuple[DifferingTarget, ...] = ()
     if job.args.do == "plan" and code == OK and record.plan is not None:
         differing = tuple(_differing(each) for each in redact_plan(record.plan).targets if each.changes)

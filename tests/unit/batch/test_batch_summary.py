@@ -1,0 +1,110 @@
+"""The summary of a batch in each form, as the golden files show it; ``MSAUTO_WRITE_CASES=1`` writes them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import jsonschema
+import pytest
+from lxml import etree
+from msgspec import structs
+
+from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, SentMessage, batch_result_schema
+from msauto.batch.batch_status import JobStatus, status_row
+from msauto.batch.batch_summary import SUMMARY_FORMS
+
+GOLDEN = Path(__file__).parent / "golden"
+STARTED, ENDED = "2026-11-20T02:10:01.000Z", "2026-11-20T02:12:01.500Z"
+DRIFT = DifferingTarget(
+    server="studio-a",
+    database="NEWS",
+    kind="asset",
+    name="Evening | <News>",
+    changes=("field comment", "marker uid 3"),
+    nights=2,
+    by=("anna",),
+)
+RESULT = BatchResult(
+    run="20261120T021000Z-cd34",
+    batch="nightly",
+    file="batch.yml",
+    outcome="failed",
+    code=3,
+    scheduled="2026-11-20T02:10:00.000Z",
+    started="2026-11-20T02:10:00.000Z",
+    ended="2026-11-20T02:14:00.000Z",
+    missed=("2026-11-19T02:10:00.000Z",),
+    jobs=(
+        JobResult(
+            job="titles",
+            outcome="ok",
+            code=0,
+            summary={"changed": 4, "unchanged": 20},
+            attempts=1,
+            started=STARTED,
+            ended=ENDED,
+        ),
+        JobResult(
+            job="news",
+            outcome="failed",
+            code=3,
+            reason="EP001: failed: the server rejected `it` & more",
+            attempts=2,
+            runs=("20261120T021002Z-ab12",),
+            started=STARTED,
+            ended=ENDED,
+        ),
+        JobResult(job="archive", outcome="skipped", reason="needs news, which ended with 'failed'"),
+        JobResult(job="drift", outcome="ok", code=0, attempts=1, drift=(DRIFT,), started=STARTED, ended=ENDED),
+        JobResult(job="late", code=4, reason="the window 02:00-05:00 has closed"),
+    ),
+    deliveries=(SentMessage(kind="notice", to="json://…", events=("failed",), error="no answer within 8.0 s"),),
+    drift_changed=True,
+    msauto="0.1.0",
+    user="msauto",
+    host="automation",
+)
+
+
+@pytest.mark.parametrize("form", SUMMARY_FORMS)
+def test_forms(form: str) -> None:
+    ending, render = SUMMARY_FORMS[form]
+    path, text = GOLDEN / f"summary.{ending}", render(RESULT, "Europe/Oslo")
+    if os.environ.get("MSAUTO_WRITE_CASES"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_a_batch_without_jobs() -> None:
+    missed = structs.replace(RESULT, outcome="missed", code=4, reason="outside the window", jobs=(), deliveries=())
+    assert SUMMARY_FORMS["text"][1](missed, "Europe/Oslo").splitlines() == [
+        "nightly: missed: outside the window",
+        "missed: Thu 2026-11-19 03:10 CET",
+    ]
+    suite = etree.fromstring(SUMMARY_FORMS["junit"][1](missed, "UTC").encode())
+    assert (suite.get("tests"), suite.get("failures"), suite[0].get("name")) == ("1", "1", "nightly")
+
+
+@pytest.mark.parametrize("result", [RESULT, BatchResult(run="r", batch="b", file="f", started="x")])
+def test_the_document_passes_its_schema(result: BatchResult) -> None:
+    jsonschema.validate(json.loads(SUMMARY_FORMS["json"][1](result, "UTC")), batch_result_schema())
+
+
+def test_a_row_of_the_status() -> None:
+    status = JobStatus(
+        batch="nightly",
+        job="news",
+        outcome="failed",
+        code=3,
+        reason="x",
+        last_success="2026-11-18T02:12:00.000Z",
+        late=True,
+        next_start="2026-11-21T02:10:00.000Z",
+        frozen="2026-11-20 00:00 to 2026-11-22 00:00 CET (election)",
+    )
+    assert " | ".join(status_row(status, "Europe/Oslo")) == (
+        "nightly | news | failed (3) | Wed 2026-11-18 03:12 CET (too long ago) | Sat 2026-11-21 03:10 CET"
+        " | 2026-11-20 00:00 to 2026-11-22 00:00 CET (election)"
+    )
