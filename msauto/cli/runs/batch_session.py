@@ -117,8 +117,10 @@ class BatchSession:
         result = structs.replace(result, ended=now, recovered=recovered)
         if self.choice.scheduled:
             result = structs.replace(result, handled=now)
-        result = self._reported(result)
         self._record(result)
+        result = self._reported(result)
+        if result.deliveries:
+            self._record(result)
         return result
 
     def _reported(self, result: BatchResult) -> BatchResult:

@@ -116,6 +116,15 @@ def test_secret_addresses(load: Load, tmp_path: Path, kind: str, value: str) -> 
     assert "is not set" in missing.error or "cannot read the file" in missing.error
 
 
+def test_a_tagged_address(tmp_path: Path) -> None:
+    with recording() as recorder:
+        path = tmp_path / "batch.yml"
+        path.write_text(f'{HEAD}heartbeat: !secret "{recorder.url(SECRET)}"\n', encoding="utf-8")
+        (sent,) = Monitor(load_batch(str(path)), {}).started("r")
+    assert sent == SentMessage(kind="heartbeat", to="http://…")
+    assert recorder.paths == [f"/{SECRET}/start"]
+
+
 # What goes wrong --------------------------------------------------------------------------------------------------
 
 
