@@ -37,7 +37,7 @@ from msauto.secrets.secret_tokens import SecretTokenMemory
 from msauto.secrets.taint import NO_SECRETS, Secrets, SecretsFound
 from msauto.server.availability import SystemClock
 from msauto.server.client import AsyncMediaServer
-from msauto.server.downloads.delivery import Delivery, LocalDisk
+from msauto.server.downloads.part_file import hash_file
 from msauto.server.planning_client import PlanningClient
 from msauto.server.reader import ServerReader
 from msauto.version import __version__
@@ -115,7 +115,7 @@ async def make_plan(
                 remembered,
                 forks=forks,
                 find_links=bool(limits.protected),
-                disk=LocalDisk(),
+                hash_file=hash_file,
                 forget_pending=forget_pending,
                 secrets=resolved.secrets.known,
             )
@@ -170,7 +170,7 @@ async def _connect(
         servers = {}
         for spec in specs:
             client = await stack.enter_async_context(client_of(spec))
-            servers[spec.name] = ServerConnection(reader=ServerReader(client, clock=clock), sender=Delivery(client))
+            servers[spec.name] = ServerConnection(reader=ServerReader(client, clock=clock), sender=client)
         yield servers
 
 

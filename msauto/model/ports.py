@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -144,19 +144,8 @@ class Clock(Protocol):
         """Wait."""
 
 
-class Disk(Protocol):
-    """Files of this machine."""
-
-    async def sha256(self, path: str) -> str | None:
-        """Return the SHA-256 of a file in hex; ``None`` if the file does not exist, or cannot be read."""
-
-
-class NoDisk:
-    """A disk without files."""
-
-    async def sha256(self, path: str) -> str | None:  # noqa: ARG002 - no file is found
-        """Return ``None``."""
-        return None
+HashFile = Callable[[str], Awaitable[str | None]]
+"""Returns the SHA-256 of a file in hex; ``None`` if the file does not exist, or cannot be read."""
 
 
 class Memory(Protocol):

@@ -28,7 +28,7 @@ from msauto.errors import (
     UnreachableError,
     UnreadableError,
 )
-from msauto.interface.requests import request_line_length
+from msauto.interface.requests import PROFILES, request_line_length
 from msauto.model.live import Listing
 from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, DownloadObserver
@@ -183,9 +183,18 @@ class AsyncMediaServer(Operations):
         An interrupted download is resumed if the server supports that. ``seconds`` (default ``timeouts.read``) is the
         time limit for each 64 KiB.
         """
-        return (await self.fetch(request, dest, SilentDownloadObserver(), seconds=seconds)).size
+        return (await self.fetch_file(request, dest, SilentDownloadObserver(), seconds=seconds)).size
 
-    async def fetch(
+    async def fetch(self, request: Request, watch: DownloadObserver) -> Answer:
+        """Save the answer to a planned download as its ``dest``: the complete file, or nothing."""
+        if request.dest is None:
+            raise ValueError("the request names no file")
+        times, last = self.spec.timeouts, request.path.partition("?")[0].rpartition("/")[2]
+        # The server may create a proxy on request (interface, «Web proxy»).
+        seconds = times.proxy if last in PROFILES else times.read
+        return Answer(200, sha256=(await self.fetch_file(request, Path(request.dest), watch, seconds=seconds)).sha256)
+
+    async def fetch_file(
         self, request: Request, dest: Path, watch: DownloadObserver, *, seconds: float | None = None
     ) -> FetchResult:
         """As :meth:`download`, with an observer, which may know the part of an earlier run."""

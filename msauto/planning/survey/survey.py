@@ -18,7 +18,7 @@ from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError
 from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, ServerIntents
 from msauto.model.plan import Settlement, Target, TargetId
-from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
+from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.survey.asset_plan import plan_channel, plan_database
@@ -61,19 +61,19 @@ async def survey(
     *,
     forks: int,
     find_links: bool = False,
-    disk: Disk | None = None,
+    hash_file: HashFile | None = None,
     forget_pending: bool = False,
     secrets: Callable[[], Secrets] = Secrets,
 ) -> Survey:
     """Plan one server, at most ``forks`` targets at once. An error of a target becomes its ``error``.
 
     ``find_links`` also reads the links of assets that are deleted or lose something, for limits that protect folders.
-    ``disk`` is where downloads may exist already. ``forget_pending`` treats what earlier runs left pending as settled.
-    ``secrets`` returns the secrets that are known so far.
+    ``hash_file`` finds downloads that exist already. ``forget_pending`` treats what earlier runs left pending as
+    settled. ``secrets`` returns the secrets that are known so far.
     """
     pending = memory.pending(work.server.name)
     context = SurveyContext(
-        work.server, reader, memory, find_links, disk or NoDisk(), pending, forget_pending, secrets=secrets
+        work.server, reader, memory, find_links, hash_file, pending, forget_pending, secrets=secrets
     )
     of_databases = tuple(intent for intent in work.intents if isinstance(intent.ref, DatabaseRef))
     rest = tuple(intent for intent in work.intents if not isinstance(intent.ref, DatabaseRef))

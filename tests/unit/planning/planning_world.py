@@ -347,7 +347,7 @@ class Stage:
     def plan(self, *intents: Intent, forks: int = 4, find_links: bool = False) -> Survey:
         self.reader = WorldReader(self.server)
         work = ServerIntents(self.spec, intents)
-        found = survey(work, self.reader, self.memory, forks=forks, find_links=find_links, disk=self.disk)
+        found = survey(work, self.reader, self.memory, forks=forks, find_links=find_links, hash_file=self.disk.sha256)
         return asyncio.run(found)
 
     def apply(self, found: Survey) -> list[Difference]:
