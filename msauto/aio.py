@@ -45,18 +45,7 @@ from msauto.version import __version__
 if TYPE_CHECKING:
     from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection
 
-__all__ = [
-    "SystemClock",
-    "apply_plan",
-    "check_servers",
-    "make_plan",
-    "recheck_plan",
-    "recover_runs",
-    "scopes_of",
-    "scopes_of_plan",
-    "specs_of",
-    "undo_of",
-]
+__all__ = ["SystemClock"]
 
 _URL_NOTE = "url of "
 

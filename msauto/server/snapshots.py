@@ -6,7 +6,6 @@ they are yielded, so that a folder of 100,000 clips is never held in memory.
 
 from __future__ import annotations
 
-import asyncio
 import unicodedata
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
@@ -21,7 +20,7 @@ from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Xmp, show
 from msauto.model.plan import Address
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry, Snapshot
 from msauto.server.client import AsyncMediaServer
-from msauto.server.clip_identity import LinkIndex, index_links, read_entries_of
+from msauto.server.clip_identity import links_of, read_entries_of
 from msauto.server.reader import ServerReader
 
 _MANY: Final = 10
@@ -37,8 +36,6 @@ class Snapshots:
         self._database = database
         self._find_links = links
         self._forks = forks
-        self._index: LinkIndex | None = None
-        self._indexing = asyncio.Lock()
         self._done: set[str] = set()
         self.xmp_hidden = False
         """Whether the XMP fields of some asset could not be read."""
@@ -59,10 +56,7 @@ class Snapshots:
                 f"{self._client.spec.name} has no folder {show_folder(folder) or '/'} in {self._database}",
                 remedy="`msauto show folders` lists the folders",
             )
-        if not folder and recursive and self._find_links:
-            # The same listing, so that a large database is not listed twice.
-            self._index = await index_links(entries)
-        return tuple(sorted(map(ListedEntry.of, entries), key=lambda found: (found.folder, found.title)))
+        return tuple(sorted(ListedEntry(entry.folder, entry.title) for entry in entries))
 
     async def of_titles(self, titles: Sequence[str]) -> AsyncIterator[Snapshot]:
         """Yield the assets of these titles; raises ``MsautoError`` for an unknown one."""
@@ -157,11 +151,9 @@ class Snapshots:
             return asset.links, ()
         if not self._find_links:
             return None, ()
-        async with self._indexing:
-            if self._index is None:
-                everything = SelectRef(self._database, (), recursive=True)
-                self._index = await index_links(await self._reader.read_select(everything) or ())
-        return self._index.of(asset)
+        found = await self._reader.read_entries(self._database, asset)
+        namesakes = tuple(Link(entry.folder, entry.title, entry.link_id) for entry in found.namesakes)
+        return links_of(asset, found.same), namesakes
 
 
 async def channel_snapshot(client: AsyncMediaServer, name: str) -> ChannelSnapshot:
