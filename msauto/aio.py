@@ -32,6 +32,7 @@ from msauto.model.result import Result, TargetResult
 from msauto.model.run_records import RunDetails
 from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import assemble
+from msauto.planning.survey.asset_survey import SurveyContext
 from msauto.planning.survey.survey import Survey, survey
 from msauto.secrets.secret_tokens import SecretTokenMemory
 from msauto.secrets.taint import NO_SECRETS, Secrets, SecretsFound
@@ -97,17 +98,16 @@ async def make_plan(
 
     async def survey_one(work: ServerIntents) -> Survey:
         async with PlanningClient(work.server, read_only=True) as client:
-            reader = ServerReader(client, clock=clock)
-            return await survey(
-                work,
-                reader,
+            context = SurveyContext(
+                work.server,
+                ServerReader(client, clock=clock),
                 remembered,
-                forks=forks,
                 find_links=bool(limits.protected),
                 hash_file=hash_file,
-                forget_pending=forget_pending,
+                forget=forget_pending,
                 secrets=resolved.secrets.known,
             )
+            return await survey(work.intents, context, forks=forks)
 
     with resolved.secrets.redacted_errors():
         surveys = await concurrent_list(survey_one, resolved.work, limit=max(1, len(resolved.work)))

@@ -12,6 +12,10 @@ from msauto.model.timecode import TimecodeError, rate_of
 
 _WHOLE = re.compile(r"\s*([+-]?[0-9]{1,20})(?:\.0*)?\s*")
 
+_NAMES = re.compile(r"(?:[^/\\]|\\[/\\]|\\)+")
+"""The names of a folder as it is written, still escaped."""
+_ESCAPED = re.compile(r"\\([/\\])")
+
 Folder = tuple[str, ...]
 """A folder as the plain names from the root down; ``()`` is the root of the database."""
 
@@ -21,20 +25,7 @@ def parse_folder(text: str) -> Folder:
 
     Outer and doubled slashes are ignored. A backslash before any other character is a backslash.
     """
-    names: list[str] = []
-    name: list[str] = []
-    characters = iter(text)
-    for character in characters:
-        if character == "/":
-            names.append("".join(name))
-            name = []
-        elif character == "\\":
-            following = next(characters, "")
-            name.append(following if following in {"/", "\\"} and following else character + following)
-        else:
-            name.append(character)
-    names.append("".join(name))
-    return tuple(part for part in names if part)
+    return tuple(_ESCAPED.sub(r"\1", name) for name in _NAMES.findall(text))
 
 
 def show_folder(folder: Folder) -> str:
@@ -167,6 +158,11 @@ class Asset(Struct, frozen=True):
     def frames(self) -> int | None:
         """The length in frames."""
         return whole(self.attributes.get("frames"))
+
+    @property
+    def first_frame(self) -> int | None:
+        """The IN point, in frames of the file."""
+        return whole(self.attributes.get("first_frame"))
 
 
 class RssItem(Struct, frozen=True):

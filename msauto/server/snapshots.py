@@ -16,7 +16,7 @@ from msauto.concurrency import concurrent_map
 from msauto.errors import MsautoError, UnreadableError, UnsupportedError
 from msauto.model.desired import SelectRef
 from msauto.model.identity import same_folder
-from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Xmp, show_folder, whole
+from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Xmp, show_folder
 from msauto.model.plan import Address
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry, Snapshot
 from msauto.server.client import AsyncMediaServer
@@ -131,7 +131,7 @@ class Snapshots:
             links=links,
             strangers=strangers,
             # A server that counts positions from the in point (field notes, «where positions count from»).
-            origin=whole(asset.attributes.get("first_frame")) or 0 if counts_from_in else 0,
+            origin=asset.first_frame or 0 if counts_from_in else 0,
         )
 
     async def _xmp(self, title: str) -> Xmp | None:

@@ -38,8 +38,10 @@ State = Literal["changed", "unchanged", "skipped", "left out"]
 class SurveyContext:
     """What the survey of one server works with.
 
-    ``pending`` are the assets (database, title) that an earlier run left something pending for; ``forget`` treats that
-    as settled. ``answers`` is how this server reports XMP fields. ``secrets`` returns the secrets known so far.
+    ``find_links`` also reads the links of assets that are deleted or lose something, for limits that protect folders.
+    ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
+    left something pending for; ``forget`` treats that as settled. ``answers`` is how this server reports XMP fields.
+    ``secrets`` returns the secrets known so far.
     """
 
     server: ServerSpec

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from msauto.applying.target_memory import download_items
 from msauto.interface.dialect import Dialect
-from msauto.model.desired import Intent, SelectRef, ServerIntents
+from msauto.model.desired import Intent, SelectRef
 from msauto.model.live import (
     Asset,
     ClipEntries,
@@ -34,6 +34,7 @@ from msauto.model.plan import Address, Request, Target
 from msauto.model.ports import XmpAnswer
 from msauto.model.result import Difference
 from msauto.model.server import ServerSpec
+from msauto.planning.survey.asset_survey import SurveyContext
 from msauto.planning.survey.survey import Survey, survey
 from msauto.planning.target_reading import read_live
 from msauto.server.clip_identity import index_links, links_of
@@ -346,9 +347,9 @@ class Stage:
 
     def plan(self, *intents: Intent, forks: int = 4, find_links: bool = False) -> Survey:
         self.reader = WorldReader(self.server)
-        work = ServerIntents(self.spec, intents)
-        found = survey(work, self.reader, self.memory, forks=forks, find_links=find_links, hash_file=self.disk.sha256)
-        return asyncio.run(found)
+        hash_file = self.disk.sha256
+        context = SurveyContext(self.spec, self.reader, self.memory, find_links=find_links, hash_file=hash_file)
+        return asyncio.run(survey(intents, context, forks=forks))
 
     def apply(self, found: Survey) -> list[Difference]:
         """Send all requests; return what is not as desired when it is read again."""

@@ -16,7 +16,8 @@ from msauto.errors import UnreadableError
 from msauto.model.identity import differing, may_be_same_clip
 from msauto.model.live import Asset, Entry, Listing, parse_folder, show_folder
 from msauto.server.clip_identity import LinkIndex, links_of
-from msauto.server.parsers.listing import ListingReading, parse_databases, parse_listing
+from msauto.server.parsers.listing import ListingReading, parse_databases
+from tests.listing_bytes import parse_listing
 
 CASES = sorted((Path(__file__).parents[2] / "cases" / "xml" / "listing").glob("*.json"))
 HEAD = b"<StoredTree><Folder name=''>"
