@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from msauto.interface import requests
 from msauto.interface.address import asset_path
-from msauto.interface.requests import Format, Position, given
+from msauto.interface.requests import Position, given
 from msauto.interface.versions import Feature, feature_of_command, require, require_address, require_field
 from msauto.model.live import Asset, Database, Folder, Listing, MamAsset, RssChannel, Xmp, parse_folder
 from msauto.model.plan import Address, Body, Request
@@ -71,14 +71,14 @@ class Operations(ABC):
         ``created_after`` without a zone is the server's own time; one with a zone must be converted first.
         """
         asked = _folder(folder)
-        request = self._listing(database, asked, None, created_after, mimetype)
+        request = requests.get_listing(database, asked, datetime=_iso(created_after), mimetype=mimetype)
         return await self.read_listing(request, partial(ListingReading, database, asked))
 
     async def list_folders(self, database: str, folder: str | Folder = ()) -> Listing:
         """List folders only (format=folderlist)."""
         require(self.spec, Feature.FOLDERLIST)
         asked = _folder(folder)
-        request = self._listing(database, asked, "folderlist", None, None)
+        request = requests.get_listing(database, asked, format="folderlist")
         return await self.read_listing(request, partial(ListingReading, database, asked))
 
     async def list_mam(
@@ -90,7 +90,8 @@ class Operations(ABC):
         mimetype: str | None = None,
     ) -> tuple[MamAsset, ...]:
         """List assets as a plain list (format=mam)."""
-        request = self._listing(database, _folder(folder), "mam", created_after, mimetype)
+        moment = _iso(created_after)
+        request = requests.get_listing(database, _folder(folder), format="mam", datetime=moment, mimetype=mimetype)
         return await self._parsed(request, parse_mam, listing=True)
 
     async def asset(self, database: str, asset: str | Address) -> Asset:
@@ -280,17 +281,6 @@ class Operations(ABC):
     ) -> T:
         return await self.read(request, lambda reply: read_reply(reply, self.spec.dialect, parse), listing=listing)
 
-    def _listing(
-        self,
-        database: str,
-        folder: Folder,
-        format: Format | None,  # noqa: A002 - the interface's word
-        created_after: datetime | date | str | None,
-        mimetype: str | None,
-    ) -> Request:
-        moment = _iso(created_after) if created_after is not None else None
-        return requests.get_listing(database, folder, format=format, datetime=moment, mimetype=mimetype)
-
     def _parse_xmp(self, reply: RawAnswer, field: str | None) -> Xmp | None:
         fields = parse_xmp(reply.data, self.spec.dialect.list_separator, reply.charset, asked=field)
         if not fields:  # it may be an error text
@@ -308,8 +298,8 @@ def _folder(folder: str | Folder) -> Folder:
     return parse_folder(folder) if isinstance(folder, str) else folder
 
 
-def _iso(moment: datetime | date | str) -> str:
-    if isinstance(moment, str):
+def _iso(moment: datetime | date | str | None) -> str | None:
+    if moment is None or isinstance(moment, str):
         return moment
     if isinstance(moment, datetime):
         if moment.tzinfo is not None:
