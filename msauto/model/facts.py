@@ -163,8 +163,8 @@ class Facts:
         special = {
             "fps": self._fps,
             "duration": self._duration,
-            "markers": self._markers,
-            "segments": self._segments,
+            "markers": lambda: list(map(_marker, self._clip().markers)),
+            "segments": lambda: list(map(_segment, self._clip().segments)),
             "links": self._links,
             "parameters": lambda: list(self._clip().parameters),
             "xmp": self._xmp,
@@ -204,12 +204,6 @@ class Facts:
             raise AttributeError("duration: the asset reports no frames")
         seconds = frames / self._rate()
         return seconds.numerator if seconds.denominator == 1 else float(seconds)
-
-    def _markers(self) -> list[dict[str, Any]]:
-        return [_marker(marker) for marker in self._clip().markers]
-
-    def _segments(self) -> list[dict[str, Any]]:
-        return [_segment(segment) for segment in self._clip().segments]
 
     def _links(self) -> list[dict[str, Any]]:
         if self.links is None:

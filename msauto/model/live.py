@@ -152,7 +152,10 @@ class Asset(Struct, frozen=True):
     @property
     def rate(self) -> Fraction | None:
         """Frames per second, exact; ``None`` without frames (audio, notes) or without a frame time."""
-        return _rate(self.attributes)
+        try:
+            return rate_of(self.attributes["frame_time"]) if self.attributes.get("frame_time", "").strip() else None
+        except TimecodeError:
+            return None
 
     @property
     def frames(self) -> int | None:
@@ -195,13 +198,3 @@ def whole(text: str | None) -> int | None:
     """
     found = _WHOLE.fullmatch(text) if text is not None else None
     return int(found[1]) if found else None
-
-
-def _rate(attributes: Mapping[str, str]) -> Fraction | None:
-    text = attributes.get("frame_time")
-    if text is None or not text.strip():
-        return None
-    try:
-        return rate_of(text)
-    except TimecodeError:
-        return None

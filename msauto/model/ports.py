@@ -17,15 +17,6 @@ from msauto.model.plan import Address, Json, Plan, Request, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
 
 
-class XmpAnswer(Struct, frozen=True):
-    """XMP fields of an asset; ``fields`` is ``None`` if the server's answer cannot be read.
-
-    A requested name that is not in ``fields`` is empty on the server.
-    """
-
-    fields: Xmp | None
-
-
 class Reader(Protocol):
     """Reads one server, and remembers each answer; errors are ``ServerError``."""
 
@@ -36,8 +27,11 @@ class Reader(Protocol):
     async def read_asset(self, database: str, address: Address) -> Asset | None:
         """Return the asset; ``None`` if the server reports that it does not exist."""
 
-    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
-        """Return the XMP fields; ``names`` (empty: all) are read one by one if the server needs that."""
+    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
+        """Return the XMP fields; ``names`` (empty: all) are read one by one if the server needs that.
+
+        ``None``: the answer cannot be read. A requested name that is missing is empty on the server.
+        """
 
     async def read_folder(self, database: str, folder: Folder) -> Listing | None:
         """Return the listing of a folder; ``None`` if the folder does not exist."""

@@ -136,11 +136,9 @@ class Snapshots:
 
     async def _xmp(self, title: str) -> Xmp | None:
         try:
-            answer = await self._reader.fresh().read_xmp(self._database, Address(title), frozenset())
+            fields = await self._reader.fresh().read_xmp(self._database, Address(title), frozenset())
         except UnsupportedError:
             fields = None
-        else:
-            fields = answer.fields
         self.xmp_hidden = self.xmp_hidden or fields is None
         self._xmp_reported = self._xmp_reported or bool(fields)
         self._xmp_empty += fields is not None and not fields

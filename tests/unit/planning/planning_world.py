@@ -27,11 +27,11 @@ from msauto.model.live import (
     RssChannel,
     RssItem,
     Segment,
+    Xmp,
     parse_folder,
     show_folder,
 )
 from msauto.model.plan import Address, Request, Target
-from msauto.model.ports import XmpAnswer
 from msauto.model.result import Difference
 from msauto.model.server import ServerSpec
 from msauto.planning.survey.asset_survey import SurveyContext
@@ -279,11 +279,11 @@ class WorldReader:
         title = self.server.ids.get(name, "") if address.namespace else name
         return self.server.answer(title) if database in self.server.databases else None
 
-    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
+    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
         self.asked.append(f"xmp {address.name}")
         title = self.server.ids[f"{address.namespace}:{address.name}"] if address.namespace else address.name
         xmp = self.server.clips[title].xmp
-        return XmpAnswer(None if xmp is None else {name: tuple(values) for name, values in xmp.items()})
+        return None if xmp is None else {name: tuple(values) for name, values in xmp.items()}
 
     async def read_folder(self, database: str, folder: Folder) -> Listing | None:
         self.asked.append(f"folder {show_folder(folder)}")
