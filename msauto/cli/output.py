@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import IO
 
 import click
 
 from msauto.errors import MsautoError
+
+_PIECES = 1000
+"""How many pieces of a result are written at a time."""
 
 
 class OutputError(MsautoError):
@@ -22,13 +26,18 @@ class ReaderGoneError(OutputError):
     """The reader of stdout has closed it (``| head``)."""
 
 
-def print_result(text: str) -> None:
-    """Write the result to stdout, with one line end at its end.
+def print_result(text: str | Iterable[str]) -> None:
+    """Write the result, whole or in pieces, to stdout, with one line end at its end.
 
     Raises :class:`OutputError`. Afterwards nothing more is written to stdout.
     """
+    pieces, last = iter([text] if isinstance(text, str) else text), "\n"
     try:
-        _write(sys.stdout, text)
+        while more := "".join(islice(pieces, _PIECES)):
+            last = more
+            _write(sys.stdout, more, nl=False)
+        if not last.endswith("\n"):
+            _write(sys.stdout, "\n", nl=False)
     except BrokenPipeError as error:
         discard_stdout()
         raise ReaderGoneError(
@@ -44,7 +53,7 @@ def print_result(text: str) -> None:
 def print_message(text: str) -> None:
     """Write a message to stderr; a closed stderr is not an error."""
     with suppress(OSError):
-        _write(sys.stderr, text)
+        _write(sys.stderr, text, nl=not text.endswith("\n"))
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, no_color: bool) -> None:
@@ -73,8 +82,8 @@ def terminal_width(stream: IO[str]) -> int | None:
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
-def _write(stream: IO[str], text: str) -> None:
+def _write(stream: IO[str], text: str, *, nl: bool) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"  # it may lack characters of a title
     text = text.encode(encoding, "backslashreplace").decode(encoding)
-    click.echo(text, file=stream, nl=not text.endswith("\n"), color=True)
+    click.echo(text, file=stream, nl=nl, color=True)
     stream.flush()

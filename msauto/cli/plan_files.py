@@ -12,9 +12,9 @@ from typing import Any
 
 from msauto.errors import InputError, MsautoError, PlanningError, Problem, SourceLocation
 from msauto.model.plan import Plan
-from msauto.planning.saved_plans.plan_file import plan_from_json, plan_to_json
+from msauto.planning.saved_plans.plan_file import plan_document, plan_from_json
 from msauto.playbook.settings.settings import NAME
-from msauto.report.json import dump
+from msauto.report.json import dump_document
 from msauto.secrets.redactor import redact_plan
 
 
@@ -50,12 +50,13 @@ def write_plan_file(plan: Plan, path: str) -> None:
     part: Path | None = None
     try:
         if target.exists() and not target.is_file():
-            target.write_text(dump(plan_to_json(plan)), encoding="utf-8")  # a pipe, for example: nothing to replace
+            with target.open("w", encoding="utf-8") as pipe:  # for example; there is nothing to replace
+                pipe.writelines(dump_document(plan_document(plan)))
             return
         number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # readable by the owner only
         part = Path(name)
         with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.write(dump(plan_to_json(plan)))
+            file.writelines(dump_document(plan_document(plan)))
             file.flush()
             os.fsync(file.fileno())
         part.replace(target)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from msauto.errors import MsautoError
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.planning.saved_plans.plan_file import plan_to_json
+from msauto.planning.saved_plans.plan_file import plan_document
 from msauto.report import html, markdown, text
-from msauto.report.json import dump, error_json, result_json
+from msauto.report.json import dump_document, error_json, result_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,34 +31,36 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class ReportForm:
-    """The functions that write a plan, and the result of applying it, in one form."""
+    """The functions that write a plan, and the result of applying it, in one form: in pieces of any size."""
 
-    plan: Callable[[Plan, View], str]
-    result: Callable[[Result, View], str]
+    plan: Callable[[Plan, View], Iterable[str]]
+    result: Callable[[Result, View], Iterable[str]]
 
 
-def _text_plan(plan: Plan, view: View) -> str:
-    return text.render_plan(
-        plan, colour=view.colour, verbosity=view.verbosity, width=view.width, keep_going=view.keep_going
+def _text_plan(plan: Plan, view: View) -> Iterable[str]:
+    return (
+        text.render_plan(
+            plan, colour=view.colour, verbosity=view.verbosity, width=view.width, keep_going=view.keep_going
+        ),
     )
 
 
-def _text_result(result: Result, view: View) -> str:
+def _text_result(result: Result, view: View) -> Iterable[str]:
     if not result.targets and not result.plan.left_out:
-        return ""  # the plan is on stdout already
-    return text.render_result(result, colour=view.colour, verbosity=view.verbosity)
+        return ()  # the plan is on stdout already
+    return (text.render_result(result, colour=view.colour, verbosity=view.verbosity),)
 
 
-def _json_plan(plan: Plan, view: View) -> str:
+def _json_plan(plan: Plan, view: View) -> Iterable[str]:
     if view.error is None:
-        return dump(plan_to_json(plan))
+        return dump_document(plan_document(plan))
     view.error.shown = True
-    return dump(plan_to_json(plan) | error_json(view.error))
+    return dump_document(plan_document(plan) | error_json(view.error))
 
 
 FORMS: Final[Mapping[str, ReportForm]] = {
     "text": ReportForm(_text_plan, _text_result),
-    "json": ReportForm(_json_plan, lambda result, _: dump(result_json(plan_to_json(result.plan), result))),
+    "json": ReportForm(_json_plan, lambda result, _: dump_document(result_json(plan_document(result.plan), result))),
     "markdown": ReportForm(
         lambda plan, _: markdown.render_plan(plan), lambda result, _: markdown.render_result(result)
     ),

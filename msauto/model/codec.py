@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -25,6 +26,24 @@ def from_json(kind: type[T], data: object) -> T:
         return msgspec.convert(data, kind, dec_hook=_decode)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None
+
+
+class LazyItems(list[Any]):
+    """A list whose items become JSON objects one at a time, each when it is reached.
+
+    A document of 100,000 targets is written without a copy of all of them.
+    """
+
+    def __init__(self, values: Iterable[object], convert: Callable[[Any], Any] = to_json) -> None:
+        super().__init__(values)
+        self._convert = convert
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._convert, super().__iter__())
+
+    def then(self, convert: Callable[[Any], Any]) -> LazyItems:
+        """Return the list with a further step of conversion."""
+        return LazyItems(super().__iter__(), lambda value: convert(self._convert(value)))
 
 
 def dump(value: object) -> str:

@@ -9,6 +9,7 @@ import hashlib
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from html import escape
+from itertools import chain
 
 from msauto.model.plan import Change, Plan, Request, Target
 from msauto.model.result import Result, TargetResult
@@ -39,33 +40,30 @@ _POLICY = (
 )
 
 
-def render_plan(plan: Plan) -> str:
-    """Return a plan as an HTML page: first the sentence, refusals, errors and warnings, then every target."""
-    return _page(sentences.plan_sentence(plan), plan, [])
+def render_plan(plan: Plan) -> Iterator[str]:
+    """Yield a plan as an HTML page: first the sentence, refusals, errors and warnings, then every target."""
+    return _page(sentences.plan_sentence(plan), plan, ())
 
 
-def render_result(result: Result) -> str:
-    """Return the result of a run, and below it the plan that was applied, as an HTML page."""
+def render_result(result: Result) -> Iterator[str]:
+    """Yield the result of a run, and below it the plan that was applied, as an HTML page."""
     not_done = (target for target in result.targets if target.outcome in NOT_DONE)
     lines = (line for target in not_done for line in _target_result(target))
-    return _page(result_sentence(result), result.plan, [*_recap(result), *lines])
+    return _page(result_sentence(result), result.plan, chain(_recap(result), lines))
 
 
-def _page(sentence: str, plan: Plan, first: list[str]) -> str:
+def _page(sentence: str, plan: Plan, first: Iterable[str]) -> Iterator[str]:
     plan = redact_plan(plan)
     title = _text(sentence)
-    lines = [
+    head = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">',
         '<meta name="viewport" content="width=device-width">\n<meta name="referrer" content="no-referrer">',
         f"<title>msauto: {title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
         f"<h1>{title}</h1>",
-        *first,
-        *_plan(plan),
-        f"<p><small>Planned {_text(plan.created)} by msauto {_text(plan.msauto)}</small></p>",
-        "</body>\n</html>",
-    ]
-    return "".join(f"{line}\n" for line in lines)
+    )
+    end = f"<p><small>Planned {_text(plan.created)} by msauto {_text(plan.msauto)}</small></p>\n</body>\n</html>"
+    return (f"{line}\n" for line in chain(head, first, _plan(plan), (end,)))
 
 
 def _plan(plan: Plan) -> Iterator[str]:
@@ -82,8 +80,8 @@ def _plan(plan: Plan) -> Iterator[str]:
 
 def _recap(result: Result) -> Iterator[str]:
     yield "<table>"
-    for recap in recap_of(result):
-        cells = (escape(show(recap.server)), *(f"{name}={number}" for name, number in recap.counts()))
+    for server, counts in recap_of(result).items():
+        cells = (escape(show(server)), *(f"{name}={number}" for name, number in counts.items()))
         yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
     yield "</table>"
 

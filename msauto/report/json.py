@@ -6,22 +6,22 @@ import json
 import re
 import struct
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
-from itertools import islice
 from typing import Any, Final
 
+import msgspec
+
 from msauto import errors
-from msauto.model.codec import to_json
+from msauto.model.codec import LazyItems, to_json
 from msauto.model.result import OUTCOMES, ReportedProblem, RequestResult, Result, TargetResult, key_of
 from msauto.report.sanitizing import is_hidden
 from msauto.report.sentences import TargetKey, target_key
 
 _UNPLAIN: Final = re.compile(r"[^\n -~]")
 """Signs that may have to be escaped: a plan of 300,000 targets has 400 MB, too many to check one by one."""
-_PIECES: Final = 10_000  # of JSON, joined at a time: all at once they take five times the text
 
 
 def dump(value: object) -> str:
@@ -31,27 +31,53 @@ def dump(value: object) -> str:
     ISO 8601, rates ``30000/1001``. Raises ``TypeError`` for anything else, ``ValueError`` for NaN and infinity.
     """
     encoder = json.JSONEncoder(ensure_ascii=False, indent=2, allow_nan=False, default=_plain)
-    pieces = encoder.iterencode(value)
-    parts: list[str] = []
-    while text := "".join(islice(pieces, _PIECES)):
-        parts.append(_UNPLAIN.sub(lambda found: _harmless(found[0]), text))
-    return "".join((*parts, "\n"))
+    return f"{_without_hidden_signs(encoder.encode(value))}\n"
+
+
+def dump_document(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a JSON object in pieces, as :func:`dump` writes it: :class:`LazyItems` item by item."""
+    opening = "{\n  "
+    for name, value in document.items():
+        yield f"{opening}{json.dumps(name)}: "
+        opening = ",\n  "
+        if isinstance(value, LazyItems) and value:
+            before = "[\n    "
+            for item in value:
+                yield before + _without_hidden_signs(_encode_item(item)).replace("\n", "\n    ")
+                before = ",\n    "
+            yield "\n  ]"
+        else:
+            yield dump(value).rstrip().replace("\n", "\n  ")
+    yield "\n}\n"
+
+
+def _encode_item(item: object) -> str:
+    """Return an item, which holds only JSON values, with indents."""
+    try:
+        return msgspec.json.format(msgspec.json.encode(item), indent=2).decode()
+    except UnicodeEncodeError:  # the name of a file that is not UTF-8
+        return json.dumps(item, ensure_ascii=False, indent=2)
+
+
+def _without_hidden_signs(text: str) -> str:
+    return _UNPLAIN.sub(lambda found: _harmless(found[0]), text)
 
 
 def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
-    """Return the plan's JSON with a ``result`` for the run, for each target and for each request.
+    """Return the plan's document with a ``result`` for the run, for each target and for each request.
 
     ``plan_json`` is not touched; targets are found by server, database, kind and name. A target that the run does
-    not know (an error that was left out) was not attempted.
+    not know (an error that was left out) was not attempted. The document can be written once.
     """
     results: dict[TargetKey, deque[TargetResult]] = defaultdict(deque)
     for each in result.targets:
         results[target_key(each.target)].append(each)
-    targets = []
-    for target in plan_json["targets"]:
+
+    def joined(target: Mapping[str, Any]) -> dict[str, Any]:
         known = results[target["server"], target["database"], target["kind"], target["name"]]
-        targets.append(_with_result(target, known.popleft() if known else None))
-    return {**plan_json, "targets": targets, "result": _summary(result)}
+        return _with_result(target, known.popleft() if known else None)
+
+    return {**plan_json, "targets": plan_json["targets"].then(joined), "result": _summary(result)}
 
 
 def problems_json(problems: Iterable[errors.Problem]) -> dict[str, Any]:

@@ -22,8 +22,8 @@ _LIMIT = 60_000
 """GitHub and others limit comments to 65,536 characters."""
 
 
-def render_plan(plan: Plan, *, limit: int | None = _LIMIT) -> str:
-    """Return a plan as GitHub-flavoured Markdown: the sentence, refusals, errors, warnings, then the targets.
+def render_plan(plan: Plan, *, limit: int | None = _LIMIT) -> Iterator[str]:
+    """Yield a plan as GitHub-flavoured Markdown: the sentence, refusals, errors, warnings, then the targets.
 
     The targets beyond ``limit`` characters are only counted.
     """
@@ -35,25 +35,28 @@ def render_plan(plan: Plan, *, limit: int | None = _LIMIT) -> str:
     ]
     lines += [line for heading, _, error in sentences.planning_errors(plan) for line in _error(heading, error)]
     lines += [f"- **Warning** {code(' '.join(visible_lines(warning)))}" for warning in plan.warnings]
-    text = "".join(f"{line}\n" for line in lines)
+    head = "".join(f"{line}\n" for line in lines)
     changing = [target for target in plan.targets if target.changes and target.error is None]
-    return text + _targets(changing, None if limit is None else limit - len(text))
+    yield head
+    yield from _targets(changing, None if limit is None else limit - len(head))
 
 
-def render_result(result: Result) -> str:
-    """Return a result: the sentence, a table of servers, and every target that is not as desired."""
+def render_result(result: Result) -> Iterator[str]:
+    """Yield a result: the sentence, a table of servers, and every target that is not as desired."""
+    return (f"{line}\n" for line in _result(result))
+
+
+def _result(result: Result) -> Iterator[str]:
     recaps = recap_of(result)
-    names = [name for name, _ in recaps[0].counts()] if recaps else []
-    lines = [f"### {code(visible(result_sentence(result)))}", ""]
-    lines += [f"| server | {' | '.join(names)} |", "|-" * (len(names) + 1) + "|"] if recaps else []
-    for recap in recaps:
-        numbers = " | ".join(str(number) for _, number in recap.counts())
-        lines.append(f"| {code(show(recap.server))} | {numbers} |")
+    names = list(next(iter(recaps.values()), ()))
+    yield from (f"### {code(visible(result_sentence(result)))}", "")
+    yield from (f"| server | {' | '.join(names)} |", "|-" * (len(names) + 1) + "|") if recaps else ()
+    for server, counts in recaps.items():
+        yield f"| {code(show(server))} | {' | '.join(map(str, counts.values()))} |"
     for target in result.targets:
         if target.outcome in NOT_DONE:
-            lines += ["", f"**{code(sentences.target_heading(target.target))}: {target.outcome}**", ""]
-            lines += [f"- {code(line)}" for _, line in result_lines(target)]
-    return "".join(f"{line}\n" for line in lines)
+            yield from ("", f"**{code(sentences.target_heading(target.target))}: {target.outcome}**", "")
+            yield from (f"- {code(line)}" for _, line in result_lines(target))
 
 
 def code(text: str) -> str:
@@ -75,17 +78,16 @@ def _entities(text: str) -> str:
     return "".join(sign if sign.isalnum() or sign == " " or ord(sign) > 127 else f"&#{ord(sign)};" for sign in text)
 
 
-def _targets(targets: list[Target], room: int | None) -> str:
-    shown: list[str] = []
-    for target in targets:
+def _targets(targets: list[Target], room: int | None) -> Iterator[str]:
+    for number, target in enumerate(targets):
         block = "".join(f"{line}\n" for line in _target(target))
         if room is not None:
             room -= len(block)
             if room < 0:
-                left = sentences.plural(len(targets) - len(shown), "further target")
-                return "".join([*shown, f"\n**{left} not shown.** For the whole plan: `msauto plan`.\n"])
-        shown.append(block)
-    return "".join(shown)
+                left = sentences.plural(len(targets) - number, "further target")
+                yield f"\n**{left} not shown.** For the whole plan: `msauto plan`.\n"
+                return
+        yield block
 
 
 def _error(heading: str, error: str) -> Iterator[str]:

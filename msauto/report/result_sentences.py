@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from msauto.model.desired import DOWNLOADS
@@ -27,46 +26,22 @@ _DIALECT_OF: Final = {
 # Counts --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Recap:
-    """The counts of one server; ``requests`` counts what was sent, repetitions included."""
+def recap_of(result: Result) -> dict[str, dict[str, int]]:
+    """Return the counts of each server by name, in the order of the run; servers without a change included.
 
-    server: str
-    changed: int = 0
-    unchanged: int = 0
-    failed: int = 0
-    unverified: int = 0
-    skipped: int = 0
-    not_attempted: int = 0
-    requests: int = 0
-
-    def counts(self) -> list[tuple[str, int]]:
-        """Return names and numbers, in the order of the line."""
-        return [(name, getattr(self, name)) for name in (*map(key_of, OUTCOMES), "requests")]
-
-
-def recap_of(result: Result) -> tuple[Recap, ...]:
-    """Return the counts of each server, in the order of the run; servers without a change included."""
+    ``requests`` counts what was sent, repetitions included.
+    """
     plan = result.plan
-    names = dict.fromkeys([*(each.name for each in plan.servers), *(target.target.server for target in result.targets)])
+    servers = dict.fromkeys([*(each.name for each in plan.servers), *(each.target.server for each in result.targets)])
     unchanged = {each.name: each.unchanged for each in plan.servers}
-    only = len(names) == 1
-    return tuple(
-        _recap(
-            name,
-            [each for each in result.targets if each.target.server == name],
-            unchanged=unchanged.get(name, 0),
-            skipped=plan.skipped if only else 0,
-            left_out=plan.left_out if only else 0,
-        )
-        for name in names
-    )
-
-
-def _recap(server: str, results: list[TargetResult], *, unchanged: int, skipped: int, left_out: int) -> Recap:
-    counts = _count(results, unchanged, skipped, left_out)
-    requests = sum(request.tries for result in results for request in result.requests)
-    return Recap(server, **{key_of(outcome): count for outcome, count in counts.items()}, requests=requests)
+    skipped, left_out = (plan.skipped, plan.left_out) if len(servers) == 1 else (0, 0)
+    recaps = {}
+    for server in servers:
+        results = [each for each in result.targets if each.target.server == server]
+        counts = _count(results, unchanged.get(server, 0), skipped, left_out)
+        requests = sum(request.tries for each in results for request in each.requests)
+        recaps[server] = {key_of(outcome): number for outcome, number in counts.items()} | {"requests": requests}
+    return recaps
 
 
 def _count(results: Iterable[TargetResult], unchanged: int, skipped: int, left_out: int) -> dict[Outcome, int]:
@@ -80,7 +55,7 @@ def _count(results: Iterable[TargetResult], unchanged: int, skipped: int, left_o
 def result_sentence(result: Result) -> str:
     """Return the closing sentence of a run."""
     counts = _count(result.targets, result.plan.unchanged, result.plan.skipped, result.plan.left_out)
-    requests = plural(sum(recap.requests for recap in recap_of(result)), "request")
+    requests = plural(sum(counts["requests"] for counts in recap_of(result).values()), "request")
     targets = ", ".join(f"{number} {outcome}" for outcome, number in counts.items() if number)
     shown = f"{targets}; {requests}" if targets else requests
     if result.interrupted:

@@ -32,6 +32,11 @@ def is_hidden(sign: str) -> bool:
     return "\ufe00" <= sign <= "\ufe0f" or "\U000e0100" <= sign <= "\U000e01ef"  # variation selectors
 
 
+def _is_plain(text: str) -> bool:
+    """Return whether a text is printable ASCII: nothing hidden, and each character one column wide."""
+    return text.isascii() and text.isprintable()
+
+
 def escape_sign(sign: str) -> str:
     r"""Return one character as ``\n``, ``\x1b``, ``\u202e`` or ``\U000e0001``."""
     code = ord(sign)
@@ -44,7 +49,7 @@ def escape_sign(sign: str) -> str:
 
 def visible(text: str) -> str:
     """Escape hidden characters and keep all others: for messages and places."""
-    return "".join(escape_sign(sign) if is_hidden(sign) else sign for sign in text)
+    return text if _is_plain(text) else "".join(escape_sign(sign) if is_hidden(sign) else sign for sign in text)
 
 
 def visible_lines(text: str) -> list[str]:
@@ -63,7 +68,7 @@ def sign_width(sign: str) -> int:
 
 def display_width(text: str) -> int:
     """Return the width of a text in columns; it must contain no control characters."""
-    return sum(map(sign_width, text))
+    return len(text) if text.isascii() else sum(map(sign_width, text))
 
 
 def pad(text: str, width: int) -> str:
@@ -81,6 +86,8 @@ def show(text: str, *, limit: int | None = None, quoted: bool = False) -> str:
     ('Part 1', '"two\\nlines"', 'abcdefghi[…12…]vwxyz')
     """
     in_quotes = quoted or _needs_quotes(text)
+    if not in_quotes and _is_plain(text) and (limit is None or len(text) <= limit):
+        return text
     return _wrap(_cut(_pieces(text, in_quotes), limit, 0), in_quotes)
 
 
@@ -103,7 +110,7 @@ def shorten(text: str, limit: int) -> str:
 def _needs_quotes(text: str) -> bool:
     if not text or text != text.strip() or "  " in text or text[0] == '"':
         return True
-    return any(mark in text for mark in _OURS) or any(map(is_hidden, text))
+    return any(mark in text for mark in _OURS) or (not _is_plain(text) and any(map(is_hidden, text)))
 
 
 def _wrap(text: str, in_quotes: bool) -> str:

@@ -11,7 +11,7 @@ from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Outcome, Result, TargetResult
 from msauto.report import sentences, value_texts
-from msauto.report.result_sentences import NOT_DONE, Recap, recap_of, result_lines, result_sentence
+from msauto.report.result_sentences import NOT_DONE, recap_of, result_lines, result_sentence
 from msauto.report.sanitizing import display_width, is_hidden, pad, show, visible, visible_lines
 from msauto.report.terminal_styles import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, align, paint
 from msauto.secrets.redactor import redact_plan
@@ -183,11 +183,11 @@ def _target_result(result: TargetResult, colour: bool, verbosity: int) -> Iterat
         yield paint(f"  {line}", styles[kind], colour=colour) if kind in styles else f"  {line}"
 
 
-def _recap(recaps: tuple[Recap, ...], colour: bool) -> Iterator[str]:
-    width = max((display_width(show(recap.server)) for recap in recaps), default=0)
-    for recap in recaps:
-        counts = " ".join(_count(name, number, colour) for name, number in recap.counts())
-        yield f"{pad(show(recap.server), width)} : {counts}"
+def _recap(recaps: Mapping[str, Mapping[str, int]], colour: bool) -> Iterator[str]:
+    width = max((display_width(show(server)) for server in recaps), default=0)
+    for server, counts in recaps.items():
+        shown = " ".join(_count(name, number, colour) for name, number in counts.items())
+        yield f"{pad(show(server), width)} : {shown}"
     if recaps:
         yield ""
 

@@ -139,11 +139,7 @@ class Redactor:
 
     def _mask(self, value: Json) -> Json:
         """Return a value with ``***`` in place of each text that contains a secret."""
-        if isinstance(value, str):
-            return HIDDEN if self._secrets.occurs_in(value) else value
-        if isinstance(value, dict):
-            return {self._secrets.redact(name): self._mask(each) for name, each in value.items()}
-        return [self._mask(each) for each in value] if isinstance(value, list) else value
+        return map_texts(value, lambda text: HIDDEN if self._secrets.occurs_in(text) else text, self._secrets.redact)
 
     def _mask_earlier(self, before: Json, after: Json) -> Json:
         """Return the earlier value of a change: where the new one is secret, the earlier one was, too."""
@@ -155,8 +151,13 @@ class Redactor:
 
 
 def _mask_all(value: Json) -> Json:
-    if isinstance(value, list):
-        return [_mask_all(each) for each in value]
+    return map_texts(value, lambda text: text and HIDDEN)
+
+
+def map_texts(value: Json, change: Callable[[str], str], rename: Callable[[str], str] = str) -> Json:
+    """Return plain data with each text changed, and each name of a mapping renamed."""
+    if isinstance(value, str):
+        return change(value)
     if isinstance(value, dict):
-        return {name: _mask_all(each) for name, each in value.items()}
-    return HIDDEN if isinstance(value, str) and value else value
+        return {rename(name): map_texts(each, change, rename) for name, each in value.items()}
+    return [map_texts(each, change, rename) for each in value] if isinstance(value, list) else value

@@ -13,6 +13,7 @@ from typing import Final
 
 from msauto.model.plan import Json, TargetId
 from msauto.model.ports import Journal, Memory
+from msauto.secrets.redactor import map_texts
 from msauto.secrets.taint import TOKEN_PATTERN, Secrets
 
 SALT: Final = TargetId("", "", "database", "")
@@ -41,7 +42,9 @@ class SecretTokenMemory:
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Store items, with tokens for secrets."""
-        self._memory.remember(target, {self.conceal(item): self._conceal(value) for item, value in items.items()})
+        self._memory.remember(
+            target, {self.conceal(name): map_texts(value, self.conceal, self.conceal) for name, value in items.items()}
+        )
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget items of all assets of a database; ``prefix`` contains no secret."""
@@ -65,13 +68,6 @@ class SecretTokenMemory:
             if secret in text:  # unless it was a part of one before
                 text = text.replace(secret, self._token(secret))
         return self._known().redact_except_tokens(text)  # an encoded secret, as in a path, need not be recognized
-
-    def _conceal(self, value: Json) -> Json:
-        if isinstance(value, str):
-            return self.conceal(value)
-        if isinstance(value, dict):
-            return {self.conceal(name): self._conceal(each) for name, each in value.items()}
-        return [self._conceal(each) for each in value] if isinstance(value, list) else value
 
     def _reveal_text(self, text: str) -> str:
         if TOKEN_PATTERN.search(text) is None:

@@ -35,16 +35,18 @@ def is_tainted(value: Any) -> bool:
     return isinstance(value, views) and any(map(is_tainted, value))
 
 
-def tainted_paths(data: Any, path: DataPath = ()) -> Iterator[tuple[DataPath, TaintedText]]:
-    """Yield each tainted text in plain data with the path to it."""
-    if isinstance(data, TaintedText):
+def leaves(data: Any, path: DataPath = ()) -> Iterator[tuple[DataPath, Any]]:
+    """Yield the values in plain data that are neither mappings nor lists, each after its path."""
+    if isinstance(data, dict | list):
+        for part, value in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from leaves(value, (*path, part))
+    else:
         yield path, data
-    elif isinstance(data, dict):
-        for name, value in data.items():
-            yield from tainted_paths(value, (*path, name))
-    elif isinstance(data, list):
-        for index, value in enumerate(data):
-            yield from tainted_paths(value, (*path, index))
+
+
+def tainted_paths(data: Any) -> Iterator[tuple[DataPath, TaintedText]]:
+    """Yield each tainted text in plain data with the path to it."""
+    return ((path, leaf) for path, leaf in leaves(data) if isinstance(leaf, TaintedText))
 
 
 # Where a secret is allowed --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ Each unknown of the interface ("not shown") is a switch with named values. The f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
 
@@ -118,10 +118,6 @@ class SimDialect:
             if key not in known:
                 raise ValueError(f"unknown dialect key {key!r}; known: {', '.join(known)}")
         return replace(self, **cast("dict[str, Any]", dict(values)))
-
-    def as_dict(self) -> dict[str, str]:
-        """Return all keys with their values."""
-        return asdict(self)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ import math
 import random
 import re
 import threading
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from msauto.simulator.http.answers import HttpAnswer, garbage, text_answer
@@ -100,16 +100,10 @@ class Faults:
         with self._lock:
             self._active += [_ActiveFault(fault, random.Random(fault.seed)) for fault in values]
 
-    def replace(self, faults: Iterable[Fault | str]) -> None:
-        """Activate these faults only; after a ValueError nothing is changed."""
-        previous = len(self._active)
-        self.add(*faults)
-        with self._lock:
-            del self._active[:previous]
-
     def clear(self) -> None:
         """Deactivate all faults."""
-        self.replace(())
+        with self._lock:
+            self._active.clear()
 
     def hits(self) -> dict[str, int]:
         """Return how often each active fault was applied, by `KIND@REGEX`."""
@@ -238,16 +232,7 @@ async def _slow_body(request: FaultedRequest, seconds: float = 1.0, *_: float) -
     await request.exchange.send_body(b"", more=False)
 
 
-KINDS: dict[str, Callable[..., Awaitable[None]]] = {
-    "status": _status,
-    "delay": _delay,
-    "cut_before": _cut_before,
-    "cut_after": _cut_after,
-    "garbage": _garbage,
-    "truncate": _truncate,
-    "cut_at": _cut_at,
-    "swallow": _swallow,
-    "late": _late,
-    "html": _html,
-    "slow_body": _slow_body,
-}
+_EFFECTS = (
+    *(_status, _delay, _cut_before, _cut_after, _garbage, _truncate, _cut_at, _swallow, _late, _html, _slow_body),
+)
+KINDS: dict[str, Callable[..., Awaitable[None]]] = {each.__name__.removeprefix("_"): each for each in _EFFECTS}

@@ -6,30 +6,24 @@ import asyncio
 import contextlib
 import errno
 import gc
-import json
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.faults import Fault, Faults
 from msauto.simulator.http.app import App
-from msauto.simulator.http.control import Control
 from msauto.simulator.http.log import LogEntry, RequestLog
 from msauto.simulator.resources.routes import Routes
 from msauto.simulator.state.seed import state_from_seed
 from msauto.simulator.state.state import ServerState
-from msauto.simulator.state.state_file import StateFile, load_state, state_from_json, state_to_json
+from msauto.simulator.state.state_file import StateFile, load_state
 
 if TYPE_CHECKING:
     from msauto.simulator.http.listener import Listener
-
-# A reset needs a copy of the first state; the copy of a benchmark's state takes too much time and memory.
-_RESET_LIMIT = 20_000
 
 
 class Simulator:
@@ -63,7 +57,6 @@ class Simulator:
             state = load_state(self._state_file.path)
         elif isinstance(state, str):
             state = state_from_seed(state)
-        self._snapshot = json.dumps(state_to_json(state)) if state.size() <= _RESET_LIMIT else None
         given = dialect if isinstance(dialect, SimDialect) else SimDialect.parse(dialect)
         self._routes = Routes(state, given, restore_seconds, proxy_seconds)
         self.faults = Faults()
@@ -116,9 +109,7 @@ class Simulator:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.stop()
 
     def start(self) -> None:
@@ -172,9 +163,8 @@ class Simulator:
         # uvicorn takes a tenth of a second to import, which only a running server needs.
         from msauto.simulator.http.listener import Listener
 
-        control = Control(self._routes, self.faults, self._log, self._initial_state)
         self._loop = asyncio.get_running_loop()
-        self._listener = Listener(App(self._routes, self.faults, self._log, control, self._save_soon), ready)
+        self._listener = Listener(App(self._routes, self.faults, self._log, self._save_soon), ready)
         for number in (signal.SIGINT, signal.SIGTERM) if signals else ():
             # Windows does not support signal handlers; there Ctrl-C ends asyncio.run.
             with contextlib.suppress(NotImplementedError):
@@ -199,8 +189,3 @@ class Simulator:
         self._saving = None
         if self._state_file is not None:
             self._state_file.save(self.state)
-
-    def _initial_state(self) -> ServerState:
-        if self._snapshot is None:
-            raise ValueError("the state is too large for a reset")
-        return state_from_json(json.loads(self._snapshot))

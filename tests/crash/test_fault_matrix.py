@@ -48,7 +48,8 @@ def test_what_is_told_is_true_and_the_next_run_mends(
     sim.clear_log()
     stage = Stage(sim, tmp_path, dialect={**theirs.ours, **write.ours}, policy=PATIENCE)
     assert not write.is_there(sim.state)
-    sim.faults.replace([f"{kind}@{write.strikes}*1"])
+    sim.faults.clear()
+    sim.faults.add(f"{kind}@{write.strikes}*1")
     result = stage.apply(write.task)
     blind = write.hidden_by == dialect
     check_told(result, write, sim, blind=blind and kind in UNKNOWABLE)

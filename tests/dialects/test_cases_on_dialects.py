@@ -8,7 +8,7 @@ looked up in the store.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ class Play:
 
     @property
     def told(self) -> str:
-        return f"{self.case.path} on {self.server.as_dict()} as {self.ours}"
+        return f"{self.case.path} on {asdict(self.server)} as {self.ours}"
 
     def __call__(self) -> None:
         put_case(self.stage.sim, self.case, self.server)

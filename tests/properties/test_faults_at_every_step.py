@@ -99,7 +99,8 @@ class FaultyServer(RuleBasedStateMachine):
     @rule(desired=fully, faults=faults)
     def apply(self, desired: State, faults: list[str]) -> None:
         self.desired = desired
-        self.sim.faults.replace(faults)
+        self.sim.faults.clear()
+        self.sim.faults.add(*faults)
         result = self.stage.apply(task(desired, {"segments", "markers"}))
         self._settle()
         for target in result.targets:
@@ -113,7 +114,8 @@ class FaultyServer(RuleBasedStateMachine):
     @precondition(lambda self: self.desired is not None)
     @rule(faults=faults)
     def undo(self, faults: list[str]) -> None:
-        self.sim.faults.replace(faults)
+        self.sim.faults.clear()
+        self.sim.faults.add(*faults)
         runs = self.stage.runs()
         if runs:
             self.stage.undo(runs[0])

@@ -230,7 +230,7 @@ class ApplyRun:
         elif sys.stdin.isatty() and not self.options.yes:
             colour = output.use_colour(sys.stderr, no_color=self.flags.no_color)
             view = View(colour, self.flags.verbosity, output.terminal_width(sys.stderr), self.options.keep_going)
-            output.print_message(FORMS["text"].plan(plan, view))
+            output.print_message("".join(FORMS["text"].plan(plan, view)))
 
     def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:
         """Show the plan in place of a result, unless it is shown already."""

@@ -14,8 +14,8 @@ from msauto.cli.report_forms import FORMS, View
 from msauto.errors import MsautoError
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan, Refusal
-from msauto.planning.saved_plans.plan_file import plan_to_json
-from msauto.report.json import dump, error_json
+from msauto.planning.saved_plans.plan_file import plan_document
+from msauto.report.json import dump_document, error_json
 from msauto.report.sentences import plural
 from msauto.version import __version__
 
@@ -44,7 +44,7 @@ def report_errors(plan: Plan, flags: Flags) -> int:
 def print_problems(error: MsautoError | str, remedy: str = "") -> None:
     """Write the JSON document of a plan that cannot be made: it is empty except for the problems."""
     empty = Plan(SystemClock().now().isoformat(timespec="seconds"), __version__)
-    print_result(dump(plan_to_json(empty) | error_json(error, remedy)))
+    print_result(dump_document(plan_document(empty) | error_json(error, remedy)))
 
 
 def with_state_refusal(plan: Plan, flags: Flags, ledger: Ledger) -> Plan:

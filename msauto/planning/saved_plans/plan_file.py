@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta, Struct
 
 from msauto.errors import InputError, Problem, SourceLocation
-from msauto.model.codec import describe_types, from_json, to_json
+from msauto.model.codec import LazyItems, describe_types, from_json, to_json
 from msauto.model.desired import Batch
 from msauto.model.plan import InputHash, Plan, PlannedServer, Refusal, Settlement, Summary, Target
 from msauto.model.result import ReportedProblem
@@ -56,12 +56,19 @@ _COUNTS: Final = ("unchanged", "skipped", "left_out", "reads")
 _REMEDY: Final = "make the plan again with `msauto plan --out`; a plan file is not meant to be edited"
 
 
-def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """Return the plan as a JSON object; equal plans give equal objects. It holds no secret of the plan."""
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """Return the plan as a JSON object that holds no secret of the plan; its targets are :class:`LazyItems`."""
     plan = redact_plan(plan)
-    shared = {name: getattr(plan, name) for name in _SHARED}
+    shared = {name: getattr(plan, name) for name in _SHARED} | {"targets": ()}
     data: dict[str, Any] = to_json(PlanDocument(FORMAT, VERSION, summary=plan.summary, checksum="", **shared))
+    data["targets"] = LazyItems(plan.targets)
     return data | {"checksum": checksum(data)}
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """Return the plan as a JSON object, whole; equal plans give equal objects."""
+    data = plan_document(plan)
+    return data | {"targets": [*data["targets"]]}
 
 
 def plan_from_json(data: object, *, path: str = "the plan file") -> Plan:
@@ -97,10 +104,21 @@ def plan_schema() -> dict[str, Any]:
 
 
 def checksum(data: Mapping[str, Any]) -> str:
-    """Return ``sha256:…`` over the canonical JSON of a plan without its checksum."""
-    rest = {name: value for name, value in data.items() if name != "checksum"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
-    return f"sha256:{hashlib.sha256(text.encode('ascii')).hexdigest()}"
+    """Return ``sha256:…`` over the canonical JSON of each key of a plan and its items, without its checksum."""
+    digest = hashlib.sha256()
+    for name in sorted(data.keys() - {"checksum"}):
+        digest.update(_canonical(name))
+        value = data[name]
+        items = isinstance(value, list | tuple)
+        for each in value if items else (value,):
+            digest.update(_canonical(each))
+        digest.update(b"]" if items else b"}")
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _canonical(value: object) -> bytes:
+    """Return JSON that ends with a line end, which no JSON contains: so texts that follow each other are distinct."""
+    return f"{json.dumps(value, sort_keys=True, separators=(',', ':'))}\n".encode("ascii")
 
 
 def _check_document(data: object, path: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from msauto.errors import InputError, Problem
@@ -144,13 +145,14 @@ class Hosts:
         root = repository_of(here)
         context = LookupContext(self.env, self.files, here, root, self.lookup_folders, self.download_folders)
         scopes: dict[str, TemplateScope] = {}
+        host_variables: dict[str, HostVars] = {}
         groups = {group: list(members) for group, members in self.inventory.groups.items()}
         shared: dict[str, Any] = {
             "env": EnvView(self.env),
             "now": self.now,
             "playbook_dir": str(here.resolve()),
             "groups": groups,
-            "hostvars": HostVars(scopes),
+            "hostvars": MappingProxyType(host_variables),
             "asset": AssetView(None),
             "omit": OMIT,
         }
@@ -158,6 +160,7 @@ class Hosts:
             in_groups = sorted(group for group, members in groups.items() if name in members and group != "all")
             own = {"inventory_hostname": name, "group_names": in_groups}
             scopes[name] = TemplateScope(variables, {**shared, **own}, context)
+            host_variables[name] = HostVars(scopes[name])
         return scopes
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,11 +10,10 @@ from importlib.resources import files
 from textwrap import indent
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES
 from msauto.playbook.schema import value_types as types
-from msauto.playbook.schema.json_schema import json_schema
+from msauto.playbook.schema.json_schema import schema_of_model
+from msauto.playbook.schema.play import Playbook
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +37,6 @@ class ReferenceTopic:
     examples: tuple[str, ...]
 
 
-_WORDS: tuple[tuple[Any, str], ...] = (
-    (types.Pos, "a time code or frames"),
-    (types.ClearablePos, "a time code or frames, or empty"),
-    (types.Span, "a duration such as 90s, 30m, 2h, 3d"),
-    (types.When, "a date, or a date and time"),
-    (types.KeyId, "NS:ID"),
-    (types.Count, "a whole number, 0 or more"),
-    (types.Rating, "a whole number"),
-    (types.Number, "a number, 0 or more"),
-    (types.Flag, "true or false"),
-    (types.Text, "text"),
-    (types.Name, "text"),
-    (types.Quoted, "text, quoted"),
-    (types.FolderText, "a folder"),
-    (types.Expressions, "an expression, or a list of them"),
-)
 _MODELS = {
     "play": "PlayArgs",
     "task": "TaskArgs",
@@ -95,17 +77,7 @@ def _examples(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _schema() -> dict[str, Any]:
-    return json_schema("playbook")
-
-
-@lru_cache(maxsize=1)
-def _kinds() -> Mapping[str, str]:
-    return {_plain(TypeAdapter(kind).json_schema()): words for kind, words in reversed(_WORDS)}
-
-
-def _plain(schema: Mapping[str, Any]) -> str:
-    named = {name: value for name, value in schema.items() if name not in {"title", "description"}}
-    return json.dumps(named, sort_keys=True)
+    return schema_of_model(Playbook, kinds=True)
 
 
 def _keys(schema: Mapping[str, Any], path: str) -> Iterator[ReferenceKey]:
@@ -143,15 +115,14 @@ def _kind(value: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _choices(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    if _plain(value) in _kinds() or "anyOf" not in value:
+    if types.KIND in value or "anyOf" not in value:
         return [value]
     return [inner for each in value["anyOf"] for inner in _choices(each)]
 
 
 def _one(value: Mapping[str, Any]) -> str:
-    known = _kinds().get(_plain(value))
-    if known:
-        return known
+    if types.KIND in value:
+        return str(value[types.KIND])
     if "enum" in value or "const" in value:
         return " or ".join(f"`{each}`" for each in value.get("enum", [value.get("const")]))
     if value.get("type") == "array":

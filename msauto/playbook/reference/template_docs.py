@@ -18,11 +18,12 @@ from msauto.model.facts import Facts
 from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.timecode import Timecode, TimecodeError, show_rate
 from msauto.playbook.input_files import Files
+from msauto.playbook.inventory.hosts import Hosts
+from msauto.playbook.inventory.inventory import Host, Inventory
 from msauto.playbook.templates.environment import evaluate_expression, names_known
-from msauto.playbook.templates.lookup_context import LookupContext
-from msauto.playbook.templates.names import OMIT, AssetView, EnvView
+from msauto.playbook.templates.names import OMIT, AssetView
 from msauto.playbook.templates.registry import FILTERS, LOOKUPS, TESTS
-from msauto.playbook.variables.variables import GIVEN, HostVars, Level, TemplateScope, Variables, read_variables
+from msauto.playbook.variables.variables import GIVEN, Level, TemplateScope, read_variables
 from msauto.playbook.yaml.document import outside_node
 from msauto.playbook.yaml.loader import load_yaml
 
@@ -66,23 +67,15 @@ class _SampleFiles(Files):
 
 @lru_cache(maxsize=1)
 def _scope() -> TemplateScope:
-    context = LookupContext({"HOME": "/home/ops"}, _SampleFiles(), Path(), Path())
-    variables = Variables(read_variables(_TEXTS["sample"]["variables"], Level.PLAY, outside_node("reference")))
+    node = outside_node("reference")
+    variables = tuple(read_variables(_TEXTS["sample"]["variables"], Level.PLAY, node))
+    inventory = Inventory(
+        {"studio-a": Host("studio-a", node, variables)}, dict.fromkeys(("all", "playout"), ("studio-a",))
+    )
+    now = datetime(2026, 11, 20, 18, tzinfo=UTC)
+    hosts = Hosts(inventory, (), {"HOME": "/home/ops"}, now, _SampleFiles())
     facts = Facts(asset=SAMPLE, xmp={"dc:subject": ("news", "evening")}, links=(Link(("Playout",), "Evening News"),))
-    scopes: dict[str, TemplateScope] = {}
-    given = {
-        "asset": AssetView(facts),
-        "env": EnvView(context.env),
-        "group_names": ["playout"],
-        "groups": {"all": ["studio-a"], "playout": ["studio-a"]},
-        "hostvars": HostVars(scopes),
-        "inventory_hostname": "studio-a",
-        "now": datetime(2026, 11, 20, 18, tzinfo=UTC),
-        "omit": OMIT,
-        "playbook_dir": "/srv/automation/playbooks",
-    }
-    scopes["studio-a"] = TemplateScope(variables, given, context)
-    return scopes["studio-a"]
+    return hosts.scope("studio-a", "/srv/automation/playbooks").with_asset(AssetView(facts))
 
 
 def _evaluated(name: str, words: str, example: str) -> ReferenceEntry:

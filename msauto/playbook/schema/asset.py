@@ -192,8 +192,7 @@ class ExactlyArgs(Model):
     links: Opt[Flag] = key("remove other links")
 
 
-_List = Literal["segments", "markers", "links"]
-_Exactly = Annotated[Else[list[Value[_List]]] | Then[ExactlyArgs], types.IF_MAP]
+_Exactly = Annotated[Else[list[Value[Literal["segments", "markers", "links"]]]] | Then[ExactlyArgs], types.IF_MAP]
 
 
 class RestoreArgs(Model):
@@ -242,9 +241,7 @@ class AssetArgs(TargetKeys):
     segmentation: Opt[SegmentationArgs] = key("segments of equal duration over the whole asset")
     markers: Opt[list[Value[MarkerArgs]]] = key("key frame markers")
     links: Opt[list[Value[LinkArgs]]] = key("links to the asset in folders")
-    exactly: Opt[
-        Annotated[Else[list[Value[Literal["segments", "markers", "links"]]]] | Then[ExactlyArgs], types.IF_MAP]
-    ] = key("lists that are complete: items that they do not name are removed")
+    exactly: Opt[_Exactly] = key("lists that are complete: items that they do not name are removed")
     origin: Opt[Pos] = key("time code of the first frame of the clip, for all time codes of this task; default 0")
     restore: Opt[Annotated[Then[RestoreArgs] | Else[Flag], types.IF_MAP]] = key(
         "the high-resolution file is on disk; if not, restore it from the archive"

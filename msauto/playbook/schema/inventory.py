@@ -14,7 +14,7 @@ from msauto.interface.dialect import Dialect
 from msauto.interface.server_url import ServerUrl, UrlError, parse_server_url
 from msauto.playbook.schema import key_rules as rule
 from msauto.playbook.schema import value_types as types
-from msauto.playbook.schema.strict_model import Model, key, need
+from msauto.playbook.schema.strict_model import VARIABLES, Model, key, need
 from msauto.playbook.schema.value_types import Flag, Name, Opt, Read, Seconds, SecretText, Value, between, invalid
 
 
@@ -187,7 +187,7 @@ class GroupArgs(Model):
     """A group of hosts."""
 
     hosts: dict[str, HostArgs | None] | None = key("hosts with their variables")
-    vars: dict[str, Any] | None = key("variables of all hosts of the group")
+    vars: dict[str, Any] | None = key("variables of all hosts of the group", json_schema_extra=VARIABLES)
     children: dict[str, GroupArgs | None] | None = key("groups inside the group")
 
 

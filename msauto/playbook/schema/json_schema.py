@@ -5,7 +5,7 @@ What no schema can express is listed in ``docs/reference/schemas.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 from pydantic import BaseModel
@@ -14,15 +14,14 @@ from msauto.errors import InputError, Problem
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.play import Playbook
 from msauto.playbook.schema.settings import SettingsArgs
+from msauto.playbook.schema.strict_model import VARIABLES
+from msauto.playbook.schema.value_types import KIND
 from msauto.playbook.variables.variables import OWN
 from msauto.playbook.yaml.document import nearest
 
 _SIGNS = r"\s!-/:-@\[-^`{-~"
-VARIABLE_NAMES: dict[str, Any] = {"pattern": rf"^[^\d_{_SIGNS}][^{_SIGNS}]*$", "not": {"enum": sorted(OWN)}}
+_VARIABLE_NAMES: dict[str, Any] = {"pattern": rf"^[^\d_{_SIGNS}][^{_SIGNS}]*$", "not": {"enum": sorted(OWN)}}
 """What the name of a variable may be: letters of any script, digits, ``_``; not msauto's own names."""
-
-VARIABLES = ("vars",)
-"""Keys whose mappings hold variables."""
 
 
 def json_schema(name: str) -> dict[str, Any]:
@@ -40,44 +39,35 @@ def json_schema(name: str) -> dict[str, Any]:
     return {**head, **{key: value for key, value in schema.items() if key != "title"}}
 
 
-def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON Schema of one model, with its rules for keys and the names that variables may have."""
-    schema = _tidy(model.model_json_schema(by_alias=True))
-    named = {name: _named(each) for name, each in schema.get("$defs", {}).items()}
-    closed: dict[str, Any] = _closed({**schema, "$defs": named})
-    return closed
+def schema_of_model(model: type[BaseModel], *, kinds: bool = False) -> dict[str, Any]:
+    """Return the JSON Schema of one model, with its rules for keys and the names that variables may have.
+
+    ``kinds`` keeps the words for kinds of values, which the reference shows.
+    """
+    dropped = VARIABLES.keys() | ({} if kinds else {KIND})
+    schema: dict[str, Any] = _tidy({"$defs": {}, **model.model_json_schema(by_alias=True)}, dropped)
+    return schema
 
 
-def _tidy(value: Any, *, names: bool = False) -> Any:
-    """Drop what only pydantic needs: titles, and defaults of what may be left out."""
+def _tidy(value: Any, dropped: Set[str], *, names: bool = False) -> Any:
+    """Drop what only pydantic and we need: titles, defaults of what may be left out, and our own marks.
+
+    Mappings are closed where a pattern names all keys.
+    """
     if isinstance(value, list):
-        return [_tidy(each) for each in value]
+        return [_tidy(each, dropped) for each in value]
     if not isinstance(value, dict):
         return value
-    return {key: _tidy(each, names=key in {"properties", "$defs"} and not names) for key, each in _kept(value, names)}
+    kept = _kept(value, dropped, names)
+    found = {key: _tidy(each, dropped, names=key in {"properties", "$defs"} and not names) for key, each in kept}
+    named = {"propertyNames": _VARIABLE_NAMES} if not names and value.keys() >= VARIABLES.keys() else {}
+    return found | named | ({"additionalProperties": False} if "patternProperties" in found else {})
 
 
-def _kept(value: dict[str, Any], names: bool) -> Iterator[tuple[str, Any]]:
+def _kept(value: dict[str, Any], dropped: Set[str], names: bool) -> Iterator[tuple[str, Any]]:
     for key, each in value.items():
         if key == "oneOf" and not names and not all("required" in choice for choice in each):
             key = "anyOf"  # a value may fit two choices: a number is a text too
-        if names or (not (key == "title" and isinstance(each, str)) and not (key == "default" and each is None)):
+        is_ours = key in dropped or (key == "title" and isinstance(each, str)) or (key == "default" and each is None)
+        if names or not is_ours:
             yield key, each
-
-
-def _closed(value: Any) -> Any:
-    """Close mappings where a pattern names all keys."""
-    if isinstance(value, list):
-        return [_closed(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    found = {key: _closed(each) for key, each in value.items()}
-    return {**found, "additionalProperties": False} if "patternProperties" in found else found
-
-
-def _named(model: dict[str, Any]) -> dict[str, Any]:
-    properties = {
-        key: {**value, "propertyNames": VARIABLE_NAMES} if key in VARIABLES else value
-        for key, value in model.get("properties", {}).items()
-    }
-    return {**model, **({"properties": properties} if properties else {})}

@@ -20,7 +20,7 @@ from msauto.playbook.schema.operation_keys import (
     XmpBatchArgs,
 )
 from msauto.playbook.schema.rss import RssArgs
-from msauto.playbook.schema.strict_model import Model, key, need
+from msauto.playbook.schema.strict_model import VARIABLES, Model, key, need
 from msauto.playbook.schema.value_types import (
     Else,
     Expressions,
@@ -68,7 +68,7 @@ class _TaskKeys(Model):
 
     name: Opt[Label] = key("description of the task, for plans and reports")
     when: Plain[Expressions] = key("condition: one or more expressions without braces; all must be true")
-    vars: Plain[dict[str, Any]] = key("variables of this task")
+    vars: Plain[dict[str, Any]] = key("variables of this task", json_schema_extra=VARIABLES)
     loop: Opt[list[Any]] = key("list: the task runs once for each item")
     loop_control: Plain[LoopControl] = key("names of the loop's variables")
 
@@ -184,7 +184,7 @@ class PlayArgs(BatchKeys):
     import_playbook: Opt[Name] = key("another playbook, relative to this one, instead of a play")
     hosts: Opt[Texts] = key("hosts, groups and globs: a:b (union), a:&b (intersection), a:!b (difference)")
     database: Opt[Name] = key("media database; default: the host variable database")
-    vars: Plain[dict[str, Any]] = key("variables of this play")
+    vars: Plain[dict[str, Any]] = key("variables of this play", json_schema_extra=VARIABLES)
     vars_files: Opt[Texts] = key("files with variables, relative to the playbook")
     tags: Opt[Texts] = key("tags of all tasks of the play")
     when: Plain[Expressions] = key("condition for all plays of an imported playbook")

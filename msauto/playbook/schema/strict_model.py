@@ -82,3 +82,7 @@ def key(description: str, **more: Any) -> Any:
 def need(description: str, **more: Any) -> Any:
     """Return a required field."""
     return Field(description=description, **more)
+
+
+VARIABLES = {"holds_variables": True}
+"""Marks a field whose mapping holds variables, for the JSON Schema."""

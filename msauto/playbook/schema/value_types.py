@@ -16,9 +16,9 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from msauto.interface.allowed_characters import unreportable
 from msauto.model.live import Folder, parse_folder
 from msauto.model.timecode import Timecode, TimecodeError
-from msauto.playbook.yaml.document import Path, leaves
+from msauto.playbook.yaml.document import Path
 from msauto.playbook.yaml.loader import WrittenFloat, WrittenInt
-from msauto.secrets.tainted_text import TaintedText
+from msauto.secrets.tainted_text import TaintedText, leaves
 
 T = TypeVar("T")
 
@@ -104,7 +104,11 @@ class _Templated:
             inner = {**inner, **choices[0]}
         elif choices:
             inner["anyOf"] = choices
-        if not self._template or (inner.get("type") == "string" and set(inner) <= {"type", "description"}) or not inner:
+        if (
+            not self._template
+            or (inner.get("type") == "string" and set(inner) <= {"type", "description", KIND})
+            or not inner
+        ):
             return inner
         return {"anyOf": [inner, TEMPLATE_SCHEMA]}
 
@@ -118,12 +122,19 @@ Plain: TypeAlias = Annotated[T | None, _Templated(template=False)]
 """A value that cannot be a template; the key may be left out."""
 
 
-class Read:
-    """Reads a plain value with a function; ``schema`` is the JSON Schema of the values that it takes."""
+KIND = "kind"
+"""The key of the words for a kind of value, which are only for the reference, in a JSON Schema."""
 
-    def __init__(self, read: Callable[[Any], Any], **schema: Any) -> None:
+
+class Read:
+    """Reads a plain value with a function; ``schema`` is the JSON Schema of the values that it takes.
+
+    ``words`` name the kind of value in the reference, unless it follows from the schema.
+    """
+
+    def __init__(self, read: Callable[[Any], Any], words: str = "", **schema: Any) -> None:
         self.read = read
-        self._schema = schema
+        self._schema = schema | ({KIND: words} if words else {})
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)
@@ -308,26 +319,29 @@ def _key_id(value: Any) -> str:
 
 _EXPRESSION = {"type": ["string", "boolean"], "not": {"type": "string", "pattern": r"\{[{%]|^\s*$"}}
 
-Text = Annotated[str, Read(_text, type=["string", "integer"])]
+Text = Annotated[str, Read(_text, "text", type=["string", "integer"])]
 """Text; a whole number becomes its text, any other value that is not text is refused."""
-Label = Annotated[str, Read(_label, type=["string", "integer"])]
+Label = Annotated[str, Read(_label, "text", type=["string", "integer"])]
 """Text that is not sent to a server, such as the name of a task."""
-Quoted = Annotated[str, Read(_strict_text, type="string")]
-Name = Annotated[str, Read(_name, type=["string", "integer"], pattern=r"\S")]
+Quoted = Annotated[str, Read(_strict_text, "text, quoted", type="string")]
+Name = Annotated[str, Read(_name, "text", type=["string", "integer"], pattern=r"\S")]
 SecretText = Annotated[str, Read(_secret, type="string")]
-Rating = Annotated[int, Read(_rating, type="integer", minimum=-MOST - 1, maximum=MOST)]
-Count = Annotated[int, Read(_count, type="integer", minimum=0, maximum=MOST)]
+Rating = Annotated[int, Read(_rating, "a whole number", type="integer", minimum=-MOST - 1, maximum=MOST)]
+Count = Annotated[int, Read(_count, "a whole number, 0 or more", type="integer", minimum=0, maximum=MOST)]
 Seconds = Annotated[float, Read(_seconds, type="number", exclusiveMinimum=0, maximum=LONGEST_TIMEOUT)]
-Number = Annotated[float, Read(_number, type="number", minimum=0)]
-Flag = Annotated[bool, Read(_flag, type="boolean")]
-FolderText = Annotated[Folder, Read(lambda value: parse_folder(_text(value)), type=["string", "integer"])]
+Number = Annotated[float, Read(_number, "a number, 0 or more", type="number", minimum=0)]
+Flag = Annotated[bool, Read(_flag, "true or false", type="boolean")]
+FolderText = Annotated[Folder, Read(lambda value: parse_folder(_text(value)), "text", type=["string", "integer"])]
 Expressions = Annotated[
-    tuple[str, ...], Read(_expressions, anyOf=[_EXPRESSION, {"type": "array", "items": _EXPRESSION}])
+    tuple[str, ...],
+    Read(
+        _expressions, "an expression, or a list of them", anyOf=[_EXPRESSION, {"type": "array", "items": _EXPRESSION}]
+    ),
 ]
 Texts = Annotated[Then[list[Value[Text]]] | Else[Text], IF_LIST]
 """A text, or a list of texts: :func:`as_list` makes a list of either."""
 NsName = Annotated[str, Read(_ns_name, type="string", pattern=r"^[^\s:=&?#]+:[^\s=&?#]+$")]
-KeyId = Annotated[str, Read(_key_id, type="string", pattern=r"^[^:\s][^:]*:.+")]
+KeyId = Annotated[str, Read(_key_id, "NS:ID", type="string", pattern=r"^[^:\s][^:]*:.+")]
 
 
 # Positions, durations and times ----------------------------------------------------------------------------------
@@ -372,15 +386,19 @@ def _when(value: Any) -> datetime | date:
 _TC = r"^\s*(\d{1,15}|\d{2,6}:[0-5]\d:[0-5]\d([:;]\d{2,3}|\.\d{1,12}))\s*$"
 _POSITIONS: Final[list[dict[str, Any]]] = [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": _TC}]
 
-Pos = Annotated[Timecode, Read(_position, anyOf=_POSITIONS)]
+Pos = Annotated[Timecode, Read(_position, "a time code or frames", anyOf=_POSITIONS)]
 ClearablePos = Annotated[
     Timecode | str,
     Read(
         lambda value: "" if isinstance(value, str) and not value else _position(value),
+        "a time code or frames, or empty",
         anyOf=[*_POSITIONS, {"type": "string", "maxLength": 0}],
     ),
 ]
 """A position, or an empty text, which clears the field."""
-Span = Annotated[timedelta, Read(_span, type="string", pattern=r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhd]\s*$")]
+Span = Annotated[
+    timedelta,
+    Read(_span, "a duration such as 90s, 30m, 2h, 3d", type="string", pattern=r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhd]\s*$"),
+]
 _DATE = r"^\s*\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([T ]\d\d:\d\d.*)?\s*$"
-When = Annotated[datetime | date, Read(_when, type="string", pattern=_DATE)]
+When = Annotated[datetime | date, Read(_when, "a date, or a date and time", type="string", pattern=_DATE)]

@@ -11,12 +11,13 @@ from msauto.playbook.schema.value_types import MarkedTemplate
 from msauto.playbook.templates.names import UsesAssetError
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import TemplateScope
-from msauto.playbook.yaml.document import Problems, SourceNode, leaves
+from msauto.playbook.yaml.document import Problems, SourceNode
 from msauto.secrets.tainted_text import (
     ALLOWED,
     NOT_ALLOWED,
     DataPath,
     TaintedText,
+    leaves,
     may_be_secret,
     misplaced_secrets,
     tainted_paths,

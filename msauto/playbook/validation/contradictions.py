@@ -6,7 +6,6 @@ positions differ only if they differ at every frame rate.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from msauto.errors import Problem
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
+from msauto.model.identity import plain, same_text
 from msauto.playbook.templates.names import UsesAssetError
 
 
@@ -45,7 +45,7 @@ def contradictions(work: Sequence[model.ServerIntents]) -> Iterator[Problem]:
 
 def _target(ref: model.Ref) -> tuple[Hashable, ...] | None:
     if isinstance(ref, model.TitleRef):
-        return "title", ref.database, _plain(ref.title)
+        return "title", ref.database, plain(ref.title)
     if isinstance(ref, model.IdRef):
         return "id", ref.database, ref.namespace, ref.identifier
     return ("channel", ref.channel) if isinstance(ref, model.ChannelRef) else None
@@ -143,7 +143,7 @@ def _differ(one: Any, other: Any) -> bool:
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) != len(other) or any(_differ(a, b) for a, b in zip(one, other, strict=True))
     if isinstance(one, str) and isinstance(other, str):
-        return _plain(one) != _plain(other) and not _same_number(one, other)
+        return not same_text(one, other) and not _same_number(one, other)
     return type(one) is type(other) and bool(one != other)
 
 
@@ -159,8 +159,3 @@ def _positions_differ(one: model.Position, other: model.Position) -> bool:
 
 def _same_number(one: str, other: str) -> bool:
     return one.strip().isdecimal() and other.strip().isdecimal() and int(one) == int(other)
-
-
-def _plain(text: str) -> str:
-    """Return a text as planning compares it: Unicode NFC, line ends as line feeds."""
-    return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -209,32 +209,15 @@ class TemplateScope:
 
 
 class HostVars(Mapping[str, Any]):
-    """``hostvars`` in templates: the variables of each host, rendered in the scope of that host."""
+    """The variables of one host in ``hostvars``, rendered in the scope of that host."""
 
-    __slots__ = ("_scopes",)
-
-    def __init__(self, scopes: Mapping[str, TemplateScope]) -> None:
-        self._scopes = scopes
-
-    def __getitem__(self, host: str) -> Mapping[str, Any]:
-        return _HostView(self._scopes[host])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._scopes)
-
-    def __len__(self) -> int:
-        return len(self._scopes)
-
-
-class _HostView(Mapping[str, Any]):
-    __slots__ = ("_names", "_scope")
+    __slots__ = ("_scope",)
 
     def __init__(self, scope: TemplateScope) -> None:
         self._scope = scope
-        self._names = [name for name in scope.variables if name in scope]
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._names:
+        if name not in self._scope.variables or name not in self._scope:
             raise KeyError(name)
         value = self._scope[name]
         if not isinstance(value, TaintedText) and is_tainted(value):
@@ -242,10 +225,10 @@ class _HostView(Mapping[str, Any]):
         return value
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return (name for name in self._scope.variables if name in self._scope)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return sum(1 for _ in self)
 
 
 # Variables of the command line ------------------------------------------------------------------------------------

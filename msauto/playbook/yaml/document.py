@@ -21,15 +21,6 @@ Hidden = tuple[int, int, int, int]
 _WIDTH = 160
 
 
-def leaves(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield the values in plain data that are neither mappings nor lists, each after its path."""
-    if isinstance(data, dict | list):
-        for part, value in data.items() if isinstance(data, dict) else enumerate(data):
-            yield from leaves(value, (*path, part))
-    else:
-        yield path, data
-
-
 class Lines(Sequence[str]):
     """The lines of a text, which is split when the first of them is needed."""
 

@@ -13,7 +13,6 @@ from msauto.simulator.dialect import SimDialect
 from msauto.simulator.faults import FaultedRequest, Faults
 from msauto.simulator.http.answers import HttpAnswer, text_answer
 from msauto.simulator.http.asgi import HttpExchange, Receive, Scope, Send
-from msauto.simulator.http.control import CONTROL_PREFIX, Control
 from msauto.simulator.http.log import RequestLog
 from msauto.simulator.http.wire import HttpRequest
 from msauto.simulator.resources.routes import Reply, Routes
@@ -26,7 +25,6 @@ class App:
     routes: Routes
     faults: Faults
     log: RequestLog
-    control: Control
     on_write: Callable[[], None] = lambda: None
     _tasks: set[asyncio.Future[None]] = field(default_factory=set)
     _stopping: bool = False
@@ -49,9 +47,6 @@ class App:
             if body is None:
                 return
             request.body = body
-        if request.raw_path.startswith(CONTROL_PREFIX):
-            await exchange.send_answer(self.control.answer(request))
-            return
         entry = self.log.open(request.method, request.target)
         entry.body = request.body
         fault = self.faults.take(entry.line)

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 
 @dataclass(slots=True)
@@ -31,10 +31,6 @@ class LogEntry:
         """`METHOD target`: the text that the patterns of faults are matched with."""
         return f"{self.method} {self.target}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the entry for JSON; bytes of the body that are not UTF-8 are escaped with a backslash."""
-        return asdict(self) | {"body": self.body.decode("utf-8", "backslashreplace")}
-
 
 class RequestLog:
     """The latest requests in memory, and all requests as JSON lines in an optional file.
@@ -55,9 +51,10 @@ class RequestLog:
         return entry
 
     def write(self, entry: LogEntry) -> None:
-        """Write an entry to the file; its outcome is known."""
+        """Write an entry to the file; its outcome is known. Bytes that are not UTF-8 are escaped with a backslash."""
         if self._file is not None:
-            self._file.write(json.dumps(entry.as_dict(), ensure_ascii=False) + "\n")
+            fields = asdict(entry) | {"body": entry.body.decode("utf-8", "backslashreplace")}
+            self._file.write(json.dumps(fields, ensure_ascii=False) + "\n")
 
     def entries(self) -> list[LogEntry]:
         """Return a copy, oldest first."""

@@ -315,10 +315,6 @@ class ServerState:
         """Add a clip to a database, which is created if missing; see SimDatabase.add_clip."""
         return self.add_database(database).add_clip(title, folder, **attributes)
 
-    def size(self) -> int:
-        """Return the number of titles in all databases."""
-        return sum(len(database.by_title) for database in self.databases.values())
-
     def find(self, database: SimDatabase, namespace: str | None, identifier: str, any_case: bool) -> SimEntry:
         """Return the entry of a title, a handle, a link id or a unique value of a key field (interface "Asset").
 

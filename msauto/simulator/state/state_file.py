@@ -10,16 +10,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from msauto.simulator.state.state import (
-    Folder,
-    Item,
-    ProgramCard,
-    ServerState,
-    SimClip,
-    SimDatabase,
-    SimMarker,
-    SimSegment,
-)
+from msgspec import ValidationError, convert
+
+from msauto.simulator.state.state import Folder, ProgramCard, ServerState, SimChannel, SimClip, SimDatabase
 
 FORMAT = "msauto-simulator-house"  # the name in the state files of earlier versions
 _DERIVED = ("clip", "root", "by_title")  # fields that follow from the entries of the clips
@@ -71,18 +64,16 @@ def state_from_json(data: dict[str, Any]) -> ServerState:
     state = ServerState()
     for entry in data["databases"]:
         _add_database(state, entry)
-    for entry in data["channels"]:
-        items = [Item(**{**item, "body": base64.b64decode(item["body"])}) for item in entry["items"]]
-        state.add_channel(entry["name"], entry["title"]).items = items
-    state.cards = {name: ProgramCard(tuple(card["folder"]), card["xmp"]) for name, card in data["cards"].items()}
+    state.channels = {each.name: each for each in convert(data["channels"], list[SimChannel])}
+    state.cards = convert(data["cards"], dict[str, ProgramCard])
     return state
 
 
 def _add_database(state: ServerState, data: dict[str, Any]) -> None:
     database = state.add_database(data["name"])
     database.partner = data["partner"]
-    database.profiles = {name: (size[0], size[1]) for name, size in data["profiles"].items()}
-    database.connectors = {name: list(map(base64.b64decode, bodies)) for name, bodies in data["connectors"].items()}
+    database.profiles = convert(data["profiles"], dict[str, tuple[int, int]])
+    database.connectors = convert(data["connectors"], dict[str, list[bytes]])
     for path in data["folders"]:
         database.make_folder(tuple(path))
     clips = [_add_clip(database, entry) for entry in data["clips"]]
@@ -92,11 +83,7 @@ def _add_database(state: ServerState, data: dict[str, Any]) -> None:
 
 
 def _add_clip(database: SimDatabase, data: dict[str, Any]) -> SimClip:
-    clip = SimClip(**{**data, "entries": []})
-    clip.rate = Fraction(data["rate"])
-    clip.params, clip.partner, clip.omitted = tuple(clip.params), tuple(clip.partner), tuple(clip.omitted)
-    clip.markers = [SimMarker(**marker) for marker in data["markers"]]
-    clip.segments = [SimSegment(**segment) for segment in data["segments"]]
+    clip = convert({**data, "entries": []}, SimClip, dec_hook=lambda kind, text: kind(text))  # a rate: Fraction("25")
     for entry in data["entries"]:
         added = database.add_entry(clip, tuple(entry["folder"]), entry["title"], entry["link_id"])
         added.fields = entry.get("fields", {})
@@ -107,7 +94,7 @@ def load_state(path: Path) -> ServerState:
     """Read a state file; ValueError names the file if its content is not a state."""
     try:
         return state_from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as problem:
         raise ValueError(f"{path}: {problem}") from problem
 
 

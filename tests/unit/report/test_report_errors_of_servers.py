@@ -16,7 +16,7 @@ def test_one_error_of_many_targets_is_told_once() -> None:
     other = structs.replace(episode(), name="EP9", error="there is no asset EP9")
     plan = plan_of(*down, other)
     for render in (lambda p: text.render_plan(p, colour=False), markdown.render_plan, html.render_plan):
-        sourced = render(plan)
+        sourced = "".join(render(plan))
         assert sourced.count("no connection") == 1
         assert "studio-a · 5 targets: EP0, EP1, EP2 and 2 more" in sourced
         assert sourced.count("there is no asset EP9") == 1

@@ -8,9 +8,10 @@ from fractions import Fraction
 import pytest
 from msgspec import structs
 
+from msauto.model.codec import LazyItems
 from msauto.model.plan import Plan
 from msauto.model.result import RequestResult, Result, TargetResult
-from msauto.report.json import dump, result_json
+from msauto.report.json import dump, dump_document, result_json
 from msauto.report.result_sentences import recap_of, result_sentence
 from msauto.report.text import render_result
 from tests.unit.report.made_plans import check_golden, episode, film, lost, mixed_result, plan_of
@@ -50,11 +51,11 @@ def test_interrupted_run_names_its_record() -> None:
 
 
 def test_recap_counts_each_server_by_itself() -> None:
-    recaps = {recap.server: recap for recap in recap_of(mixed_result())}
+    recaps = recap_of(mixed_result())
     assert list(recaps) == ["studio-a", "studio-b", "studio-c"]
-    assert (recaps["studio-a"].failed, recaps["studio-a"].not_attempted, recaps["studio-a"].unchanged) == (1, 1, 10)
-    assert (recaps["studio-b"].unverified, recaps["studio-b"].unchanged) == (1, 2)
-    assert recaps["studio-a"].requests == 3  # one was sent twice
+    assert [recaps["studio-a"][name] for name in ("failed", "not_attempted", "unchanged")] == [1, 1, 10]
+    assert [recaps["studio-b"][name] for name in ("unverified", "unchanged")] == [1, 2]
+    assert recaps["studio-a"]["requests"] == 3  # one was sent twice
 
 
 def plan_json() -> dict[str, object]:
@@ -62,7 +63,10 @@ def plan_json() -> dict[str, object]:
         paths = [{"method": "POST", "path": f"/{number}"} for number in range(requests)]
         return {"server": server, "database": "NEWS", "kind": "asset", "name": name, "requests": paths}
 
-    return {"format": "msauto-plan", "targets": [target("Evening News", "studio-a", 3), target("Gone", "studio-a", 1)]}
+    return {
+        "format": "msauto-plan",
+        "targets": LazyItems([target("Evening News", "studio-a", 3), target("Gone", "studio-a", 1)]),
+    }
 
 
 def test_json_of_a_result_is_the_plan_with_results() -> None:
@@ -91,7 +95,7 @@ def test_two_targets_of_one_name_keep_their_own_results() -> None:
     plan = plan_of(film(), film())
     results = (TargetResult(film(), "changed"), TargetResult(film(), "failed"))
     twin = {"server": "studio-b", "database": "ARCHIVE", "kind": "asset", "name": "Promo 1", "requests": []}
-    joined = result_json({"targets": [twin, twin]}, Result("r", plan, results))
+    joined = result_json({"targets": LazyItems([twin, twin])}, Result("r", plan, results))
     assert [target["result"]["outcome"] for target in joined["targets"]] == ["changed", "failed"]
 
 
@@ -105,6 +109,15 @@ def test_dump_is_stable_and_safe_on_a_terminal() -> None:
     text.encode()
 
 
+def test_a_document_is_written_in_pieces_as_it_is_whole() -> None:
+    hostile = {"b": "Новости \x9b31m\u202e\U000e0001", "a": [], "c": {}, "d": [{"e": 1.5, "f": None}]}
+    not_utf8 = {"file": "b\udce9.yml"}
+    for items in ([hostile, not_utf8, {}], []):
+        pieces = list(dump_document({"first": hostile, "targets": LazyItems(items), "last": 1}))
+        assert "".join(pieces) == dump({"first": hostile, "targets": items, "last": 1})
+        assert len(pieces) > len(items)
+
+
 def test_dump_refuses_what_has_no_json_form() -> None:
     with pytest.raises(TypeError, match="bytes"):
         dump({"a": b""})
@@ -115,8 +128,9 @@ def test_dump_refuses_what_has_no_json_form() -> None:
 def test_errors_left_out_are_not_attempted() -> None:
     wrong = lost()
     target = {"server": wrong.server, "database": "NEWS", "kind": "asset", "name": wrong.name, "requests": []}
-    joined = result_json({"targets": [target]}, Result("r", plan_of(wrong), ()))
-    assert joined["targets"][0]["result"]["outcome"] == "not attempted"
+    joined = result_json({"targets": LazyItems([target])}, Result("r", plan_of(wrong), ()))
+    (left_out,) = joined["targets"]
+    assert left_out["result"]["outcome"] == "not attempted"
 
 
 def test_what_went_wrong_is_said_once() -> None:

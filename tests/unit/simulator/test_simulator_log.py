@@ -1,11 +1,11 @@
-"""The request log, and the way in beside the interface."""
+"""The request log."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from msauto.simulator import SimDialect, Simulator, bulk_state
+from msauto.simulator import Simulator
 from msauto.simulator.http.log import RequestLog
 from tests.unit.simulator.asking import Asker, asset, command_query
 
@@ -40,65 +40,3 @@ def test_the_log_is_bounded() -> None:
     for number in range(3):
         log.open("GET", f"/{number}")
     assert [entry.target for entry in log.entries()] == ["/1", "/2"]
-
-
-def test_the_log_from_outside(ask: Asker) -> None:
-    ask.ask("PUT", "/rss/ticker/a.txt", b"\xff")
-    (row,) = json.loads(ask.get("/_simulator/log").body)
-    assert (row["method"], row["body"], row["status"], row["done"]) == ("PUT", "\\xff", 400, False)
-
-
-def test_the_state_from_outside(ask: Asker) -> None:
-    state = json.loads(ask.get("/_simulator/state").body)
-    assert [database["name"] for database in state["databases"]] == ["NEWS", "ARCHIVE"]
-    assert state["databases"][0]["clips"][0]["entries"][0]["title"] == "Master Film"
-
-
-def test_reset(sim: Simulator, ask: Asker) -> None:
-    ask.command("Long Film", "SETFIELD", name="comment", val="x")
-    ask.ask("DELETE", asset("Promo 1"))
-    sim.faults.add("status:500@GET")
-    assert ask.ask("POST", "/_simulator/reset").status == 200
-    assert ask.attrs("Long Film")["comment"] == ""
-    assert ask.get(asset("Promo 1 tonight")).status == 200
-    assert len(sim.log) == 2
-    for _ in range(2):
-        ask.command("Long Film", "SETUSERFIELDS", a="1")
-        ask.ask("POST", "/_simulator/reset")
-        assert sim.state.clip("Long Film").xmp == {}
-
-
-def test_the_first_reset_takes_back_what_was_written_to_mappings_and_lists(sim: Simulator, ask: Asker) -> None:
-    ask.command("Evening News raw", "SETUSERFIELDS", **{"dc:title": "x"})
-    ask.command("Long Film", "SETUSERFIELDS", **{"dc:title": "x"})
-    ask.command("Long Film", "SETFIELD", name="user_1", val="x")
-    sim.state.databases["NEWS"].profiles["WP9"] = (1, 1)
-    ask.ask("POST", "/_simulator/reset")
-    assert sim.state.clip("Evening News raw").xmp == {"dc:title": ["Evening News"], "dc:subject": ["raw"]}
-    assert sim.state.clip("Long Film").xmp == {}
-    assert sim.state.clip("Long Film").home.fields == {}
-    assert "WP9" not in sim.state.databases["NEWS"].profiles
-
-
-def test_a_state_too_big_for_a_reset() -> None:
-    with Simulator(state=bulk_state(20_001)) as sim:
-        assert Asker(sim).ask("POST", "/_simulator/reset").status == 400
-
-
-def test_faults_from_outside(ask: Asker) -> None:
-    reply = ask.ask("PUT", "/_simulator/faults", b'["status:500@GET /rss*1", "html@x"]')
-    assert json.loads(reply.body) == {"status:500@GET /rss": 0, "html@x": 0}
-    assert [ask.get("/rss").status for _ in range(2)] == [500, 200]
-    bad = ask.ask("PUT", "/_simulator/faults", b'["explode@x"]')
-    assert (bad.status, "explode" in bad.text) == (400, True)
-    assert ask.ask("PUT", "/_simulator/faults", b"nonsense").status == 400
-
-
-def test_the_dialect_from_outside(sim: Simulator, ask: Asker) -> None:
-    assert json.loads(ask.get("/_simulator/dialect").body)["not_found"] == "404_text"
-    ask.ask("PUT", "/_simulator/dialect", b'{"not_found": "500_text"}')
-    assert sim.dialect == SimDialect(not_found="500_text")
-    ask.ask("PUT", "/_simulator/dialect", b'["errors=200_text"]')
-    assert sim.dialect == SimDialect(errors="200_text")
-    assert ask.ask("PUT", "/_simulator/dialect", b'{"no": "such"}').status == 400
-    assert ask.get("/_simulator/nothing").status == 404
