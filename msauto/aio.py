@@ -32,12 +32,13 @@ from msauto.model.result import Result, TargetResult
 from msauto.model.run_records import RunDetails
 from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import assemble
+from msauto.planning.survey.asset_survey import SurveyContext
 from msauto.planning.survey.survey import Survey, survey
 from msauto.secrets.secret_tokens import SecretTokenMemory
 from msauto.secrets.taint import NO_SECRETS, Secrets, SecretsFound
 from msauto.server.availability import SystemClock
 from msauto.server.client import AsyncMediaServer
-from msauto.server.downloads.delivery import Delivery, LocalDisk
+from msauto.server.downloads.part_file import hash_file
 from msauto.server.planning_client import PlanningClient
 from msauto.server.reader import ServerReader
 from msauto.version import __version__
@@ -45,18 +46,7 @@ from msauto.version import __version__
 if TYPE_CHECKING:
     from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection
 
-__all__ = [
-    "SystemClock",
-    "apply_plan",
-    "check_servers",
-    "make_plan",
-    "recheck_plan",
-    "recover_runs",
-    "scopes_of",
-    "scopes_of_plan",
-    "specs_of",
-    "undo_of",
-]
+__all__ = ["SystemClock"]
 
 _URL_NOTE = "url of "
 
@@ -109,17 +99,16 @@ async def make_plan(
 
     async def survey_one(work: ServerIntents) -> Survey:
         async with PlanningClient(work.server, read_only=True) as client:
-            reader = ServerReader(client, clock=clock)
-            found = await survey(
-                work,
-                reader,
+            context = SurveyContext(
+                work.server,
+                ServerReader(client, clock=clock),
                 remembered,
-                forks=forks,
                 find_links=bool(limits.protected),
-                disk=LocalDisk(),
-                forget_pending=forget_pending,
+                hash_file=hash_file,
+                forget=forget_pending,
                 secrets=resolved.secrets.known,
             )
+            found = await survey(work.intents, context, forks=forks)
             if client.unreachable:
                 unreachable.add(work.server.name)
             return found
@@ -180,7 +169,7 @@ async def _connect(
         servers = {}
         for spec in specs:
             client = await stack.enter_async_context(client_of(spec))
-            servers[spec.name] = ServerConnection(reader=ServerReader(client, clock=clock), sender=Delivery(client))
+            servers[spec.name] = ServerConnection(reader=ServerReader(client, clock=clock), sender=client)
         yield servers
 
 

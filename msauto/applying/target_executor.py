@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
+from typing import TypeVar
 
 from msauto.applying import states
 from msauto.applying.apply_context import ApplyContext, ServerConnection
@@ -12,16 +15,17 @@ from msauto.applying.circuit_breaker import TargetContact
 from msauto.applying.group_commit import Call
 from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
-from msauto.applying.target_reader import TargetReader
 from msauto.concurrency import ConcurrencySlot
-from msauto.errors import MsautoError, NotSentError, RejectedError, one_line
+from msauto.errors import MsautoError, NotSentError, RejectedError, UnreachableError, one_line
 from msauto.model import events
 from msauto.model.codec import from_json
 from msauto.model.plan import Request, Target
 from msauto.model.ports import LiveTarget, PartialDownload
 from msauto.model.result import TargetResult
 from msauto.verification import read_back
-from msauto.verification.read_back import Comparison, memories
+from msauto.verification.read_back import Comparison, Verdict, memories
+
+T = TypeVar("T")
 
 
 class DownloadProgress:
@@ -50,6 +54,54 @@ class DownloadProgress:
     def received(self, size: int, total: int | None) -> None:
         """Notify how much was received."""
         self._notify(events.DownloadReceived(*self._request, size, total))
+
+
+class TargetReader:
+    """Reads the live state of one target; every answer, and every error, is reported to the circuit breaker."""
+
+    def __init__(self, server: ServerConnection, target: Target, contact: TargetContact) -> None:
+        self._server = server
+        self._target = target
+        self._contact = contact
+
+    async def read(self, part: Target, sent: int) -> LiveTarget:
+        """Read what the requests of ``part`` change; ``sent``: how many requests of the target may have been done."""
+        if self._contact.unauthorized:  # asking again could lock the account
+            raise UnreachableError("not asked again, because the server rejects our credentials")
+        addresses = read_back.addresses(self._target, sent)
+        return await self._ask(read_back.read_again(self._server.reader.fresh(), self._server.folders, part, addresses))
+
+    async def verdict(self, index: int, *, in_doubt: bool) -> Verdict:
+        """Return how much of the request ``index`` is done."""
+        part = read_back.only(self._target, index, index + 1)
+        if not read_back.can_see(part):
+            if in_doubt:
+                await self.ping()
+            return "hidden"
+        return read_back.verdict_of(self._target.requests[index], await self.read(part, index + 1))
+
+    async def missing_before(self, index: int) -> tuple[str, ...]:
+        """Return the keys of what the requests before ``index`` should have done, and reading does not show."""
+        part = read_back.only(self._target, 0, index)
+        return read_back.not_seen(part, await self.read(part, index))
+
+    async def ping(self) -> None:
+        """Find out whether the server can be reached, by a read that it answers at once."""
+        reader, target = self._server.reader.fresh(), self._target
+        with suppress(Exception):
+            if target.kind == "rss_channel":
+                await self._ask(reader.read_channel(target.address.name))
+            else:
+                await self._ask(reader.has_database(target.database))
+
+    async def _ask(self, reading: Awaitable[T]) -> T:
+        try:
+            found = await reading
+        except Exception as error:
+            self._contact.failed(error, read=True)
+            raise
+        self._contact.answered()
+        return found
 
 
 class TargetExecutor:

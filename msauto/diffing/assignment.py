@@ -38,43 +38,24 @@ def _hungarian(cost: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     row_potential, column_potential = [0] * (rows + 1), [0] * (columns + 1)
     row_of = [0] * (columns + 1)
     for row in range(1, rows + 1):
-        row_of[0] = row
-        way = _augment(cost, row_of, row_potential, column_potential)
-        _follow(way, row_of)
-    return sorted((row - 1, column - 1) for column, row in enumerate(row_of) if row and column)
-
-
-def _augment(
-    cost: Sequence[Sequence[int]], row_of: list[int], row_potential: list[int], column_potential: list[int]
-) -> list[int]:
-    """Find the cheapest way from the row at column 0 to a free column; return it, with the column found at 0."""
-    columns = len(cost[0])
-    least: list[float] = [float("inf")] * (columns + 1)
-    way = [0] * (columns + 1)
-    used = [False] * (columns + 1)
-    at = 0
-    while row_of[at]:
-        used[at] = True
-        row = row_of[at]
-        for column in (c for c in range(1, columns + 1) if not used[c]):
-            slack = cost[row - 1][column - 1] - row_potential[row] - column_potential[column]
-            if slack < least[column]:
-                least[column], way[column] = slack, at
-        following = min((c for c in range(1, columns + 1) if not used[c]), key=lambda c: least[c])
-        delta = int(least[following])
-        for column in range(columns + 1):
-            if used[column]:
+        row_of[0], at = row, 0
+        least, way = [10**30] * (columns + 1), [0] * (columns + 1)
+        used, free = [], list(range(1, columns + 1))
+        while row_of[at]:  # the cheapest way from this row to a free column
+            used.append(at)
+            for column in free:
+                slack = cost[row_of[at] - 1][column - 1] - row_potential[row_of[at]] - column_potential[column]
+                if slack < least[column]:
+                    least[column], way[column] = slack, at
+            at = min(free, key=least.__getitem__)
+            delta = least[at]
+            for column in used:
                 row_potential[row_of[column]] += delta
                 column_potential[column] -= delta
-            else:
+            for column in free:
                 least[column] -= delta
-        at = following
-    way[0] = at
-    return way
-
-
-def _follow(way: list[int], row_of: list[int]) -> None:
-    at = way[0]
-    while at:
-        row_of[at] = row_of[way[at]]
-        at = way[at]
+            free.remove(at)
+        while at:
+            row_of[at] = row_of[way[at]]
+            at = way[at]
+    return sorted((row - 1, column - 1) for column, row in enumerate(row_of) if row and column)

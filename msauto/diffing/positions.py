@@ -12,7 +12,7 @@ from msauto.diffing.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.interface.dialect import Dialect
 from msauto.model.desired import Position, TaskSource
-from msauto.model.live import Asset, whole
+from msauto.model.live import Asset
 from msauto.model.plan import Json
 from msauto.model.timecode import Timecode, TimecodeError, show_rate, show_timecode
 
@@ -80,9 +80,7 @@ def position_at(frames: Json) -> Position:
 
 def in_point(asset: Asset, dialect: Dialect) -> int:
     """Return the frame of the file from which the server counts positions."""
-    if not dialect.counts_from_in:
-        return 0
-    return whole(asset.attributes.get("first_frame")) or 0
+    return asset.first_frame or 0 if dialect.counts_from_in else 0
 
 
 def to_wire(frame: int, origin: int, source: TaskSource) -> int:

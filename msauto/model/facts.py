@@ -59,7 +59,7 @@ class NamedXmpFields:
         return self.silent and not any(self.fields.values())
 
 
-class XmpByName(dict[str, list[str]]):  # noqa: PLW1641 - no dict has a hash
+class XmpByName(dict[str, list[str]]):
     """A mapping that asks for a field when it is read; an empty field is missing, as in a list of all fields.
 
     ``ask`` gets a name that was not asked for yet; ``every`` is called where all fields are read at once. Either raises
@@ -81,61 +81,26 @@ class XmpByName(dict[str, list[str]]):  # noqa: PLW1641 - no dict has a hash
             raise KeyError(name)
         return list(values)
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return a field's values, or the default."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
-
-    def __contains__(self, name: object) -> bool:
-        return self.get(name) is not None if isinstance(name, str) else False
-
-    # What follows looks at all fields, of which none is known.
-
-    def _none(self) -> dict[str, list[str]]:
-        self._every()
-        return {}
+    # Those of a dictionary would see no fields; these call __getitem__, __iter__ and __len__.
+    get = Mapping.get  # type: ignore[assignment]
+    keys, values, items = Mapping.keys, Mapping.values, Mapping.items  # type: ignore[assignment]
+    __contains__, __eq__, __ne__ = Mapping.__contains__, Mapping.__eq__, object.__ne__
+    __reversed__ = None  # type: ignore[assignment]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._none())
-
-    def __reversed__(self) -> Iterator[str]:
-        return iter(self._none())
+        self._every()
+        return iter(())
 
     def __len__(self) -> int:
-        return len(self._none())
-
-    def keys(self) -> Any:
-        """Read all names, which needs all fields."""
-        return self._none().keys()
-
-    def values(self) -> Any:
-        """Read all values, which needs all fields."""
-        return self._none().values()
-
-    def items(self) -> Any:
-        """Look at all fields."""
-        return self._none().items()
+        self._every()
+        return 0
 
     def copy(self) -> dict[str, list[str]]:
         """Look at all fields."""
-        return self._none()
-
-    def __or__(self, other: Any) -> Any:
-        return self._none() | other
-
-    def __ror__(self, other: Any) -> Any:
-        return other | self._none()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and self._none() == other
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
+        return dict(self.items())
 
     def __repr__(self) -> str:
-        return repr(self._none())
+        return repr(self.copy())
 
 
 class Facts:
@@ -198,8 +163,8 @@ class Facts:
         special = {
             "fps": self._fps,
             "duration": self._duration,
-            "markers": self._markers,
-            "segments": self._segments,
+            "markers": lambda: list(map(_marker, self._clip().markers)),
+            "segments": lambda: list(map(_segment, self._clip().segments)),
             "links": self._links,
             "parameters": lambda: list(self._clip().parameters),
             "xmp": self._xmp,
@@ -239,12 +204,6 @@ class Facts:
             raise AttributeError("duration: the asset reports no frames")
         seconds = frames / self._rate()
         return seconds.numerator if seconds.denominator == 1 else float(seconds)
-
-    def _markers(self) -> list[dict[str, Any]]:
-        return [_marker(marker) for marker in self._clip().markers]
-
-    def _segments(self) -> list[dict[str, Any]]:
-        return [_segment(segment) for segment in self._clip().segments]
 
     def _links(self) -> list[dict[str, Any]]:
         if self.links is None:

@@ -12,6 +12,10 @@ from msauto.model.timecode import TimecodeError, rate_of
 
 _WHOLE = re.compile(r"\s*([+-]?[0-9]{1,20})(?:\.0*)?\s*")
 
+_NAMES = re.compile(r"(?:[^/\\]|\\[/\\]|\\)+")
+"""The names of a folder as it is written, still escaped."""
+_ESCAPED = re.compile(r"\\([/\\])")
+
 Folder = tuple[str, ...]
 """A folder as the plain names from the root down; ``()`` is the root of the database."""
 
@@ -21,20 +25,7 @@ def parse_folder(text: str) -> Folder:
 
     Outer and doubled slashes are ignored. A backslash before any other character is a backslash.
     """
-    names: list[str] = []
-    name: list[str] = []
-    characters = iter(text)
-    for character in characters:
-        if character == "/":
-            names.append("".join(name))
-            name = []
-        elif character == "\\":
-            following = next(characters, "")
-            name.append(following if following in {"/", "\\"} and following else character + following)
-        else:
-            name.append(character)
-    names.append("".join(name))
-    return tuple(part for part in names if part)
+    return tuple(_ESCAPED.sub(r"\1", name) for name in _NAMES.findall(text))
 
 
 def show_folder(folder: Folder) -> str:
@@ -161,12 +152,20 @@ class Asset(Struct, frozen=True):
     @property
     def rate(self) -> Fraction | None:
         """Frames per second, exact; ``None`` without frames (audio, notes) or without a frame time."""
-        return _rate(self.attributes)
+        try:
+            return rate_of(self.attributes["frame_time"]) if self.attributes.get("frame_time", "").strip() else None
+        except TimecodeError:
+            return None
 
     @property
     def frames(self) -> int | None:
         """The length in frames."""
         return whole(self.attributes.get("frames"))
+
+    @property
+    def first_frame(self) -> int | None:
+        """The IN point, in frames of the file."""
+        return whole(self.attributes.get("first_frame"))
 
 
 class RssItem(Struct, frozen=True):
@@ -199,13 +198,3 @@ def whole(text: str | None) -> int | None:
     """
     found = _WHOLE.fullmatch(text) if text is not None else None
     return int(found[1]) if found else None
-
-
-def _rate(attributes: Mapping[str, str]) -> Fraction | None:
-    text = attributes.get("frame_time")
-    if text is None or not text.strip():
-        return None
-    try:
-        return rate_of(text)
-    except TimecodeError:
-        return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,15 +17,6 @@ from msauto.model.plan import Address, Json, Plan, Request, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
 
 
-class XmpAnswer(Struct, frozen=True):
-    """XMP fields of an asset; ``fields`` is ``None`` if the server's answer cannot be read.
-
-    A requested name that is not in ``fields`` is empty on the server.
-    """
-
-    fields: Xmp | None
-
-
 class Reader(Protocol):
     """Reads one server, and remembers each answer; errors are ``ServerError``."""
 
@@ -36,8 +27,11 @@ class Reader(Protocol):
     async def read_asset(self, database: str, address: Address) -> Asset | None:
         """Return the asset; ``None`` if the server reports that it does not exist."""
 
-    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
-        """Return the XMP fields; ``names`` (empty: all) are read one by one if the server needs that."""
+    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
+        """Return the XMP fields; ``names`` (empty: all) are read one by one if the server needs that.
+
+        ``None``: the answer cannot be read. A requested name that is missing is empty on the server.
+        """
 
     async def read_folder(self, database: str, folder: Folder) -> Listing | None:
         """Return the listing of a folder; ``None`` if the folder does not exist."""
@@ -144,19 +138,8 @@ class Clock(Protocol):
         """Wait."""
 
 
-class Disk(Protocol):
-    """Files of this machine."""
-
-    async def sha256(self, path: str) -> str | None:
-        """Return the SHA-256 of a file in hex; ``None`` if the file does not exist, or cannot be read."""
-
-
-class NoDisk:
-    """A disk without files."""
-
-    async def sha256(self, path: str) -> str | None:  # noqa: ARG002 - no file is found
-        """Return ``None``."""
-        return None
+HashFile = Callable[[str], Awaitable[str | None]]
+"""Returns the SHA-256 of a file in hex; ``None`` if the file does not exist, or cannot be read."""
 
 
 class Memory(Protocol):

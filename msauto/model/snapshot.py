@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from msauto.model.live import Asset, Entry, Folder, Link, RssChannel, Xmp
+from msauto.model.live import Asset, Folder, Link, RssChannel, Xmp
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,8 @@ class SkippedEntry:
 Snapshot = AssetSnapshot | SkippedEntry
 
 
-@dataclass(frozen=True, slots=True)
-class ListedEntry:
+class ListedEntry(NamedTuple):
     """The folder and title of an entry: what is needed to find and to order it."""
 
     folder: Folder
     title: str
-
-    @classmethod
-    def of(cls, entry: Entry) -> ListedEntry:
-        """Return the folder and title of an entry."""
-        return cls(entry.folder, entry.title)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from msauto.errors import UnsupportedError
-from msauto.model.live import Entry, Folder, Listing, parse_folder
+from msauto.model.live import Entry, Folder, Listing, Xmp, parse_folder
 from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
 
@@ -48,17 +48,13 @@ async def read_live(target: Target, reader: Reader, *, after: bool = False) -> L
 
 async def read_xmp_fields(
     reader: Reader, database: str, address: Address, names: frozenset[str], *, every: bool = False
-) -> dict[str, tuple[str, ...]] | None:
+) -> Xmp | None:
     """Return XMP fields, all or those named; ``None`` where the server does not report them (an old version)."""
     try:
-        if every:
-            answer = await reader.read_xmp(database, address, frozenset())
-            if answer.fields or not names:
-                return None if answer.fields is None else dict(answer.fields)
-        answer = await reader.read_xmp(database, address, names)
+        fields = await reader.read_xmp(database, address, frozenset()) if every else None
+        return fields if fields or (every and not names) else await reader.read_xmp(database, address, names)
     except UnsupportedError:
         return None
-    return None if answer.fields is None else dict(answer.fields)
 
 
 async def read_folders(

@@ -171,8 +171,6 @@ class ScratchAsset:
 
 async def put_back(bench: ScratchAsset) -> tuple[str, ...]:
     """Undo our changes, read the asset again, and return what remains: nothing, if it is unchanged."""
-    if not bench.made:
-        return ()
     await bench.settle()
     unseen = [bench.made[what] for what in sorted(bench.unseen)]
     left: list[str] = []

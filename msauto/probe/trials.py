@@ -11,7 +11,7 @@ from msauto.interface import requests
 from msauto.interface.address import asset_path, query
 from msauto.interface.dialect import Dialect
 from msauto.interface.requests import request_line_length
-from msauto.model.live import Asset, Entry, Marker, show_folder, whole
+from msauto.model.live import Asset, Entry, Marker, show_folder
 from msauto.model.plan import Address, Request
 from msauto.probe.scratch_asset import LONGEST_LINE, ROUNDS, ScratchAsset, send_anyhow
 from msauto.server.parsers.answer_classes import RawAnswer
@@ -94,7 +94,7 @@ async def _change_marker(bench: ScratchAsset, marker: Marker) -> None:
 
 
 async def _move_in_point(bench: ScratchAsset) -> None:
-    old = _in_point(bench.before)
+    old = bench.before.first_frame
     live = await bench.read()
     marker = next(iter(bench.markers(live)), None)
     if old is None or marker is None:
@@ -102,9 +102,9 @@ async def _move_in_point(bench: ScratchAsset) -> None:
         return
     move = requests.set_field(bench.path, "first_frame", str(old + _SHIFT))
     await bench.write(move, "first_frame", f"first_frame {old + _SHIFT} instead of {old}")
-    moved = await bench.look("first_frame", bench.read, lambda asset: _in_point(asset) == old + _SHIFT)
+    moved = await bench.look("first_frame", bench.read, lambda asset: asset.first_frame == old + _SHIFT)
     shown = next((each.frame for each in bench.markers(moved) if each.uid == marker.uid), None)
-    if _in_point(moved) != old + _SHIFT or shown is None:
+    if moved.first_frame != old + _SHIFT or shown is None:
         bench.notes.miss("SETFIELD first_frame did not move the IN point", "position_origin")
         return
     evidence = f"IN point {old} → {old + _SHIFT}: a marker at {marker.frame} shows at {shown}"
@@ -114,10 +114,6 @@ async def _move_in_point(bench: ScratchAsset) -> None:
         bench.notes.miss(f"neither from the file's first frame nor from the IN point: {evidence}", "position_origin")
 
 
-def _in_point(asset: Asset) -> int | None:
-    return whole(asset.attributes.get("first_frame"))
-
-
 def _free_frames(asset: Asset) -> int | None:
     """Return the first of two frames that no segment covers: some servers refuse segments that overlap."""
     at = 0
@@ -125,7 +121,7 @@ def _free_frames(asset: Asset) -> int | None:
         if segment.start - at >= 2:
             return at
         at = max(at, segment.start + segment.duration)
-    return at if (asset.frames or 0) - (_in_point(asset) or 0) - at >= 2 else None
+    return at if (asset.frames or 0) - (asset.first_frame or 0) - at >= 2 else None
 
 
 # XMP ------------------------------------------------------------------------------------------------------------

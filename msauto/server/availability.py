@@ -48,21 +48,28 @@ class SystemClock:
 
 
 async def with_retries(
-    read: Callable[[], Awaitable[T]], clock: Clock, *, jitter: Callable[[], float] = random.random
+    read: Callable[[], Awaitable[T]],
+    clock: Clock,
+    *,
+    jitter: Callable[[], float] = random.random,
+    progressed: Callable[[ServerError], bool] = lambda _: False,
 ) -> T:
     """Await ``read()``, up to four times after a transient error: no complete answer, 429, 502, 503, 504.
 
-    Writes are not sent again here: see :mod:`msauto.applying`.
+    ``progressed`` returns whether the attempt that failed made progress: then the count starts again. Writes are not
+    sent again here: see :mod:`msauto.applying`.
     """
-    for attempt in range(RETRIES):
+    attempt = 0
+    while True:
         try:
             return await read()
         except ServerError as error:
-            if not is_transient(error):
+            attempt = 0 if progressed(error) else attempt
+            if attempt >= RETRIES or not is_transient(error):
                 raise
             pause = pause_after(error, attempt, jitter())
+        attempt += 1
         await clock.sleep(pause)
-    return await read()
 
 
 def is_transient(error: ServerError) -> bool:

@@ -1,4 +1,4 @@
-"""The client of one media server: authentication, TLS, time-outs, limits, read-only mode. Usable as a library.
+"""The client of one media server: a typed method for each call of the interface. Usable as a library.
 
 ::
 
@@ -8,326 +8,296 @@
 
 Reads are tried again after transient errors. A write is sent once; if its answer is lost, only reading again shows
 whether it was done (:class:`msauto.errors.InDoubtError`). For scripts without asyncio: :class:`msauto.MediaServer`.
+An asset is given by its title, or as an ``Address`` with a namespace; a folder as ``Raw/2026`` or as a tuple of names.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from typing import TypeVar
 
-from msgspec import structs
-
-from msauto.errors import (
-    InDoubtError,
-    NotSentError,
-    RefusedError,
-    ServerError,
-    UnreachableError,
-    UnreadableError,
-)
-from msauto.interface.requests import request_line_length
-from msauto.model.live import Listing
-from msauto.model.plan import Request
-from msauto.model.ports import Answer, Clock, DownloadObserver
-from msauto.model.server import ServerSpec
-from msauto.server.availability import SystemClock, with_retries
-from msauto.server.connection import base_url, headers, spec_of, tls
-from msauto.server.downloads.fetching import FetchResult, ResumableDownload, SilentDownloadObserver, StreamedBody
-from msauto.server.echoed_secrets import EchoRedactor
-from msauto.server.operations import Operations
-from msauto.server.parsers.answer_classes import (
-    RawAnswer,
-    charset_of,
-    clean,
-    judge_body,
-    judge_status,
-    judge_write,
-    read_retry_after,
-    show_body,
-)
-from msauto.server.parsers.listing import ListingReading, read_arriving
-from msauto.server.parsers.xml import MAX_BYTES, unreadable
-from msauto.server.transport import (
-    ArrivingAnswer,
-    ExactTransport,
-    Headers,
-    HttpxAnswer,
-    HttpxTransport,
-    TimeLimits,
-)
-
-if TYPE_CHECKING:
-    import httpx2
+from msauto.interface import requests
+from msauto.interface.address import asset_path
+from msauto.interface.requests import Position, given
+from msauto.interface.versions import Feature, feature_of_command, require, require_address, require_field
+from msauto.model.live import Asset, Database, Folder, Listing, MamAsset, RssChannel, Xmp, parse_folder
+from msauto.model.plan import Address, Body, Request
+from msauto.model.ports import Answer
+from msauto.server.http_client import HttpClient
+from msauto.server.parsers.answer_classes import RawAnswer, judge_body, read_reply
+from msauto.server.parsers.channel import parse_channel, parse_channels
+from msauto.server.parsers.clip import parse_clip
+from msauto.server.parsers.listing import ListingReading, parse_databases, parse_mam
+from msauto.server.parsers.xml import unreadable
+from msauto.server.parsers.xmp_values import parse_xmp
 
 T = TypeVar("T")
-_Arriving = ArrivingAnswer | HttpxAnswer
-
-_READS: Final = frozenset({"GET", "HEAD"})
-_WHOLE_FILE: Final = frozenset({200, 203})
-LISTING_BYTES: Final = MAX_BYTES
-ANSWER_BYTES: Final = 64 * 2**20
-"""The size limit of other answers: an asset with 100,000 markers, a channel with as many items."""
-_COMPRESSED: Final = (("Accept-Encoding", "gzip, deflate"),)
-_ERROR_BYTES: Final = 2**20
-_WHOLE: Final = 10  # a complete answer may take this many times the time-out between bytes
-# With TLS 1.3 a server rejects the client certificate only after the handshake.
-_MAYBE_TLS: Final = "; a server that expects another client certificate also closes the connection: check `tls`"
+_PNG = b"\x89PNG\r\n\x1a\n"
 
 
-class AsyncMediaServer(Operations):
+class AsyncMediaServer(HttpClient):
     """One media server, asynchronously. Give it a URL, or the spec of an inventory.
 
     ``read_only`` refuses everything but GET and HEAD before anything is sent. ``transport`` replaces the network.
-    ``reads`` counts the reads, without further attempts.
+    ``reads`` counts the reads, without further attempts. All methods raise :class:`msauto.errors.ServerError`.
     """
 
-    def __init__(
+    # Databases, folders, assets --------------------------------------------------------------------------------
+
+    async def databases(self) -> tuple[Database, ...]:
+        """List the databases. The server describes all its content, so this may take long («List databases»)."""
+        return await self._parsed(requests.get_databases(), parse_databases, listing=True)
+
+    async def list(
         self,
-        server: ServerSpec | str,
+        database: str,
+        folder: str | Folder = (),
         *,
-        read_only: bool = False,
-        transport: httpx2.AsyncBaseTransport | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        self.spec = spec_of(server) if isinstance(server, str) else server
-        self.read_only = read_only
-        self.reads = 0
-        self._clock = clock or SystemClock()
-        self._headers = headers(self.spec)
-        self._base = base_url(self.spec)
-        self._secrets = EchoRedactor(self.spec)
-        self._transport: ExactTransport | HttpxTransport = (
-            HttpxTransport(self._base, transport)
-            if transport is not None
-            else ExactTransport(
-                self._base, connections=self.spec.connections, tls=tls(self.spec), proxy=self.spec.proxy
-            )
-        )
+        created_after: datetime | date | str | None = None,
+        mimetype: str | None = None,
+    ) -> Listing:
+        """List a folder as a tree, with absolute folders («List assets and folders»).
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._transport.aclose()
-
-    async def send(self, request: Request) -> Answer:
-        """Send a write once, or a read with retries. Raises ``NotSentError``, ``InDoubtError``, ``RejectedError``.
-
-        The content of the answer is ignored, except that an error text or an error document is an error.
+        ``created_after`` without a zone is the server's own time; one with a zone must be converted first.
         """
-        if request.method in _READS:
-            return await self.read(request, self._answer)
-        self._check(request)
-        # A batch of metadata may take as long as a large listing.
-        is_batch = request.method == "PUT" and request.path.startswith("/storage/")
-        with self._context(request, "listing" if is_batch else "read"):
-            try:
-                reply = await self._exchange(request, listing=is_batch)
-            except UnreadableError as error:  # it was sent, and may have been done
-                raise InDoubtError(error.message, remedy=error.remedy) from error
-            judge_status(reply, self.spec.dialect)
-            judge_write(reply, self.spec.dialect)
-            return self._answer(reply)
+        asked = _folder(folder)
+        request = requests.get_listing(database, asked, datetime=_iso(created_after), mimetype=mimetype)
+        return await self.read_listing(request, partial(ListingReading, database, asked))
 
-    async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
-        """Send a read, up to four times, and return the parsed answer.
+    async def list_folders(self, database: str, folder: str | Folder = ()) -> Listing:
+        """List folders only (format=folderlist)."""
+        require(self.spec, Feature.FOLDERLIST)
+        asked = _folder(folder)
+        request = requests.get_listing(database, asked, format="folderlist")
+        return await self.read_listing(request, partial(ListingReading, database, asked))
 
-        A ``listing`` may take longer and be larger. A status of 300 and above is an error.
-        """
-        self._check(request)
-        self.reads += 1
-        with self._context(request, "listing" if listing else "read"):
-            return parse(await with_retries(partial(self._accepted, request, listing=listing), self._clock))
+    async def list_mam(
+        self,
+        database: str,
+        folder: str | Folder = (),
+        *,
+        created_after: datetime | date | str | None = None,
+        mimetype: str | None = None,
+    ) -> tuple[MamAsset, ...]:
+        """List assets as a plain list (format=mam)."""
+        moment = _iso(created_after)
+        request = requests.get_listing(database, _folder(folder), format="mam", datetime=moment, mimetype=mimetype)
+        return await self._parsed(request, parse_mam, listing=True)
 
-    async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> Listing:
-        """Send a read as :meth:`read` does, and parse its answer while it arrives, without holding it.
+    async def asset(self, database: str, asset: str | Address) -> Asset:
+        """Describe one asset; raises ``NotFoundError`` («Asset information»)."""
+        parse = partial(parse_clip, database=database)
+        return await self._parsed(requests.get_asset(self.path(database, asset)), parse)
 
-        ``begin`` gets the charset of the HTTP header and returns the parser of one answer.
-        """
-        self._check(request)
-        self.reads += 1
+    async def xmp(self, database: str, asset: str | Address, field: str | None = None) -> Xmp | None:
+        """Read XMP fields, or one; ``None`` if the answer cannot be read («XMP field values»)."""
+        require(self.spec, Feature.GET_USER_FIELDS)
+        request = requests.get_user_fields(self.path(database, asset), field)
+        return await self.read(request, partial(self._parse_xmp, field=field))
 
-        async def attempt() -> Listing:
-            async with aclosing(await self._send(request, self._limits(listing=True))) as response:
-                if response.status >= 300:
-                    judge_status(await self._reply(response, LISTING_BYTES), self.spec.dialect)
-                charset = charset_of(response.header("content-type"))
+    async def thumbnail(
+        self,
+        database: str,
+        asset: str | Address,
+        *,
+        pos: int | None = None,
+        dur: int | None = None,
+        w: int | None = None,
+        h: int | None = None,
+        params: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """Return a PNG; ``pos`` and ``dur`` in frames, ``w`` and ``h`` in pixels («PNG thumbnail»)."""
+        require(self.spec, Feature.THUMBNAIL)
+        path = self.path(database, asset)
+        request = requests.get_thumbnail(path, pos=pos, dur=dur, w=w, h=h, params=params)
+        return await self.read(request, self._parse_png)
 
-                def judge(head: bytes) -> None:
-                    judge_body(RawAnswer(response.status, head, charset), self.spec.dialect)
+    async def download_proxy(
+        self, database: str, asset: str | Address, profile: str, dest: str | Path, *, preview: bool = False
+    ) -> int:
+        """Save a web proxy, which the server may first have to create; return its size in bytes («Web proxy»)."""
+        request = requests.get_proxy(self.path(database, asset), profile, preview=preview)
+        return await self.download(request, Path(dest), seconds=self.spec.timeouts.proxy)
 
-                return await read_arriving(response.read, begin(charset), judge)
+    async def delete(self, database: str, asset: str | Address) -> Answer:
+        """Delete the asset («Delete asset»)."""
+        return await self.send(requests.delete_asset(self.path(database, asset)))
 
-        with self._context(request, "listing"):
-            return await with_retries(attempt, self._clock)
+    async def load_xmp(self, database: str, connector: str, content: bytes, media_type: str = "text/xml") -> Answer:
+        """Load a batch of XMP metadata through a connector («Load XMP metadata in batch»)."""
+        require(self.spec, Feature.LOAD_XMP)
+        return await self.send(requests.load_xmp(database, connector, Body.of(content, media_type)))
 
-    async def ask(self, request: Request) -> RawAnswer:
-        """Send a read once and return the answer with any status, for `msauto probe`."""
-        if request.method not in _READS:
-            raise ValueError(f"{request.method} is not a read")
-        self._check(request)
-        self.reads += 1
-        with self._context(request, "read"):
-            return await self._exchange(request)
+    # Commands («Asset commands») -------------------------------------------------------------------------------
 
-    async def download(self, request: Request, dest: Path, *, seconds: float | None = None) -> int:
-        """Save the answer to a read as a complete file, or not at all; return its size in bytes.
+    async def command(
+        self, database: str, asset: str | Address, name: str, params: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Run any command, also one that the interface does not list."""
+        feature = feature_of_command(name)
+        if feature is not None:
+            require(self.spec, feature)
+        return await self.send(requests.command(self.path(database, asset), name, (params or {}).items()))
 
-        An interrupted download is resumed if the server supports that. ``seconds`` (default ``timeouts.read``) is the
-        time limit for each 64 KiB.
-        """
-        return (await self.fetch(request, dest, SilentDownloadObserver(), seconds=seconds)).size
+    async def restore(self, database: str, asset: str | Address) -> Answer:
+        """Start restoring the high-resolution file from the archive; it is available later."""
+        require(self.spec, Feature.RESTORE)
+        return await self.send(requests.restore(self.path(database, asset)))
 
-    async def fetch(
-        self, request: Request, dest: Path, watch: DownloadObserver, *, seconds: float | None = None
-    ) -> FetchResult:
-        """As :meth:`download`, with an observer, which may know the part of an earlier run."""
-        self._check(request)
-        self.reads += 1
-        time_limit = seconds or self.spec.timeouts.read
-        fetching = ResumableDownload(
-            partial(self._arrive, request, time_limit), request.path, dest, self._clock, watch, time_limit
-        )
-        with self._context(request, "read" if time_limit == self.spec.timeouts.read else "proxy"):
-            return await fetching.run()
+    async def copy_link(self, database: str, asset: str | Address, title: str, folder: str | Folder) -> Answer:
+        """Create a new link to the asset."""
+        path = self.path(database, asset)
+        return await self.send(requests.copy_link(path, title, _folder(folder), self.spec.dialect))
 
-    def hide(self, text: str) -> str:
-        """Return a text with the secrets of this server redacted."""
-        return self._secrets.hide(text)
+    async def set_field(self, database: str, asset: str | Address, name: str, value: str) -> Answer:
+        """Change a link field; an empty value clears it."""
+        require_field(self.spec, name)
+        return await self.send(requests.set_field(self.path(database, asset), name, value))
 
-    # One exchange ----------------------------------------------------------------------------------------------
+    async def set_user_fields(self, database: str, asset: str | Address, fields: Mapping[str, Sequence[str]]) -> Answer:
+        """Change XMP fields, each to a list of values; an empty list clears it."""
+        require(self.spec, Feature.SET_USER_FIELDS)
+        separator = self.spec.dialect.list_separator
+        return await self.send(requests.set_user_fields(self.path(database, asset), fields, separator))
 
-    async def _accepted(self, request: Request, *, listing: bool) -> RawAnswer:
-        reply = await self._exchange(request, listing=listing)
-        judge_status(reply, self.spec.dialect)
-        return reply
+    async def create_segment(
+        self,
+        database: str,
+        asset: str | Address,
+        number: int,
+        start: Position,
+        duration: Position,
+        *,
+        title: str | None = None,
+        keywords: str | None = None,
+    ) -> Answer:
+        """Add a segment; positions in frames or as time codes."""
+        path = self.path(database, asset)
+        fields = dict(given(title=title, keywords=keywords))
+        return await self.send(requests.create_segment(path, number, start, duration, fields))
 
-    async def _exchange(self, request: Request, *, listing: bool = False) -> RawAnswer:
-        response = await self._send(request, self._limits(listing=listing))
-        try:
-            return await self._reply(response, LISTING_BYTES if listing else ANSWER_BYTES)
-        finally:
-            await response.aclose()
+    async def create_segmentation(
+        self, database: str, asset: str | Address, duration: Position, *, title: str | None = None
+    ) -> Answer:
+        """Divide the whole asset into segments of this duration."""
+        return await self.send(requests.create_segmentation(self.path(database, asset), duration, title))
 
-    def _limits(self, *, listing: bool) -> TimeLimits:
-        times = self.spec.timeouts
-        seconds = times.listing if listing else times.read
-        return TimeLimits(times.connect, seconds, total=_WHOLE * seconds)
+    async def delete_segment(self, database: str, asset: str | Address, number: int) -> Answer:
+        """Delete a segment."""
+        return await self.send(requests.delete_segment(self.path(database, asset), number))
 
-    def _send(self, request: Request, limits: TimeLimits, more: Headers = _COMPRESSED) -> Awaitable[_Arriving]:
-        headers = [*self._headers, *more]
-        body = request.body
-        if body is not None:
-            headers.append(("Content-Type", body.media_type))
-        return self._transport.send(request.method, request.path, headers, body.content if body else None, limits)
+    async def create_marker(
+        self,
+        database: str,
+        asset: str | Address,
+        uid: int = requests.NEW_MARKER,
+        *,
+        frame: int | None = None,
+        track: str | None = None,
+        fields: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Add a marker, or change the one with this uid."""
+        require(self.spec, Feature.CREATE_MARKER)
+        return await self.send(requests.create_marker(self.path(database, asset), uid, frame, track, fields))
 
-    async def _reply(self, response: _Arriving, most: int) -> RawAnswer:
-        """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one."""
-        failed = response.status >= 300
-        most = _ERROR_BYTES if failed else most
-        length = response.header("content-length")
-        if not failed and length.isdecimal() and int(length[:18]) > most:
-            raise _too_large(most)
-        chunks, size = [], 0
-        while size <= most and (chunk := await response.read()):
-            chunks.append(chunk)
-            size += len(chunk)
-        if size > most and not failed:
-            raise _too_large(most)
-        data = b"".join(chunks)[:most]
-        kind = response.header("content-type")
-        reply = RawAnswer(response.status, data, charset_of(kind), kind)
-        return (
-            reply
-            if not failed
-            else structs.replace(
-                reply,
-                retry_after=read_retry_after(response.header("retry-after"), self._clock.now()),
-                location=clean(response.header("location")),
-                challenge=clean(response.header("www-authenticate")),
-                server=self._base,
-            )
-        )
+    async def delete_marker(self, database: str, asset: str | Address, uid: int) -> Answer:
+        """Delete a marker."""
+        require(self.spec, Feature.DELETE_MARKER)
+        return await self.send(requests.delete_marker(self.path(database, asset), uid))
 
-    @asynccontextmanager
-    async def _arrive(self, request: Request, seconds: float, more: Headers) -> AsyncIterator[StreamedBody]:
-        # A range counts the bytes as they are sent, so they must not be compressed.
-        headers = (("Accept-Encoding", "identity"), *more)
-        limits = TimeLimits(self.spec.timeouts.connect, seconds, pace=seconds)
-        async with aclosing(await self._send(request, limits, headers)) as response:
-            known = {name.lower(): response.header(name) for name in response.headers}
-            yield StreamedBody(
-                response.status,
-                {name: text for name, text in known.items() if self._secrets.hide(text) == text},
-                "content-encoding" in known,
-                response.read,
-                partial(self._judge_download, response),
-            )
+    async def export_version(
+        self,
+        database: str,
+        asset: str | Address,
+        *,
+        ns: str | None = None,
+        id: str | None = None,  # noqa: A002
+    ) -> Answer:
+        """PARTNER_EXPORT_VERSION: export the version's description to the partner system."""
+        return await self.command(database, asset, "PARTNER_EXPORT_VERSION", dict(given(ns=ns, id=id)))
 
-    async def _judge_download(self, response: _Arriving) -> None:
-        kind = response.header("content-type").partition(";")[0].strip().lower()
-        if response.status >= 300 or kind in {"text/html", "text/xml", "application/xml", "text/plain"}:
-            reply = await self._reply(response, _ERROR_BYTES)
-            judge_status(reply, self.spec.dialect)
+    async def copy_program_fields(
+        self,
+        database: str,
+        asset: str | Address,
+        *,
+        ns: str | None = None,
+        id: str | None = None,  # noqa: A002
+    ) -> Answer:
+        """PARTNER_COPY_PROGRAM_FIELDS: copy XMP fields from the program card."""
+        return await self.command(database, asset, "PARTNER_COPY_PROGRAM_FIELDS", dict(given(ns=ns, id=id)))
+
+    async def move_to_asset(
+        self, database: str, asset: str | Address, asset_id: str, *, house_number: str | None = None
+    ) -> Answer:
+        """PARTNER_MOVE_TO_ASSET: move the media file to the folder linked with the card."""
+        params = dict(given(asset_id=asset_id, house_number=house_number))
+        return await self.command(database, asset, "PARTNER_MOVE_TO_ASSET", params)
+
+    # RSS -------------------------------------------------------------------------------------------------------
+
+    async def channels(self) -> tuple[str, ...]:
+        """List the names of the RSS channels («RSS channel list»)."""
+        return await self._parsed(requests.get_channels(), parse_channels)
+
+    async def channel(self, name: str) -> RssChannel:
+        """Read a channel; raises ``NotFoundError`` («RSS channel»)."""
+        return await self._parsed(requests.get_channel(name), lambda data, charset: parse_channel(data, name, charset))
+
+    async def put_rss(self, channel: str, file: str, content: bytes | str, media_type: str | None = None) -> Answer:
+        """Add data to a channel («RSS add data»)."""
+        data = content.encode() if isinstance(content, str) else content
+        kind = media_type or ("text/xml" if file.lower().endswith(".xml") else "text/plain; charset=utf-8")
+        return await self.send(requests.put_rss(channel, file, Body.of(data, kind)))
+
+    async def delete_rss(self, channel: str, guid: str) -> Answer:
+        """Delete an item of a channel («RSS delete data»)."""
+        return await self.send(requests.delete_rss(channel, guid))
+
+    # Shared ----------------------------------------------------------------------------------------------------
+
+    def path(self, database: str, asset: str | Address) -> str:
+        """Return the escaped path of an asset; ``NS:ID`` needs a product version that knows it."""
+        address = Address(asset) if isinstance(asset, str) else asset
+        require_address(self.spec, address)
+        return asset_path(database, address, dialect=self.spec.dialect)
+
+    async def _parsed(
+        self,
+        request: Request,
+        parse: Callable[[bytes, str | None], T],
+        *,
+        listing: bool = False,
+    ) -> T:
+        return await self.read(request, lambda reply: read_reply(reply, self.spec.dialect, parse), listing=listing)
+
+    def _parse_xmp(self, reply: RawAnswer, field: str | None) -> Xmp | None:
+        fields = parse_xmp(reply.data, self.spec.dialect.list_separator, reply.charset, asked=field)
+        if not fields:  # it may be an error text
             judge_body(reply, self.spec.dialect)
-            raise unreadable(f"the answer is not a media file but {kind}: {show_body(reply.data, reply.charset)}")
-        if response.status not in _WHOLE_FILE:
-            raise unreadable(
-                f"the answer has the status {response.status}, not that of a complete file",
-                "check the server",
+        return fields
+
+    def _parse_png(self, reply: RawAnswer) -> bytes:
+        if not reply.data.startswith(_PNG):
+            judge_body(reply, self.spec.dialect)
+            raise unreadable(f"the answer is not a PNG image but {reply.media_type or 'something else'}")
+        return reply.data
+
+
+def _folder(folder: str | Folder) -> Folder:
+    return parse_folder(folder) if isinstance(folder, str) else folder
+
+
+def _iso(moment: datetime | date | str | None) -> str | None:
+    if moment is None or isinstance(moment, str):
+        return moment
+    if isinstance(moment, datetime):
+        if moment.tzinfo is not None:
+            raise ValueError(
+                "created_after has a time zone, but the times of the server have none: convert it and remove the zone"
             )
-
-    def _answer(self, reply: RawAnswer) -> Answer:
-        return Answer(reply.status, self._secrets.hide(show_body(reply.data, reply.charset)))
-
-    # Checks and messages ---------------------------------------------------------------------------------------
-
-    def _check(self, request: Request) -> None:
-        if self.read_only and request.method not in _READS:
-            raise RefusedError(
-                f"server {self.spec.name}: {_shown(request)} was not sent: this client is read-only",
-                remedy="open it without `read_only`",
-            )
-        length = request_line_length(request)
-        if length > self.spec.request_line:
-            raise NotSentError(
-                f"not sent: the request line has {length} bytes, more than the limit of {self.spec.request_line}",
-                server=self.spec.name,
-                request=_shown(request),
-                remedy="shorten the values, or raise `request_line` of the server if it accepts longer lines",
-            )
-
-    @contextmanager
-    def _context(self, request: Request, setting: str) -> Iterator[None]:
-        """Set the server and the request of an error, and name the time-out that applied (``timeouts`` of the spec)."""
-        try:
-            yield
-        except ServerError as error:
-            error.server = error.server or self.spec.name
-            error.request = error.request or _shown(request)
-            if isinstance(error, UnreachableError | InDoubtError):
-                error.url = self.spec.url
-            if isinstance(error, InDoubtError):
-                error.remedy = error.remedy.replace("`timeouts.read`", f"`timeouts.{setting}`")
-                error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else ""
-            self._secrets.clean(error)
-            raise
-
-
-def _too_large(most: int) -> UnreadableError:
-    return unreadable(
-        f"the answer is larger than {most // 2**20} MiB",
-        "list single folders instead" if most == LISTING_BYTES else "check the server: no answer should be so large",
-    )
-
-
-def _shown(request: Request) -> str:
-    path = request.path if len(request.path) <= 200 else f"{request.path[:199]}…"
-    return f"{request.method} {path}"
+        return moment.isoformat(timespec="seconds")
+    return moment.isoformat()

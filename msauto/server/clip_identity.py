@@ -94,12 +94,6 @@ class LinkIndex:
         """Return the first entries, ``most`` of them, that are certainly of other clips."""
         return list(islice((entry for entry in self._entries if differing(asset, entry)), most))
 
-    def of(self, asset: Asset) -> tuple[tuple[Link, ...], tuple[Link, ...]]:
-        """Return the links of an asset as :func:`links_of` does, and the entries of other clips with its title."""
-        found = self.entries_of(asset)
-        namesakes = tuple(Link(entry.folder, entry.title, entry.link_id) for entry in found.namesakes)
-        return links_of(asset, found.same), namesakes
-
     def _near(self, asset: Asset) -> list[Entry]:
         """Return, in order, all entries that share a key with the asset, and possibly others."""
         keys, identity = _keys(asset), known_identity(asset)

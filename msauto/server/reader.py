@@ -15,7 +15,7 @@ from msauto.model.desired import SelectRef
 from msauto.model.identity import same_text
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
 from msauto.model.plan import Address
-from msauto.model.ports import Clock, XmpAnswer
+from msauto.model.ports import Clock
 from msauto.server.availability import UNINFORMATIVE_STATUSES, SystemClock
 from msauto.server.client import AsyncMediaServer
 from msauto.server.clip_identity import LinkIndex, index_links, settle_home
@@ -77,30 +77,30 @@ class ServerReader:
 
         return await self._once(("asset", database, address), read)
 
-    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
+    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
         """Return the XMP fields: by one request for all, or one for each name if the server needs that."""
         if self._client.spec.dialect.xmp_read == "never":
-            return XmpAnswer(None)
+            return None
         if self._one_by_one and names:
             return await self._each_field(database, address, names)
         fields = await self._once(("xmp", database, address), lambda: self._field(database, address, None))
         if fields or not names:
-            return XmpAnswer(_with_prefixes(fields, names) if fields is not None else None)
-        answer = await self._each_field(database, address, names)
+            return _with_prefixes(fields, names) if fields is not None else None
+        named = await self._each_field(database, address, names)
         # An asset may have no fields. Only an error, or a field shown only by name, shows what the server needs.
-        if answer.fields is not None and (fields is None or any(answer.fields.values())):
+        if named is not None and (fields is None or any(named.values())):
             self._one_by_one = True
-        return answer
+        return named
 
-    async def _each_field(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
+    async def _each_field(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
         fields: dict[str, tuple[str, ...]] = {}
         for name in sorted(names):
             ask = partial(self._field, database, address, name)
             shown = await self._once(("xmp", database, address, name), ask)
             if shown is None:
-                return XmpAnswer(None)
+                return None
             fields.update(shown)
-        return XmpAnswer(fields)
+        return fields
 
     async def _field(self, database: str, address: Address, name: str | None) -> Xmp | None:
         """Return all fields, or one; ``None`` if the answer does not show them."""

@@ -6,7 +6,6 @@ they are yielded, so that a folder of 100,000 clips is never held in memory.
 
 from __future__ import annotations
 
-import asyncio
 import unicodedata
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
@@ -17,11 +16,11 @@ from msauto.concurrency import concurrent_map
 from msauto.errors import MsautoError, UnreadableError, UnsupportedError
 from msauto.model.desired import SelectRef
 from msauto.model.identity import same_folder
-from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Xmp, show_folder, whole
+from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Xmp, show_folder
 from msauto.model.plan import Address
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry, Snapshot
 from msauto.server.client import AsyncMediaServer
-from msauto.server.clip_identity import LinkIndex, index_links, read_entries_of
+from msauto.server.clip_identity import links_of, read_entries_of
 from msauto.server.reader import ServerReader
 
 _MANY: Final = 10
@@ -37,8 +36,6 @@ class Snapshots:
         self._database = database
         self._find_links = links
         self._forks = forks
-        self._index: LinkIndex | None = None
-        self._indexing = asyncio.Lock()
         self._done: set[str] = set()
         self.xmp_hidden = False
         """Whether the XMP fields of some asset could not be read."""
@@ -59,10 +56,7 @@ class Snapshots:
                 f"{self._client.spec.name} has no folder {show_folder(folder) or '/'} in {self._database}",
                 remedy="`msauto show folders` lists the folders",
             )
-        if not folder and recursive and self._find_links:
-            # The same listing, so that a large database is not listed twice.
-            self._index = await index_links(entries)
-        return tuple(sorted(map(ListedEntry.of, entries), key=lambda found: (found.folder, found.title)))
+        return tuple(sorted(ListedEntry(entry.folder, entry.title) for entry in entries))
 
     async def of_titles(self, titles: Sequence[str]) -> AsyncIterator[Snapshot]:
         """Yield the assets of these titles; raises ``MsautoError`` for an unknown one."""
@@ -137,16 +131,14 @@ class Snapshots:
             links=links,
             strangers=strangers,
             # A server that counts positions from the in point (field notes, «where positions count from»).
-            origin=whole(asset.attributes.get("first_frame")) or 0 if counts_from_in else 0,
+            origin=asset.first_frame or 0 if counts_from_in else 0,
         )
 
     async def _xmp(self, title: str) -> Xmp | None:
         try:
-            answer = await self._reader.fresh().read_xmp(self._database, Address(title), frozenset())
+            fields = await self._reader.fresh().read_xmp(self._database, Address(title), frozenset())
         except UnsupportedError:
             fields = None
-        else:
-            fields = answer.fields
         self.xmp_hidden = self.xmp_hidden or fields is None
         self._xmp_reported = self._xmp_reported or bool(fields)
         self._xmp_empty += fields is not None and not fields
@@ -157,11 +149,9 @@ class Snapshots:
             return asset.links, ()
         if not self._find_links:
             return None, ()
-        async with self._indexing:
-            if self._index is None:
-                everything = SelectRef(self._database, (), recursive=True)
-                self._index = await index_links(await self._reader.read_select(everything) or ())
-        return self._index.of(asset)
+        found = await self._reader.read_entries(self._database, asset)
+        namesakes = tuple(Link(entry.folder, entry.title, entry.link_id) for entry in found.namesakes)
+        return links_of(asset, found.same), namesakes
 
 
 async def channel_snapshot(client: AsyncMediaServer, name: str) -> ChannelSnapshot:

@@ -17,9 +17,10 @@ from msauto.model.plan import Address
 from msauto.server.parsers.answer_classes import parse_failure, show_body
 from msauto.server.parsers.channel import parse_channel, parse_channels
 from msauto.server.parsers.clip import parse_clip
-from msauto.server.parsers.listing import parse_databases, parse_listing, parse_mam
+from msauto.server.parsers.listing import parse_databases, parse_mam
 from msauto.server.parsers.xmp_values import parse_xmp
 from tests.examples import examples
+from tests.listing_bytes import parse_listing
 
 NAMES = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from("/\\@:%?#&+=. \n'\"")), min_size=1, max_size=30)
 SAFE = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-F]{2}|%0a)*")  # a new line in small letters, as the interface has it

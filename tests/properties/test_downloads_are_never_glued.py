@@ -102,7 +102,7 @@ async def fetch(dest: Path, moods: list[Film | Handler], watch: Notes) -> bool:
         spec = ServerSpec("raw", server.url, timeouts=Timeouts(5, 5, 5, 5))
         async with AsyncMediaServer(spec, clock=NoWait()) as client:
             try:
-                await client.fetch(GET, dest, watch)
+                await client.fetch_file(GET, dest, watch)
             except ServerError:
                 return False
     return True

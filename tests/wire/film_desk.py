@@ -48,7 +48,7 @@ def fetch(
         async with RawServer(*told) as server:
             spec = ServerSpec("raw", server.url, timeouts=Timeouts(seconds, seconds, seconds, seconds))
             async with AsyncMediaServer(spec, clock=NoWait()) as client:
-                return await client.fetch(GET, dest, looked), server
+                return await client.fetch_file(GET, dest, looked), server
 
     return asyncio.run(main())
 

@@ -14,7 +14,8 @@ import pytest
 from msauto.errors import InDoubtError, RejectedError, ServerError, UnreadableError
 from msauto.model.plan import Request
 from msauto.model.server import ServerSpec, Timeouts
-from msauto.server.client import ANSWER_BYTES, AsyncMediaServer
+from msauto.server.client import AsyncMediaServer
+from msauto.server.http_client import ANSWER_BYTES
 from msauto.server.transport import TooSlowError
 from tests.wire.raw_server import Exchange, Handler, RawServer, answer
 from tests.wire.time_limit import NoWait
@@ -232,7 +233,7 @@ TRICKLES = [
 def test_a_byte_at_a_time_is_given_up_and_not_asked_for_again(
     trickle: Handler, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("msauto.server.client._WHOLE", 0.1)  # in place of ten: nobody waits for that long
+    monkeypatch.setattr("msauto.server.http_client._WHOLE", 0.1)  # in place of ten: nobody waits for that long
     error, asked = ask(trickle, work)
     assert isinstance(error, TooSlowError)
     assert "the answer was incomplete after 0.2 s" in str(error)

@@ -246,7 +246,7 @@ def test_being_stopped_at_once_keeps_what_came(dest: Path) -> None:
             RawServer(half_then_silence) as server,
             AsyncMediaServer(ServerSpec("raw", server.url), clock=NoWait()) as client,
         ):
-            task = asyncio.ensure_future(client.fetch(GET, dest, watch))
+            task = asyncio.ensure_future(client.fetch_file(GET, dest, watch))
             await watch.reached(CUT)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):

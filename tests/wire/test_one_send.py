@@ -299,7 +299,7 @@ def test_cancelled_request_gives_its_place_back() -> None:
 def test_compressed_answers_are_read_and_bombs_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     import gzip
 
-    monkeypatch.setattr("msauto.server.client.ANSWER_BYTES", 2**20)
+    monkeypatch.setattr("msauto.server.http_client.ANSWER_BYTES", 2**20)
 
     async def work(client: AsyncMediaServer, server: RawServer) -> None:
         assert (await client.asset("N", "x")).title == "x"

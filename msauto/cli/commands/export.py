@@ -264,7 +264,7 @@ class _Exporter:
         found: set[ListedEntry] = set()
         for folder in self.selection.folders:
             found.update(await snapshots.list(parse_folder(folder), recursive=self.selection.recursive))
-        return sorted(found, key=lambda each: (each.folder, each.title))
+        return sorted(found)
 
     def _warn_of_xmp(self, server: NamedServer, snapshots: Snapshots) -> None:
         """Warn that fields may be missing: the interface does not promise GETUSERFIELDS without ``field``."""

@@ -16,7 +16,7 @@ from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, Desired
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import plain, same_text
 from msauto.model.plan import Address, Json, Settlement, Target, TargetId
-from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
+from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
@@ -38,15 +38,17 @@ State = Literal["changed", "unchanged", "skipped", "left out"]
 class SurveyContext:
     """What the survey of one server works with.
 
-    ``pending`` are the assets (database, title) that an earlier run left something pending for; ``forget`` treats that
-    as settled. ``answers`` is how this server reports XMP fields. ``secrets`` returns the secrets known so far.
+    ``find_links`` also reads the links of assets that are deleted or lose something, for limits that protect folders.
+    ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
+    left something pending for; ``forget`` treats that as settled. ``answers`` is how this server reports XMP fields.
+    ``secrets`` returns the secrets known so far.
     """
 
     server: ServerSpec
     reader: Reader
     memory: Memory
     find_links: bool = False
-    disk: Disk = field(default_factory=NoDisk)
+    hash_file: HashFile | None = None
     pending: frozenset[tuple[str, str]] = frozenset()
     forget: bool = False
     answers: XmpAnswers = field(default_factory=XmpAnswers)
@@ -232,8 +234,8 @@ async def _read_files(
 ) -> dict[str, str | None]:
     """Return the hashes of the files that were downloaded before: only these may have the desired content."""
     downloads = [run for run in runs if isinstance(run, DesiredDownload)]
-    items = {f"{run.aspect}:{run.dest}": run.dest for run in downloads}
-    return {dest: await context.disk.sha256(dest) for item, dest in items.items() if item in recalled.items}
+    known = {run.dest for run in downloads if f"{run.aspect}:{run.dest}" in recalled.items}
+    return {dest: await context.hash_file(dest) for dest in known} if context.hash_file else {}
 
 
 def _has_pending(context: SurveyContext, group: IntentGroup) -> bool:

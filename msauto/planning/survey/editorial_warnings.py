@@ -53,7 +53,7 @@ class _Span:
     @classmethod
     def of(cls, asset: Asset) -> _Span:
         """Read both; an out point of 0 counts as missing."""
-        return cls(whole(asset.attributes.get("first_frame")), whole(asset.attributes.get("last_frame")) or None)
+        return cls(asset.first_frame, whole(asset.attributes.get("last_frame")) or None)
 
     @property
     def is_reversed(self) -> bool:

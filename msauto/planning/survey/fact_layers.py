@@ -163,7 +163,7 @@ class Layers:
 
     async def _xmp(self, address: Address, names: frozenset[str], source: TaskSource | None) -> Xmp | None:
         try:
-            return (await self._reader.read_xmp(self._database, address, names)).fields
+            return await self._reader.read_xmp(self._database, address, names)
         except UnsupportedError as error:
             raise refuse(f"{_name_of(source)} reads asset.xmp: {error.message}", source, error.remedy) from error
 

@@ -6,7 +6,7 @@ It works target by target and drops live state as soon as it is compared.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -16,9 +16,10 @@ from msgspec import structs
 from msauto.concurrency import concurrent_map
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError
-from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, ServerIntents
+from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, Intent
+from msauto.model.facts import Facts
 from msauto.model.plan import Settlement, Target, TargetId
-from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
+from msauto.model.ports import LiveTarget
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.survey.asset_plan import plan_channel, plan_database
@@ -31,10 +32,9 @@ from msauto.planning.survey.asset_survey import (
     survey_asset,
 )
 from msauto.planning.survey.clip_finder import DistinctClipsError
-from msauto.planning.survey.fact_layers import Layers, XmpAnswers
+from msauto.planning.survey.fact_layers import XmpAnswers
 from msauto.planning.survey.merge_tasks import merge_channels
 from msauto.planning.survey.target_groups import IntentGroup, group_intents, merge_groups
-from msauto.secrets.taint import Secrets
 from msauto.server.clip_identity import MOST_LINKS
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
@@ -54,34 +54,17 @@ class Survey:
     settlements: tuple[Settlement, ...] = ()
 
 
-async def survey(
-    work: ServerIntents,
-    reader: Reader,
-    memory: Memory,
-    *,
-    forks: int,
-    find_links: bool = False,
-    disk: Disk | None = None,
-    forget_pending: bool = False,
-    secrets: Callable[[], Secrets] = Secrets,
-) -> Survey:
-    """Plan one server, at most ``forks`` targets at once. An error of a target becomes its ``error``.
-
-    ``find_links`` also reads the links of assets that are deleted or lose something, for limits that protect folders.
-    ``disk`` is where downloads may exist already. ``forget_pending`` treats what earlier runs left pending as settled.
-    ``secrets`` returns the secrets that are known so far.
-    """
-    pending = memory.pending(work.server.name)
-    context = SurveyContext(
-        work.server, reader, memory, find_links, disk or NoDisk(), pending, forget_pending, secrets=secrets
-    )
-    of_databases = tuple(intent for intent in work.intents if isinstance(intent.ref, DatabaseRef))
-    rest = tuple(intent for intent in work.intents if not isinstance(intent.ref, DatabaseRef))
-    databases = await group_intents(structs.replace(work, intents=of_databases), reader, 1)
+async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: int) -> Survey:
+    """Plan one server, at most ``forks`` targets at once. An error of a target becomes its ``error``."""
+    server, reader = context.server, context.reader
+    context = replace(context, pending=context.memory.pending(server.name))
+    of_databases = tuple(intent for intent in intents if isinstance(intent.ref, DatabaseRef))
+    rest = tuple(intent for intent in intents if not isinstance(intent.ref, DatabaseRef))
+    databases = await group_intents(server, of_databases, reader, 1, context.answers)
     outcomes = [await _plan_group(context, group) for group in databases]
     loaded = [each.target for each in outcomes if each.target is not None and each.target.changes]
     context = replace(context, answers=XmpAnswers({each.database: each.changes[0].source for each in loaded}))
-    groups = await group_intents(structs.replace(work, intents=rest), reader, forks, context.answers)
+    groups = await group_intents(server, rest, reader, forks, context.answers)
 
     async def plan(group: IntentGroup) -> SurveyedTarget:
         return await _plan_group(context, group)
@@ -93,7 +76,7 @@ async def survey(
     states = Counter(each.state for each in outcomes)
     warnings = (warning for outcome in outcomes for warning in outcome.warnings)
     return Survey(
-        work.server.name,
+        server.name,
         # A database target is in the first batch: it precedes all assets of its server.
         tuple(structs.replace(each, batch=first) if each.kind == "database" else each for each in targets),
         states["unchanged"],
@@ -139,7 +122,7 @@ async def _plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTar
 
 
 async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    declared = await _evaluate(context, group, DesiredChannel)
+    declared = _evaluate(group, DesiredChannel)
     if not declared:
         return SurveyedTarget("skipped")
     channel = await context.reader.read_channel(group.name)
@@ -155,7 +138,7 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
 
 
 async def _plan_database(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    batches = await _evaluate(context, group, DesiredXmpBatch)
+    batches = _evaluate(group, DesiredXmpBatch)
     if not batches:
         return SurveyedTarget("skipped")
     name = TargetId(context.server.name, group.database, "database", group.database)
@@ -166,12 +149,7 @@ async def _plan_database(context: SurveyContext, group: IntentGroup) -> Surveyed
     return outcome
 
 
-async def _evaluate(context: SurveyContext, group: IntentGroup, kind: type[D]) -> list[D]:
+def _evaluate(group: IntentGroup, kind: type[D]) -> list[D]:
     """Return what the tasks declare of a target that is not an asset: no facts exist."""
-
-    async def find_nothing() -> None:
-        return None
-
-    layers = Layers(context.reader, group.database, find_nothing)
-    evaluated = [await layers.evaluate(member.intent.evaluate) for member in group.members]
+    evaluated = [member.intent.evaluate(Facts.none()) for member in group.members]
     return [desired for desired in evaluated if isinstance(desired, kind)]

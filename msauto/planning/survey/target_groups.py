@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msauto.concurrency import concurrent_map, in_turns
 from msauto.errors import MsautoError, PlanningError
 from msauto.interface import versions
-from msauto.model.desired import ChannelRef, DatabaseRef, IdRef, Intent, SelectRef, ServerIntents, TaskSource, TitleRef
+from msauto.model.desired import ChannelRef, DatabaseRef, IdRef, Intent, SelectRef, TaskSource, TitleRef
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.identity import differing, fits, identity_of, plain
 from msauto.model.live import Asset, Entry, show_folder
@@ -77,17 +77,16 @@ def merge_groups(groups: Sequence[IntentGroup]) -> IntentGroup:
 
 
 async def group_intents(
-    work: ServerIntents, reader: Reader, forks: int, answers: XmpAnswers | None = None
+    server: ServerSpec, intents: Sequence[Intent], reader: Reader, forks: int, answers: XmpAnswers
 ) -> list[IntentGroup]:
     """Return the groups in the order of the playbooks."""
-    answers = answers or XmpAnswers()
-    former = _FormerTitles(work.intents)
+    former = _FormerTitles(intents)
     groups: dict[_Key, IntentGroup] = {}
 
     async def groups_of(intent: Intent) -> Iterable[_KeyedMember]:
-        return await _groups_of(intent, work.server, former, reader, forks, answers)
+        return await _groups_of(intent, server, former, reader, forks, answers)
 
-    async for keyed_members in concurrent_map(groups_of, work.intents, limit=forks):
+    async for keyed_members in concurrent_map(groups_of, intents, limit=forks):
         async for key, group, member in in_turns(keyed_members):
             found = groups.setdefault(key, group)
             found.members.append(member)

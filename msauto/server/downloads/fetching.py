@@ -20,7 +20,7 @@ from typing import Final
 
 from msauto.errors import DownloadError, InDoubtError, ServerError
 from msauto.model.ports import Clock, DownloadObserver, PartialDownload
-from msauto.server.availability import RETRIES, is_transient, pause_after
+from msauto.server.availability import with_retries
 from msauto.server.downloads.part_file import PartFile, open_part
 from msauto.server.parsers.xml import unreadable
 from msauto.server.transport import Headers
@@ -101,7 +101,7 @@ class ResumableDownload:
         """Fetch the file; raises ``ServerError`` or ``DownloadError`` and then leaves ``dest`` unchanged."""
         try:
             await self._take_up()
-            await self._try()
+            await with_retries(self._attempt, self._clock, jitter=self._jitter, progressed=self._made_progress)
             file = self._open
             fetched = FetchResult(file.size, await asyncio.to_thread(file.finish))
         except DownloadError:
@@ -134,26 +134,9 @@ class ResumableDownload:
 
     # Attempts --------------------------------------------------------------------------------------------------
 
-    async def _try(self) -> None:
-        tries = 0
-        while True:
-            try:
-                await self._attempt()
-            except ServerError as error:
-                if isinstance(error, _RangeMismatchError):
-                    self._parts = False
-                if self._made_progress():
-                    tries = 0
-                if not is_transient(error) or tries >= RETRIES:
-                    raise
-                pause = pause_after(error, tries, self._jitter())
-            else:
-                return
-            tries += 1
-            await self._clock.sleep(pause)
-
-    def _made_progress(self) -> bool:
+    def _made_progress(self, error: ServerError) -> bool:
         """Return whether an attempt made progress, so that the next one starts further on than any before."""
+        self._parts = self._parts and not isinstance(error, _RangeMismatchError)
         if not (self._can_resume and self.size >= self._best + _PROGRESS):
             return False
         self._best = self.size

@@ -6,6 +6,7 @@ for byte, what we wrote. A link, a folder, or a file of another user is not touc
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import hashlib
@@ -161,6 +162,19 @@ def open_part(dest: Path, left: PartialDownload | None = None) -> PartFile:
         file.leave()
         raise
     return file
+
+
+async def hash_file(path: str) -> str | None:
+    """Return the SHA-256 of a file in hex; ``None`` for a missing or unreadable file."""
+
+    def read() -> str | None:
+        try:
+            with Path(path).open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return None
+
+    return await asyncio.to_thread(read)
 
 
 def part_name(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msauto.model.live import RssChannel, RssItem
-from msauto.server.parsers.xml import Element, attributes, children, local, parse_document, text_of, unreadable
+from msauto.server.parsers.xml import Element, attributes, local, parse_document, text_of, unreadable
 
 _ROOTS = frozenset({"rss", "rdf", "feed", "channel", "items", "entries", "item", "entry", "data"})
 _ITEMS = frozenset({"item", "entry"})
@@ -19,7 +19,7 @@ def parse_channel(data: bytes, name: str, charset: str | None = None) -> RssChan
     root = parse_document(data, charset)
     inner = root
     while local(inner).lower() not in _ROOTS:
-        below = children(inner)
+        below = list(inner)
         if len(below) != 1 and any(local(child).lower() in _ITEMS for child in below):
             break
         if local(inner).lower() != "xml" or len(below) > 1:
@@ -50,13 +50,13 @@ def _items(element: Element) -> Iterator[Element]:
     if local(element).lower() in _ITEMS:
         yield element
         return
-    for child in children(element):
+    for child in element:
         yield from _items(child)
 
 
 def _item(element: Element) -> RssItem:
     texts: dict[str, str] = {}
-    for child in children(element):
+    for child in element:
         texts.setdefault(local(child), _text(child))
     about = attributes(element).get("about", "")
     return RssItem(

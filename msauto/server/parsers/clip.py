@@ -12,7 +12,6 @@ from msauto.model.live import Asset, Folder, Link, Marker, Segment, parse_folder
 from msauto.server.parsers.xml import (
     Element,
     attributes,
-    children,
     find_root,
     local,
     parse_document,
@@ -86,9 +85,7 @@ def _segment(element: Element) -> Segment:
     own = attributes(element)
     number = need_integer(own.get("seg_num"), "the number of a segment")
     texts = read_attrs(element)
-    titles = [
-        text_of(each) or attributes(each).get("value", "") for each in children(element) if _name(each) == "title"
-    ]
+    titles = [text_of(each) or attributes(each).get("value", "") for each in element if _name(each) == "title"]
     extra = {name: value for name, value in own.items() if name not in _SEGMENT} | texts
     return Segment(
         number=number,

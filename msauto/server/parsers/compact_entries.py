@@ -55,24 +55,6 @@ class PackedAttributes(Mapping[str, str]):
         return repr(dict(self.items()))
 
 
-class PackedClips:
-    """Clips of one folder, in order, while a listing is read."""
-
-    __slots__ = ("names", "packed")
-
-    def __init__(self) -> None:
-        self.names: list[Names] = []
-        self.packed: list[bytes] = []
-
-    def __len__(self) -> int:
-        return len(self.packed)
-
-    def add(self, names: Names, packed: bytes) -> None:
-        """Add one."""
-        self.names.append(names)
-        self.packed.append(packed)
-
-
 class EntryPacker:
     """Packs clips; equal sets of names are stored once."""
 
@@ -105,11 +87,11 @@ class PackedEntries(Sequence[Entry]):
         self._names: list[Names] = []
         self._packed: list[bytes] = []
 
-    def extend(self, folder: Folder, clips: PackedClips) -> None:
-        """Add the clips of a folder."""
-        self._folders += [folder] * len(clips)
-        self._names += clips.names
-        self._packed += clips.packed
+    def extend(self, folder: Folder, names: Sequence[Names], packed: Sequence[bytes]) -> None:
+        """Add the clips of a folder, each with its names and packed texts."""
+        self._folders += [folder] * len(packed)
+        self._names += names
+        self._packed += packed
 
     @overload
     def __getitem__(self, index: int) -> Entry: ...

@@ -12,13 +12,12 @@ from typing import Final
 from msauto.errors import UnreadableError
 from msauto.model.live import Database, Folder, Listing, MamAsset, parse_folder, whole
 from msauto.server.parsers.clip import read_attrs, read_flag
-from msauto.server.parsers.compact_entries import EntryPacker, PackedClips, PackedEntries
+from msauto.server.parsers.compact_entries import EntryPacker, Names, PackedEntries
 from msauto.server.parsers.xml import (
     PIECE,
     Element,
     StreamedDocument,
     attributes,
-    children,
     find_root,
     local,
     parse_document,
@@ -34,21 +33,23 @@ _MOST_FOLDERS: Final = 1_000_000  # each takes some 300 bytes of memory, and nin
 
 
 class FolderNode:
-    """A folder of a StoredTree, or the StoredTree itself."""
+    """A folder of a StoredTree, or the StoredTree itself; its clips are ``names`` and ``packed``, in order."""
 
-    __slots__ = ("clips", "folders", "name")
+    __slots__ = ("folders", "name", "names", "packed")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.folders: list[FolderNode] = []
-        self.clips = PackedClips()
+        self.names: list[Names] = []
+        self.packed: list[bytes] = []
 
 
 class ListingReading:
-    """Reads a StoredTree (or a folderlist) while it arrives: see :func:`parse_listing`.
+    """Reads a StoredTree (or a folderlist) while it arrives; all folders become absolute.
 
-    Folders and clips are taken from the tree of elements, and removed from it, as soon as they have ended. Unknown
-    elements are skipped with their content. ``piece`` is the number of bytes parsed in one step.
+    ``asked`` is the folder of the request. Folders and clips are taken from the tree of elements, and removed from it,
+    as soon as they have ended. Unknown elements are skipped with their content. ``piece`` is the number of bytes parsed
+    in one step.
     """
 
     def __init__(self, database: str, asked: Folder, charset: str | None = None, *, piece: int = PIECE) -> None:
@@ -103,7 +104,9 @@ class ListingReading:
             self._count("clips and folders", _MOST_CLIPS)
             own = attributes(child)
             link_id, finalized = whole(own.pop("link_id", None)), read_flag(own.pop("finalized", None))
-            node.clips.add(*self._packer.pack(link_id, finalized, own | read_attrs(child)))
+            names, packed = self._packer.pack(link_id, finalized, own | read_attrs(child))
+            node.names.append(names)
+            node.packed.append(packed)
         elif sum(1 + len(each.attrib) for each in child.iter()) > _MOST_PARTS:
             raise unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements and attributes")
 
@@ -125,16 +128,6 @@ class ListingReading:
         self._counts[what] += 1
         if self._counts[what] > most:
             raise unreadable(f"the answer lists more than {most} {what}", "list single folders instead")
-
-
-def parse_listing(data: bytes, database: str, asked: Folder, charset: str | None = None) -> Listing:
-    """Read a StoredTree (or a folderlist); all folders become absolute.
-
-    ``asked`` is the folder of the request. Raises ``UnreadableError``.
-    """
-    reading = ListingReading(database, asked, charset)
-    reading.feed(data)
-    return reading.close()
 
 
 # Folders of the tree -------------------------------------------------------------------------------------------
@@ -165,7 +158,7 @@ def _descend(node: FolderNode, names: Folder) -> FolderNode | None:
 
 def _only(node: FolderNode, name: str) -> FolderNode | None:
     """Return the only child, if it is a folder of this name."""
-    if node.clips or len(node.folders) != 1 or _fold(node.folders[0].name) != _fold(name):
+    if node.packed or len(node.folders) != 1 or _fold(node.folders[0].name) != _fold(name):
         return None
     return node.folders[0]
 
@@ -178,7 +171,7 @@ def _collect(top: FolderNode, asked: Folder, entries: PackedEntries, folders: li
     waiting = [(top, asked)]
     while waiting:
         node, path = waiting.pop()
-        entries.extend(path, node.clips)
+        entries.extend(path, node.names, node.packed)
         below = [(child, (*path, child.name) if child.name else path) for child in node.folders]
         folders.extend(child_path for child, child_path in below if child.name)
         waiting.extend(reversed(below))
@@ -190,7 +183,7 @@ def _collect(top: FolderNode, asked: Folder, entries: PackedEntries, folders: li
 def parse_mam(data: bytes, charset: str | None = None) -> tuple[MamAsset, ...]:
     """Read a linear asset list (format=mam)."""
     root = find_root(parse_document(data, charset), "mam", "a linear asset list")
-    return tuple(_mam_asset(child) for child in children(root) if local(child) == "asset")
+    return tuple(_mam_asset(child) for child in root if local(child) == "asset")
 
 
 def _mam_asset(element: Element) -> MamAsset:
@@ -210,7 +203,7 @@ def parse_databases(data: bytes, charset: str | None = None) -> tuple[Database, 
     found = [element for element in root.iter() if local(element).lower() in {"database", "db", "storage"}]
     named = [element for element in found if _name(element)]
     if not named:
-        named = [element for element in children(root) if _name(element)]
+        named = [element for element in root if _name(element)]
     if not named and local(root).lower() not in {"databases", "storage", "xml", "list"}:
         raise unreadable(f"the answer is not a list of databases: its root is <{local(root)}>")
     return tuple(_database(element) for element in named)
@@ -223,7 +216,7 @@ def _name(element: Element) -> str:
 
 def _database(element: Element) -> Database:
     name = _name(element)
-    tree = next((child for child in children(element) if local(child) == "StoredTree"), None)
+    tree = next((child for child in element if local(child) == "StoredTree"), None)
     return Database(name, ListingReading(name, ()).of_element(tree) if tree is not None else None)
 
 

@@ -174,11 +174,6 @@ def text_of(element: Element) -> str:
     return "".join(str(part) for part in element.itertext())
 
 
-def children(element: Element) -> list[Element]:
-    """Return the child elements."""
-    return list(element)  # comments and processing instructions were left out by the parser
-
-
 def attributes(element: Element) -> dict[str, str]:
     """Return the attributes by local name. Too many of them are an error, because the time grows with their square."""
     if len(element.attrib) > _MOST_ATTRIBUTES:
@@ -188,7 +183,7 @@ def attributes(element: Element) -> dict[str, str]:
 
 def unwrap(root: Element) -> Element:
     """Return the element inside an ``<xml>`` wrapper that holds a single element, else the root."""
-    while local(root).lower() == "xml" and len(inner := children(root)) == 1:
+    while local(root).lower() == "xml" and len(inner := list(root)) == 1:
         root = inner[0]
     return root
 

@@ -11,7 +11,6 @@ from msauto.server.parsers.answer_classes import is_error_document, parse_failur
 from msauto.server.parsers.xml import (
     Element,
     attributes,
-    children,
     decode_text,
     local,
     looks_like_html,
@@ -133,7 +132,7 @@ def _claim(fields: Fields, root: Element, asked: str) -> None:
 
 def _read(element: Element, prefix: str, fields: Fields, *, top: bool = False) -> None:
     name = _named(element, prefix)
-    below = children(element)
+    below = list(element)
     named_below = any(_named(child, "") is not None for child in below)
     _read_attributes(element, fields)
     if name is not None and not named_below:
@@ -173,7 +172,7 @@ def _named(element: Element, prefix: str) -> str | None:
     keys = _NAME_KEYS if generic else _NAME_KEYS[:1]
     name = next((own[key] for key in keys if own.get(key)), None)
     if name is None and generic:
-        name = next((text_of(child).strip() for child in children(element) if local(child) in _NAME_KEYS), None)
+        name = next((text_of(child).strip() for child in element if local(child) in _NAME_KEYS), None)
     if name is None or ":" in name:
         return name
     space = own.get("ns") or own.get("namespace") or prefix.rstrip(":")
@@ -187,9 +186,9 @@ def _qualified(element: Element) -> str:
 
 
 def _nested(element: Element) -> list[str]:
-    below = [child for child in children(element) if local(child) not in _NAME_KEYS]
+    below = [child for child in element if local(child) not in _NAME_KEYS]
     if below:
         return [value for child in below for value in _nested(child)]
-    text = text_of(element) if not children(element) else ""
+    text = "" if len(element) else text_of(element)
     value = text or attributes(element).get("value", "")
     return [value] if value.strip() or local(element).lower() in {"li", "value"} else []

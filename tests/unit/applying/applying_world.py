@@ -24,9 +24,9 @@ from msauto.errors import (
 )
 from msauto.model.desired import SelectRef, TaskSource
 from msauto.model.events import Event
-from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, Marker, RssChannel
+from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, Marker, RssChannel, Xmp
 from msauto.model.plan import Address, Change, Expectation, Json, Plan, Request, Target
-from msauto.model.ports import Answer, DownloadObserver, Reader, XmpAnswer
+from msauto.model.ports import Answer, DownloadObserver, Reader
 from msauto.model.result import RequestResult, Result, TargetResult
 from tests.unit.applying.dict_memory import DictMemory
 
@@ -170,9 +170,9 @@ class WorldReader:
         await self._read(f"asset {address.name}")
         return self.world.assets.get(address.name)
 
-    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
+    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
         await self._read(f"xmp {address.name}")
-        return XmpAnswer(self.world.xmp.get(address.name, {}))
+        return self.world.xmp.get(address.name, {})
 
     async def read_folder(self, database: str, folder: Folder) -> Listing | None:
         entries = self.world.folders.get(folder)

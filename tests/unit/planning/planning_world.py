@@ -15,7 +15,7 @@ from msgspec import structs
 
 from msauto.applying.target_memory import download_items
 from msauto.interface.dialect import Dialect
-from msauto.model.desired import Intent, SelectRef, ServerIntents
+from msauto.model.desired import Intent, SelectRef
 from msauto.model.live import (
     Asset,
     ClipEntries,
@@ -27,13 +27,14 @@ from msauto.model.live import (
     RssChannel,
     RssItem,
     Segment,
+    Xmp,
     parse_folder,
     show_folder,
 )
 from msauto.model.plan import Address, Request, Target
-from msauto.model.ports import XmpAnswer
 from msauto.model.result import Difference
 from msauto.model.server import ServerSpec
+from msauto.planning.survey.asset_survey import SurveyContext
 from msauto.planning.survey.survey import Survey, survey
 from msauto.planning.target_reading import read_live
 from msauto.server.clip_identity import index_links, links_of
@@ -278,11 +279,11 @@ class WorldReader:
         title = self.server.ids.get(name, "") if address.namespace else name
         return self.server.answer(title) if database in self.server.databases else None
 
-    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
+    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
         self.asked.append(f"xmp {address.name}")
         title = self.server.ids[f"{address.namespace}:{address.name}"] if address.namespace else address.name
         xmp = self.server.clips[title].xmp
-        return XmpAnswer(None if xmp is None else {name: tuple(values) for name, values in xmp.items()})
+        return None if xmp is None else {name: tuple(values) for name, values in xmp.items()}
 
     async def read_folder(self, database: str, folder: Folder) -> Listing | None:
         self.asked.append(f"folder {show_folder(folder)}")
@@ -346,9 +347,9 @@ class Stage:
 
     def plan(self, *intents: Intent, forks: int = 4, find_links: bool = False) -> Survey:
         self.reader = WorldReader(self.server)
-        work = ServerIntents(self.spec, intents)
-        found = survey(work, self.reader, self.memory, forks=forks, find_links=find_links, disk=self.disk)
-        return asyncio.run(found)
+        hash_file = self.disk.sha256
+        context = SurveyContext(self.spec, self.reader, self.memory, find_links=find_links, hash_file=hash_file)
+        return asyncio.run(survey(intents, context, forks=forks))
 
     def apply(self, found: Survey) -> list[Difference]:
         """Send all requests; return what is not as desired when it is read again."""

@@ -9,6 +9,7 @@ from msauto.model.desired import DesiredAsset, Intent, SelectRef, ServerIntents,
 from msauto.model.live import Asset
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
+from msauto.planning.survey.asset_survey import SurveyContext
 from msauto.planning.survey.survey import Survey, survey
 from tests.unit.planning.planning_world import Clip, Server, WorldReader
 from tests.unit.planning.small_ports import DictMemory
@@ -42,7 +43,7 @@ def surveyed(comment: str) -> tuple[Survey, int]:
     desired = DesiredAsset(SOURCE, fields={"comment": Sourced(comment, SOURCE)})
     everything = Intent(SelectRef("NEWS", ("Raw",)), SOURCE, lambda _: desired)
     work = ServerIntents(ServerSpec("studio-a", "http://studio-a:7901"), (everything,))
-    return asyncio.run(survey(work, reader, DictMemory(), forks=FORKS)), reader.held
+    return asyncio.run(survey(work.intents, SurveyContext(work.server, reader, DictMemory()), forks=FORKS)), reader.held
 
 
 def test_of_what_is_unchanged_nothing_is_kept_but_the_count() -> None:

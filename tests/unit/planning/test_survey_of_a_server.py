@@ -28,6 +28,7 @@ from msauto.model.facts import Facts
 from msauto.model.live import Asset
 from msauto.model.plan import Address, Target
 from msauto.model.server import ServerSpec
+from msauto.planning.survey.asset_survey import SurveyContext
 from msauto.planning.survey.survey import Survey, survey
 from tests.unit.planning.planning_world import Clip, Server, WorldReader, stage
 from tests.unit.planning.playbook_forms import asset_intent
@@ -224,7 +225,7 @@ class _Failing(WorldReader):
 
 def _survey(reader: WorldReader, *intents: Intent, forks: int = 3) -> Survey:
     work = ServerIntents(ServerSpec("studio-a", "http://127.0.0.1:7901"), intents)
-    return asyncio.run(survey(work, reader, DictMemory(), forks=forks))
+    return asyncio.run(survey(work.intents, SurveyContext(work.server, reader, DictMemory()), forks=forks))
 
 
 def test_a_server_error_stays_with_its_target_and_forks_bound_the_reading() -> None:

@@ -28,7 +28,7 @@ from msauto.interface.dialect import Dialect
 from msauto.model.plan import Address, Request
 from msauto.model.server import Auth, Secret, ServerSpec, Tls
 from msauto.server.connection import spec_of
-from msauto.server.operations import Operations
+from msauto.server.http_client import HttpClient
 from msauto.simulator import SimDialect, Simulator, state_from_seed
 
 TITLE = "Back\\Slash / Film: 50% @ night?"
@@ -290,10 +290,10 @@ def test_cut_proxy_is_asked_for_again(simulator: Simulator, server: MediaServer,
 def test_blocking_client_has_every_method_of_the_async_one() -> None:
     names = {
         name
-        for owner in (Operations, AsyncMediaServer)
+        for owner in (HttpClient, AsyncMediaServer)
         for name, member in vars(owner).items()
         if not name.startswith("_") and inspect.iscoroutinefunction(member)
-    } - {"aclose", "ask", "read", "read_listing", "fetch"}
+    } - {"aclose", "ask", "read", "read_listing", "fetch", "fetch_file"}
     assert names == {name for name, member in vars(MediaServer).items() if type(member).__name__ == "BlockingMethod"}
 
 

@@ -15,8 +15,8 @@ from msauto.errors import UnreadableError
 from msauto.model.live import parse_folder
 from msauto.server.parsers.channel import parse_channel
 from msauto.server.parsers.clip import parse_clip
-from msauto.server.parsers.listing import parse_listing
 from msauto.server.parsers.xmp_values import parse_xmp
+from tests.listing_bytes import parse_listing
 
 CASES = Path(__file__).parents[2] / "cases" / "xml"
 LONGEST = 3000
@@ -72,7 +72,8 @@ from msauto.errors import UnreadableError
 from msauto.server.parsers.channel import parse_channel, parse_channels
 from msauto.server.parsers.clip import parse_clip
 from msauto.server.parsers.answer_classes import parse_failure, show_body
-from msauto.server.parsers.listing import parse_databases, parse_listing, parse_mam
+from msauto.server.parsers.listing import parse_databases, parse_mam
+from tests.listing_bytes import parse_listing
 from msauto.server.parsers.xmp_values import parse_xmp
 parsers = [
     parse_clip, lambda d: parse_listing(d, "NEWS", ("a",)), parse_databases, parse_mam,

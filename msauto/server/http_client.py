@@ -1,0 +1,334 @@
+"""Exchanges with one media server: authentication, TLS, time-outs, limits, retries of reads, read-only mode.
+
+The typed calls are those of :class:`msauto.server.client.AsyncMediaServer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self, TypeVar
+
+from msgspec import structs
+
+from msauto.errors import (
+    InDoubtError,
+    NotSentError,
+    RefusedError,
+    ServerError,
+    UnreachableError,
+    UnreadableError,
+)
+from msauto.interface.requests import PROFILES, request_line_length
+from msauto.model.live import Listing
+from msauto.model.plan import Request
+from msauto.model.ports import Answer, Clock, DownloadObserver
+from msauto.model.server import ServerSpec
+from msauto.server.availability import SystemClock, with_retries
+from msauto.server.connection import base_url, headers, spec_of, tls
+from msauto.server.downloads.fetching import FetchResult, ResumableDownload, SilentDownloadObserver, StreamedBody
+from msauto.server.echoed_secrets import EchoRedactor
+from msauto.server.parsers.answer_classes import (
+    RawAnswer,
+    charset_of,
+    clean,
+    judge_body,
+    judge_status,
+    judge_write,
+    read_retry_after,
+    show_body,
+)
+from msauto.server.parsers.listing import ListingReading, read_arriving
+from msauto.server.parsers.xml import MAX_BYTES, unreadable
+from msauto.server.transport import (
+    ArrivingAnswer,
+    ExactTransport,
+    Headers,
+    HttpxAnswer,
+    HttpxTransport,
+    TimeLimits,
+)
+
+if TYPE_CHECKING:
+    import httpx2
+
+T = TypeVar("T")
+_Arriving = ArrivingAnswer | HttpxAnswer
+
+_READS: Final = frozenset({"GET", "HEAD"})
+_WHOLE_FILE: Final = frozenset({200, 203})
+LISTING_BYTES: Final = MAX_BYTES
+ANSWER_BYTES: Final = 64 * 2**20
+"""The size limit of other answers: an asset with 100,000 markers, a channel with as many items."""
+_COMPRESSED: Final = (("Accept-Encoding", "gzip, deflate"),)
+_ERROR_BYTES: Final = 2**20
+_WHOLE: Final = 10  # a complete answer may take this many times the time-out between bytes
+# With TLS 1.3 a server rejects the client certificate only after the handshake.
+_MAYBE_TLS: Final = "; a server that expects another client certificate also closes the connection: check `tls`"
+
+
+class HttpClient:
+    """Sends requests to one media server, and judges the answers.
+
+    ``read_only`` refuses everything but GET and HEAD before anything is sent. ``transport`` replaces the network.
+    ``reads`` counts the reads, without further attempts.
+    """
+
+    def __init__(
+        self,
+        server: ServerSpec | str,
+        *,
+        read_only: bool = False,
+        transport: httpx2.AsyncBaseTransport | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.spec = spec_of(server) if isinstance(server, str) else server
+        self.read_only = read_only
+        self.reads = 0
+        self._clock = clock or SystemClock()
+        self._headers = headers(self.spec)
+        self._base = base_url(self.spec)
+        self._secrets = EchoRedactor(self.spec)
+        self._transport: ExactTransport | HttpxTransport = (
+            HttpxTransport(self._base, transport)
+            if transport is not None
+            else ExactTransport(
+                self._base, connections=self.spec.connections, tls=tls(self.spec), proxy=self.spec.proxy
+            )
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._transport.aclose()
+
+    async def send(self, request: Request) -> Answer:
+        """Send a write once, or a read with retries. Raises ``NotSentError``, ``InDoubtError``, ``RejectedError``.
+
+        The content of the answer is ignored, except that an error text or an error document is an error.
+        """
+        if request.method in _READS:
+            return await self.read(request, self._answer)
+        self._check(request)
+        # A batch of metadata may take as long as a large listing.
+        is_batch = request.method == "PUT" and request.path.startswith("/storage/")
+        with self._context(request, "listing" if is_batch else "read"):
+            try:
+                reply = await self._exchange(request, listing=is_batch)
+            except UnreadableError as error:  # it was sent, and may have been done
+                raise InDoubtError(error.message, remedy=error.remedy) from error
+            judge_status(reply, self.spec.dialect)
+            judge_write(reply, self.spec.dialect)
+            return self._answer(reply)
+
+    async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
+        """Send a read, up to four times, and return the parsed answer.
+
+        A ``listing`` may take longer and be larger. A status of 300 and above is an error.
+        """
+        self._check(request)
+        self.reads += 1
+        with self._context(request, "listing" if listing else "read"):
+            return parse(await with_retries(partial(self._accepted, request, listing=listing), self._clock))
+
+    async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> Listing:
+        """Send a read as :meth:`read` does, and parse its answer while it arrives, without holding it.
+
+        ``begin`` gets the charset of the HTTP header and returns the parser of one answer.
+        """
+        self._check(request)
+        self.reads += 1
+
+        async def attempt() -> Listing:
+            async with aclosing(await self._send(request, self._limits(listing=True))) as response:
+                if response.status >= 300:
+                    judge_status(await self._reply(response, LISTING_BYTES), self.spec.dialect)
+                charset = charset_of(response.header("content-type"))
+
+                def judge(head: bytes) -> None:
+                    judge_body(RawAnswer(response.status, head, charset), self.spec.dialect)
+
+                return await read_arriving(response.read, begin(charset), judge)
+
+        with self._context(request, "listing"):
+            return await with_retries(attempt, self._clock)
+
+    async def ask(self, request: Request) -> RawAnswer:
+        """Send a read once and return the answer with any status, for `msauto probe`."""
+        if request.method not in _READS:
+            raise ValueError(f"{request.method} is not a read")
+        self._check(request)
+        self.reads += 1
+        with self._context(request, "read"):
+            return await self._exchange(request)
+
+    async def download(self, request: Request, dest: Path, *, seconds: float | None = None) -> int:
+        """Save the answer to a read as a complete file, or not at all; return its size in bytes.
+
+        An interrupted download is resumed if the server supports that. ``seconds`` (default ``timeouts.read``) is the
+        time limit for each 64 KiB.
+        """
+        return (await self.fetch_file(request, dest, SilentDownloadObserver(), seconds=seconds)).size
+
+    async def fetch(self, request: Request, watch: DownloadObserver) -> Answer:
+        """Save the answer to a planned download as its ``dest``: the complete file, or nothing."""
+        if request.dest is None:
+            raise ValueError("the request names no file")
+        times, last = self.spec.timeouts, request.path.partition("?")[0].rpartition("/")[2]
+        # The server may create a proxy on request (interface, «Web proxy»).
+        seconds = times.proxy if last in PROFILES else times.read
+        return Answer(200, sha256=(await self.fetch_file(request, Path(request.dest), watch, seconds=seconds)).sha256)
+
+    async def fetch_file(
+        self, request: Request, dest: Path, watch: DownloadObserver, *, seconds: float | None = None
+    ) -> FetchResult:
+        """As :meth:`download`, with an observer, which may know the part of an earlier run."""
+        self._check(request)
+        self.reads += 1
+        time_limit = seconds or self.spec.timeouts.read
+        fetching = ResumableDownload(
+            partial(self._arrive, request, time_limit), request.path, dest, self._clock, watch, time_limit
+        )
+        with self._context(request, "read" if time_limit == self.spec.timeouts.read else "proxy"):
+            return await fetching.run()
+
+    def hide(self, text: str) -> str:
+        """Return a text with the secrets of this server redacted."""
+        return self._secrets.hide(text)
+
+    # One exchange ----------------------------------------------------------------------------------------------
+
+    async def _accepted(self, request: Request, *, listing: bool) -> RawAnswer:
+        reply = await self._exchange(request, listing=listing)
+        judge_status(reply, self.spec.dialect)
+        return reply
+
+    async def _exchange(self, request: Request, *, listing: bool = False) -> RawAnswer:
+        response = await self._send(request, self._limits(listing=listing))
+        try:
+            return await self._reply(response, LISTING_BYTES if listing else ANSWER_BYTES)
+        finally:
+            await response.aclose()
+
+    def _limits(self, *, listing: bool) -> TimeLimits:
+        times = self.spec.timeouts
+        seconds = times.listing if listing else times.read
+        return TimeLimits(times.connect, seconds, total=_WHOLE * seconds)
+
+    def _send(self, request: Request, limits: TimeLimits, more: Headers = _COMPRESSED) -> Awaitable[_Arriving]:
+        headers = [*self._headers, *more]
+        body = request.body
+        if body is not None:
+            headers.append(("Content-Type", body.media_type))
+        return self._transport.send(request.method, request.path, headers, body.content if body else None, limits)
+
+    async def _reply(self, response: _Arriving, most: int) -> RawAnswer:
+        """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one."""
+        failed = response.status >= 300
+        most = _ERROR_BYTES if failed else most
+        length = response.header("content-length")
+        if not failed and length.isdecimal() and int(length[:18]) > most:
+            raise _too_large(most)
+        chunks, size = [], 0
+        while size <= most and (chunk := await response.read()):
+            chunks.append(chunk)
+            size += len(chunk)
+        if size > most and not failed:
+            raise _too_large(most)
+        data = b"".join(chunks)[:most]
+        kind = response.header("content-type")
+        reply = RawAnswer(response.status, data, charset_of(kind), kind)
+        return (
+            reply
+            if not failed
+            else structs.replace(
+                reply,
+                retry_after=read_retry_after(response.header("retry-after"), self._clock.now()),
+                location=clean(response.header("location")),
+                challenge=clean(response.header("www-authenticate")),
+                server=self._base,
+            )
+        )
+
+    @asynccontextmanager
+    async def _arrive(self, request: Request, seconds: float, more: Headers) -> AsyncIterator[StreamedBody]:
+        # A range counts the bytes as they are sent, so they must not be compressed.
+        headers = (("Accept-Encoding", "identity"), *more)
+        limits = TimeLimits(self.spec.timeouts.connect, seconds, pace=seconds)
+        async with aclosing(await self._send(request, limits, headers)) as response:
+            known = {name.lower(): response.header(name) for name in response.headers}
+            yield StreamedBody(
+                response.status,
+                {name: text for name, text in known.items() if self._secrets.hide(text) == text},
+                "content-encoding" in known,
+                response.read,
+                partial(self._judge_download, response),
+            )
+
+    async def _judge_download(self, response: _Arriving) -> None:
+        kind = response.header("content-type").partition(";")[0].strip().lower()
+        if response.status >= 300 or kind in {"text/html", "text/xml", "application/xml", "text/plain"}:
+            reply = await self._reply(response, _ERROR_BYTES)
+            judge_status(reply, self.spec.dialect)
+            judge_body(reply, self.spec.dialect)
+            raise unreadable(f"the answer is not a media file but {kind}: {show_body(reply.data, reply.charset)}")
+        if response.status not in _WHOLE_FILE:
+            raise unreadable(
+                f"the answer has the status {response.status}, not that of a complete file",
+                "check the server",
+            )
+
+    def _answer(self, reply: RawAnswer) -> Answer:
+        return Answer(reply.status, self._secrets.hide(show_body(reply.data, reply.charset)))
+
+    # Checks and messages ---------------------------------------------------------------------------------------
+
+    def _check(self, request: Request) -> None:
+        if self.read_only and request.method not in _READS:
+            raise RefusedError(
+                f"server {self.spec.name}: {_shown(request)} was not sent: this client is read-only",
+                remedy="open it without `read_only`",
+            )
+        length = request_line_length(request)
+        if length > self.spec.request_line:
+            raise NotSentError(
+                f"not sent: the request line has {length} bytes, more than the limit of {self.spec.request_line}",
+                server=self.spec.name,
+                request=_shown(request),
+                remedy="shorten the values, or raise `request_line` of the server if it accepts longer lines",
+            )
+
+    @contextmanager
+    def _context(self, request: Request, setting: str) -> Iterator[None]:
+        """Set the server and the request of an error, and name the time-out that applied (``timeouts`` of the spec)."""
+        try:
+            yield
+        except ServerError as error:
+            error.server = error.server or self.spec.name
+            error.request = error.request or _shown(request)
+            if isinstance(error, UnreachableError | InDoubtError):
+                error.url = self.spec.url
+            if isinstance(error, InDoubtError):
+                error.remedy = error.remedy.replace("`timeouts.read`", f"`timeouts.{setting}`")
+                error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else ""
+            self._secrets.clean(error)
+            raise
+
+
+def _too_large(most: int) -> UnreadableError:
+    return unreadable(
+        f"the answer is larger than {most // 2**20} MiB",
+        "list single folders instead" if most == LISTING_BYTES else "check the server: no answer should be so large",
+    )
+
+
+def _shown(request: Request) -> str:
+    path = request.path if len(request.path) <= 200 else f"{request.path[:199]}…"
+    return f"{request.method} {path}"
