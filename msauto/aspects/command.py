@@ -88,6 +88,6 @@ ASPECT = Aspect(
     survives_deletion=True,
     remember=_remember,
     runs_once=True,
-    says=lambda change, named: change.key.partition(" ")[0] == named.get("command"),
+    matches=lambda change, named: change.key.partition(" ")[0] == named.get("command"),
     for_good="what a command did is not known",
 )

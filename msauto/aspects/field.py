@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, Item, UndoContext, says_value
+from msauto.diffing.aspect_definition import Aspect, Item, UndoContext, value_matches
 from msauto.diffing.comparison import same_value, text_of
 from msauto.diffing.link_fields import compare_field, remember_field, shown_field, wire_value
 from msauto.diffing.plan_builder import Phase, PlanContext
@@ -60,6 +60,6 @@ ASPECT = Aspect(
     value_items=lambda name: (f"field:{name}",),
     is_value=True,
     commands={"SETFIELD": frozenset({"change"})},
-    says=lambda change, named: says_value(change.key, change.after, named),
+    matches=lambda change, named: value_matches(change.key, change.after, named),
     undo=_undo,
 )

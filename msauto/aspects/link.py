@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, Item, Parameters, UndoContext, says_value
+from msauto.diffing.aspect_definition import Aspect, Item, Parameters, UndoContext, value_matches
 from msauto.diffing.comparison import entry_called, mapping, same_value, text_of
 from msauto.diffing.link_fields import compare_field, remember_field, shown_field, wire_value
 from msauto.diffing.plan_builder import Phase, PlanContext, refuse
@@ -214,10 +214,10 @@ def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
 # Saved plans and undo ------------------------------------------------------------------------------------------
 
 
-def _says(change: Change, named: Parameters) -> bool:
+def _matches(change: Change, named: Parameters) -> bool:
     if named.get("command") == "SETFIELD":
         after, name = mapping(change.after), named.get("name", "")
-        return name in after and says_value(name, after[name], named)
+        return name in after and value_matches(name, after[name], named)
     *folder, title = parse_folder(change.key) or ("",)
     there = parse_folder(named.get("folder", ""))
     return there == tuple(folder) and named.get("title") in {title, escape_name(title)}
@@ -278,7 +278,7 @@ ASPECT = Aspect(
     survives_deletion=True,
     remember=_remember,
     commands={"SETFIELD": frozenset({"add", "change"}), "COPYLINK": frozenset({"add"})},
-    says=_says,
+    matches=_matches,
     why_not_undone=_why_not_undone,
     undo=_undo,
 )

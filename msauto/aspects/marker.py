@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
+from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, Parameters, UndoContext, texts_match
 from msauto.diffing.assignment import pair
 from msauto.diffing.comparison import Attributes, mapping, marker_matches, marker_misses, same_value, track_of
 from msauto.diffing.plan_builder import Phase, PlanContext, left_alone, refuse
@@ -341,9 +341,9 @@ def _forget(change: Change) -> Iterator[Item]:
         yield f"marker:{before.get('track')}@{before.get('frame')}", None
 
 
-def _says(change: Change, named: Parameters) -> bool:
+def _matches(change: Change, named: Parameters) -> bool:
     uid = str(mapping(change.before).get("uid", -1))
-    return named.get("uid") == uid and says_texts(change, named, unshown=change.action == "change")
+    return named.get("uid") == uid and texts_match(change, named, unshown=change.action == "change")
 
 
 # Undo ----------------------------------------------------------------------------------------------------------
@@ -437,6 +437,6 @@ ASPECT = Aspect(
     learn=_learn,
     forget=_forget,
     commands={"CREATEMARKER": frozenset({"add", "change"}), "DELETEMARKER": frozenset({"delete"})},
-    says=_says,
+    matches=_matches,
     undo=_undo,
 )

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from msauto.diffing import segment_frames as frames
-from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, UndoContext, says_texts
+from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, UndoContext, texts_match
 from msauto.diffing.comparison import Attributes, mapping
 from msauto.diffing.memory_items import BETWEEN
 from msauto.diffing.plan_builder import PlanContext, left_alone, refuse
@@ -391,6 +391,6 @@ ASPECT = Aspect(
     remember=_remember,
     value_items=lambda number: tuple(f"segment-{name}:{number}" for name in SEGMENT_NAMES[1:]),
     commands={"CREATESEGMENT": frozenset({"add", "change"}), "DELETESEGMENT": frozenset({"delete", "change"})},
-    says=lambda change, named: named.get("seg_num") == change.key and says_texts(change, named),
+    matches=lambda change, named: named.get("seg_num") == change.key and texts_match(change, named),
     undo=_undo,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, UndoContext, says_value
+from msauto.diffing.aspect_definition import Aspect, UndoContext, value_matches
 from msauto.diffing.plan_builder import Phase, PlanContext
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
@@ -53,6 +53,6 @@ ASPECT = Aspect(
     holds=_holds,
     show=lambda _, live: live.asset.title if live.asset else None,
     commands={"SETFIELD": frozenset({"change"})},
-    says=lambda change, named: says_value("clip_name", change.after, named),
+    matches=lambda change, named: value_matches("clip_name", change.after, named),
     undo=_undo,
 )

@@ -103,6 +103,8 @@ ASPECT = Aspect(
     value_items=lambda name: (f"xmp:{name}",),
     is_value=True,
     commands={"SETUSERFIELDS": frozenset({"change"})},
-    says=lambda change, named: change.key in named and all(value in named[change.key] for value in texts(change.after)),
+    matches=lambda change, named: (
+        change.key in named and all(value in named[change.key] for value in texts(change.after))
+    ),
     undo=_undo,
 )

@@ -81,7 +81,7 @@ class Aspect:
     the items that hold values which are not reported. ``runs_once``: ``run: once`` is remembered.
 
     **Saved plans**: ``is_value``: a change shows the whole value before and after. ``commands`` are the commands that
-    make its changes, ``says`` returns whether the parameters of one are what the change shows.
+    make its changes, ``matches`` returns whether the parameters of one are what the change shows.
 
     **Undo**: ``for_good`` is why no change of it can be undone, ``why_not_undone`` why this one cannot. ``undo``
     returns keyword arguments of :class:`DesiredAsset`.
@@ -106,7 +106,7 @@ class Aspect:
     runs_once: bool = False
     is_value: bool = False
     commands: Mapping[str, frozenset[Action]] = field(default_factory=dict)
-    says: Callable[[Change, Parameters], bool] = lambda *_: True
+    matches: Callable[[Change, Parameters], bool] = lambda *_: True
     for_good: str = ""
     why_not_undone: Callable[[Change, TargetRecord, ServerSpec], str | None] = lambda *_: None
     undo: Callable[[UndoContext], Mapping[str, Any]] = lambda _: {}
@@ -116,7 +116,7 @@ _UNSEEN = frozenset({"command", "uid", "frame", "start_frame", "duration", "seg_
 """Parameters that are not texts of the change: positions as the server counts them, and what the key contains."""
 
 
-def says_texts(change: Change, named: Parameters, *, unshown: bool = False) -> bool:
+def texts_match(change: Change, named: Parameters, *, unshown: bool = False) -> bool:
     """Return whether the texts of an item are those that the change shows; ``unshown``: others may be sent along."""
     after = mapping(change.after)
     sent = {name: value for name, value in named.items() if name not in _UNSEEN}
@@ -125,6 +125,6 @@ def says_texts(change: Change, named: Parameters, *, unshown: bool = False) -> b
     return right and (unshown or not others)
 
 
-def says_value(name: str, after: Json, named: Parameters) -> bool:
+def value_matches(name: str, after: Json, named: Parameters) -> bool:
     """Return whether a SETFIELD sets a field to the value that the change shows."""
     return named.get("name") == name and plain(named.get("val", "")) == plain(text_of(after))

@@ -44,16 +44,16 @@ def to_frames(position: Position, asset: Asset, source: TaskSource) -> int:
         raise refuse(f"{error}; {show_length(asset)}", source, "correct the time code") from error
     if frames >= 0:
         return frames
-    told = f"{position} lies {-frames} frame{'s' if frames < -1 else ''} before the clip's first frame"
+    where = f"{position} lies {-frames} frame{'s' if frames < -1 else ''} before the clip's first frame"
     origin = position.origin
     if origin is None:
-        raise refuse(f"{told}; {show_length(asset)}", source, "correct the position")
+        raise refuse(f"{where}; {show_length(asset)}", source, "correct the position")
     frame = position.timecode.to_frames(rate)
     meant = ""
     if asset.frames is not None and frame < asset.frames:
         meant = f" ({show_timecode(frame + origin.to_frames(rate), rate)} for frame {frame})"
     raise refuse(
-        f"{told}, which has the position {origin} in this task (`origin`); {show_length(asset)}",
+        f"{where}, which has the position {origin} in this task (`origin`); {show_length(asset)}",
         source,
         f"write the task's positions from {origin} on{meant}, or take `origin` out",
     )

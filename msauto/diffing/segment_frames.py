@@ -65,10 +65,10 @@ def segment_numbered(live: LiveTarget, key: str) -> Segment | None:
 def show_segment(segment: Segment) -> dict[str, Json]:
     """Return a live segment as plans show it: frames as numbers, only what the server reports."""
     shown: dict[str, Json] = {name: getattr(segment, name) for name in ("number", "start", "duration", "title")}
-    told: dict[str, Json] = {name: segment.text(name) for name in _UNREPORTED}
-    told |= {"track": segment.track, "rating": segment.rating}
-    told["further_titles"] = list(segment.titles[1:])
-    return shown | {name: value for name, value in told.items() if value}
+    reported: dict[str, Json] = {name: segment.text(name) for name in _UNREPORTED}
+    reported |= {"track": segment.track, "rating": segment.rating}
+    reported["further_titles"] = list(segment.titles[1:])
+    return shown | {name: value for name, value in reported.items() if value}
 
 
 def recreates(context: PlanContext) -> bool:

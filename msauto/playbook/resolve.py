@@ -53,11 +53,17 @@ class ResolveOptions:
     file_mib: int = FILE_MIB
 
 
+_RARE = (100_000, 100, 100)
+
+
 @contextmanager
 def rare_collection() -> Iterator[None]:
     """Collect garbage rarely while texts are read: nearly all objects stay, and looking at them again takes longest."""
     before = gc.get_threshold()
-    gc.set_threshold(100_000, 100, 100)
+    if before == _RARE:  # another thread restores it
+        yield
+        return
+    gc.set_threshold(*_RARE)
     try:
         yield
     finally:

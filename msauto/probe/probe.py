@@ -65,19 +65,19 @@ async def probe_by_trial(
     trial: TrialOptions,
     *,
     clock: Clock,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     refuse: Refuse,
     all_links: bool = False,
 ) -> ProbeResult:
     """Read as :func:`probe` does, then try the rest on one asset, and undo the changes.
 
     ``refuse`` gets the asset and its links and raises for one that must not be changed. Changes are undone after an
-    error or interruption as well; ``left`` and ``tell`` name what could not be undone.
+    error or interruption as well; ``left`` and ``report`` name what could not be undone.
     """
     unlimited = dataclasses.replace(spec, request_line=LONGEST_LINE + 1024)  # no practical limit
     async with AsyncMediaServer(unlimited) as client:
         notes = ProbeNotes(client.hide)
-        bench = ScratchAsset(client, database, trial, notes, clock, tell)
+        bench = ScratchAsset(client, database, trial, notes, clock, report)
         await bench.open(refuse, all_links=all_links)
         async with AsyncMediaServer(spec, read_only=True) as reader:
             await ReadOnlyProbe(reader, database, notes, title=trial.title, field=trial.xmp_field).run()
@@ -93,14 +93,14 @@ async def _try_all(bench: ScratchAsset) -> tuple[str, ...]:
                 with bench.notes.trying(*keys):
                     await trial(bench)
             except ServerError as error:
-                bench.tell(f"The trial ends here: {error}")
+                bench.report(f"The trial ends here: {error}")
                 lost = isinstance(error, InDoubtError)
                 why = "an answer was lost before" if lost else "the server could no longer be reached"
                 _miss_the_rest(bench.notes, why)
                 break
     except BaseException:  # Ctrl-C as well: changes are always undone
         if bench.made:
-            bench.tell(f"Stopped. Taking back: {bench.changed}")
+            bench.report(f"Stopped. Undoing: {bench.changed}")
         _tell_left(bench, await _put_all_back(bench))
         raise
     return await _put_all_back(bench)
@@ -113,10 +113,10 @@ async def _put_all_back(bench: ScratchAsset) -> tuple[str, ...]:
     words = f"{bench.changed} of {bench.trial.title!r}"
     try:
         left, stopped = await finish(
-            put_back(bench), lambda: bench.tell(f"Still taking back {words}. Stopping once more leaves it there")
+            put_back(bench), lambda: bench.report(f"Still undoing {words}. Stopping once more leaves it there")
         )
     except asyncio.CancelledError:
-        bench.tell(f"Stopped while taking back: it is not known what is left. Look for {words}")
+        bench.report(f"Stopped while undoing: it is not known what is left. Look for {words}")
         raise
     if stopped:
         _tell_left(bench, left)
@@ -126,7 +126,7 @@ async def _put_all_back(bench: ScratchAsset) -> tuple[str, ...]:
 
 def _tell_left(bench: ScratchAsset, left: tuple[str, ...]) -> None:
     for words in left:
-        bench.tell(f"Left on {bench.trial.title!r}: {words}")
+        bench.report(f"Left on {bench.trial.title!r}: {words}")
 
 
 def _miss_the_rest(notes: ProbeNotes, why: str = "") -> None:

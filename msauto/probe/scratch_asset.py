@@ -52,7 +52,7 @@ class TrialOptions(NamedTuple):
 class ScratchAsset:
     """The asset of a trial: its state before, and what was changed since.
 
-    ``made`` maps what a write may leave behind to its description; ``tell`` prints a line at once. ``unseen`` are
+    ``made`` maps what a write may leave behind to its description; ``report`` prints a line at once. ``unseen`` are
     accepted writes that are not visible yet, ``slow`` the longest time until one was visible. ``afterwards`` undo what
     is outside the asset, and return what remains.
     """
@@ -62,7 +62,7 @@ class ScratchAsset:
     trial: TrialOptions
     notes: ProbeNotes
     clock: Clock
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
     before: Asset = field(init=False)
     token: str = field(default_factory=lambda: f"msauto-probe-{secrets.token_hex(6)}")
     made: dict[str, str] = field(default_factory=dict)
@@ -182,9 +182,9 @@ async def put_back(bench: ScratchAsset) -> tuple[str, ...]:
             left.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
     if bench.lost:
         what = f"{bench.changed} of {bench.trial.title!r}"
-        bench.tell(f"An answer was lost: the server may still do what was asked. Look once more for {what}")
+        bench.report(f"An answer was lost: the server may still do what was asked. Look once more for {what}")
     elif unseen:
-        bench.tell(f"The server took what it has not shown: look once more, later, for {'; '.join(unseen)}")
+        bench.report(f"The server took what it has not shown: look once more, later, for {'; '.join(unseen)}")
     return tuple(dict.fromkeys(left))
 
 

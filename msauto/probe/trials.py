@@ -173,7 +173,7 @@ def _write(bench: ScratchAsset, name: str, value: str) -> Request:
 async def _restore_field(bench: ScratchAsset, name: str, old: str) -> tuple[str, ...]:
     desired = (old,) if old else ()
     if not old and "xmp" in bench.made:
-        bench.tell(
+        bench.report(
             f"The field {name} had no value. If it did not exist before, it stays empty, because no request deletes it"
         )
     for _ in range(ROUNDS):

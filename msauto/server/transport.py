@@ -196,7 +196,12 @@ class ArrivingAnswer:
 
     def header(self, name: str) -> str:
         """Return a header, with all its values; empty without it."""
-        return ", ".join(self._response.headers.getall(name, ()))
+        text = ", ".join(self._response.headers.getall(name, ()))
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # aiohttp decodes UTF-8, and keeps other bytes as surrogates
+            return text.encode("utf-8", "surrogateescape").decode("latin-1")
+        return text
 
     async def read(self) -> bytes:
         """Return the next bytes of the decompressed body; none at its end."""

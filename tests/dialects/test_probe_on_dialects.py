@@ -83,7 +83,7 @@ def let_all(asset: Asset, links: Any) -> None:
 
 def try_on(sim: Simulator, server: SimDialect) -> ProbeResult:
     trial = TrialOptions(SCRATCH, FIELD)
-    work = probe_by_trial(spec(sim, server), "NEWS", trial, clock=Hurried(), tell=lambda _: None, refuse=let_all)
+    work = probe_by_trial(spec(sim, server), "NEWS", trial, clock=Hurried(), report=lambda _: None, refuse=let_all)
     return asyncio.run(work)
 
 

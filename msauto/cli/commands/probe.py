@@ -84,7 +84,7 @@ async def _try(server: NamedServer, database: str, trial: TrialOptions, limits: 
             database,
             trial,
             clock=SystemClock(),
-            tell=print_message,
+            report=print_message,
             refuse=lambda asset, links: _refuse_protected(asset, links, server, trial, limits),
             all_links=bool(limits.protected),
         )

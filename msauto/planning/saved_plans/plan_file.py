@@ -104,21 +104,26 @@ def plan_schema() -> dict[str, Any]:
 
 
 def checksum(data: Mapping[str, Any]) -> str:
-    """Return ``sha256:…`` over the canonical JSON of each key of a plan and its items, without its checksum."""
+    """Return ``sha256:…`` over the canonical JSON of a plan without its checksum."""
     digest = hashlib.sha256()
-    for name in sorted(data.keys() - {"checksum"}):
-        digest.update(_canonical(name))
-        value = data[name]
-        items = isinstance(value, list | tuple)
-        for each in value if items else (value,):
-            digest.update(_canonical(each))
-        digest.update(b"]" if items else b"}")
+    for piece in _canonical_pieces({name: value for name, value in data.items() if name != "checksum"}):
+        digest.update(piece.encode("ascii"))
     return f"sha256:{digest.hexdigest()}"
 
 
-def _canonical(value: object) -> bytes:
-    """Return JSON that ends with a line end, which no JSON contains: so texts that follow each other are distinct."""
-    return f"{json.dumps(value, sort_keys=True, separators=(',', ':'))}\n".encode("ascii")
+def _canonical_pieces(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the canonical JSON of an object; its lists item by item."""
+    encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+    before = "{"
+    for name in sorted(data):
+        yield f"{before}{encode(name)}:"
+        before, value = ",", data[name]
+        if isinstance(value, list | tuple) and value:
+            yield from (("," if number else "[") + encode(item) for number, item in enumerate(value))
+            yield "]"
+        else:
+            yield encode(value)
+    yield "}" if data else "{}"
 
 
 def _check_document(data: object, path: str) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def _is_command(path: str, named: Mapping[str, str], changes: list[Change], targ
         there
         and {(change.action, change.aspect) for change in changes} <= _COMMANDS.get(command, _RUN)
         and (not keys or keys == set(named) - {"command"})
-        and all(ASPECTS[change.aspect].says(change, named) for change in changes)
+        and all(ASPECTS[change.aspect].matches(change, named) for change in changes)
     )
 
 

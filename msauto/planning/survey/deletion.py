@@ -161,8 +161,8 @@ async def _check_address(reader: Reader, database: str, change: Change) -> None:
         if answer and entry and answer.link_id is not None and answer.link_id == entry.link_id:
             return
         ids = ["no link_id" if each is None or each.link_id is None else str(each.link_id) for each in (answer, entry)]
-        told = f"read by title: {ids[0]}, in its folder: {ids[1]}"
-        why = f"its title leads to another entry, or the server does not report to which ({told})"
+        found_in = f"read by title: {ids[0]}, in its folder: {ids[1]}"
+        why = f"its title leads to another entry, or the server does not report to which ({found_in})"
     raise refuse(
         f"the fields of the link {change.key} cannot be set: {why}",
         change.source,

@@ -77,10 +77,10 @@ def _check_in_and_out(context: PlanContext, desired: DesiredAsset, after: Asset)
     moved, span = _moved(context), _Span.of(after)
     if not moved or not span.is_reversed:
         return
-    told = f"the IN point (first_frame, frame {span.first}) lies after the OUT point (last_frame, frame {span.last})"
+    message = f"the IN point (first_frame, frame {span.first}) lies after the OUT point (last_frame, frame {span.last})"
     if {"first_frame", "last_frame"} <= desired.fields.keys() and not desired.still:  # undo brings back what there was
-        raise refuse(told, moved[0].source, "let first_frame be at most last_frame")
-    context.builder.warnings.append(f"{context.title}: {told} ({moved[0].source.place})")
+        raise refuse(message, moved[0].source, "let first_frame be at most last_frame")
+    context.builder.warnings.append(f"{context.title}: {message} ({moved[0].source.place})")
 
 
 def _outside(context: PlanContext, desired: DesiredAsset, after: Asset) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Any
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES
 from msauto.playbook.schema import value_types as types
 from msauto.playbook.schema.json_schema import schema_of_model
-from msauto.playbook.schema.play import Playbook
+from msauto.playbook.schema.play import GROUPS, MODULES, Playbook
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +37,8 @@ class ReferenceTopic:
     examples: tuple[str, ...]
 
 
-_MODELS = {
-    "play": "PlayArgs",
-    "task": "TaskArgs",
-    "handler": "HandlerArgs",
-    "asset": "AssetArgs",
-    "select": "SelectArgs",
-    "rss": "RssArgs",
-    "thumbnail": "ThumbnailArgs",
-    "proxy": "ProxyArgs",
-    "xmp_batch": "XmpBatchArgs",
-    "command": "CommandArgs",
-    "assert": "AssertArgs",
-}
+_TOPICS = ("play", "task", "handler", MODULES[0], "select", *(each for each in MODULES[1:] if each not in GROUPS))
+_MODELS = {name: f"{name.title().replace('_', '')}Args" for name in _TOPICS}
 _OWN_PAGE = frozenset({*_MODELS.values()})
 
 

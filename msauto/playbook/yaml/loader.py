@@ -240,10 +240,10 @@ class _EventReader:
                 name = key.value
             else:
                 key, name = self._key(key, depth)
-                if name == _MERGE and not key.style and (merged or not merges):
+                if _is_merge(key, name) and (merged or not (merges or name in data)):
                     merges.append((key, self._record(next_event(), depth)))
                     continue
-            if name is None or name in data or (name == _MERGE and not key.style):
+            if name is None or name in data or (name == _MERGE and merges and not merged):
                 self._ignored(key, name, data, entries, merges, depth, secret, merged=merged)
                 continue
             own = names.get(name, -1)
@@ -307,8 +307,9 @@ class _EventReader:
                     self._mapping(data, entries, depth, secret, merged=True)
                 else:
                     self._flaw("<< merges only mappings", "", source)
-                    self.broken.add(tuple(self.way))
-                    self._record(source, depth)
+                    broken = {*self.broken, tuple(self.way)}
+                    self._value(source, depth, secret, _MERGE)  # for its secrets
+                    self.broken = broken
                 if not many:
                     return
                 source = self.next()
@@ -371,7 +372,8 @@ class _EventReader:
 
     def _check_depth(self, depth: int, event: Any) -> None:
         if depth > MAX_DEPTH:
-            raise self._error(f"nested deeper than {MAX_DEPTH} levels", "", event)
+            what = "aliases nest" if self.repeated else "nested"
+            raise self._error(f"{what} deeper than {MAX_DEPTH} levels", "", event)
 
     def _check_tag(self, event: Any) -> None:
         scalar = type(event) is yaml.ScalarEvent
@@ -383,6 +385,10 @@ class _EventReader:
 
     def _error(self, message: str, remedy: str, event: Any, name: str = "") -> InputError:
         return _error(self.file, self.lines, message, remedy, SourceLocation(self.file, *_start(event)), name)
+
+
+def _is_merge(key: Any, name: str | None) -> bool:
+    return name == _MERGE and not key.style and key.tag is None
 
 
 _ENDS = frozenset({yaml.MappingEndEvent, yaml.SequenceEndEvent})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from dataclasses import replace
 from typing import Any
@@ -366,3 +367,11 @@ def test_a_difference_of_an_rss_item_shows_its_content() -> None:
     (found,) = [difference(word, live) for word in final_expectations(target)]
     assert found is not None
     assert (found.key, found.desired, found.live) == ("n", "new", {"title": "old"})
+
+
+def test_the_checksum_is_over_the_canonical_json() -> None:
+    data = plan_to_json(rich_plan())
+    rest = {name: value for name, value in data.items() if name != "checksum"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    assert data["checksum"] == f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    assert checksum({}) == f"sha256:{hashlib.sha256(b'{}').hexdigest()}"

@@ -130,7 +130,7 @@ def try_on(
             "NEWS",
             TrialOptions(TITLE, **{"xmp_field": FIELD} | trial),
             clock=clock or Still(),
-            tell=told.append,
+            report=told.append,
             refuse=let_all,
         )
     )
@@ -313,7 +313,7 @@ def test_refused_assets_are_not_touched(sim: Simulator, kind: str) -> None:
     with pytest.raises(MsautoError) as caught:
         asyncio.run(
             probe_by_trial(
-                ServerSpec("sim", sim.url), "NEWS", TrialOptions(title), clock=Still(), tell=print, refuse=refuse
+                ServerSpec("sim", sim.url), "NEWS", TrialOptions(title), clock=Still(), report=print, refuse=refuse
             )
         )
     assert isinstance(caught.value, RefusedError) == (kind != "unknown")
@@ -363,7 +363,7 @@ def test_interruption_takes_back(sim: Simulator, command: str) -> None:
     async def main() -> None:
         trial = TrialOptions(TITLE, FIELD)
         work = probe_by_trial(
-            ServerSpec("sim", sim.url), "NEWS", trial, clock=Still(longest=0.6), tell=told.append, refuse=let_all
+            ServerSpec("sim", sim.url), "NEWS", trial, clock=Still(longest=0.6), report=told.append, refuse=let_all
         )
         task = asyncio.ensure_future(work)
         while not any(command in entry.target for entry in sim.writes()):  # noqa: ASYNC110 - of another thread
@@ -373,7 +373,7 @@ def test_interruption_takes_back(sim: Simulator, command: str) -> None:
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(main())
-    assert told[0].startswith("Stopped. Taking back: ")
+    assert told[0].startswith("Stopped. Undoing: ")
     assert told[1].startswith("An answer was lost")
     assert len(told) == 2
     assert shown(sim) == before

@@ -40,7 +40,7 @@ def sim(running: Simulator) -> Simulator:
 
 async def trial(sim: Simulator, told: list[str]) -> tuple[str, ...] | None:
     spec = ServerSpec("sim", sim.url, dialect=REMOVES_LINKS)
-    found = await probe_by_trial(spec, "NEWS", TRIAL, clock=Still(), tell=told.append, refuse=let_all)
+    found = await probe_by_trial(spec, "NEWS", TRIAL, clock=Still(), report=told.append, refuse=let_all)
     return found.left
 
 
@@ -91,7 +91,7 @@ def test_who_stops_again_and_again_is_told_what_to_look_for(sim: Simulator, numb
     before, told = shown(sim), list[str]()
     asyncio.run(interrupted(sim, number, told, times=5))
     if shown(sim) != before:
-        assert told[-1].startswith("Stopped while taking back: it is not known what is left. Look for segment 5")
+        assert told[-1].startswith("Stopped while undoing: it is not known what is left. Look for segment 5")
 
 
 def test_a_field_that_had_no_value_stays_empty_and_is_told(sim: Simulator) -> None:

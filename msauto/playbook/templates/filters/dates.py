@@ -48,7 +48,7 @@ def to_datetime(value: Any, form: str = "%Y-%m-%d %H:%M:%S") -> datetime:
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)  # noqa: DTZ001 - a date has no zone
     try:
-        return datetime.strptime(str(value), form)  # noqa: DTZ007 - the format says whether there is a zone
+        return datetime.strptime(str(value), form)  # noqa: DTZ007 - the format decides whether there is a zone
     except ValueError:
         try:
             return datetime.fromisoformat(str(value))
