@@ -54,6 +54,7 @@ class JobResult(Struct, frozen=True, kw_only=True):
     ended: Annotated[Moment | None, Meta(description="null if it was not run")] = None
     runs: Annotated[tuple[str, ...], Meta(description="the runs in the history that sent requests")] = ()
     summary: Annotated[dict[str, int], Meta(description="the counts of the plan, and of the outcomes")] = {}
+    warnings: Annotated[tuple[str, ...], Meta(description="what its plan warned of")] = ()
     drift: Annotated[tuple[DifferingTarget, ...], Meta(description="with do: plan, what differs")] = ()
     last_success: Annotated[Moment | None, Meta(description="the end of its last run that was ok")] = None
 

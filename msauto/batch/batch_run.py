@@ -27,7 +27,8 @@ class JobAttempt:
     """What came of one attempt of a job: its exit code, and why it is not 0.
 
     ``run`` is its id in the history, if it sent requests. ``again``: trying again is safe and may help, because a
-    server was unreachable or another run held a lock. ``differing``: what a plan would change.
+    server was unreachable or another run held a lock. ``differing``: what a plan would change. ``warnings``: of the
+    plan.
     """
 
     code: int
@@ -36,6 +37,7 @@ class JobAttempt:
     again: bool = False
     summary: dict[str, int] | None = None
     differing: tuple[DifferingTarget, ...] = ()
+    warnings: tuple[str, ...] = ()
     skipped: bool = False
 
 
@@ -80,9 +82,11 @@ def why_missed(batch: BatchFile, due: DueStarts, now: datetime) -> str | None:
 
 
 def failed_jobs(last: BatchResult | None, batch: BatchFile) -> tuple[str, ...]:
-    """Return the jobs whose last result is not ok, in the order of the file."""
-    found = [last.last_of(job.name) for job in batch.jobs] if last is not None else []
-    return tuple(each.job for each in found if each is not None and not each.done)
+    """Return the jobs that are not done, in the order of the file: all of them after a start that ran none."""
+    if last is None or (not last.jobs and last.code):
+        return tuple(job.name for job in batch.jobs)
+    found = [(job.name, last.last_of(job.name)) for job in batch.jobs]
+    return tuple(name for name, result in found if result is None or not result.done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,7 @@ class BatchRun:
     record: Callable[[BatchResult], None]
     started_job: Callable[[Job], None]
     ended_job: Callable[[Job, JobResult], None]
+    check: bool = False
 
     def run(self, jobs: Sequence[Job], result: BatchResult, last: BatchResult | None) -> BatchResult:
         """Run the jobs in their order; return the result with their results."""
@@ -141,9 +146,12 @@ class BatchRun:
         until = started + job.args.max_time if job.args.max_time is not None else None
         ends = [end for end in (until, closing) if end is not None]
         runs: list[str] = []
+        changed = 0
         for number in count(1):
             attempt = self.run_job(job, number, until)
             runs += [attempt.run] if attempt.run else []
+            summary = attempt.summary or {}
+            changed += summary.get("changed", 0)
             if not attempt.again or not self._wait(job, number, ends):
                 break
         now = time_text(self.clock.now())
@@ -156,9 +164,10 @@ class BatchRun:
             started=time_text(started),
             ended=now,
             runs=tuple(runs),
-            summary=attempt.summary or {},
+            summary=summary | ({"changed": changed} if changed else {}),
+            warnings=attempt.warnings,
             drift=_drift(job, attempt, before),
-            last_success=now if attempt.code == 0 else pending.last_success,
+            last_success=now if attempt.code == 0 and not self.check else pending.last_success,
         )
 
     def _wait(self, job: Job, number: int, ends: Sequence[datetime]) -> bool:
@@ -171,7 +180,9 @@ class BatchRun:
 
 
 def _not_yet(job: Job, before: JobResult | None) -> JobResult:
-    return JobResult(job=job.name, last_success=before.last_success if before else None)
+    if before is None:
+        return JobResult(job=job.name)
+    return JobResult(job=job.name, last_success=before.last_success, drift=before.drift)
 
 
 def _unmet_need(job: Job, results: dict[str, JobResult]) -> str | None:

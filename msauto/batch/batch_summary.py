@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
-from typing import Final
+from typing import Final, get_args
 from xml.etree import ElementTree as ET
 from zoneinfo import ZoneInfo
 
 from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult
 from msauto.batch.batch_run import moment_of
 from msauto.model.codec import to_json
+from msauto.model.plan import Action
 from msauto.model.result import OUTCOMES, key_of
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible
@@ -30,7 +31,8 @@ def heading_of(result: BatchResult) -> str:
     shown = f"{left} of {plural(len(result.jobs), 'job')} not ok" if left else f"{plural(len(result.jobs), 'job')} ok"
     changed = sum(each.summary.get("changed", 0) for each in result.jobs)
     more = f", {plural(changed, 'target')} changed" if changed else ""
-    return f"{result.batch}: {result.outcome}: {shown}{more}"
+    why = f" ({result.reason})" if result.reason else ""
+    return f"{result.batch}: {result.outcome}: {shown}{more}{why}"
 
 
 def render_text(result: BatchResult, zone: str, *, colour: bool = False) -> str:
@@ -51,12 +53,16 @@ def render_text(result: BatchResult, zone: str, *, colour: bool = False) -> str:
 def details_of(job: JobResult) -> str:
     """Return why a job is not ok, or its counts."""
     attempts = f"; {job.attempts} attempts" if job.attempts > 1 else ""
+    warned = f"; {plural(len(job.warnings), 'warning')}: {job.warnings[0]}" if job.warnings else ""
     if job.reason:
-        return f"{job.reason}{attempts}"
+        return f"{job.reason}{attempts}{warned}"
+    if job.outcome == "not attempted":
+        return ""
     if job.drift:
-        return f"{plural(len(job.drift), 'target')} differ{'s' if len(job.drift) == 1 else ''}{attempts}"
+        return f"{plural(len(job.drift), 'target')} differ{'s' if len(job.drift) == 1 else ''}{attempts}{warned}"
     counts = [f"{job.summary[key_of(each)]} {each}" for each in OUTCOMES if job.summary.get(key_of(each))]
-    return (", ".join(counts) or "nothing to do") + attempts
+    planned = [f"{job.summary[each]} to {each}" for each in get_args(Action) if job.summary.get(each)]
+    return (", ".join(counts or planned) or "nothing to do") + attempts + warned
 
 
 def _outcome(job: JobResult) -> str:
@@ -142,10 +148,14 @@ def _code(text: str) -> str:
     return f"`{visible(text).replace('`', chr(39)).replace('|', chr(92) + '|')}`" if text else ""
 
 
+def _is_failure(job: JobResult) -> bool:
+    return bool(job.code) or job.outcome == "not attempted"
+
+
 def _render_junit(result: BatchResult, zone: str) -> str:
     del zone
     jobs = result.jobs or (JobResult(job=result.batch, code=result.code, reason=result.reason),)
-    failed = sum(bool(each.code) for each in jobs)
+    failed = sum(_is_failure(each) for each in jobs)
     counts = {"tests": str(len(jobs)), "failures": str(failed), "errors": "0"}
     counts |= {"skipped": str(sum(each.outcome == "skipped" for each in jobs))}
     suite = ET.Element("testsuite", {"name": result.batch, "timestamp": result.started, **counts})
@@ -154,8 +164,8 @@ def _render_junit(result: BatchResult, zone: str) -> str:
         if each.started is not None and each.ended is not None:
             seconds = (moment_of(each.ended) - moment_of(each.started)).total_seconds()
         case = ET.SubElement(suite, "testcase", classname=result.batch, name=each.job, time=f"{seconds:.3f}")
-        message = visible(each.reason)
-        if each.code:
+        message = visible(each.reason or result.reason)
+        if _is_failure(each):
             ET.SubElement(case, "failure", message=message, type=each.outcome)
         elif each.outcome == "skipped":
             ET.SubElement(case, "skipped", message=message)

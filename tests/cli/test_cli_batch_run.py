@@ -130,9 +130,32 @@ def test_limits_are_widened_by_allow_only(desk: Desk, sim: Simulator) -> None:
 def test_check_writes_nothing(desk: Desk, sim: Simulator) -> None:
     five_jobs(desk)
     before = desk.files()
-    assert run(desk, "--check").code == 1
+    assert run(desk, "--check").code == 3
     assert desk.files() == before
     assert not sim.writes()
+
+
+def test_check_shows_what_the_night_would_do(desk: Desk) -> None:
+    desk.comment("new")
+    desk.play({"asset": {"title": "EP002", "state": "absent"}}, name="delete.yml")
+    batch(desk, {"change": {"playbooks": "play.yml"}, "delete": {"playbooks": "delete.yml"}})
+    said = run(desk, "--check", "--format", "json")
+    assert (said.code, outcomes(said)) == (4, {"change": ("ok", 0), "delete": ("refused", 4)})
+    change, delete = said.json["jobs"]
+    assert (change["summary"]["change"], change["last_success"]) == (1, None)
+    assert delete["reason"].endswith("to allow it, set allow: {delete: 1}")
+    assert "1 to change" in run(desk, "--check").out
+
+
+def test_a_missed_night_is_not_over_because_nothing_is_left(desk: Desk, sim: Simulator) -> None:
+    desk.comment("new")
+    batch(desk, {"a": {"playbooks": "play.yml"}}, **window_around(60))
+    assert run(desk).code == 4
+    batch(desk, {"a": {"playbooks": "play.yml"}})
+    assert outcomes(run(desk, "--failed", "--format", "json")) == {"a": ("ok", 0)}
+    again = run(desk, "--failed", "--format", "json").json
+    assert (again["code"], again["jobs"], again["recovered"]) == (0, [], False)
+    assert sim.writes()
 
 
 def test_a_server_that_does_not_run(away: Desk) -> None:

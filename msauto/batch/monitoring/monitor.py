@@ -101,7 +101,7 @@ class Monitor:
             text = SUMMARY_FORMS["junit"][1](result, batch.schedule.timezone)
             unsent = SentMessage(kind="report", to=str(self.junit))
             yield Message(unsent, partial(_without_time, write_file, self.junit, text))
-        if metrics is not None:
+        if metrics is not None and result.outcome != "locked":  # those of the run in progress stay
             path = Path(beside(batch.file, metrics.file))
             yield Message(
                 SentMessage(kind="metrics", to=str(path)), lambda _: write_file(path, metrics_text(result), 0o644)

@@ -20,7 +20,7 @@ _EVENTS: Final[dict[int, Event]] = {4: "refused", 5: "locked"}
 
 def events_of(result: BatchResult) -> tuple[Event, ...]:
     """Return what happened, in the order of their urgency."""
-    codes = {each.code for each in result.jobs} if result.jobs else {result.code}
+    codes: list[int | None] = [each.code for each in result.jobs if each.code] or [result.code]
     found: set[Event] = {_EVENTS.get(code, "failed") for code in codes if code}
     if result.outcome == "missed":
         found = {"missed"}

@@ -24,6 +24,7 @@ from msauto.aio import SystemClock
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.batch_result import DifferingTarget
 from msauto.batch.batch_run import JobAttempt
+from msauto.batch.schedule import closing_of
 from msauto.cli.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED, exit_code_of
 from msauto.cli.flags import Flags, state_folder
 from msauto.cli.interrupts import SIGNALS
@@ -35,13 +36,15 @@ from msauto.cli.runs.options import AllowedTimes, RunOptions, allow
 from msauto.cli.runs.plan_sources import open_source
 from msauto.errors import LockedError, MsautoError, UnreachableError
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
+from msauto.model.codec import to_json
 from msauto.model.plan import Change, Target
 from msauto.model.ports import Clock
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.schema.value_types import as_list
 from msauto.playbook.settings.settings import NAME, Settings, load_settings
 from msauto.report.result_sentences import NOT_DONE
-from msauto.report.sentences import plural
+from msauto.report.sanitizing import visible
+from msauto.report.sentences import plural, refusal_reason
 from msauto.report.text import render_error
 from msauto.secrets.redactor import redact_plan
 
@@ -140,6 +143,9 @@ class BatchJobs:
             print_message(f"Error: {_bug(error)}")
             code = ERROR
         again = again or (code in {ERROR, INCOMPLETE} and not closed and _only_unreachable(record))
+        refusals = record.plan.refusals if record.plan is not None and job.args.do != "plan" else ()
+        if self.check and code == OK and refusals:
+            code, record.reason = REFUSED, visible(refusal_reason(refusals[0]))
         return _attempt_of(job, record, code, again, closed)
 
     def _run(self, job: Job, record: Attempt, until: datetime | None, closed: list[str]) -> int:
@@ -155,11 +161,21 @@ class BatchJobs:
             yes=True,
             check=record.check,
             keep_going=bool(args.keep_going),
-            lock_timeout=args.lock_timeout.total_seconds() if args.lock_timeout else 0.0,
+            lock_timeout=self._lock_timeout(job, until),
         )
         source = open_source(flags, record.playbooks)
         run = ApplyRun(flags, record.playbooks, source, options, self.clock, closed, self.signals.note_only)
         return run.run()
+
+    def _lock_timeout(self, job: Job, until: datetime | None) -> float:
+        """Return how long to wait for a lock, in seconds: not after ``until``, nor after the window."""
+        if job.args.lock_timeout is None:
+            return 0.0
+        now, window = self.clock.now(), self.batch.window
+        ends = [until] if until is not None else []
+        ends += [closing_of(window, now)] if window is not None and window.is_open(now) else []
+        left = [(end - now).total_seconds() for end in ends]
+        return max(0.0, min([job.args.lock_timeout.total_seconds(), *left]))
 
     def _flags(self, job: Job) -> Flags:
         settings = _settings(job)
@@ -214,6 +230,8 @@ def _attempt_of(job: Job, record: Attempt, code: int, again: bool, closed: list[
     if record.result is not None:
         outcomes = [each.outcome.replace(" ", "_") for each in record.result.targets]
         summary |= {each: outcomes.count(each) for each in ("changed", "failed", "unverified", "not_attempted")}
+    elif record.plan is not None:
+        summary |= to_json(record.plan.summary)
     reason = record.reason or (closed[-1] if closed else "")
     if code != OK and not reason:
         reason = _unfinished(record)
@@ -224,7 +242,8 @@ def _attempt_of(job: Job, record: Attempt, code: int, again: bool, closed: list[
     differing: tuple[DifferingTarget, ...] = ()
     if job.args.do == "plan" and code == OK and record.plan is not None:
         differing = tuple(_differing(each) for each in redact_plan(record.plan).targets if each.changes)
-    return JobAttempt(code, reason, record.run, again, summary, differing)
+    warnings = redact_plan(record.plan).warnings if record.plan is not None else ()
+    return JobAttempt(code, reason, record.run, again, summary, differing, warnings)
 
 
 def _unfinished(record: Attempt) -> str:

@@ -106,14 +106,14 @@ class BatchSession:
             result = self._ended(INTERRUPTED, "interrupted")
         except MsautoError as error:
             print_message(render_error(error, colour=False))
-            result = self._ended(exit_code_of(error), error.message)
+            result = self._ended(exit_code_of(error), reason_of(error))
         except Exception as error:  # noqa: BLE001 - a bug of msauto must not leave the night unreported
             if self.env.get("MSAUTO_DEBUG"):
                 traceback.print_exc()
             result = self._ended(ERROR, f"msauto itself failed: {type(error).__name__}: {error}")
             print_message(f"Error: {result.reason}")
         now = time_text(self.clock.now())
-        recovered = result.code == 0 and self.last is not None and bool(self.last.code)
+        recovered = result.code == 0 and bool(result.jobs) and self.last is not None and bool(self.last.code)
         result = structs.replace(result, ended=now, recovered=recovered)
         if self.choice.scheduled:
             result = structs.replace(result, handled=now)
@@ -126,9 +126,12 @@ class BatchSession:
     def _reported(self, result: BatchResult) -> BatchResult:
         """Return the result with what was delivered of it; monitoring never changes its outcome."""
         notify_status(self.env, heading_of(result))
-        if self.choice.check:
+        if self.choice.check or (result.code == 0 and not result.jobs):  # without a job, nothing is known
             return result
-        self._deliveries += self._monitor.ended(result)
+        try:
+            self._deliveries += self._monitor.ended(result)
+        except Exception as error:  # noqa: BLE001 - its text may hold a secret
+            print_message(f"Warning: this batch cannot be reported: {type(error).__name__}")
         for each in self._deliveries:
             if each.error:
                 print_message(f"Warning: {each.kind} {visible(each.to)}: not delivered: {visible(each.error)}")
@@ -221,7 +224,16 @@ class BatchSession:
         runner = BatchJobs(
             self.batch, self.state_dir or str(self._state), self.signals, notes, self.choice.check, self.clock
         )
-        run = BatchRun(self.batch, runner, self.clock, self.signals, self._record, self._job_started, self._job_ended)
+        run = BatchRun(
+            self.batch,
+            runner,
+            self.clock,
+            self.signals,
+            self._record,
+            self._job_started,
+            self._job_ended,
+            self.choice.check,
+        )
         return run.run(jobs, self._now, self.last)
 
     def _job_started(self, job: Job) -> None:

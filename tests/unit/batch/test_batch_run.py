@@ -210,9 +210,37 @@ def test_a_night_without_a_plan_does_not_interrupt_drift(load: Callable[[str], B
     assert [(each.name, each.nights) for each in third.jobs[0].reported_drift] == [("A", 2)]
 
 
+def test_a_night_in_which_the_job_is_skipped_does_not_interrupt_drift(load: Callable[[str], BatchFile]) -> None:
+    batch = load("jobs: {a: {playbooks: p.yml}, b: {playbooks: p.yml, do: plan, needs: a, drift: {after: 2}}}")
+    last: BatchResult | None = None
+    changed = []
+    for a in (OK, OK, FAILED, OK):
+        last = run(batch, Night({"a": [a], "b": [drifting("A")]}), last)
+        changed.append("drift" in events_of(last))
+    assert changed == [False, True, False, False]
+
+
+def test_what_earlier_attempts_changed_counts(load: Callable[[str], BatchFile]) -> None:
+    batch = load("jobs: {a: {playbooks: p.yml, retry: {times: 1, wait: 1s}}}")
+    first = JobAttempt(1, "unreachable", again=True, summary={"changed": 1})
+    result = run(batch, Night({"a": [first, JobAttempt(0, summary={"changed": 0, "unchanged": 2})]}))
+    assert result.jobs[0].summary == {"changed": 1, "unchanged": 2}
+    assert "changed" in events_of(result)
+
+
+def test_after_a_start_that_ran_no_job_all_are_left(load: Callable[[str], BatchFile]) -> None:
+    batch = load(CHAIN)
+    names = tuple(job.name for job in batch.jobs)
+    good = run(batch, Night({}))
+    missed = BatchResult(run="r", batch="b", file="f", started="x", outcome="missed", code=4, earlier=good.jobs)
+    assert (failed_jobs(None, batch), failed_jobs(missed, batch), failed_jobs(good, batch)) == (names, names, ())
+    assert failed_jobs(run(batch, Night({}), names={"a", "b", "c", "d"}), batch) == ("e",)
+
+
 @pytest.mark.parametrize(
     ("result", "events"),
     [
+        ({"jobs": (JobResult(job="a"),), "code": 1}, ("failed",)),
         ({"jobs": (JobResult(job="a", code=0),), "code": 0}, ("ok",)),
         ({"jobs": (JobResult(job="a", code=0, summary={"changed": 2}),), "code": 0, "recovered": True},
          ("changed", "recovered", "ok")),

@@ -77,6 +77,23 @@ def test_forms(form: str) -> None:
     assert text == path.read_text(encoding="utf-8")
 
 
+def test_a_batch_that_could_not_begin_is_red_in_each_form() -> None:
+    jobs = (JobResult(job="titles"), JobResult(job="news"))
+    result = structs.replace(RESULT, jobs=jobs, code=1, reason="the disk is full", deliveries=(), missed=())
+    for _, render in SUMMARY_FORMS.values():
+        text = render(result, "Europe/Oslo")
+        assert "nothing to do" not in text
+        assert "the disk is full" in text
+    suite = etree.fromstring(SUMMARY_FORMS["junit"][1](result, "Europe/Oslo").encode())
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
+
+
+def test_warnings_of_a_plan_are_shown() -> None:
+    job = structs.replace(RESULT.jobs[0], warnings=("the answer was lost", "x"))
+    text = SUMMARY_FORMS["text"][1](structs.replace(RESULT, jobs=(job,)), "Europe/Oslo")
+    assert "4 changed, 20 unchanged; 2 warnings: the answer was lost" in text
+
+
 def test_a_batch_without_jobs() -> None:
     missed = structs.replace(RESULT, outcome="missed", code=4, reason="outside the window", jobs=(), deliveries=())
     assert SUMMARY_FORMS["text"][1](missed, "Europe/Oslo").splitlines() == [
