@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 from uuid import NAMESPACE_URL, uuid5
 
@@ -12,11 +13,18 @@ from msauto.errors import MsautoError
 _MOST_BYTES = 90_000  # healthchecks keeps 100 kB of a body
 
 
+def split_heartbeat(url: str) -> SplitResult:
+    """Return the parts of the URL of a heartbeat; raises :class:`MsautoError`, which does not show it."""
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0:
+            return parts
+    raise MsautoError("the heartbeat is not an http or https URL", remedy="use the ping URL of the check")
+
+
 def send_heartbeat(url: str, signal: str, run: str, body: str, seconds: float) -> None:
     """Send ``start``, an exit code or ``log``; ``run`` is the run in the history, from which the run id is made."""
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"}:
-        raise MsautoError("the heartbeat is not an http or https URL", remedy="use the ping URL of the check")
+    parts = split_heartbeat(url)
     query = "&".join(filter(None, (parts.query, f"rid={uuid5(NAMESPACE_URL, run)}")))
     address = urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{signal}", query=query, fragment=""))
     data = body.encode()[-_MOST_BYTES:]

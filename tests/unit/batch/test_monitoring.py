@@ -91,10 +91,35 @@ def test_a_heartbeat_has_a_start_and_an_end_of_one_run(load: Load) -> None:
     assert "nightly: failed: 1 of 1 job not ok, 4 targets changed" in recap
 
 
-@pytest.mark.parametrize("url", ["ftp://127.0.0.1/x", "nonsense"])
+WRONG = [
+    "",
+    "nonsense",
+    "ftp://127.0.0.1/x",
+    "http://[::1",
+    "http:///x",
+    "http://h:x/",
+    f"https://user:{SECRET}℀@host/x",
+]
+
+
+@pytest.mark.parametrize("url", WRONG)
 def test_a_heartbeat_needs_http(load: Load, url: str) -> None:
     (sent,) = Monitor(load({"heartbeat": url}), {}).started("r")
     assert sent.error == "the heartbeat is not an http or https URL"
+    assert sent.to in {"://…", "ftp://…", "http://…", "https://…"}
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        (f"mailto://ops:[{SECRET}@mail.example.org", "mailto://…"),
+        (SECRET, "://…"),
+        (f"{SECRET}/x?to=http://host", "://…"),
+    ],
+)
+def test_an_address_that_cannot_be_parsed_is_not_shown(load: Load, address: str, shown: str) -> None:
+    (sent,) = Monitor(load(notify(address, "failed")), {}).ended(RESULT)
+    assert (sent.to, sent.error != "", SECRET in sent.error) == (shown, True, False)
 
 
 @pytest.mark.parametrize(
