@@ -5,12 +5,19 @@ from __future__ import annotations
 from contextlib import suppress
 from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, urlsplit, urlunsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 from uuid import NAMESPACE_URL, uuid5
 
 from msauto.errors import MsautoError
 
 _MOST_BYTES = 90_000  # healthchecks keeps 100 kB of a body
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Makes a redirect an error: urllib would follow it with a GET, without the body."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Return no request."""
 
 
 def split_heartbeat(url: str) -> SplitResult:
@@ -31,7 +38,7 @@ def send_heartbeat(url: str, signal: str, run: str, body: str, seconds: float) -
     headers = {"Content-Type": "text/plain; charset=utf-8", "User-Agent": "msauto"}
     request = Request(address, data, headers, method="POST")  # noqa: S310 - http or https, above
     try:
-        with urlopen(request, timeout=seconds):  # noqa: S310
+        with build_opener(_NoRedirects).open(request, timeout=seconds):
             pass
     except HTTPError as error:
         error.close()

@@ -167,6 +167,13 @@ def test_a_server_that_answers_with_an_error(load: Load) -> None:
     assert SECRET not in f"{heartbeat}{notice}"
 
 
+def test_a_heartbeat_that_is_redirected_is_not_delivered(load: Load) -> None:
+    with recording(302) as recorder:
+        (sent,) = Monitor(load({"heartbeat": recorder.url(SECRET)}), {}).started("r")
+    assert sent.error == "the answer has the status 302"
+    assert recorder.paths == [f"/{SECRET}/start"]
+
+
 def test_a_server_that_hangs(load: Load) -> None:
     with recording(0) as recorder:
         heartbeat, notice = undelivered(load, recorder, recorder.port)
