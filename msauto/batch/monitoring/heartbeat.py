@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from contextlib import suppress
 from urllib.error import HTTPError, URLError
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote_to_bytes, urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 from uuid import NAMESPACE_URL, uuid5
 
@@ -33,9 +34,13 @@ def send_heartbeat(url: str, signal: str, run: str, body: str, seconds: float) -
     """Send ``start``, an exit code or ``log``; ``run`` is the run in the history, from which the run id is made."""
     parts = split_heartbeat(url)
     query = "&".join(filter(None, (parts.query, f"rid={uuid5(NAMESPACE_URL, run)}")))
-    address = urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{signal}", query=query, fragment=""))
+    login, _, host = parts.netloc.rpartition("@")
+    path = f"{parts.path.rstrip('/')}/{signal}"
+    address = urlunsplit(parts._replace(netloc=host, path=path, query=query, fragment=""))
     data = body.encode()[-_MOST_BYTES:]
     headers = {"Content-Type": "text/plain; charset=utf-8", "User-Agent": "msauto"}
+    if login:
+        headers["Authorization"] = f"Basic {b64encode(unquote_to_bytes(login)).decode()}"
     request = Request(address, data, headers, method="POST")  # noqa: S310 - http or https, above
     try:
         with build_opener(_NoRedirects).open(request, timeout=seconds):

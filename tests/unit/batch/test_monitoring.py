@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from io import StringIO
 from pathlib import Path
@@ -139,6 +140,17 @@ def test_secret_addresses(load: Load, tmp_path: Path, kind: str, value: str) -> 
         (missing,) = Monitor(batch, {}).started("r")
     assert recorder.paths == [f"/ping/{SECRET}/start"]
     assert "is not set" in missing.error or "cannot read the file" in missing.error
+
+
+@pytest.mark.parametrize("status", [200, 401])
+def test_a_heartbeat_with_a_password(load: Load, status: int) -> None:
+    with recording(status) as recorder:
+        url = recorder.url("ping").replace("://", f"://ops:{SECRET}%40@")
+        (sent,) = Monitor(load({"heartbeat": url}), {}).started("r")
+    assert recorder.authorization == [f"Basic {b64encode(f'ops:{SECRET}@'.encode()).decode()}"]
+    assert recorder.paths == ["/ping/start"]
+    assert sent.to == "http://…"
+    assert sent.error == ("" if status == 200 else "the answer has the status 401")
 
 
 def test_a_tagged_address(tmp_path: Path) -> None:
