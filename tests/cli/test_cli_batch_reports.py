@@ -92,6 +92,15 @@ def test_a_run_of_some_jobs_sends_no_heartbeat(desk: Desk, recorder: Recorder) -
     assert recorder.paths == []
 
 
+def test_a_misspelled_job_is_no_failed_night(desk: Desk, recorder: Recorder) -> None:
+    desk.comment("new")
+    batch(desk, {"news": {"playbooks": "play.yml"}}, **subscribed(recorder, "failed"))
+    said = run(desk, "nwes")
+    assert (said.code, said.out, said.err.count("nwes")) == (1, "", 1)
+    said.one_error("job 'nwes' not found in batch.yml", "did you mean 'news'?")
+    assert (recorder.paths, history(desk)) == ([], [])
+
+
 def test_check_notify(desk: Desk, recorder: Recorder) -> None:
     desk.comment("new")
     batch(desk, {"a": {"playbooks": "play.yml"}}, **subscribed(recorder, "failed"))

@@ -21,10 +21,11 @@ from msauto.cli.flags import no_color_flag, parse_age, state_folder
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
 from msauto.cli.runs.batch_job import BatchSignals
 from msauto.cli.runs.batch_session import BatchSession, JobChoice, open_batch
-from msauto.errors import InputError
+from msauto.errors import InputError, MsautoError
 from msauto.ledger import Ledger
 from msauto.model.codec import to_json
 from msauto.playbook.settings.settings import load_settings
+from msauto.playbook.yaml.document import nearest
 from msauto.report.json import dump, problems_json
 from msauto.report.sentences import plural
 from msauto.report.text import render_problems
@@ -71,6 +72,10 @@ def run(
     env = dict(os.environ)
     with redirect_stderr(JournalStream(sys.stderr)) if is_journal(sys.stderr, env) else nullcontext():
         batch = open_batch(file, state_dir, check=check)
+        known = [job.name for job in batch.jobs]
+        for name in jobs:
+            if name not in known:
+                raise MsautoError(f"job {name!r} not found in {file}", remedy=nearest(name, known))
         signals = BatchSignals()
         with signals.noted():
             session = BatchSession(batch, JobChoice(jobs, failed, check), state_dir, signals, report=report, env=env)
