@@ -21,7 +21,7 @@ from msauto.playbook.input_files import beside, how_to_find
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.schema.value_types import as_list
 from msauto.playbook.settings.freezes import ActiveFreeze, freezes_between
-from msauto.playbook.settings.settings import DatedFreeze, Freeze, Settings
+from msauto.playbook.settings.settings import DatedFreeze, Freeze, Settings, load_settings
 from msauto.playbook.validation.validate import validate
 from msauto.playbook.yaml.document import Problems, SourceNode
 
@@ -50,7 +50,9 @@ def check_batch(batch: BatchFile, context: CheckContext) -> list[Problem]:
     problems.add(*_clock_problems(batch, context.now))
     for each in settings.values():
         problems.add(*_freeze_problems(batch, each, context.now))
-        problems.add(*_folder_problems(context.state_folder(each), batch.node, "the state directory"))
+    with problems.gather():
+        state = context.state_folder(load_settings(None, Path(batch.file).parent))
+        problems.add(*_folder_problems(state, batch.node, "the state directory"))
     problems.add(*_output_problems(batch))
     problems.add(*_secret_problems(batch, context.env))
     problems.add(*_heartbeat_problems(batch))

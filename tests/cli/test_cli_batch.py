@@ -70,6 +70,16 @@ def test_print_write_and_compare(night: Desk, scheduler: str) -> None:
     assert empty.code == 2
 
 
+def test_the_ledger_is_that_of_the_batch_file(night: Desk) -> None:
+    night.write("play/msauto.toml", 'state_dir = "../play.yml"\n')  # a file: it cannot be written
+    night.write("play/play.yml", (night.folder / "play.yml").read_text(encoding="utf-8"))
+    night.write("batch.yml", BATCH.replace("play.yml", "play/play.yml"))
+    assert night.run("batch", "check", "batch.yml").code == 0
+    assert "XDG_STATE_HOME=" in night.run("schedule", "print", "batch.yml", "--for", "cron").out
+    night.write("msauto.toml", 'state_dir = "play.yml"\n')
+    assert "the state directory 'play.yml' cannot be written" in night.run("batch", "check", "batch.yml").out
+
+
 def test_wrong_folders(night: Desk) -> None:
     cron = ("schedule", "print", "batch.yml", "--for", "cron")
     night.run(*cron, "--diff", "nowhere").one_error("folder nowhere not found")

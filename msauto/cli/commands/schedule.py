@@ -22,6 +22,7 @@ from msauto.cli.exit_codes import CHANGES, OK
 from msauto.cli.flags import state_folder
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError
+from msauto.playbook.settings.settings import load_settings
 
 _SCHEDULERS: Final[Mapping[str, Callable[[ScheduledStart], SchedulerFiles]]] = {
     "systemd": systemd_files,
@@ -61,7 +62,7 @@ def print_(*, file: str, scheduler: str, out: str | None, installed: str | None)
 
 def _start(file: str) -> ScheduledStart:
     batch = load_batch(file)
-    settings = batch.jobs[0].settings()
+    settings = load_settings(None, Path(file).parent)
     state_home = state_folder(None, settings).absolute().parent
     return ScheduledStart(batch, _program(), state_home, Path(settings.state_dir) if settings.state_dir else None)
 
