@@ -274,6 +274,13 @@ def test_status_is_3_without_a_recent_success(desk: Desk) -> None:
     assert (code, rows["a"]["outcome"]) == (0, "failed"), "the success of today is recent enough"
 
 
+def test_status_of_a_ledger_without_batches(desk: Desk) -> None:
+    said = desk.run("batch", "status", "--state-dir", "elsewhere")
+    assert (said.code, said.out) == (3, "")
+    assert said.err.startswith("No batches in elsewhere")
+    assert status(desk) == (3, {})
+
+
 def test_status_knows_freezes(desk: Desk) -> None:
     desk.comment("new")
     batch(desk, {"a": {"playbooks": "play.yml"}})

@@ -127,7 +127,7 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
 def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | None, no_color: bool) -> int:
     """Show the last outcome, the last success and the next start of each job; 3 if a success is older than AGE.
 
-    Without FILE, show all batches of the ledger.
+    Without FILE, show all batches of the ledger; 3 if there are none.
     """
     now = datetime.now(UTC)
     batch = load_batch(file) if file is not None else None
@@ -141,11 +141,13 @@ def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | 
             rows = [row for each in last for row in status_of_result(each, now, max_age)]
     if form == "json":
         print_result(dump([to_json(each) for each in rows]))
+    elif not rows:
+        print_message(f"No batches in {ledger.path}.")
     else:
         zone = batch.schedule.timezone if batch is not None else "UTC"
         headers = ("batch", "job", "last outcome", "last success", "next start", "frozen")
         print_table(headers, [status_row(each, zone) for each in rows], no_color=no_color)
-    return INCOMPLETE if any(each.late for each in rows) else OK
+    return OK if rows and not any(each.late for each in rows) else INCOMPLETE
 
 
 def _next_start(batch: BatchFile, now: datetime) -> str:
