@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
+from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
 from msauto.batch.batch_file import BatchFile, load_batch
@@ -280,6 +281,13 @@ def test_metrics(load: Load, tmp_path: Path) -> None:
     assert found["msauto_job_duration_seconds", *news] == 120.5
     assert found["msauto_job_drifting_targets", *news] == 1
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+
+
+def test_no_duration_is_negative_when_the_clock_is_corrected() -> None:
+    early = "2026-11-20T01:00:00.000Z"
+    text = metrics_text(structs.replace(RESULT, ended=early, jobs=(structs.replace(NEWS, ended=early),)))
+    assert 'msauto_batch_duration_seconds{batch="nightly"} 0.0' in text
+    assert 'msauto_job_duration_seconds{batch="nightly",batch_job="news"} 0.0' in text
 
 
 @pytest.fixture(scope="session")
