@@ -40,7 +40,8 @@ def send_heartbeat(url: str, signal: str, run: str, body: str, seconds: float) -
     data = body.encode()[-_MOST_BYTES:]
     headers = {"Content-Type": "text/plain; charset=utf-8", "User-Agent": "msauto"}
     if login:
-        headers["Authorization"] = f"Basic {b64encode(unquote_to_bytes(login)).decode()}"
+        user, _, password = login.partition(":")
+        headers["Authorization"] = f"Basic {b64encode(unquote_to_bytes(f'{user}:{password}')).decode()}"
     request = Request(address, data, headers, method="POST")  # noqa: S310 - http or https, above
     try:
         with build_opener(_NoRedirects).open(request, timeout=seconds):

@@ -148,8 +148,10 @@ def test_a_heartbeat_with_a_password(load: Load, status: int) -> None:
     with recording(status) as recorder:
         url = recorder.url("ping").replace("://", f"://ops:{SECRET}%40@")
         (sent,) = Monitor(load({"heartbeat": url}), {}).started("r")
+        Monitor(load({"heartbeat": recorder.url().replace("://", "://ops@")}), {}).started("r")
+    assert recorder.authorization.pop() == f"Basic {b64encode(b'ops:').decode()}"
     assert recorder.authorization == [f"Basic {b64encode(f'ops:{SECRET}@'.encode()).decode()}"]
-    assert recorder.paths == ["/ping/start"]
+    assert recorder.paths == ["/ping/start", "/start"]
     assert sent.to == "http://…"
     assert sent.error == ("" if status == 200 else "the answer has the status 401")
 
