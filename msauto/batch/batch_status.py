@@ -17,7 +17,7 @@ from msauto.playbook.settings.freezes import freeze_at
 class JobStatus(Struct, frozen=True, kw_only=True):
     """The keys of ``msauto batch status --format json``. Times are ISO 8601 in UTC.
 
-    ``frozen`` is the freeze at the next start; ``late``: there is no recent success.
+    ``frozen`` is the freeze at the next start; ``late``: there is no recent success, or its time is in the future.
     """
 
     batch: str
@@ -40,17 +40,22 @@ def status_of_file(
         result = last.last_of(job.name) if last is not None else None
         frozen = freeze_at(job.settings().freezes, start)
         shown = str(frozen) if frozen is not None else None
-        yield _status(batch.name, result or JobResult(job=job.name), now - max_age, time_text(start), shown)
+        yield _status(batch.name, result or JobResult(job=job.name), now, max_age, time_text(start), shown)
 
 
 def status_of_result(last: BatchResult, now: datetime, max_age: timedelta) -> Iterator[JobStatus]:
     """Yield the status of each job of a batch whose file is not known."""
     for result in (*last.jobs, *last.earlier):
-        yield _status(last.batch, result, now - max_age)
+        yield _status(last.batch, result, now, max_age)
 
 
 def _status(
-    batch: str, result: JobResult, oldest: datetime, next_start: str | None = None, frozen: str | None = None
+    batch: str,
+    result: JobResult,
+    now: datetime,
+    max_age: timedelta,
+    next_start: str | None = None,
+    frozen: str | None = None,
 ) -> JobStatus:
     success = result.last_success
     return JobStatus(
@@ -60,16 +65,18 @@ def _status(
         code=result.code,
         reason=result.reason,
         last_success=success,
-        late=success is None or moment_of(success) < oldest,
+        late=success is None or not now - max_age <= moment_of(success) <= now,
         next_start=next_start,
         frozen=frozen,
     )
 
 
-def status_row(status: JobStatus, zone: str) -> tuple[str, ...]:
+def status_row(status: JobStatus, zone: str, now: datetime) -> tuple[str, ...]:
     """Return a status as cells of a table: batch, job, last outcome, last success, next start, freeze."""
     outcome = f"{status.outcome} ({status.code})" if status.code else status.outcome
     success = local_time(status.last_success, zone) if status.last_success else "never"
-    late = " (too long ago)" if status.late and status.last_success else ""
+    late = ""
+    if status.late and status.last_success:
+        late = " (in the future)" if moment_of(status.last_success) > now else " (too long ago)"
     start = local_time(status.next_start, zone) if status.next_start else "unknown"
     return (status.batch, status.job, outcome, success + late, start, status.frozen or "no")

@@ -12,15 +12,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from msauto.batch.batch_file import BatchFile, Job
+from msauto.batch.monitoring.heartbeat import split_heartbeat
 from msauto.batch.monitoring.monitor import Monitor
 from msauto.batch.schedule import clock_changes, closing_of
-from msauto.errors import InputError, Problem
+from msauto.errors import InputError, MsautoError, Problem
 from msauto.planning.saved_plans.plan_file import plan_from_json
 from msauto.playbook.input_files import beside, how_to_find
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.schema.value_types import as_list
 from msauto.playbook.settings.freezes import ActiveFreeze, freezes_between
-from msauto.playbook.settings.settings import DatedFreeze, Freeze, Settings
+from msauto.playbook.settings.settings import DatedFreeze, Freeze, Settings, load_settings
 from msauto.playbook.validation.validate import validate
 from msauto.playbook.yaml.document import Problems, SourceNode
 
@@ -49,9 +50,12 @@ def check_batch(batch: BatchFile, context: CheckContext) -> list[Problem]:
     problems.add(*_clock_problems(batch, context.now))
     for each in settings.values():
         problems.add(*_freeze_problems(batch, each, context.now))
-        problems.add(*_folder_problems(context.state_folder(each), batch.node, "the state directory"))
+    with problems.gather():
+        state = context.state_folder(load_settings(None, Path(batch.file).parent))
+        problems.add(*_folder_problems(state, batch.node, "the state directory"))
     problems.add(*_output_problems(batch))
     problems.add(*_secret_problems(batch, context.env))
+    problems.add(*_heartbeat_problems(batch))
     problems.add(*_package_problems(batch, context.is_installed))
     return problems.ordered()
 
@@ -216,3 +220,13 @@ def _secret_problems(batch: BatchFile, env: Mapping[str, str]) -> Iterator[Probl
         folder = env.get("CREDENTIALS_DIRECTORY")
         if source.credential is not None and folder is not None:
             yield from _missing_files([str(Path(folder) / source.credential)], node.child("credential"))
+
+
+def _heartbeat_problems(batch: BatchFile) -> Iterator[Problem]:
+    url = batch.args.heartbeat
+    try:
+        if isinstance(url, str):
+            split_heartbeat(url)
+    except MsautoError as error:
+        problem = batch.node.child("heartbeat").problem(error.message, error.remedy)
+        yield replace(problem, excerpt="")  # it would show the address

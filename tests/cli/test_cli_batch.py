@@ -70,6 +70,29 @@ def test_print_write_and_compare(night: Desk, scheduler: str) -> None:
     assert empty.code == 2
 
 
+def test_the_ledger_is_that_of_the_batch_file(night: Desk) -> None:
+    night.write("play/msauto.toml", 'state_dir = "../play.yml"\n')  # a file: it cannot be written
+    night.write("play/play.yml", (night.folder / "play.yml").read_text(encoding="utf-8"))
+    night.write("batch.yml", BATCH.replace("play.yml", "play/play.yml"))
+    assert night.run("batch", "check", "batch.yml").code == 0
+    assert "XDG_STATE_HOME=" in night.run("schedule", "print", "batch.yml", "--for", "cron").out
+    night.write("msauto.toml", 'state_dir = "play.yml"\n')
+    assert "the state directory 'play.yml' cannot be written" in night.run("batch", "check", "batch.yml").out
+
+
+@pytest.mark.parametrize("scheduler", ["systemd", "cron", "kubernetes", "windows"])
+def test_paths_that_a_scheduler_cannot_contain(night: Desk, scheduler: str) -> None:
+    for folder, refused in (("a\nUser=root", True), ("a\x0b", True), ('a"b', scheduler == "systemd")):
+        night.write(f"{folder}/batch.yml", BATCH)
+        said = night.run("schedule", "print", f"{folder}/batch.yml", "--for", scheduler)
+        assert said.code == refused
+        if refused:
+            assert said.out == ""
+            said.one_error("which is not supported for", "rename the file or folder")
+    night.write("batch.yml", BATCH + 'reports: {dir: "/a\\nUser=root"}\n')
+    assert night.run("schedule", "print", "batch.yml", "--for", scheduler).code == 1
+
+
 def test_wrong_folders(night: Desk) -> None:
     cron = ("schedule", "print", "batch.yml", "--for", "cron")
     night.run(*cron, "--diff", "nowhere").one_error("folder nowhere not found")

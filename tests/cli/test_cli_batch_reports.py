@@ -92,6 +92,15 @@ def test_a_run_of_some_jobs_sends_no_heartbeat(desk: Desk, recorder: Recorder) -
     assert recorder.paths == []
 
 
+def test_a_misspelled_job_is_no_failed_night(desk: Desk, recorder: Recorder) -> None:
+    desk.comment("new")
+    batch(desk, {"news": {"playbooks": "play.yml"}}, **subscribed(recorder, "failed"))
+    said = run(desk, "nwes")
+    assert (said.code, said.out, said.err.count("nwes")) == (1, "", 1)
+    said.one_error("job 'nwes' not found in batch.yml", "did you mean 'news'?")
+    assert (recorder.paths, history(desk)) == ([], [])
+
+
 def test_check_notify(desk: Desk, recorder: Recorder) -> None:
     desk.comment("new")
     batch(desk, {"a": {"playbooks": "play.yml"}}, **subscribed(recorder, "failed"))
@@ -263,6 +272,13 @@ def test_status_is_3_without_a_recent_success(desk: Desk) -> None:
     run(desk)
     code, rows = status(desk, "batch.yml")
     assert (code, rows["a"]["outcome"]) == (0, "failed"), "the success of today is recent enough"
+
+
+def test_status_of_a_ledger_without_batches(desk: Desk) -> None:
+    said = desk.run("batch", "status", "--state-dir", "elsewhere")
+    assert (said.code, said.out) == (3, "")
+    assert said.err.startswith("No batches in elsewhere")
+    assert status(desk) == (3, {})
 
 
 def test_status_knows_freezes(desk: Desk) -> None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from msauto.batch.batch_file import BatchFile
 from msauto.playbook.inventory.server_block import secret_of_file, secret_of_keyring
@@ -30,7 +29,8 @@ class MessageAddress:
         if isinstance(self.value, SecretSource):
             ((kind, name),) = self.value.model_dump(exclude_none=True).items()
             return f"{kind} {name}"
-        return f"{urlsplit(self.value).scheme}://…"
+        scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)", self.value)
+        return f"{scheme[0] if scheme else ''}://…"
 
     def read(self, batch: BatchFile, env: Mapping[str, str]) -> str:
         """Return the address itself; raises :class:`InputError`, which does not show it."""

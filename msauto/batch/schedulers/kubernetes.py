@@ -14,8 +14,8 @@ _MANIFEST = """\
 apiVersion: batch/v1
 kind: CronJob
 metadata:
-  name: {name}
-  labels: {{app.kubernetes.io/name: msauto, app.kubernetes.io/instance: {name}}}
+  name: {quoted}
+  labels: {{app.kubernetes.io/name: msauto, app.kubernetes.io/instance: {quoted}}}
 spec:
   schedule: {schedule}
   timeZone: {zone}
@@ -63,6 +63,7 @@ def kubernetes_files(start: ScheduledStart) -> SchedulerFiles:
     secret = f"{{secretName: msauto-{name}-credentials, defaultMode: 288}}"
     text = _MANIFEST.format(
         name=name,
+        quoted=json.dumps(name),  # a name such as 123 or true stays a text
         schedule=json.dumps(f"{schedule.at.minute} {schedule.at.hour} * * {days_of_week(schedule.days)}"),
         zone=schedule.timezone,
         deadline=_WITHOUT_WINDOW if deadline is None else int(deadline.total_seconds()),

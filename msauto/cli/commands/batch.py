@@ -21,10 +21,11 @@ from msauto.cli.flags import no_color_flag, parse_age, state_folder
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
 from msauto.cli.runs.batch_job import BatchSignals
 from msauto.cli.runs.batch_session import BatchSession, JobChoice, open_batch
-from msauto.errors import InputError
+from msauto.errors import InputError, MsautoError
 from msauto.ledger import Ledger
 from msauto.model.codec import to_json
 from msauto.playbook.settings.settings import load_settings
+from msauto.playbook.yaml.document import nearest
 from msauto.report.json import dump, problems_json
 from msauto.report.sentences import plural
 from msauto.report.text import render_problems
@@ -71,6 +72,10 @@ def run(
     env = dict(os.environ)
     with redirect_stderr(JournalStream(sys.stderr)) if is_journal(sys.stderr, env) else nullcontext():
         batch = open_batch(file, state_dir, check=check)
+        known = [job.name for job in batch.jobs]
+        for name in jobs:
+            if name not in known:
+                raise MsautoError(f"job {name!r} not found in {file}", remedy=nearest(name, known))
         signals = BatchSignals()
         with signals.noted():
             session = BatchSession(batch, JobChoice(jobs, failed, check), state_dir, signals, report=report, env=env)
@@ -122,7 +127,7 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
 def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | None, no_color: bool) -> int:
     """Show the last outcome, the last success and the next start of each job; 3 if a success is older than AGE.
 
-    Without FILE, show all batches of the ledger.
+    Without FILE, show all batches of the ledger; 3 if there are none.
     """
     now = datetime.now(UTC)
     batch = load_batch(file) if file is not None else None
@@ -136,11 +141,13 @@ def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | 
             rows = [row for each in last for row in status_of_result(each, now, max_age)]
     if form == "json":
         print_result(dump([to_json(each) for each in rows]))
+    elif not rows:
+        print_message(f"No batches in {ledger.path}.")
     else:
         zone = batch.schedule.timezone if batch is not None else "UTC"
         headers = ("batch", "job", "last outcome", "last success", "next start", "frozen")
-        print_table(headers, [status_row(each, zone) for each in rows], no_color=no_color)
-    return INCOMPLETE if any(each.late for each in rows) else OK
+        print_table(headers, [status_row(each, zone, now) for each in rows], no_color=no_color)
+    return OK if rows and not any(each.late for each in rows) else INCOMPLETE
 
 
 def _next_start(batch: BatchFile, now: datetime) -> str:

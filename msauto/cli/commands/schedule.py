@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ from msauto.cli.exit_codes import CHANGES, OK
 from msauto.cli.flags import state_folder
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError
+from msauto.playbook.settings.settings import load_settings
 
 _SCHEDULERS: Final[Mapping[str, Callable[[ScheduledStart], SchedulerFiles]]] = {
     "systemd": systemd_files,
@@ -45,7 +47,7 @@ def print_(*, file: str, scheduler: str, out: str | None, installed: str | None)
     """Print the files that start a batch, and the commands that install them."""
     if out is not None and installed is not None:
         raise click.UsageError("--out and --diff cannot be used together")
-    printed = _SCHEDULERS[scheduler](_start(file))
+    printed = _SCHEDULERS[scheduler](_start(file, scheduler))
     if installed is not None:
         return _compare(printed, Path(installed))
     if out is not None:
@@ -59,11 +61,17 @@ def print_(*, file: str, scheduler: str, out: str | None, installed: str | None)
     return OK
 
 
-def _start(file: str) -> ScheduledStart:
+def _start(file: str, scheduler: str) -> ScheduledStart:
     batch = load_batch(file)
-    settings = batch.jobs[0].settings()
+    settings = load_settings(None, Path(file).parent)
     state_home = state_folder(None, settings).absolute().parent
-    return ScheduledStart(batch, _program(), state_home, Path(settings.state_dir) if settings.state_dir else None)
+    start = ScheduledStart(batch, _program(), state_home, Path(settings.state_dir) if settings.state_dir else None)
+    refused = re.compile(r"[\x00-\x1f\x7f-\x9f]" if scheduler != "systemd" else r'[\x00-\x1f\x7f-\x9f"]')
+    for path in map(str, (*start.argv, start.state_home, *start.written_folders)):
+        if found := refused.search(path):
+            message = f"the path {path!r} contains {found[0]!r}, which is not supported for {scheduler}"
+            raise MsautoError(message, remedy="rename the file or folder")
+    return start
 
 
 def _program() -> tuple[str, ...]:

@@ -11,11 +11,12 @@ from threading import Event, Thread
 
 @dataclass
 class Recorder:
-    """``status``: what it answers; 0: it hangs until the end of the test."""
+    """``status``: what it answers; 302: a redirect to itself; 0: it hangs until the end of the test."""
 
     port: int = 0
     status: int = 200
     requests: list[tuple[str, str]] = field(default_factory=list)
+    authorization: list[str | None] = field(default_factory=list)
     end: Event = field(default_factory=Event)
 
     def url(self, path: str = "", scheme: str = "http") -> str:
@@ -34,12 +35,18 @@ def recording(status: int = 200) -> Iterator[Recorder]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             recorder.requests.append((self.path, body))
+            recorder.authorization.append(self.headers.get("Authorization"))
             if recorder.status == 0:
                 recorder.end.wait()
                 return
             self.send_response(recorder.status)
             self.send_header("Content-Length", "0")
+            if recorder.status == 302:
+                self.send_header("Location", recorder.url("elsewhere"))
             self.end_headers()
+
+        def do_GET(self) -> None:
+            self.do_POST()
 
         def log_message(self, *_: object) -> None:
             pass

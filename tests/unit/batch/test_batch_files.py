@@ -287,3 +287,11 @@ def test_packages_that_are_not_installed(folder: Path) -> None:
         "metrics needs the package prometheus-client, which is not installed",
         "notify needs the package apprise, which is not installed",
     ]
+
+
+@pytest.mark.parametrize("url", ["", "http://[::1", "https://user:geheim℀@host/x", "ftp://host/geheim"])
+def test_a_heartbeat_that_is_not_a_url(folder: Path, url: str) -> None:
+    batch = load(folder, f'{HEAD}heartbeat: "{url}"\n{JOB}')
+    (problem,) = check_batch(batch, CheckContext({}, NOW, lambda _: folder / "state"))
+    assert (problem.level, problem.message) == ("error", "the heartbeat is not an http or https URL")
+    assert "geheim" not in f"{problem}"

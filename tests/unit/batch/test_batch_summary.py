@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import jsonschema
@@ -12,7 +13,8 @@ from lxml import etree
 from msgspec import structs
 
 from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, SentMessage, batch_result_schema
-from msauto.batch.batch_status import JobStatus, status_row
+from msauto.batch.batch_run import time_text
+from msauto.batch.batch_status import JobStatus, status_of_result, status_row
 from msauto.batch.batch_summary import SUMMARY_FORMS
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -121,7 +123,16 @@ def test_a_row_of_the_status() -> None:
         next_start="2026-11-21T02:10:00.000Z",
         frozen="2026-11-20 00:00 to 2026-11-22 00:00 CET (election)",
     )
-    assert " | ".join(status_row(status, "Europe/Oslo")) == (
+    assert " | ".join(status_row(status, "Europe/Oslo", datetime(2026, 11, 20, tzinfo=UTC))) == (
         "nightly | news | failed (3) | Wed 2026-11-18 03:12 CET (too long ago) | Sat 2026-11-21 03:10 CET"
         " | 2026-11-20 00:00 to 2026-11-22 00:00 CET (election)"
     )
+
+
+def test_a_success_in_the_future_is_late() -> None:
+    now, day = datetime(2026, 11, 20, tzinfo=UTC), timedelta(days=1)
+    for hours, late in ((-25, " (too long ago)"), (-23, ""), (0, ""), (1, " (in the future)")):
+        success = JobResult(job="news", last_success=time_text(now + timedelta(hours=hours)))
+        (row,) = status_of_result(structs.replace(RESULT, jobs=(success,), earlier=()), now, day)
+        assert row.late == bool(late)
+        assert status_row(row, "UTC", now)[3].partition(" UTC")[2] == late

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from io import StringIO
 from pathlib import Path
@@ -17,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
+from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
 from msauto.batch.batch_file import BatchFile, load_batch
@@ -91,10 +93,35 @@ def test_a_heartbeat_has_a_start_and_an_end_of_one_run(load: Load) -> None:
     assert "nightly: failed: 1 of 1 job not ok, 4 targets changed" in recap
 
 
-@pytest.mark.parametrize("url", ["ftp://127.0.0.1/x", "nonsense"])
+WRONG = [
+    "",
+    "nonsense",
+    "ftp://127.0.0.1/x",
+    "http://[::1",
+    "http:///x",
+    "http://h:x/",
+    f"https://user:{SECRET}℀@host/x",
+]
+
+
+@pytest.mark.parametrize("url", WRONG)
 def test_a_heartbeat_needs_http(load: Load, url: str) -> None:
     (sent,) = Monitor(load({"heartbeat": url}), {}).started("r")
     assert sent.error == "the heartbeat is not an http or https URL"
+    assert sent.to in {"://…", "ftp://…", "http://…", "https://…"}
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        (f"mailto://ops:[{SECRET}@mail.example.org", "mailto://…"),
+        (SECRET, "://…"),
+        (f"{SECRET}/x?to=http://host", "://…"),
+    ],
+)
+def test_an_address_that_cannot_be_parsed_is_not_shown(load: Load, address: str, shown: str) -> None:
+    (sent,) = Monitor(load(notify(address, "failed")), {}).ended(RESULT)
+    assert (sent.to, sent.error != "", SECRET in sent.error) == (shown, True, False)
 
 
 @pytest.mark.parametrize(
@@ -114,6 +141,19 @@ def test_secret_addresses(load: Load, tmp_path: Path, kind: str, value: str) -> 
         (missing,) = Monitor(batch, {}).started("r")
     assert recorder.paths == [f"/ping/{SECRET}/start"]
     assert "is not set" in missing.error or "cannot read the file" in missing.error
+
+
+@pytest.mark.parametrize("status", [200, 401])
+def test_a_heartbeat_with_a_password(load: Load, status: int) -> None:
+    with recording(status) as recorder:
+        url = recorder.url("ping").replace("://", f"://ops:{SECRET}%40@")
+        (sent,) = Monitor(load({"heartbeat": url}), {}).started("r")
+        Monitor(load({"heartbeat": recorder.url().replace("://", "://ops@")}), {}).started("r")
+    assert recorder.authorization.pop() == f"Basic {b64encode(b'ops:').decode()}"
+    assert recorder.authorization == [f"Basic {b64encode(f'ops:{SECRET}@'.encode()).decode()}"]
+    assert recorder.paths == ["/ping/start", "/start"]
+    assert sent.to == "http://…"
+    assert sent.error == ("" if status == 200 else "the answer has the status 401")
 
 
 def test_a_tagged_address(tmp_path: Path) -> None:
@@ -140,6 +180,13 @@ def test_a_server_that_answers_with_an_error(load: Load) -> None:
     assert heartbeat.error == "the answer has the status 500"
     assert "error=500" in notice.error
     assert SECRET not in f"{heartbeat}{notice}"
+
+
+def test_a_heartbeat_that_is_redirected_is_not_delivered(load: Load) -> None:
+    with recording(302) as recorder:
+        (sent,) = Monitor(load({"heartbeat": recorder.url(SECRET)}), {}).started("r")
+    assert sent.error == "the answer has the status 302"
+    assert recorder.paths == [f"/{SECRET}/start"]
 
 
 def test_a_server_that_hangs(load: Load) -> None:
@@ -236,6 +283,13 @@ def test_metrics(load: Load, tmp_path: Path) -> None:
     assert found["msauto_job_duration_seconds", *news] == 120.5
     assert found["msauto_job_drifting_targets", *news] == 1
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+
+
+def test_no_duration_is_negative_when_the_clock_is_corrected() -> None:
+    early = "2026-11-20T01:00:00.000Z"
+    text = metrics_text(structs.replace(RESULT, ended=early, jobs=(structs.replace(NEWS, ended=early),)))
+    assert 'msauto_batch_duration_seconds{batch="nightly"} 0.0' in text
+    assert 'msauto_job_duration_seconds{batch="nightly",batch_job="news"} 0.0' in text
 
 
 @pytest.fixture(scope="session")
