@@ -72,7 +72,12 @@ def _outcome(job: JobResult) -> str:
 def _duration(job: JobResult) -> str:
     if job.started is None or job.ended is None:
         return ""
-    return show_seconds((moment_of(job.ended) - moment_of(job.started)).total_seconds())
+    return show_seconds(_seconds(job.started, job.ended))
+
+
+def _seconds(started: str, ended: str) -> float:
+    """Return a duration; 0 if the clock was set back."""
+    return max(0.0, (moment_of(ended) - moment_of(started)).total_seconds())
 
 
 def _drift_lines(job: JobResult) -> Iterator[str]:
@@ -162,7 +167,7 @@ def _render_junit(result: BatchResult, zone: str) -> str:
     for each in jobs:
         seconds = 0.0
         if each.started is not None and each.ended is not None:
-            seconds = (moment_of(each.ended) - moment_of(each.started)).total_seconds()
+            seconds = _seconds(each.started, each.ended)
         case = ET.SubElement(suite, "testcase", classname=result.batch, name=each.job, time=f"{seconds:.3f}")
         message = visible(each.reason or result.reason)
         if _is_failure(each):

@@ -31,7 +31,7 @@ def desk(sim: Simulator, tmp_path: Path) -> Desk:
     return Desk(tmp_path, sim.url)
 
 
-def until(condition: Callable[[], object], seconds: float = 10) -> None:
+def until(condition: Callable[[], object], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come to that"
@@ -40,7 +40,7 @@ def until(condition: Callable[[], object], seconds: float = 10) -> None:
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     try:
-        out, err = process.communicate(timeout=15)
+        out, err = process.communicate(timeout=60)
     except subprocess.TimeoutExpired:
         process.kill()
         raise
@@ -178,6 +178,6 @@ def test_while_the_story_is_told(desk: Desk) -> None:
         while process.poll() is None:  # Python loses a Ctrl-C that comes while it clears an object away
             process.send_signal(signal.SIGINT)
             time.sleep(0.2)
-        _, err = process.communicate(timeout=15)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Interrupted" in err

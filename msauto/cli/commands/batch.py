@@ -127,7 +127,7 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
 def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | None, no_color: bool) -> int:
     """Show the last outcome, the last success and the next start of each job; 3 if a success is older than AGE.
 
-    Without FILE, show all batches of the ledger; 3 if there are none.
+    Without FILE, show all batches of the ledger; 3 if it contains no batch.
     """
     now = datetime.now(UTC)
     batch = load_batch(file) if file is not None else None

@@ -31,14 +31,13 @@ from msauto.cli.flags import state_folder
 from msauto.cli.output import print_message
 from msauto.cli.runs.attempt_record import Attempt, reason_of, user_and_folder
 from msauto.cli.runs.batch_job import BatchJobs, BatchSignals
-from msauto.errors import InputError, LockedError, MsautoError, Problem
+from msauto.errors import InputError, LockedError, MsautoError
 from msauto.ledger import Ledger
 from msauto.ledger.history import FOLDER, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import FILE
 from msauto.model.ports import Clock
 from msauto.playbook.settings.settings import load_settings
-from msauto.playbook.yaml.document import nearest
 from msauto.report.sanitizing import visible
 from msauto.report.text import render_error
 from msauto.version import __version__
@@ -172,10 +171,6 @@ class BatchSession:
 
     def _chosen_jobs(self) -> tuple[Job, ...]:
         names: Sequence[str] = [job.name for job in self.batch.jobs]
-        for name in self.choice.names:
-            if name not in names:
-                message = f"job {name!r} not found in {self.batch.file}"
-                raise InputError([Problem(message, None, nearest(name, names))])
         names = self.choice.names or names
         if self.choice.failed:
             failed = failed_jobs(self.last, self.batch)
