@@ -11,7 +11,7 @@ import pytest
 
 from msauto import aio
 from msauto.server import availability as retries
-from msauto.simulator import Simulator, sample_state
+from msauto.simulator import SimDialect, Simulator, sample_state
 from tests.cli.command_line import Desk
 
 
@@ -24,6 +24,7 @@ def _one_simulator() -> Iterator[Simulator]:
 @pytest.fixture
 def sim(_one_simulator: Simulator) -> Simulator:
     _one_simulator.state = sample_state()
+    _one_simulator.dialect = SimDialect()
     _one_simulator.faults.clear()
     _one_simulator.clear_log()
     return _one_simulator
