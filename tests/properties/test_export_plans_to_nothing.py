@@ -207,7 +207,7 @@ def check(sim: Simulator, own: Mapping[str, str], *arguments: str) -> int:
 
 
 @pytest.mark.scale
-@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     database=st.dictionaries(st.sampled_from(TITLES), clips, min_size=1, max_size=3),
     dialect=st.sampled_from(DIALECTS),

@@ -165,4 +165,4 @@ def test_faults_at_every_step() -> None:
 
 @pytest.mark.scale
 def test_faults_at_every_step_for_long() -> None:
-    run_state_machine_as_test(FaultyServer, settings=often(60))
+    run_state_machine_as_test(FaultyServer, settings=often(25))

@@ -124,7 +124,7 @@ def check_problems(error: InputError) -> None:
 
 
 COUNT = int(os.environ.get("MSAUTO_MUTATIONS", "40"))
-MANY = 20 * COUNT
+MANY = 8 * COUNT
 QUIET = list(HealthCheck)
 FAST = settings(max_examples=examples(COUNT), deadline=None, suppress_health_check=QUIET, derandomize=True)
 SLOW = settings(max_examples=examples(MANY), deadline=None, suppress_health_check=QUIET)
