@@ -43,11 +43,14 @@ def past_results(ledger: Ledger, batch: str | None = None) -> Iterator[BatchResu
 
 
 def last_result(ledger: Ledger, batch: str) -> BatchResult | None:
-    """Return the newest result with jobs, with what is known from newer starts that ran none."""
+    """Return the newest result, with the jobs of the one before as ``earlier`` if it ran none."""
     results = list(past_results(ledger, batch))
+    if not results:
+        return None
     handled = max((each.handled for each in results if each.handled is not None), default=None)
-    ran = next((each for each in results if each.jobs), results[0] if results else None)
-    return structs.replace(ran, handled=handled, code=results[0].code) if ran is not None else None
+    newest = structs.replace(results[0], handled=handled)
+    ran = next((each for each in results if each.jobs), newest)
+    return newest if ran.run == newest.run else structs.replace(newest, earlier=(*ran.jobs, *ran.earlier))
 
 
 def _result(path: Path, record: str, *, died: bool) -> BatchResult:

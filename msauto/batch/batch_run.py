@@ -82,8 +82,11 @@ def why_missed(batch: BatchFile, due: DueStarts, now: datetime) -> str | None:
 
 
 def failed_jobs(last: BatchResult | None, batch: BatchFile) -> tuple[str, ...]:
-    """Return the jobs that are not done, in the order of the file: all of them after a start that ran none."""
-    if last is None or (not last.jobs and last.code):
+    """Return the jobs that are not done, in the order of the file: all of them after a start that ran none.
+
+    A start that another run of the batch locked out does not count: the jobs are those of that run.
+    """
+    if last is None or (not last.jobs and last.code and last.outcome != "locked"):
         return tuple(job.name for job in batch.jobs)
     found = [(job.name, last.last_of(job.name)) for job in batch.jobs]
     return tuple(name for name, result in found if result is None or not result.done)

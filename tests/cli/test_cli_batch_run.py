@@ -148,9 +148,13 @@ def test_check_shows_what_the_night_would_do(desk: Desk) -> None:
 
 
 def test_a_missed_night_is_not_over_because_nothing_is_left(desk: Desk, sim: Simulator) -> None:
+    desk.comment("old")
+    batch(desk, {"a": {"playbooks": "play.yml"}})
+    assert run(desk).code == 0
     desk.comment("new")
     batch(desk, {"a": {"playbooks": "play.yml"}}, **window_around(60))
     assert run(desk).code == 4
+    assert desk.run("batch", "status", "batch.yml", *STATE, "--format", "json").json[0]["last_success"] is not None
     batch(desk, {"a": {"playbooks": "play.yml"}})
     assert outcomes(run(desk, "--failed", "--format", "json")) == {"a": ("ok", 0)}
     again = run(desk, "--failed", "--format", "json").json
