@@ -15,7 +15,7 @@ from msgspec import structs
 
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.batch_result import INTERRUPTED, BatchResult, DifferingTarget, JobResult, code_of, outcome_of
-from msauto.batch.schedule import DueStarts, closing_of, due_starts
+from msauto.batch.schedule import DueStarts, due_starts, open_until, outside_of
 from msauto.model.ports import Clock
 
 _DAY = timedelta(days=1)
@@ -74,7 +74,7 @@ def why_missed(batch: BatchFile, due: DueStarts, now: datetime) -> str | None:
     """Return why a start by the scheduler runs no job: it is outside its window; ``None``: it runs."""
     window = batch.window
     if window is not None and not window.is_open(now):
-        return f"it is {window.clock(now):%a %H:%M %Z}, outside the window {window} ({window.timezone})"
+        return outside_of(window, now)
     if due.missed and due.now is None:
         start = due.missed[-1].astimezone(batch.schedule.zone)
         return f"the start of {start:%a %Y-%m-%d %H:%M %Z} was missed, and its window has closed"
@@ -112,7 +112,7 @@ class BatchRun:
         earlier = tuple(each for name, each in before.items() if each is not None and name not in results)
         result = structs.replace(result, jobs=tuple(results.values()), earlier=earlier)
         self.record(result)
-        closing = self._closing()
+        closing = open_until(self.batch.window, self.clock.now())
         for job in jobs:
             results[job.name] = self._job(job, results, closing, before[job.name])
             result = structs.replace(result, jobs=tuple(results.values()))
@@ -123,10 +123,6 @@ class BatchRun:
             code=code_of(results.values()),
             outcome=outcome_of(code_of(results.values())),
         )
-
-    def _closing(self) -> datetime | None:
-        window, now = self.batch.window, self.clock.now()
-        return closing_of(window, now) if window is not None and window.is_open(now) else None
 
     def _job(
         self, job: Job, results: dict[str, JobResult], closing: datetime | None, before: JobResult | None
@@ -233,3 +229,10 @@ def time_text(moment: datetime) -> str:
 def moment_of(text: str) -> datetime:
     """Return the time of a text that :func:`time_text` wrote."""
     return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def seconds_between(started: str | None, ended: str | None) -> float:
+    """Return a duration; 0 for what did not run, or if the clock was set back meanwhile."""
+    if started is None or ended is None:
+        return 0.0
+    return max(0.0, (moment_of(ended) - moment_of(started)).total_seconds())

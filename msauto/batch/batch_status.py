@@ -10,7 +10,7 @@ from msgspec import Struct
 from msauto.batch.batch_file import BatchFile
 from msauto.batch.batch_result import BatchResult, JobResult
 from msauto.batch.batch_run import moment_of, time_text
-from msauto.batch.batch_summary import local_time
+from msauto.batch.batch_summary import local_time, outcome_text
 from msauto.playbook.settings.freezes import freeze_at
 
 
@@ -73,10 +73,16 @@ def _status(
 
 def status_row(status: JobStatus, zone: str, now: datetime) -> tuple[str, ...]:
     """Return a status as cells of a table: batch, job, last outcome, last success, next start, freeze."""
-    outcome = f"{status.outcome} ({status.code})" if status.code else status.outcome
     success = local_time(status.last_success, zone) if status.last_success else "never"
     late = ""
     if status.late and status.last_success:
         late = " (in the future)" if moment_of(status.last_success) > now else " (too long ago)"
     start = local_time(status.next_start, zone) if status.next_start else "unknown"
-    return (status.batch, status.job, outcome, success + late, start, status.frozen or "no")
+    return (
+        status.batch,
+        status.job,
+        outcome_text(status.outcome, status.code),
+        success + late,
+        start,
+        status.frozen or "no",
+    )

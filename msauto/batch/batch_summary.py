@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 from zoneinfo import ZoneInfo
 
 from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult
-from msauto.batch.batch_run import moment_of
+from msauto.batch.batch_run import moment_of, seconds_between
 from msauto.model.codec import to_json
 from msauto.model.plan import Action
 from msauto.model.result import OUTCOMES, key_of
@@ -38,7 +38,10 @@ def heading_of(result: BatchResult) -> str:
 def render_text(result: BatchResult, zone: str, *, colour: bool = False) -> str:
     """Return the summary for a terminal or a mail; times in a time zone."""
     lines = [paint(visible(heading_of(result)), RED if result.code else GREEN, colour=colour)]
-    rows = [[f"  {each.job}", _outcome(each), _duration(each), visible(details_of(each))] for each in result.jobs]
+    rows = [
+        [f"  {each.job}", outcome_text(each.outcome, each.code), _duration(each), visible(details_of(each))]
+        for each in result.jobs
+    ]
     lines += ["  ".join(row).rstrip() for row in align(rows)]
     for each in result.jobs:
         lines += [f"  {each.job}: {line}" for line in _drift_lines(each)]
@@ -65,19 +68,15 @@ def details_of(job: JobResult) -> str:
     return (", ".join(counts or planned) or "nothing to do") + attempts + warned
 
 
-def _outcome(job: JobResult) -> str:
-    return f"{job.outcome} ({job.code})" if job.code else job.outcome
+def outcome_text(outcome: str, code: int | None) -> str:
+    """Return how a job ended, with its exit code."""
+    return f"{outcome} ({code})" if code else outcome
 
 
 def _duration(job: JobResult) -> str:
     if job.started is None or job.ended is None:
         return ""
-    return show_seconds(_seconds(job.started, job.ended))
-
-
-def _seconds(started: str, ended: str) -> float:
-    """Return a duration; 0 if the clock was set back."""
-    return max(0.0, (moment_of(ended) - moment_of(started)).total_seconds())
+    return show_seconds(seconds_between(job.started, job.ended))
 
 
 def _drift_lines(job: JobResult) -> Iterator[str]:
@@ -138,7 +137,7 @@ def _render_html(result: BatchResult, zone: str) -> str:
 
 def _cells(result: BatchResult) -> Iterator[tuple[str, str, str, str]]:
     for each in result.jobs:
-        yield each.job, _outcome(each), _duration(each), visible(details_of(each))
+        yield each.job, outcome_text(each.outcome, each.code), _duration(each), visible(details_of(each))
 
 
 def _more(result: BatchResult, zone: str) -> Iterator[str]:
@@ -165,9 +164,7 @@ def _render_junit(result: BatchResult, zone: str) -> str:
     counts |= {"skipped": str(sum(each.outcome == "skipped" for each in jobs))}
     suite = ET.Element("testsuite", {"name": result.batch, "timestamp": result.started, **counts})
     for each in jobs:
-        seconds = 0.0
-        if each.started is not None and each.ended is not None:
-            seconds = _seconds(each.started, each.ended)
+        seconds = seconds_between(each.started, each.ended)
         case = ET.SubElement(suite, "testcase", classname=result.batch, name=each.job, time=f"{seconds:.3f}")
         message = visible(each.reason or result.reason)
         if _is_failure(each):

@@ -92,6 +92,16 @@ def closing_of(window: Window, start: datetime) -> datetime:
     return instant_of(datetime.combine(day, window.end), ZoneInfo(window.timezone or "UTC"))
 
 
+def open_until(window: Window | None, now: datetime) -> datetime | None:
+    """Return when an open window closes; ``None`` without a window, and while it is closed."""
+    return closing_of(window, now) if window is not None and window.is_open(now) else None
+
+
+def outside_of(window: Window, now: datetime) -> str:
+    """Return the message that a time is outside of a window."""
+    return f"it is {window.clock(now):%a %H:%M %Z}, outside the window {window} ({window.timezone})"
+
+
 @dataclass(frozen=True, slots=True)
 class ClockChange:
     """A night in which the clocks change at the time of the start: ``skipped`` or ``repeated``."""

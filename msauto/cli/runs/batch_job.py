@@ -24,7 +24,7 @@ from msauto.aio import SystemClock
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.batch_result import DifferingTarget
 from msauto.batch.batch_run import JobAttempt
-from msauto.batch.schedule import closing_of
+from msauto.batch.schedule import open_until
 from msauto.cli.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED, exit_code_of
 from msauto.cli.flags import Flags, state_folder
 from msauto.cli.interrupts import SIGNALS
@@ -171,10 +171,9 @@ class BatchJobs:
         """Return how long to wait for a lock, in seconds: not after ``until``, nor after the window."""
         if job.args.lock_timeout is None:
             return 0.0
-        now, window = self.clock.now(), self.batch.window
-        ends = [until] if until is not None else []
-        ends += [closing_of(window, now)] if window is not None and window.is_open(now) else []
-        left = [(end - now).total_seconds() for end in ends]
+        now = self.clock.now()
+        ends = (until, open_until(self.batch.window, now))
+        left = [(end - now).total_seconds() for end in ends if end is not None]
         return max(0.0, min([job.args.lock_timeout.total_seconds(), *left]))
 
     def _flags(self, job: Job) -> Flags:

@@ -25,7 +25,7 @@ from msauto.batch.batch_summary import heading_of
 from msauto.batch.end_programs import run_end_programs
 from msauto.batch.monitoring.monitor import Monitor
 from msauto.batch.monitoring.systemd import notify_status
-from msauto.batch.schedule import DueStarts
+from msauto.batch.schedule import DueStarts, outside_of
 from msauto.cli.exit_codes import ERROR, REFUSED, exit_code_of
 from msauto.cli.flags import state_folder
 from msauto.cli.output import print_message
@@ -208,7 +208,7 @@ class BatchSession:
                 print_message(f"Warning: {why}: no job was run")
                 return structs.replace(self._now, outcome="missed", code=REFUSED, reason=why)
         elif not self.choice.check and window is not None and not window.is_open(now):
-            why = f"it is {window.clock(now):%a %H:%M %Z}, outside the window {window} ({window.timezone})"
+            why = outside_of(window, now)
             print_message(f"Refused: {why}\n  → run it within the window")
             return self._ended(REFUSED, why)
         if not jobs:
