@@ -98,7 +98,7 @@ def _next_steps(result: BatchResult) -> Iterator[str]:
     runs = [run for each in result.jobs if not each.done for run in each.runs]
     if runs:
         yield f"→ for details: {', '.join(f'msauto history {run}' for run in runs)}"
-    if any(not each.done for each in result.jobs):
+    if any(not each.done for each in result.jobs) and not result.check:  # a check is not recorded
         yield f"→ to run these jobs again: msauto batch run {visible(result.file)} --failed"
 
 

@@ -144,7 +144,9 @@ def test_check_shows_what_the_night_would_do(desk: Desk) -> None:
     change, delete = said.json["jobs"]
     assert (change["summary"]["change"], change["last_success"]) == (1, None)
     assert delete["reason"].endswith("to allow it, set allow: {delete: 1}")
-    assert "1 to change" in run(desk, "--check").out
+    shown = run(desk, "--check").out
+    assert "1 to change" in shown
+    assert "--failed" not in shown
 
 
 def test_a_missed_night_is_not_over_because_nothing_is_left(desk: Desk, sim: Simulator) -> None:
