@@ -158,6 +158,35 @@ class EmptiedList(Struct, frozen=True, forbid_unknown_fields=True):
     count: Annotated[int, Meta(description="how many items it had")]
 
 
+class ShownSegment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A live segment that the plan leaves as it is."""
+
+    number: Annotated[int, Meta(description="its number")]
+    start: Annotated[int, Meta(description="its first frame, counted from the first frame of the file")]
+    duration: Annotated[int, Meta(description="its length in frames")]
+    title: Annotated[str, Meta(description="its title")] = ""
+
+
+class ShownMarker(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A live marker that the plan leaves as it is."""
+
+    uid: Annotated[int, Meta(description="its uid")]
+    frame: Annotated[int, Meta(description="its position, counted from the first frame of the file")]
+    track: Annotated[str, Meta(description="its track")]
+    title: Annotated[str, Meta(description="its title")] = ""
+
+
+class TargetContext(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What surrounds the changes of an asset, for the timeline only: neither compared nor in the fingerprint.
+
+    ``segments`` and ``markers`` are given where a change concerns segments or markers.
+    """
+
+    frames: Annotated[int | None, Meta(description="the length of the clip in frames")] = None
+    segments: Annotated[tuple[ShownSegment, ...], Meta(description="segments that stay as they are")] = ()
+    markers: Annotated[tuple[ShownMarker, ...], Meta(description="markers that stay as they are")] = ()
+
+
 class TargetId(Struct, frozen=True, forbid_unknown_fields=True):
     """The key of a target's memories in the ledger: a clip that is recorded again is another clip."""
 
@@ -201,6 +230,9 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True):
         tuple[str, ...], Meta(description="folder and title of every other entry that shows the asset, where read")
     ] = ()
     batch: Annotated[int, Meta(description="the index of its batch")] = 0
+    context: Annotated[
+        TargetContext | None, Meta(description="what surrounds its changes, to show them: not in the fingerprint")
+    ] = None
 
     @property
     def id(self) -> TargetId:

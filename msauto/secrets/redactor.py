@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from msgspec import structs
 
-from msauto.model.plan import Body, Change, Expectation, Json, Plan, Request, Settlement, Target
+from msauto.model.plan import Body, Change, Expectation, Json, Plan, Request, Settlement, Target, TargetContext
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.secrets.taint import HIDDEN, NO_SECRETS, Secrets
 
@@ -84,6 +84,15 @@ class Redactor:
             requests=requests,
             error=None if target.error is None else self._secrets.redact_message(target.error),
             fingerprint="" if secret else target.fingerprint,  # a hash of live state: it would reveal a short secret
+            context=None if target.context is None else self._context(target.context),
+        )
+
+    def _context(self, context: TargetContext) -> TargetContext:
+        redact = self._secrets.redact
+        return TargetContext(
+            context.frames,
+            tuple(structs.replace(each, title=redact(each.title)) for each in context.segments),
+            tuple(structs.replace(each, title=redact(each.title)) for each in context.markers),
         )
 
     def _change(self, change: Change) -> Change:

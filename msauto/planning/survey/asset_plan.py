@@ -32,6 +32,7 @@ from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
 from msauto.planning.fingerprint import fingerprint
 from msauto.planning.survey.editorial_warnings import check_editorial
+from msauto.planning.survey.shown_context import shown_context
 
 
 class LocatedAsset(Struct, frozen=True, eq=False):
@@ -148,7 +149,10 @@ class AssetPlanner:
             rate=found.asset.rate,
             places=tuple(map(show_folder, self._context.places)),
         )
-        return _with_plan(target, builder, found.server, live), tuple(builder.warnings)
+        target = _with_plan(target, builder, found.server, live)
+        if target.changes:
+            target = structs.replace(target, context=shown_context(found.asset, found.server, target.changes))
+        return target, tuple(builder.warnings)
 
 
 def plan_database(
