@@ -100,13 +100,14 @@ def _make_private(path: Path) -> None:
 
 def _is_ledger(connection: sqlite3.Connection) -> bool:
     """Return whether the file is a ledger; ``False`` if it is empty."""
+    tables = _number(connection, "SELECT count(*) FROM sqlite_master")  # first: another msauto may create them now
     version = _number(connection, "PRAGMA user_version")
     application = _number(connection, "PRAGMA application_id")
     if application == APPLICATION:
         if version > VERSION:
             raise ForeignError(f"it was written by a newer msauto (ledger version {version}, not {VERSION})")
         return True
-    if _number(connection, "SELECT count(*) FROM sqlite_master"):
+    if tables:
         raise ForeignError("it is a database of another program")
     return False
 

@@ -4,6 +4,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -253,3 +255,19 @@ def test_what_somebody_else_wrote_is_damage(tmp_path: Path, spoil: str) -> None:
     with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="is damaged: it contains data") as caught:
         read_all(ledger, run)
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize("statement", range(3))
+def test_a_ledger_that_another_process_creates_meanwhile_is_no_foreign_file(tmp_path: Path, statement: int) -> None:
+    path = tmp_path / "ledger.sqlite"
+    statements = count()
+
+    def create(_: str) -> None:
+        if next(statements) == statement:
+            tables.connect_to_write(path).close()
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.set_trace_callback(create)
+        tables._is_ledger(connection)
+        assert next(statements) > statement
+        assert tables._is_ledger(connection)
