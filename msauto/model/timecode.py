@@ -19,6 +19,7 @@ DROP_FRAME_RATES = {Fraction(30000, 1001): 2, Fraction(60000, 1001): 4}
 _TIMECODE = re.compile(
     r"(?P<h>\d{2,6}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)(?:(?P<sep>[:;])(?P<f>\d{2,3})|\.(?P<dec>\d{1,12}))", re.ASCII
 )
+_PARTS = re.compile(r"\d{2,6}:(?P<minutes>\d\d):(?P<seconds>\d\d)(?:[:;.]\d{1,12})?", re.ASCII)
 _FRAMES = re.compile(r"\d{1,15}", re.ASCII)
 _MOST_FRAMES = 10**15 - 1
 
@@ -58,9 +59,7 @@ class Timecode(Struct, frozen=True):
             return cls(text, "frames", frames=int(text))
         match = _TIMECODE.fullmatch(text)
         if match is None:
-            raise TimecodeError(
-                f"{text[:60]!r} is not a valid time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames"
-            )
+            raise TimecodeError(_why_invalid(text))
         whole = int(match["h"]) * 3600 + int(match["m"]) * 60 + int(match["s"])
         if match["dec"] is not None:
             digits = match["dec"]
@@ -97,6 +96,15 @@ class Timecode(Struct, frozen=True):
 
     def __str__(self) -> str:
         return self.text
+
+
+def _why_invalid(text: str) -> str:
+    """Return what is wrong with a time code: the part that is out of range, or else the forms that are valid."""
+    parts = _PARTS.fullmatch(text)
+    for name in ("minutes", "seconds") if parts else ():
+        if parts and int(parts[name]) > 59:
+            return f"{text!r} is not a valid time code: {name} must be 00 to 59, not {parts[name]}"
+    return f"{text[:60]!r} is not a valid time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames"
 
 
 @lru_cache(maxsize=64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import RootModel, model_validator
@@ -52,15 +53,59 @@ class LoopControl(Model):
     label: Opt[Text] = key("text that names the item in plans")
 
 
-_HINTS = {
-    "include_tasks": ("include_tasks is not supported", "use import_tasks"),
-    "include": ("include is not supported", "use import_tasks"),
-    "with_items": ("with_items is not supported", "use loop"),
-    "register": ("register is not supported", "facts of the asset are in asset"),
-    "set_fact": ("set_fact is not supported", "use vars"),
-    "until": ("until is not supported", "remove it"),
-    "delegate_to": ("delegate_to is not supported", "write a play for that host"),
+_UNSUPPORTED_OF_TASKS = {
+    "include_tasks": "use import_tasks",
+    "include": "use import_tasks",
+    "include_role": "use import_tasks",
+    "import_role": "use import_tasks",
+    **{
+        f"with_{kind}": "use loop"
+        for kind in ("items", "list", "dict", "file", "fileglob", "lines", "sequence", "nested", "together")
+    },
+    "register": "facts of the asset are in asset",
+    "set_fact": "use vars",
+    "until": "msauto reads and verifies after writing; remove it",
+    "retries": "reads are repeated, writes never; remove it",
+    "delay": "remove it",
+    "async": "targets are applied at the same time; remove it",
+    "poll": "remove it",
+    "delegate_to": "write a play for that host",
+    "local_action": "run local commands outside of msauto",
+    "shell": "run shell commands outside of msauto, or by the CI job",
+    "debug": "show values with: msauto vars HOST NAME, msauto show, or msauto plan -v",
+    "fail": "use assert with a false condition",
+    "pause": "a run never waits for input; split the playbook, and apply the second part later",
+    "meta": "remove it: handlers run after the changes of their target",
+    "uri": "use asset, rss, command, thumbnail or proxy: they make the requests of the interface",
+    "ignore_errors": "a failed target never stops the others; use --keep-going for errors of planning",
+    "ignore_unreachable": "a failed target never stops the others; use --keep-going for errors of planning",
+    "rescue": "a failed target is reported, and the next run plans what is missing",
+    "always": "a failed target is reported, and the next run plans what is missing",
+    "no_log": "mark the values as secret: !secret, or | secret",
+    "run_once": "write a play for one host; a command takes run: once",
+    "changed_when": "the difference of desired and live decides; remove it",
+    "failed_when": "use assert to check before anything is written",
+    "check_mode": "use msauto plan",
+    "diff": "msauto plan always shows the differences; remove it",
+    "args": "write the arguments in the module",
+    "listen": "notify the handler by its name",
+    "throttle": "use connections of the server, or serial of the play",
+    "environment": "templates read the environment: env.NAME",
 }
+_UNSUPPORTED_OF_BOTH = {
+    **dict.fromkeys(("become", "become_user", "become_method", "remote_user", "connection"), "remove it"),
+    **dict.fromkeys(("module_defaults", "collections", "debugger"), "remove it"),
+    "any_errors_fatal": "write it on the play",
+    "max_fail_percentage": "write it on the play",
+}
+
+
+def _unsupported(remedies: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return message and remedy for keys of Ansible that msauto does not have."""
+    return {name: (f"{name} is not supported", remedy) for name, remedy in remedies.items()}
+
+
+_HINTS = _unsupported({**_UNSUPPORTED_OF_TASKS, **_UNSUPPORTED_OF_BOTH})
 
 
 class _TaskKeys(Model):
@@ -124,7 +169,6 @@ class HandlerArgs(_TaskKeys):
         **_HINTS,
         "notify": ("a handler cannot notify other handlers", "let the task notify both handlers"),
         "tags": ("a handler cannot have tags", "remove them: it runs whenever a task notifies it"),
-        "listen": ("listen is not supported", "notify the handler by its name"),
         **{name: (f"a handler cannot run {name}", f"use one of: {', '.join(HANDLER_MODULES)}") for name in MODULES},
         "block": ("a handler cannot be a block", "write its handlers one by one, each with its own when and vars"),
         "import_tasks": ("handlers cannot be imported", "write them in the play; import the whole play to share them"),
@@ -175,7 +219,21 @@ class PlayArgs(BatchKeys):
     )
     hints: ClassVar = {
         "roles": ("roles are not supported", "use import_tasks"),
-        "become": ("become is not supported", "remove it"),
+        **_unsupported(
+            {key: remedy for key, remedy in _UNSUPPORTED_OF_BOTH.items() if key not in BatchKeys.model_fields}
+        ),
+        **_unsupported(
+            {
+                "vars_prompt": "nothing is asked in a run: use -e name=value, or env.NAME",
+                "pre_tasks": "write them first in tasks",
+                "post_tasks": "write them last in tasks",
+                "strategy": "targets of a server are always applied at the same time; see serial",
+                "environment": "templates read the environment: env.NAME",
+                "ignore_errors": "a failed target never stops the others; use --keep-going for errors of planning",
+                "no_log": "mark the values as secret: !secret, or | secret",
+                "force_handlers": "a handler that did not run is pending, and the next run plans it",
+            }
+        ),
         "gather_facts": ("gather_facts is not supported", "facts are read when they are used"),
         **{name: (f"this is a task ({name}), but a playbook is a list of plays", _TO_A_PLAY) for name in MODULES},
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -72,6 +72,7 @@ def explain_data(model: type[M], data: Any, node: SourceNode) -> Validation[M]:
         groups = {each["loc"][:-1] for each in errors if each["loc"] and each["loc"][-1] in GROUPS}
         shown = (each for each in errors if each["type"] != "missing" or each["loc"][:-1] not in groups)
         found += [_finding(each, data, node, record.mappings) for each in shown]
+        found = _with_indentation(found, data, node, record.mappings)
     if record.broken:
         found += _rule_findings(data, node, record.broken, ())
     problems = tuple(each for each in found if not node.document.is_broken(each.path))
@@ -107,6 +108,49 @@ def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Sc
     return SchemaProblem(target.path, target.problem(message, remedy, key=on_key))
 
 
+def _with_indentation(
+    found: list[SchemaProblem], data: Any, node: SourceNode, mappings: _Mappings
+) -> list[SchemaProblem]:
+    """Put one problem in the place of those of a key without a value whose keys are written beside it."""
+    shown: list[SchemaProblem] = []
+    explained: set[Path] = set()
+    for each in found:
+        way = each.path[len(node.path) : -1]
+        owner = data
+        for part in way:
+            owner = owner[part]
+        name, *keys = _outdented(owner, mappings) or ("",)
+        if not keys or each.path[-1] not in (name, *keys):
+            shown.append(each)
+        elif way not in explained:
+            explained.add(way)
+            first = node.child(*way, keys[0])
+            message = f"wrong indentation: {name} has no value; its keys on the same level: {', '.join(keys)}"
+            problem = first.problem(message, f"indent {', '.join(keys)} below {name}", key=True)
+            shown.append(SchemaProblem(first.path, problem))
+    return shown
+
+
+def _outdented(owner: Any, mappings: _Mappings) -> tuple[str, ...]:
+    """Return a key without a value, and the unknown keys beside it that belong below it."""
+    _, model = mappings.get(id(owner), (None, None))
+    for name, field in (model.model_fields if model else {}).items():
+        key = field.alias or name
+        if model and isinstance(owner, dict) and key in owner and owner[key] is None:
+            inside = set[str]().union(*map(keys_of, _models_in(field.annotation)))
+            keys = [each for each in owner if each in inside and each not in keys_of(model)]
+            if keys:
+                return (key, *keys)
+    return ()
+
+
+def _models_in(annotation: Any) -> Iterator[type[Model]]:
+    if isinstance(annotation, type) and issubclass(annotation, Model):
+        yield annotation
+    for each in get_args(annotation):
+        yield from _models_in(each)
+
+
 def _message(error: Any, path: Path, data: Any, mappings: _Mappings) -> tuple[str, str, bool]:
     """Return message and remedy, and whether the problem is about the key of the value."""
     kind, context, loc = error["type"], error.get("ctx", {}), error["loc"]
@@ -126,7 +170,16 @@ def _message(error: Any, path: Path, data: Any, mappings: _Mappings) -> tuple[st
         choices = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
         remedy = _hint(shown, choices, "use one of: " + ", ".join(choices))
         return f"{label} cannot be {shown[:60]!r}", remedy, on_key
-    return f"{label or 'this'} must be {_EXPECTED.get(kind, 'something else')}, not {given}", "", on_key
+    remedy = _LIST_FORM.get(given, "") if kind == "list_type" else ""
+    return f"{label or 'this'} must be {_EXPECTED.get(kind, 'something else')}, not {given}", remedy, on_key
+
+
+_LIST_FORM = {
+    "a mapping": "put a dash before its first key: - key: value",
+    "text": "write the text as an item: [text], or on a line of its own with a dash",
+    "a number": "write the number as an item: [1]",
+}
+"""How to write a value of each kind as a list."""
 
 
 def _about(text: str, path: Path) -> str:

@@ -23,6 +23,7 @@ from msauto.playbook.templates.lookups import lookup, query
 from msauto.playbook.templates.names import OMIT, TemplateNames, UsesAssetError, mark_text
 from msauto.playbook.templates.registry import FILTERS, TESTS
 from msauto.playbook.templates.secret_tracking import TemplateFunctionError
+from msauto.playbook.templates.template_errors import explain_failure, explain_syntax
 from msauto.playbook.yaml.document import SourceNode, did_you_mean
 
 
@@ -137,15 +138,15 @@ def _compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
         message = getattr(error, "message", None) or "it is nested too deep"
         if isinstance(text, MarkedTemplate):
             raise node.error("invalid template; it is marked as secret, so the reason is not shown") from None
-        raise node.error(*_why_invalid(message, "expression" if expression else "template")) from error
+        raise node.error(*_why_invalid(message, text, "expression" if expression else "template")) from error
 
 
-def _why_invalid(message: str, kind: str) -> tuple[str, str]:
+def _why_invalid(message: str, text: str, kind: str) -> tuple[str, str]:
     """Translate a message of Jinja2; returns message and remedy."""
     named = re.fullmatch(r"No (filter|test) named '(.*)'\.", message)
     if named is None:
-        found = "it ends too soon" if "')'" in message or "end of template" in message else message.rstrip(".")
-        return f"invalid {kind}: {found}", ""
+        found, remedy = explain_syntax(message, text)
+        return f"invalid {kind}: {found}", remedy
     known = _SANDBOX.filters if named[1] == "filter" else _SANDBOX.tests
     remedy = REMOVED.get(named[2], "") if named[1] == "filter" else ""
     return f"unknown {named[1]} {named[2]!r}", remedy or did_you_mean(named[2], known)
@@ -203,7 +204,8 @@ def _run(compiled: Compiled, names: TemplateNames, node: SourceNode) -> Any:
     except RecursionError as error:
         raise node.error("the template calls itself without end") from error
     except Exception as error:
-        raise node.error(f"the template fails: {str(error) or type(error).__name__}") from error
+        message, remedy = explain_failure(error)
+        raise node.error(f"the template fails: {message}", remedy) from error
 
 
 def plain_result(value: Any) -> Any:

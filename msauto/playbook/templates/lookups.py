@@ -6,6 +6,7 @@ import csv
 import inspect
 import io
 import json
+import re
 from typing import Any
 
 from jinja2 import pass_context
@@ -50,14 +51,16 @@ def _look_up(context: Context, kind: str, names: tuple[str, ...], options: dict[
 
 
 @template_lookup
-def lookup_csv(context: LookupContext, name: str, delimiter: str = ",") -> list[dict[str, str]]:
-    """The rows of a CSV file by the names of its header; delimiter=';'.
+def lookup_csv(context: LookupContext, name: str, delimiter: str = "") -> list[dict[str, str]]:
+    """The rows of a CSV file by the names of its header.
 
-    All values are text.
+    All values are text. Without delimiter=';', the header decides: a comma, a semicolon or a tab.
 
     Example: lookup('csv', 'promos.csv')
     """
-    rows = csv.DictReader(io.StringIO(context.text(name), newline=""), delimiter=str(delimiter), restkey="_more")
+    text = context.text(name)
+    between = str(delimiter) or _delimiter(text)
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=between, restkey="_more")
     try:
         found = list(rows)
     except (csv.Error, TypeError) as error:
@@ -66,6 +69,13 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = ",") -> list[
         if "_more" in row or None in row.values():
             raise TemplateFunctionError(f"row {number} of {name!r} has not as many values as the header has names")
     return found
+
+
+def _delimiter(text: str) -> str:
+    """Return what separates the names of a CSV header: the most frequent of comma, semicolon and tab outside quotes."""
+    header = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
+    best = max(";\t,", key=header.count)  # of as many, not the comma: it occurs in names
+    return best if best in header else ","
 
 
 @template_lookup

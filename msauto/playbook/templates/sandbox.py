@@ -293,4 +293,6 @@ def explain(error: MissingNameError, known: Iterable[str]) -> tuple[str, str]:
         return f"the server does not report {name!r} for this asset", nearest(name, owner.names())
     if isinstance(owner, Mapping):
         return f"{name!r} not found in the mapping", nearest(name, map(str, owner))
+    if isinstance(owner, list | tuple) and name.lstrip("-").isdecimal():
+        return f"the list has no item {name}", f"its length is {len(owner)}; the first item is 0"
     return error.message or f"{name!r} not found in the value", ""

@@ -104,6 +104,8 @@ def kind_of_file(document: Document) -> Kind:
     if any(part in _VARS_FOLDERS for part in Path(document.file).parts):
         return "vars"
     if isinstance(data, dict):
+        if isinstance(data.get("tasks"), list) or {"hosts", "tasks"} <= data.keys():
+            return "playbook"
         groups = (value for value in data.values() if isinstance(value, dict) and value)
         if "all" in data or any(set(value) <= {"hosts", "vars", "children"} for value in groups):
             return "inventory"

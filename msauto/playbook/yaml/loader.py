@@ -281,7 +281,7 @@ class _EventReader:
         event = self._record(event, depth)[0]
         text: str | None = None
         if type(event) is not yaml.ScalarEvent:
-            self._flaw("a key must be a text", "quote it; templates need quotes, too", event)
+            self._flaw(*self._why_no_key(event), event)
         elif event.tag == TAG:
             self.hidden[(*_start(event), *_end(event))] = None
             self._flaw("a key cannot be secret", "mark its value", event)
@@ -296,6 +296,13 @@ class _EventReader:
                 self._flaw(f"the key {text or 'null'} is not a text", "quote it", event)
                 text = None
         return event, text
+
+    def _why_no_key(self, event: Any) -> tuple[str, str]:
+        """Return message and remedy for a mapping or list as a key: mostly a template without quotes."""
+        line, column = self.lines[event.start_mark.line], event.start_mark.column
+        if line[column - 1 : column + 1] == "{{":
+            return "a template must be quoted", 'write it as "{{ … }}"'
+        return "a key must be a text", "quote it"
 
     def _merge(self, data: dict[str, Any], entries: list[int], events: list[Any], depth: int, secret: int) -> None:
         with self._repeating(events):
@@ -436,7 +443,7 @@ def _explain(error: yaml.MarkedYAMLError, line: str) -> tuple[str, str]:
     if "unexpected end of stream" in problem or "quoted scalar" in context:
         return "the closing quote is missing", ""
     if "<block end>" in problem or "block mapping" in context or "block collection" in context:
-        return "invalid structure", "check the indentation of this line and of those above it"
+        return "wrong indentation", "begin this line in the same column as the keys that it belongs to"
     return f"invalid YAML: {problem or context or 'unreadable'}", ""
 
 

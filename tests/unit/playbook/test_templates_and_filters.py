@@ -208,6 +208,14 @@ def write(folder: Path, files: Iterable[tuple[str, str]]) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
+@pytest.mark.parametrize("text", ["title;note, long\nA;1,2\n", "title\tnote, long\nA\t1,2\n"])
+def test_the_header_of_a_csv_decides_what_separates_its_values(folder: Path, render: Render, text: str) -> None:
+    write(folder, [("p.csv", text), ("q.csv", '"a,b;c";d\n1;2\n')])
+    assert render("{{ lookup('csv', 'p.csv') }}") == [{"title": "A", "note, long": "1,2"}]
+    assert render("{{ lookup('csv', 'q.csv') }}") == [{"a,b;c": "1", "d": "2"}]
+    assert render("{{ lookup('csv', 'q.csv', delimiter=';') }}") == [{"a,b;c": "1", "d": "2"}]
+
+
 def test_lookups(folder: Path, render: Render) -> None:
     write(
         folder,

@@ -72,7 +72,7 @@ def test_a_template_without_quotes_is_one_error_and_hides_none(tmp_path: Path) -
         "    - asset: {title: {{ episode }}, folder: News}\n"
         "    - asset: {title: A, fields: {comment: '{{ nobody }}'}}\n",
     )
-    assert told(found) == ["playbook.yml:3: a key must be a text", "playbook.yml:4: undefined variable 'nobody'"]
+    assert told(found) == ["playbook.yml:3: a template must be quoted", "playbook.yml:4: undefined variable 'nobody'"]
 
 
 def test_an_inventory_with_such_a_key_tells_the_rest_too(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_an_inventory_with_such_a_key_tells_the_rest_too(tmp_path: Path) -> None
         "all:\n  vars: {house: {{ house }}}\n  hosts:\n    studio-a: {server: {url: 'http://a', versoin: '2.9'}}\n"
         "  childern: {}\n",
     )
-    assert "inventory.yml:2: a key must be a text" in told(found)
+    assert "inventory.yml:2: a template must be quoted" in told(found)
     assert "inventory.yml:5: unknown key 'childern'" in told(found)
     assert "playbook.yml:2: unknown key 'titel'" in told(found)
 
