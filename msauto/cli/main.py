@@ -60,13 +60,17 @@ class Commands(click.Group):
         """Find the command; the error for a misspelled one names the nearest command."""
         try:
             return super().resolve_command(ctx, args)
-        except click.UsageError as error:
+        except click.UsageError:
             from difflib import get_close_matches
 
+            from msauto.cli import other_tools
+
             near = get_close_matches(args[0], COMMANDS, n=1)
-            if not near:
+            instead = other_tools.COMMANDS.get(args[0])
+            if not near and not instead:
                 raise
-            raise click.UsageError(f"{error.message.rstrip('.')}: did you mean {near[0]!r}?", ctx) from None
+            remedy = f"use {instead}" if instead else f"did you mean {near[0]!r}?"
+            raise click.UsageError(f"no such command: {args[0]}\n  → {remedy}", ctx) from None
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
@@ -123,6 +127,7 @@ def _open_closed_streams() -> None:
 
 def _exit_code(arguments: list[str]) -> int:
     try:
+        _check_dashes(arguments)
         code = group.main(args=arguments, prog_name="msauto", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else OK
@@ -141,6 +146,16 @@ def _exit_code(arguments: list[str]) -> int:
         return _report(error, arguments)
     except Exception as error:  # noqa: BLE001 - a bug of msauto must not look like an error of the user
         return _report_bug(error)
+
+
+def _check_dashes(arguments: list[str]) -> None:
+    """Raise ``UsageError`` for a long flag with one dash, before its letters are read as short flags."""
+    if any(len(each) > 2 and each[0] == "-" != each[1] for each in arguments):
+        from msauto.cli.other_tools import one_dash_flag
+
+        wrong = one_dash_flag(arguments)
+        if wrong is not None:
+            raise click.UsageError(wrong)
 
 
 def _wants_document(arguments: list[str]) -> bool:
@@ -162,6 +177,12 @@ def _usage(error: click.ClickException) -> str:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error.format_message()
     message = f"Error: {error.format_message()}"
+    if isinstance(error, click.NoSuchOption):
+        from msauto.cli import other_tools
+
+        instead = other_tools.FLAGS.get(error.option_name)
+        if instead is not None:
+            return f"Error: no such option: {error.option_name}\n  → {instead}"
     context = error.ctx if isinstance(error, click.UsageError) else None
     return f"{message}\n  → see {context.command_path} --help" if context else message
 

@@ -85,6 +85,30 @@ def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     return resolved[0]
 
 
+def outline(options: ResolveOptions) -> list[PlayOutline]:
+    """Return the plays with their hosts and the tasks that the tags choose; raises :class:`InputError`."""
+    problems = Problems()
+    files = Files(options.lookup_folders, options.file_mib)
+    with files.taint.found.redacted_errors():
+        hosts = open_hosts(options, files, problems)
+        loader = Loader(files, problems)
+        plays = [play for playbook in options.playbooks for play in loader.playbook(playbook)]
+        problems.check()
+        run = _Resolver(options, hosts, files, problems, check_only=True, limit=hosts.limit(options.limit))
+        return [_outlined(play, tuple(run.hosts_of(play)), options) for play in plays]
+
+
+def _outlined(play: Play, hosts: tuple[str, ...], options: ResolveOptions) -> PlayOutline:
+    tasks = [task for task in play.tasks if chosen(task.inherited.tags, options.tags, options.skip_tags)]
+    outlined = (
+        TaskOutline(
+            str(task.data.get("name") or task.module), task.module, sorted(task.inherited.tags), str(task.node.place)
+        )
+        for task in tasks
+    )
+    return PlayOutline(str(play.data.get("name") or play.node.place), play.file, hosts, tuple(outlined))
+
+
 def resolve_plays(
     plays: Sequence[Play],
     options: ResolveOptions,
@@ -132,6 +156,26 @@ def open_hosts(options: ResolveOptions, files: Files, flaws: Problems | None = N
     return Hosts(inventory, extra, options.env, options.now, files, options.lookup_folders, options.download_folders)
 
 
+@dataclass(frozen=True, slots=True)
+class TaskOutline:
+    """A task as it is listed: its name, its module, its tags with those of its play, and its place."""
+
+    name: str
+    module: str
+    tags: list[str]
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlayOutline:
+    """A play as it is listed: its name, its file, its hosts within the limit, and its chosen tasks."""
+
+    name: str
+    file: str
+    hosts: tuple[str, ...]
+    tasks: tuple[TaskOutline, ...]
+
+
 @dataclass(slots=True)
 class _Resolver:
     """Resolves plays, host by host and task by task."""
@@ -151,17 +195,21 @@ class _Resolver:
     def play(self, play: Play) -> None:
         """Resolve one play on all of its hosts."""
         with self.problems.gather():
-            node = play.node.child("hosts")
-            any_scope = self.hosts.scope(next(iter(self.hosts.inventory.hosts)), play.folder)
-            data = render_shown(play.data.get("hosts"), any_scope, node)
-            matched = self.hosts.match(",".join(str(each) for each in as_list(data)), node)
-            hosts = [name for name in matched if name in self.limit]
+            hosts = self.hosts_of(play)
             numbers = self._batches_of(play, hosts) if hosts else {}
             self.played_on.update(hosts)
             for name in hosts:
                 with self.problems.gather():
                     self._play_on(play, name, numbers.get(name, 0))
         self.played += 1
+
+    def hosts_of(self, play: Play) -> list[str]:
+        """Return the hosts of a play within the limit."""
+        node = play.node.child("hosts")
+        any_scope = self.hosts.scope(next(iter(self.hosts.inventory.hosts)), play.folder)
+        data = render_shown(play.data.get("hosts"), any_scope, node)
+        matched = self.hosts.match(",".join(str(each) for each in as_list(data)), node)
+        return [name for name in matched if name in self.limit]
 
     def _batches_of(self, play: Play, hosts: list[str]) -> dict[str, int]:
         """Return the number of each host's batch; problems are collected, and the tasks are still checked."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
 import click
 
+from msauto.cli.exit_codes import OK
 from msauto.cli.flags import Flags, shared_flags
+from msauto.cli.output import print_result
 from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import Attempt
 from msauto.cli.runs.options import (
@@ -17,7 +22,10 @@ from msauto.cli.runs.options import (
     with_output,
 )
 from msauto.cli.runs.plan_sources import resolved_source
-from msauto.playbook.resolve import resolve
+from msauto.playbook.resolve import PlayOutline, outline, resolve
+from msauto.report.json import dump
+from msauto.report.sanitizing import visible
+from msauto.report.sentences import plural
 
 _out_flag, _detailed_exitcode_flag = plan_flags()
 
@@ -29,6 +37,9 @@ _out_flag, _detailed_exitcode_flag = plan_flags()
 @keep_going_flag
 @forget_pending_flag
 @window_flag
+@click.option("--list-hosts", "listed", flag_value="hosts", help="Only list the hosts of each play, offline.")
+@click.option("--list-tasks", "listed", flag_value="tasks", help="Only list the tasks of each play, offline.")
+@click.option("--list-tags", "listed", flag_value="tags", help="Only list the tags of each play, offline.")
 @shared_flags
 def command(
     *,
@@ -39,8 +50,12 @@ def command(
     keep_going: bool,
     forget_pending: bool,
     window: str | None,
+    listed: str | None,
 ) -> int:
     """Show what would change: reads the servers and writes nothing."""
+    if listed is not None:
+        print_result(_listing(outline(flags.options), listed, flags.format))
+        return OK
     flags = with_output(flags, out)
     options = RunOptions(
         flags.settings.limits,
@@ -56,3 +71,21 @@ def command(
         return ApplyRun(flags, playbooks, source, options).run()
     except KeyboardInterrupt:
         raise KeyboardInterrupt("planning only reads; nothing was sent") from None
+
+
+def _listing(plays: Sequence[PlayOutline], listed: str, form: str) -> str:
+    """Return the plays with their hosts, tasks or tags, as text or as JSON."""
+    if form == "json":
+        return dump([asdict(play) for play in plays])
+    return "\n".join("".join(f"{line}\n" for line in _play_lines(play, listed)) for play in plays)
+
+
+def _play_lines(play: PlayOutline, listed: str) -> Iterator[str]:
+    yield f"{visible(play.name)}  ({visible(play.file)}, {plural(len(play.hosts), 'host')})"
+    if listed == "hosts":
+        yield from (f"  {visible(host)}" for host in play.hosts)
+    elif listed == "tags":
+        yield from (f"  {visible(tag)}" for tag in sorted({tag for task in play.tasks for tag in task.tags}))
+    for task in play.tasks if listed == "tasks" else ():
+        tags = f"  [{', '.join(task.tags)}]" if task.tags else ""
+        yield f"  {task.module}  {visible(task.name)}{visible(tags)}"

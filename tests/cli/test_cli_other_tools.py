@@ -1,0 +1,58 @@
+"""Flags and commands of Ansible and Terraform are answered with ours, and none is read as something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from msauto.cli import other_tools
+from msauto.cli.main import COMMANDS
+from tests.cli.command_line import Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    desk.play({"asset": {"title": "A", "fields": {"comment": "b"}}, "tags": ["prep", "night"]}, hosts="studio-a")
+    return desk
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        ("apply play.yml --auto-approve", "use msauto apply --yes"),
+        ("apply play.yml -auto-approve", "use msauto apply --yes"),
+        ("plan -target=EP001 play.yml", "--target=EP001"),
+        ("plan play.yml -refresh=false", "remove it"),
+        ("plan --diff play.yml", "remove it"),
+        ("apply -C play.yml", "--check"),
+        ("plan play.yml --syntax-check", "msauto validate"),
+        ("apply --list-tasks play.yml", "msauto plan --list-tasks"),
+        ("lint play.yml", "msauto validate"),
+        ("run play.yml", "msauto apply"),
+        ("status", "msauto history"),
+    ],
+)
+def test_it_is_answered_with_ours(desk: Desk, arguments: str, remedy: str) -> None:
+    said = desk.run(*arguments.split())
+    assert said.code == 1
+    said.one_error("no such", remedy)
+    assert said.out == ""
+
+
+def test_no_command_is_answered_with_another() -> None:
+    assert not other_tools.COMMANDS.keys() & COMMANDS.keys()
+
+
+def test_hosts_tasks_and_tags_are_listed_offline(desk: Desk) -> None:
+    lists = {word: desk.run("plan", "play.yml", "-i", "inventory.yml", f"--list-{word}") for word in ("hosts", "tags")}
+    assert lists["hosts"].out == "A play  (play.yml, 1 host)\n  studio-a\n"
+    assert lists["tags"].out == "A play  (play.yml, 1 host)\n  night\n  prep\n"
+    tasks = desk.run("plan", "play.yml", "-i", "inventory.yml", "--list-tasks", "--tags", "prep")
+    assert tasks.out == "A play  (play.yml, 1 host)\n  asset  Task 1  [night, prep]\n"
+    assert (tasks.code, tasks.err) == (0, "")
+    document = desk.run(
+        "plan", "play.yml", "-i", "inventory.yml", "--list-tasks", "--skip-tags", "prep", "--format", "json"
+    )
+    assert [(play["hosts"], play["tasks"]) for play in document.json] == [(["studio-a"], [])]
