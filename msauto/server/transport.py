@@ -325,7 +325,15 @@ def _not_sent(error: Exception) -> MsautoError:
             message, remedy = "the host name cannot be resolved", "check the host name in the inventory"
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
             message, remedy = "no secure connection", "check `tls` in the inventory: ca, cert, verify"
-    return UnreachableError(f"{message}: {_reason(error)}", remedy=remedy)
+    reason = _reason(error)
+    if reason in _NO_TLS:
+        message, remedy = "no secure connection", "use http:// in the URL of the inventory, if the server has no TLS"
+        reason = "the server does not answer with TLS (https)"
+    return UnreachableError(f"{message}: {reason}", remedy=remedy)
+
+
+_NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"})
+"""OpenSSL's reasons for an answer that is not TLS."""
 
 
 def _too_slow(pace: float | None, total: float | None) -> TooSlowError:

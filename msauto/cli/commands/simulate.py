@@ -21,7 +21,7 @@ def require_simulator() -> None:
     if missing:
         raise MsautoError(
             f"the embedded media server needs packages that are not installed: {', '.join(missing)}",
-            remedy="install them in a clone: make demo, or pip install '.[simulator]'",
+            remedy="pip install 'msauto[simulator]'",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from msauto.playbook.schema.inventory import InventoryArgs as InventoryFile
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.schema.value_types import mark
 from msauto.playbook.variables.variables import Level, Variable, read_variables
-from msauto.playbook.yaml.document import Document, Problems, SourceNode, nearest
+from msauto.playbook.yaml.document import Document, Problems, SourceNode, nearest, outside_node
 
 _VARS_FOLDERS = ("group_vars", "host_vars")
 _ENDINGS = (".yml", ".yaml")
@@ -65,6 +66,7 @@ def load_inventory(paths: Sequence[str], files: Files, flaws: Problems | None = 
     for path in paths:
         for file in inventory_files(path):
             with problems.gather():
+                _check_is_yaml(file, files)
                 document = files.flawed(file)
                 flaws.add(*document.flaws)
                 builder.add(document)
@@ -76,6 +78,18 @@ def load_inventory(paths: Sequence[str], files: Files, flaws: Problems | None = 
             builder.add_vars_folders(path, files, flaws)
     problems.check()
     return builder.finish()
+
+
+_INI_GROUP = re.compile(rb"\s*(?:[#;][^\n]*\n\s*)*\[[\w.:-]+\][ \t]*(?:\r?\n|$)")
+
+
+def _check_is_yaml(file: str, files: Files) -> None:
+    """Refuse an inventory in the INI format of Ansible, which begins with a group in brackets."""
+    if _INI_GROUP.match(files.read(file)):
+        raise outside_node(file).error(
+            "this inventory is in the INI format of Ansible; msauto reads YAML",
+            "write it as YAML: all: children: GROUP: hosts: HOST: server: {url: …}",
+        )
 
 
 def inventory_files(path: str) -> list[str]:

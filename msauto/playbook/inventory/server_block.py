@@ -132,7 +132,7 @@ def secret_of_keyring(service: str, user: str, node: SourceNode) -> Secret:
     try:
         text = import_module("keyring").get_password(service, user)
     except ImportError:
-        remedy = "pip install 'keyring>=25', or use the environment or a file"
+        remedy = "pip install 'msauto[keyring]', or use the environment or a file"
         raise node.error("the package keyring is not installed", remedy) from None
     except Exception as error:  # noqa: BLE001 - each backend raises errors of its own
         why = type(error).__name__
