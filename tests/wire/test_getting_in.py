@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.errors import InDoubtError, MsautoError, NotSentError, RejectedError, UnreachableError
+from msauto.errors import InDoubtError, MsautoError, NotSentError, RejectedError
 from msauto.model.plan import Request
 from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Timeouts, Tls
 from msauto.server.client import AsyncMediaServer
@@ -114,18 +114,6 @@ def test_locked_key_is_an_error_and_never_a_question(house_ca: Authority, passwo
         AsyncMediaServer(ServerSpec("studio", "https://studio", tls=tls))
     assert "key_password" in caught.value.remedy
     assert "wrong one" not in str(caught.value)
-
-
-def test_https_to_a_server_without_tls_names_the_scheme() -> None:
-    async def main() -> None:
-        async with RawServer(OK) as server:
-            spec = ServerSpec("studio", server.url.replace("http:", "https:"))
-            async with AsyncMediaServer(spec) as client:
-                await client.send(WRITE)
-
-    with pytest.raises(UnreachableError, match="does not answer with TLS") as caught:
-        asyncio.run(main())
-    assert "http://" in caught.value.remedy
 
 
 def test_certificate_without_a_key(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from msauto.errors import (
     NotSentError,
     RefusedError,
     RejectedError,
+    UnreachableError,
     UnreadableError,
     UnsupportedError,
 )
@@ -234,6 +235,15 @@ def test_login_page_in_place_of_an_answer_leaves_a_write_unknown(simulator: Simu
 def test_url(url: str, name: str, expected: str) -> None:
     spec = spec_of(url)
     assert (spec.name, spec.url) == (name, expected)
+
+
+def test_https_to_a_server_without_tls_names_the_scheme(simulator: Simulator) -> None:
+    with (
+        MediaServer(simulator.url.replace("http:", "https:")) as client,
+        pytest.raises(UnreachableError, match="does not answer with TLS") as caught,
+    ):
+        client.asset("NEWS", TITLE)
+    assert "http://" in caught.value.remedy
 
 
 def test_password_in_url_never_shows() -> None:
