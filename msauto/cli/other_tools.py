@@ -101,7 +101,7 @@ _ONE_DASH: Final = re.compile(
 def one_dash_flag(arguments: Iterable[str]) -> str | None:
     """Return why a long flag with one dash is wrong, as Terraform writes it: -target=X would be -t with a tag arget=X.
 
-    ``None`` if there is none before ``--``.
+    ``None`` if no argument before ``--`` is one.
     """
     for each in arguments:
         if each == "--":

@@ -110,4 +110,6 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _invalid(path: str, message: str) -> InputError:
-    return InputError([Problem(message, SourceLocation(path), "make a plan with `msauto plan --out FILE`")])
+    return InputError(
+        [Problem(message, SourceLocation(path), "make a plan with `msauto plan --out FILE`", kind="plan-file")]
+    )

@@ -23,7 +23,12 @@ def key_of(outcome: Outcome) -> str:
 class ReportedProblem(Struct, frozen=True):
     """A problem in JSON: of a text, of the usage, of a target or of a server."""
 
-    code: Annotated[str, Meta(description="what kind: input, usage, planning, refused, locked, ledger, server, error")]
+    code: Annotated[
+        str,
+        Meta(
+            description="what kind: one of the error index, or usage, planning, refused, locked, ledger, server, error"
+        ),
+    ]
     file: Annotated[str | None, Meta(description="the file, if it is in a file")]
     line: Annotated[int, Meta(description="from 1; 0 is the whole file")]
     column: Annotated[int, Meta(description="from 1")]

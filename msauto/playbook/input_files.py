@@ -83,18 +83,18 @@ def _read(path: str, mib: int) -> bytes:
     cannot = "the file cannot be read: "
     try:
         if Path(path).is_dir():
-            raise node.error(f"{cannot}it is a folder", "use a file in it")
+            raise node.error(f"{cannot}it is a folder", "use a file in it", kind="file")
         if not Path(path).is_file():
-            raise node.error(f"{cannot}not found", how_to_find(path))
+            raise node.error(f"{cannot}not found", how_to_find(path), kind="file")
         size = Path(path).stat().st_size
         if size > mib * 2**20:
             needed = -(-size // 2**20)
             why = f"its size is {needed} MiB, and the limit is {mib} MiB"
-            raise node.error(f"{cannot}{why}", f"split it, or set file_mib = {needed} in msauto.toml")
+            raise node.error(f"{cannot}{why}", f"split it, or set file_mib = {needed} in msauto.toml", kind="file")
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise node.error(f"{cannot}{why}", "check its permissions, or use another file") from error
+        raise node.error(f"{cannot}{why}", "check its permissions, or use another file", kind="file") from error
 
 
 def how_to_find(path: str) -> str:

@@ -131,7 +131,9 @@ def resolve_plays(
     problems.add(*same_servers(hosts, [name for name in hosts.inventory.hosts if name in run.played_on]))
     if plays and run.limit and not run.played_on and options.limit is not None and not check_only:
         no_host = outside_node("--limit", options.limit)
-        problems.add(no_host.problem("the limit matches no host of any play", "use a host or group of the plays"))
+        problems.add(
+            no_host.problem("the limit matches no host of any play", "use a host or group of the plays", kind="host")
+        )
     work = tuple(
         ServerIntents(run.servers[name], tuple(run.intents[name]))
         for name in hosts.inventory.hosts
@@ -257,9 +259,9 @@ class _Resolver:
         for index, name in enumerate(as_list(render_shown(play.data["vars_files"], inner, node))):
             path, here = beside(play.file, str(name)), node.child(index)
             if not self.files.may_be_named(path, play.inherited.files[0] if play.inherited.files else play.file):
-                raise here.error(f"{path}: the file is outside the playbook's repository", OUTSIDE)
+                raise here.error(f"{path}: the file is outside the playbook's repository", OUTSIDE, kind="file")
             if not Path(path).is_file():
-                raise here.error(f"{path}: file not found", how_to_find(path))
+                raise here.error(f"{path}: file not found", how_to_find(path), kind="file")
             document = self.files.document(path, self.problems)
             yield from read_variables(document.data, Level.VARS_FILES, SourceNode(document))
 
@@ -280,7 +282,7 @@ def _database(play: Play, host: str, scope: TemplateScope) -> str:
     variable = scope.variables.winner("database")
     if variable is None:
         remedy = "add database: to the play, or to the host's variables"
-        raise play.node.error(f"no media database is set for {host}", remedy)
+        raise play.node.error(f"no media database is set for {host}", remedy, kind="missing-key")
     name = render_shown(variable.value, scope, variable.node)
     if not isinstance(name, str) or not name.strip():
         raise variable.node.error("the name of a media database must be text", "quote it")

@@ -82,7 +82,7 @@ def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
 
 def problems_json(problems: Iterable[errors.Problem]) -> dict[str, Any]:
     """Return problems of playbooks and inventories as ``{"problems": [...]}``, each a :class:`ReportedProblem`."""
-    return {"problems": [_problem(problem, "input") for problem in problems]}
+    return {"problems": [_problem(problem, problem.kind) for problem in problems]}
 
 
 _CODES: Final[Mapping[type[errors.MsautoError], str]] = {

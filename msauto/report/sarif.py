@@ -7,15 +7,13 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from msauto.errors import Problem, SourceLocation
+from msauto.errors import PROBLEM_KINDS, Problem, SourceLocation
 from msauto.report.sanitizing import visible_lines
 from msauto.version import __version__
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_RULES = {
-    "msauto/error": ("Problem", "The file is invalid, or asks for something impossible."),
-    "msauto/warning": ("Warning", "The file is valid, but it is probably not what you intend."),
-}
+_RULES = list(PROBLEM_KINDS)
+_PAGE = "docs/reference/errors.md"
 
 
 def problems_sarif(problems: Iterable[Problem]) -> dict[str, Any]:
@@ -35,18 +33,24 @@ def problems_sarif(problems: Iterable[Problem]) -> dict[str, Any]:
 
 def _driver() -> dict[str, Any]:
     rules = [
-        {"id": rule, "name": name, "shortDescription": {"text": description}}
-        for rule, (name, description) in _RULES.items()
+        {
+            "id": f"msauto/{kind}",
+            "name": kind.title().replace("-", ""),
+            "shortDescription": {"text": description.partition(". ")[0].rstrip(".")},
+            "fullDescription": {"text": description},
+            "help": {"text": f"{description} See {_PAGE}#{kind}."},
+            "defaultConfiguration": {"level": "warning" if kind == "unused" else "error"},
+        }
+        for kind, description in PROBLEM_KINDS.items()
     ]
     return {"name": "msauto", "version": __version__, "semanticVersion": __version__, "rules": rules}
 
 
 def _result(problem: Problem) -> dict[str, Any]:
-    rule = f"msauto/{problem.level}"
     parts = (problem.message, problem.remedy)
     result: dict[str, Any] = {
-        "ruleId": rule,
-        "ruleIndex": list(_RULES).index(rule),
+        "ruleId": f"msauto/{problem.kind}",
+        "ruleIndex": _RULES.index(problem.kind),
         "level": problem.level,
         "message": {"text": " → ".join(" ".join(visible_lines(part)) for part in parts if part)},
     }

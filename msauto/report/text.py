@@ -224,7 +224,7 @@ def _problem(problem: Problem, colour: bool) -> Iterator[str]:
     place = " ".join(visible_lines(f"{problem.place}: ")) if problem.place else ""
     warning = problem.level == "warning"
     message = paint(f"warning: {first}", YELLOW, colour=colour) if warning else paint(first, RED, colour=colour)
-    yield paint(place, BOLD, colour=colour) + message
+    yield f"{paint(place, BOLD, colour=colour)}{message} {paint(f'[{problem.kind}]', DIM, colour=colour)}"
     yield from (f"  {line}" for line in rest)
     for line in _excerpt(problem.excerpt):
         yield paint(line, CYAN if _is_caret(line) else DIM, colour=colour)

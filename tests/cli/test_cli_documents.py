@@ -112,12 +112,12 @@ def test_an_unusable_ledger(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "code"),
     [
-        ("play.yml", "- hosts: [", "input"),
-        ("play.yml", "- hosts: all\n  tasks:\n    - asset: {titel: x}\n", "input"),
-        ("inventory.yml", "all: {hosts: {a: {server: {}}}}", "input"),
-        ("msauto.toml", "forks = 0", "input"),
-        ("msauto.toml", "forks", "input"),
-        ("group_vars/all.yml", "[", "input"),
+        ("play.yml", "- hosts: [", "yaml"),
+        ("play.yml", "- hosts: all\n  tasks:\n    - asset: {titel: x}\n", "unknown-key"),
+        ("inventory.yml", "all: {hosts: {a: {server: {}}}}", "missing-key"),
+        ("msauto.toml", "forks = 0", "invalid-value"),
+        ("msauto.toml", "forks", "yaml"),
+        ("group_vars/all.yml", "[", "yaml"),
     ],
 )
 def test_bad_input(desk: Desk, command: tuple[str, ...], name: str, content: str, code: str) -> None:

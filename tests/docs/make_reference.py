@@ -8,6 +8,7 @@ from typing import Any, get_args, get_type_hints
 from msauto.batch.batch_result import batch_result_schema
 from msauto.interface.dialect import Dialect
 from msauto.playbook.reference.doc_pages import PAGES
+from tests.docs.error_index import error_index_page
 from tests.docs.pages import ROOT
 
 DIALECT = """# Dialect
@@ -64,4 +65,5 @@ if __name__ == "__main__":
     for name in PAGES:
         (ROOT / "docs" / "reference" / f"{name}.md").write_text(PAGES[name](), encoding="utf-8")
     (ROOT / "docs" / "reference" / "batch-json.md").write_text(batch_result_page(), encoding="utf-8")
+    (ROOT / "docs" / "reference" / "errors.md").write_text(error_index_page(), encoding="utf-8")
     (ROOT / "docs" / "reference" / "dialect.md").write_text(dialect_page(), encoding="utf-8")

@@ -15,6 +15,7 @@ from pydantic import BaseModel, RootModel
 import msauto
 from msauto.cli import flags as cli_flags
 from msauto.cli.main import COMMANDS, group
+from msauto.errors import PROBLEM_KINDS, ProblemKind
 from msauto.interface.dialect import Dialect
 from msauto.interface.fields import ATTRIBUTE_OF_CLIP
 from msauto.model import facts
@@ -29,6 +30,7 @@ from msauto.playbook.schema import settings as schema_settings
 from msauto.playbook.templates.registry import FILTERS, TESTS
 from msauto.playbook.variables.variables import GIVEN
 from msauto.simulator.faults import KINDS
+from tests.docs.error_index import output_of
 from tests.docs.make_reference import batch_result_page, dialect_page
 from tests.docs.pages import ROOT
 
@@ -149,6 +151,14 @@ def test_the_page_of_the_dialect_is_made_from_its_registry() -> None:
     assert page("batch-json.md") == batch_result_page()
     hints = get_type_hints(Dialect)
     assert all(get_args(hints[key.name])[:1] in {(), (key.default,)} for key in fields(Dialect))
+
+
+@pytest.mark.parametrize("kind", PROBLEM_KINDS)
+def test_every_kind_of_problem_has_an_example(kind: ProblemKind) -> None:
+    output = output_of(kind)
+    assert output.partition("\n")[0].endswith(f" [{kind}]")
+    entry = f"\n## {kind}\n\n{PROBLEM_KINDS[kind]}\n\n```text\n{output.rstrip()}\n```\n"
+    assert entry in (REFERENCE / "errors.md").read_text(encoding="utf-8")
 
 
 def test_everything_that_templates_know_is_described() -> None:

@@ -112,4 +112,4 @@ def _check_downloads(plan: Plan, path: str, flags: Flags) -> None:
 
 
 def _invalid(path: str, message: str, remedy: str) -> InputError:
-    return InputError([Problem(message, SourceLocation(path), remedy)])
+    return InputError([Problem(message, SourceLocation(path), remedy, kind="plan-file")])

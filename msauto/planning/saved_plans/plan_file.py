@@ -169,4 +169,4 @@ def _check_requests(plan: Plan, path: str) -> None:
 
 
 def _refuse(path: str, message: str, remedy: str) -> InputError:
-    return InputError([Problem(message, SourceLocation(path), remedy)])
+    return InputError([Problem(message, SourceLocation(path), remedy, kind="plan-file")])

@@ -26,6 +26,7 @@ from msauto.planning.survey.deletion import check_deletion, check_link_titles, p
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.handlers import handlers_in_doubt, notified, pending_calls
 from msauto.planning.survey.merge_tasks import merge_desired
+from msauto.planning.survey.similar_titles import SimilarTitles
 from msauto.planning.survey.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.survey.unstable_values import warn_of_repeated_changes
 from msauto.planning.target_reading import read_folders, read_xmp_fields
@@ -41,7 +42,7 @@ class SurveyContext:
     ``find_links`` also reads the links of assets that are deleted or lose something, for limits that protect folders.
     ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
     left something pending for; ``forget`` treats that as settled. ``answers`` is how this server reports XMP fields.
-    ``secrets`` returns the secrets known so far.
+    ``secrets`` returns the secrets known so far. ``similar`` finds live titles for errors.
     """
 
     server: ServerSpec
@@ -53,6 +54,7 @@ class SurveyContext:
     forget: bool = False
     answers: XmpAnswers = field(default_factory=XmpAnswers)
     secrets: Callable[[], Secrets] = Secrets
+    similar: SimilarTitles = field(default_factory=SimilarTitles)
 
 
 class SurveyedTarget(Struct):
@@ -159,10 +161,17 @@ async def _check_missing(
                 f"server {context.server.name}, database {group.database}: asset "
                 f"{member.title or group.name!r}{former} not found",
                 intent.named or intent.source,
-                "correct the title, or write `missing: skip`",
+                await _remedy_for_missing(context, group, member.title),
             )
         state = "skipped"
     return state
+
+
+async def _remedy_for_missing(context: SurveyContext, group: IntentGroup, title: str | None) -> str:
+    """Return what to do about a missing asset: the nearest live titles, if it is named by its title."""
+    near = await context.similar.near(context.reader, group.database, title) if title else ()
+    meant = f"did you mean {' or '.join(map(repr, near))}? Else " if near else ""
+    return f"{meant}correct the title, or write `missing: skip`"
 
 
 def database_not_found(server: ServerSpec, database: str, source: TaskSource) -> PlanningError:

@@ -32,15 +32,17 @@ def load_hosts(
     if server_url is not None:
         node = outside_node("--server", server_url)
         if inventories:
-            raise node.error("--server and -i cannot be given together", "add the server to the inventory, and use -l")
+            raise node.error(
+                "--server and -i cannot be given together", "add the server to the inventory, and use -l", kind="host"
+            )
         name = host_of(server_url, node)
         host = Host(name, node, (Variable("server", {"url": server_url}, Level.INVENTORY_HOST, node),))
         return Inventory({name: host}, {"all": (name,)}, single=True)
     if not inventories:
-        raise outside_node("inventory").error("no inventory", "use -i INVENTORY or --server URL")
+        raise outside_node("inventory").error("no inventory", "use -i INVENTORY or --server URL", kind="host")
     inventory = load_inventory(inventories, files, flaws)
     if not inventory.hosts:
-        raise outside_node(inventories[0]).error("the inventory has no hosts", "add all: {hosts: {...}}")
+        raise outside_node(inventories[0]).error("the inventory has no hosts", "add all: {hosts: {...}}", kind="host")
     return inventory
 
 
@@ -83,7 +85,7 @@ class Hosts:
         try:
             return match_hosts(pattern, list(self.inventory.hosts), self.inventory.groups)
         except PatternError as error:
-            raise node.error(str(error), error.remedy) from error
+            raise node.error(str(error), error.remedy, kind="host") from error
 
     def limit(self, pattern: str | None) -> frozenset[str]:
         """Return the hosts that ``--limit`` matches, also with ``--server``."""
@@ -93,7 +95,7 @@ class Hosts:
         try:
             return frozenset(match_limit(pattern, hosts, self.inventory.groups, self.files.read))
         except PatternError as error:
-            raise outside_node("--limit", pattern).error(str(error), error.remedy) from error
+            raise outside_node("--limit", pattern).error(str(error), error.remedy, kind="host") from error
 
     def scope(self, name: str, folder: str) -> TemplateScope:
         """Return the template names of a host, for playbooks of a folder."""
@@ -117,7 +119,9 @@ class Hosts:
         variable = self._variables[name].winner("server")
         if variable is None:
             node = self.inventory.hosts[name].node
-            raise node.error(f"the host {name!r} has no server", "add server: {url: http://host:7901}", key=True)
+            raise node.error(
+                f"the host {name!r} has no server", "add server: {url: http://host:7901}", key=True, kind="host"
+            )
         return variable
 
     def address(self, name: str) -> ServerAddress | None:
@@ -180,4 +184,4 @@ def same_servers(hosts: Hosts, names: Iterable[str]) -> Iterator[Problem]:
             place = one.host.key_place if of_group else one.node.place
             urls = one.url if one.url == other.url else f"{one.url} and {other.url}"
             message = f"the hosts {one.name!r} ({place}) and {other.name!r} are one server: {urls}"
-            yield (other.host if of_group else other.node).problem(message, _ONE_HOST, key=of_group)
+            yield (other.host if of_group else other.node).problem(message, _ONE_HOST, key=of_group, kind="host")

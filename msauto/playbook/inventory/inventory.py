@@ -89,6 +89,7 @@ def _check_is_yaml(file: str, files: Files) -> None:
         raise outside_node(file).error(
             "this inventory is in the INI format of Ansible; msauto reads YAML",
             "write it as YAML: all: children: GROUP: hosts: HOST: server: {url: …}",
+            kind="host",
         )
 
 
@@ -114,7 +115,7 @@ class _InventoryBuilder:
         node = SourceNode(document)
         data = mark(document.data if document.data is not None else {})
         if isinstance(data, list):
-            raise node.error("this is a playbook, not an inventory", "an inventory starts with all:")
+            raise node.error("this is a playbook, not an inventory", "an inventory starts with all:", kind="host")
         problems = Problems()
         with problems.gather():
             read_as(InventoryFile, data, node)
@@ -149,7 +150,7 @@ class _InventoryBuilder:
             first = cycle.index(next(name for name in self.groups if name in cycle))
             chain = [*cycle[first:], *cycle[:first], cycle[first]]
             message = f"the group contains itself: {' → '.join(chain)}"
-            raise self.groups[chain[0]].node.error(message, key=True) from None
+            raise self.groups[chain[0]].node.error(message, key=True, kind="host") from None
 
     def _children_first(self) -> list[str]:
         return list(TopologicalSorter({name: group.children for name, group in self.groups.items()}).static_order())
@@ -243,4 +244,4 @@ def _visible(folder: Path) -> list[Path]:
 def _check_host_name(name: str, node: SourceNode) -> None:
     if not name.strip() or any(sign in name for sign in ",:&!*?[]{}") or any(sign.isspace() for sign in name):
         why = f"{name!r} is not a valid name of a host or group"
-        raise node.error(why, "use no spaces and none of , : & ! * ? [ ]", key=True)
+        raise node.error(why, "use no spaces and none of , : & ! * ? [ ]", key=True, kind="host")

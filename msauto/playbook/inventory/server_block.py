@@ -116,14 +116,20 @@ def secret_of_file(file: str, node: SourceNode) -> Secret:
     path = Path(beside(node.document.file, file))
     try:
         if not path.is_dir() and path.stat().st_size > _LARGEST:
-            raise node.error(f"the file {file!r} is too large for a secret", "use a file that contains only the secret")
+            raise node.error(
+                f"the file {file!r} is too large for a secret",
+                "use a file that contains only the secret",
+                kind="secret",
+            )
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise node.error(f"cannot read the file {file!r}: {why}", "use a file that contains the secret") from None
+        raise node.error(
+            f"cannot read the file {file!r}: {why}", "use a file that contains the secret", kind="secret"
+        ) from None
     text = text.removesuffix("\n").removesuffix("\r")  # editors add a line end
     if not text:
-        raise node.error(f"the file {file!r} is empty", "write the secret into it")
+        raise node.error(f"the file {file!r} is empty", "write the secret into it", kind="secret")
     return Secret(text)
 
 
@@ -133,11 +139,11 @@ def secret_of_keyring(service: str, user: str, node: SourceNode) -> Secret:
         text = import_module("keyring").get_password(service, user)
     except ImportError:
         remedy = "pip install 'msauto[keyring]', or use the environment or a file"
-        raise node.error("the package keyring is not installed", remedy) from None
+        raise node.error("the package keyring is not installed", remedy, kind="secret") from None
     except Exception as error:  # noqa: BLE001 - each backend raises errors of its own
         why = type(error).__name__
-        raise node.error(f"cannot read the system keyring ({why})", "unlock it, or use a file") from None
+        raise node.error(f"cannot read the system keyring ({why})", "unlock it, or use a file", kind="secret") from None
     if not text:
         remedy = f"keyring set {service} {user}"
-        raise node.error(f"the system keyring has no secret of {user!r} for {service!r}", remedy)
+        raise node.error(f"the system keyring has no secret of {user!r} for {service!r}", remedy, kind="secret")
     return Secret(text)

@@ -50,7 +50,7 @@ def servers_called(options: ResolveOptions, names: Collection[str]) -> tuple[Ser
             with problems.gather():
                 if name not in hosts.inventory.hosts:
                     message = f"the plan is for the server {name!r}, which the inventory does not have"
-                    raise outside_node("inventory").error(message, nearest(name, hosts.inventory.hosts))
+                    raise outside_node("inventory").error(message, nearest(name, hosts.inventory.hosts), kind="host")
                 found.append(hosts.server(name, "."))
         problems.add(*same_servers(hosts, [spec.name for spec in found]))
         problems.check()

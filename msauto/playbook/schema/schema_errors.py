@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from msauto.errors import InputError, Problem
+from msauto.errors import InputError, Problem, ProblemKind
 from msauto.playbook.schema.key_rules import BrokenRule
 from msauto.playbook.schema.play import GROUPS, HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
 from msauto.playbook.schema.strict_model import Model, ValidationRecord, keys_of
@@ -85,7 +86,15 @@ def _rule_findings(
     """Yield the rules that do not hold, of a mapping and of the mappings inside."""
     for each in broken.get(id(data), ()):
         target = node.child(*path, *each.path)
-        yield SchemaProblem(target.path, target.problem(_about(each.message, path), each.remedy, key=each.on_key))
+        yield SchemaProblem(
+            target.path,
+            target.problem(
+                _about(each.message, path),
+                each.remedy,
+                key=each.on_key,
+                kind="missing-key" if each.lacks else "keys-together",
+            ),
+        )
     for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
         yield from _rule_findings(value, node, broken, (*path, key))
 
@@ -105,7 +114,21 @@ def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Sc
     if key and isinstance(at, dict):
         path, on_key = (*path, key), True
     target = node.child(*path)
-    return SchemaProblem(target.path, target.problem(message, remedy, key=on_key))
+    return SchemaProblem(target.path, target.problem(message, remedy, key=on_key, kind=_kind(error["type"], message)))
+
+
+def _kind(error_type: str, message: str) -> ProblemKind:
+    """Return the kind of a problem that pydantic found."""
+    if error_type == "extra_forbidden":
+        return "not-supported" if message.endswith("not supported") else "unknown-key"
+    if "time code" in message:
+        return "time-code"
+    if error_type in _EXPECTED or _WRONG_TYPE.search(message):
+        return "wrong-type"
+    return "missing-key" if error_type == "missing" else "invalid-value"
+
+
+_WRONG_TYPE = re.compile(r" must be (?:text|true or false|a whole number), not |has no value")
 
 
 def _with_indentation(
@@ -126,7 +149,7 @@ def _with_indentation(
             explained.add(way)
             first = node.child(*way, keys[0])
             message = f"wrong indentation: {name} has no value; its keys on the same level: {', '.join(keys)}"
-            problem = first.problem(message, f"indent {', '.join(keys)} below {name}", key=True)
+            problem = first.problem(message, f"indent {', '.join(keys)} below {name}", key=True, kind="yaml")
             shown.append(SchemaProblem(first.path, problem))
     return shown
 

@@ -136,9 +136,9 @@ def _read(path: Path) -> Document:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         remedy = how_to_find(file) if isinstance(error, FileNotFoundError) else "check its permissions"
-        raise outside_node(file).error(f"the file cannot be read: {error.strerror}", remedy) from error
+        raise outside_node(file).error(f"the file cannot be read: {error.strerror}", remedy, kind="file") from error
     except UnicodeDecodeError as error:
-        raise outside_node(file).error("the file is not UTF-8", "save it as UTF-8") from error
+        raise outside_node(file).error("the file is not UTF-8", "save it as UTF-8", kind="yaml") from error
     lines = tuple(text.splitlines())
     return Document(file, _data(text, file, lines), *_places(file, lines), redact_lines(lines))
 
@@ -151,18 +151,18 @@ def _data(text: str, file: str, lines: tuple[str, ...]) -> dict[str, Any]:
     try:
         return tomllib.loads(text.replace("\r\n", "\n"))
     except RecursionError as error:
-        raise outside_node(file).error("invalid TOML: too deeply nested", "nest it less") from error
+        raise outside_node(file).error("invalid TOML: too deeply nested", "nest it less", kind="yaml") from error
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         end = SourceLocation(file, max(len(lines), 1), len(lines[-1]) + 1 if lines else 1)
         place = SourceLocation(file, int(found[1]), int(found[2])) if found else end
         message = re.sub(r" \(at .*\)$", "", str(error))
-        raise InputError([document.problem(f"invalid TOML: {message}", place)]) from error
+        raise InputError([document.problem(f"invalid TOML: {message}", place, kind="yaml")]) from error
     except ValueError as error:  # a number of more digits than Python reads; tomllib reports no place
         numbers = ((number, at) for number, line in enumerate(lines, 1) if (at := _LONG_NUMBER.search(line)))
         places = (SourceLocation(file, number, at.start() + 1) for number, at in numbers)
         place = next(places, SourceLocation(file))
-        raise InputError([document.problem("a number with too many digits", place)]) from error
+        raise InputError([document.problem("a number with too many digits", place, kind="yaml")]) from error
 
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w.-]+)\s*\]")

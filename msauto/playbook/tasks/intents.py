@@ -104,7 +104,7 @@ def _items(task: Task, scope: TemplateScope) -> Sequence[tuple[Variable, ...]]:
         raise node.error("a loop cannot use asset: it is evaluated before any server is read") from error
     if not isinstance(items, list):
         remedy = "convert the mapping with | dict2items" if isinstance(items, dict) else ""
-        raise node.error("a loop requires a list", remedy)
+        raise node.error("a loop requires a list", remedy, kind="wrong-type")
     if len(items) > MAX_LOOP:
         raise node.error(f"the loop has more than {MAX_LOOP:,} items")
     control = task.data.get("loop_control") or {}

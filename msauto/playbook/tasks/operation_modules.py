@@ -39,9 +39,9 @@ def _batch_content(name: str, node: SourceNode, lookup: LookupContext) -> bytes:
     try:
         content = lookup.read(name)
     except TemplateFunctionError as error:
-        raise node.error(str(error), error.remedy) from error
+        raise node.error(str(error), error.remedy, kind="file") from error
     if not content.strip():
-        raise node.error(f"the batch file {name!r} is empty", "add XMP metadata to it")
+        raise node.error(f"the batch file {name!r} is empty", "add XMP metadata to it", kind="file")
     return content
 
 
@@ -57,17 +57,21 @@ def check_dest(name: str, node: SourceNode, lookup: LookupContext) -> str:
         roots = (lookup.root.resolve(), *(Path(each).resolve() for each in lookup.writable))
         inside = [root for root in roots if real.is_relative_to(root)]
     except (OSError, ValueError, RuntimeError) as error:
-        raise node.error(f"{name!r} is not a valid file name") from error
+        raise node.error(f"{name!r} is not a valid file name", kind="file") from error
     if not inside:
         remedy = "use a path inside it, or allow its folder in msauto.toml: [download] folders"
-        raise node.error(f"the file {name!r} would be written outside the playbook's repository", remedy)
+        raise node.error(f"the file {name!r} would be written outside the playbook's repository", remedy, kind="file")
     hidden = next((part for part in real.relative_to(inside[0]).parts if part.startswith(".")), None)
     if hidden is not None:
-        raise node.error(f"{name!r} contains {hidden!r}: hidden files cannot be written", "use another path")
+        raise node.error(
+            f"{name!r} contains {hidden!r}: hidden files cannot be written", "use another path", kind="file"
+        )
     if name.endswith(("/", os.sep)) or real.is_dir():
-        raise node.error(f"{name!r} is a folder", "add a file name")
+        raise node.error(f"{name!r} is a folder", "add a file name", kind="file")
     if real.suffix.lower() in _READ_BY_MSAUTO:
-        raise node.error(f"{name!r} would be read as a playbook or as settings", "use another file extension")
+        raise node.error(
+            f"{name!r} would be read as a playbook or as settings", "use another file extension", kind="file"
+        )
     return str(path)
 
 

@@ -138,15 +138,15 @@ class Loader:
         if isinstance(name, UnrenderedTemplate):
             found.add(Problem("the name of an imported file cannot be a template", None, "write the name directly"))
         elif target in inherited.files or len(inherited.files) > MAX_IMPORTS:
-            found.add(Problem(f"circular import: {' → '.join([*inherited.files, target])}"))
+            found.add(Problem(f"circular import: {' → '.join([*inherited.files, target])}", kind="file"))
         elif not self._files.may_be_named(target, inherited.files[0] if inherited.files else file):
-            found.add(Problem(f"{target}: the file is outside the playbook's repository", None, OUTSIDE))
+            found.add(Problem(f"{target}: the file is outside the playbook's repository", None, OUTSIDE, kind="file"))
         else:
             with found.gather():
                 self._files.read(target)
         for each in found.ordered():
             message = f"{target}: {each.message}" if each.place else each.message
-            self._problems.add(node.problem(message, each.remedy))
+            self._problems.add(node.problem(message, each.remedy, kind=each.kind))
         return "" if found else target
 
     def _tasks(self, data: Any, node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile) -> Iterator[Task]:
@@ -226,7 +226,7 @@ class Loader:
         self._problems.add(*document.flaws)
         if not isinstance(data, list):
             why = "is empty" if data is None else "is not a list"
-            raise node.error(f"{expected}; this file {why}", "start each item with a dash: - name:")
+            raise node.error(f"{expected}; this file {why}", "start each item with a dash: - name:", kind="wrong-type")
         found = validate_data(model, data, node)
         self._problems.add(*(each.problem for each in found.problems))
         self._problems.add(*(misplaced(data, node) if document.has_secrets else ()))

@@ -39,10 +39,10 @@ def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, 
     rendered = render_data(data, scope, node, keep=keep)
     if not marks.found:
         return rendered
-    problems = Problems(*(where.problem(_NO_TEXT, _MAKE_TEXT) for where in marks.lost[before:]))
+    problems = Problems(*(where.problem(_NO_TEXT, _MAKE_TEXT, kind="secret") for where in marks.lost[before:]))
     del marks.lost[before:]
     for way, message, remedy in misplaced_secrets(rendered, lambda way: may_be_secret(module, way)):
-        problems.add(node.child(*way).problem(message, remedy))
+        problems.add(node.child(*way).problem(message, remedy, kind="secret"))
     problems.check()
     return rendered
 
@@ -51,7 +51,7 @@ def misplaced(data: Any, node: SourceNode) -> Iterator[Problem]:
     """Yield a problem for each text that is tagged as secret where secrets are not allowed."""
     for path, leaf in leaves(data):
         if isinstance(leaf, TaintedText | MarkedTemplate) and not _may_be_tagged(path):
-            yield node.child(*path).problem(NOT_ALLOWED, ALLOWED)
+            yield node.child(*path).problem(NOT_ALLOWED, ALLOWED, kind="secret")
 
 
 def _may_be_tagged(way: DataPath) -> bool:
@@ -65,7 +65,9 @@ def _may_be_tagged(way: DataPath) -> bool:
 
 def shown(data: Any, node: SourceNode) -> Any:
     """Return rendered data that will be shown; raises :class:`InputError` for a secret in it."""
-    Problems(*(node.child(*way).problem(NOT_ALLOWED, _WRITE_OUT) for way, _ in tainted_paths(data))).check()
+    Problems(
+        *(node.child(*way).problem(NOT_ALLOWED, _WRITE_OUT, kind="secret") for way, _ in tainted_paths(data))
+    ).check()
     return data
 
 
@@ -74,4 +76,4 @@ def render_shown(data: Any, scope: TemplateScope, node: SourceNode, why: str = "
     try:
         return shown(render_data(data, scope, node), node)
     except UsesAssetError as error:
-        raise node.error(f"asset cannot be used here: {why}") from error
+        raise node.error(f"asset cannot be used here: {why}", kind="template") from error

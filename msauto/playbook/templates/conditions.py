@@ -33,14 +33,16 @@ def holds(condition: SourceText, scope: TemplateScope) -> bool:
     """Return whether a condition holds; raises :class:`InputError` for text, because ``"false"`` would be true."""
     value = evaluate_expression(condition.text, scope, condition.node)
     if isinstance(value, str):
-        raise condition.node.error("the condition gives text, not true or false", "compare it, or use | bool")
+        raise condition.node.error(
+            "the condition gives text, not true or false", "compare it, or use | bool", kind="template"
+        )
     return bool(value)
 
 
 def refuse_pending(data: Any, node: SourceNode, why: str) -> None:
     """Raise for each template of ``data`` that uses the asset where it cannot."""
     message = f"asset cannot be used here: {why}"
-    Problems(*(node.child(*path).problem(message) for path, _ in pending_templates(data))).check()
+    Problems(*(node.child(*path).problem(message, kind="template") for path, _ in pending_templates(data))).check()
 
 
 def where_of(data: dict[str, Any], scope: TemplateScope, node: SourceNode) -> Where | None:

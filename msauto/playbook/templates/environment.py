@@ -123,7 +123,9 @@ def check_names(text: str, names: TemplateNames, node: SourceNode, *, expression
     """Raise :class:`InputError` for an undefined name in a template that cannot be rendered yet."""
     for name in sorted(_names_needed(text, expression)):
         if name not in names:
-            raise node.error(*sandbox.explain(sandbox.MissingNameError(name=name), names.known()))
+            raise node.error(
+                *sandbox.explain(sandbox.MissingNameError(name=name), names.known()), kind="undefined-name"
+            )
 
 
 def check_template(text: str, node: SourceNode, *, expression: bool = False) -> None:
@@ -137,8 +139,12 @@ def _compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
     except (TemplateError, RecursionError, SyntaxError, ValueError) as error:
         message = getattr(error, "message", None) or "it is nested too deep"
         if isinstance(text, MarkedTemplate):
-            raise node.error("invalid template; it is marked as secret, so the reason is not shown") from None
-        raise node.error(*_why_invalid(message, text, "expression" if expression else "template")) from error
+            raise node.error(
+                "invalid template; it is marked as secret, so the reason is not shown", kind="template"
+            ) from None
+        raise node.error(
+            *_why_invalid(message, text, "expression" if expression else "template"), kind="template"
+        ) from error
 
 
 def _why_invalid(message: str, text: str, kind: str) -> tuple[str, str]:
@@ -182,7 +188,9 @@ def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: 
     except InputError as error:
         own = any(problem.place == node.place for problem in error.problems)  # else a variable redacted it
         if tracker.end() and own:
-            raise node.error(_REASON_REDACTED, "check what the template does with the secret") from None
+            raise node.error(
+                _REASON_REDACTED, "check what the template does with the secret", kind="template"
+            ) from None
         raise
     except BaseException:
         tracker.end()
@@ -196,16 +204,16 @@ def _run(compiled: Compiled, names: TemplateNames, node: SourceNode) -> Any:
     except (Need, NoAssetError, UsesAssetError, InputError):
         raise
     except sandbox.MissingNameError as error:
-        raise node.error(*sandbox.explain(error, names.known())) from error
+        raise node.error(*sandbox.explain(error, names.known()), kind="undefined-name") from error
     except TemplateFunctionError as error:
-        raise node.error(str(error), error.remedy) from error
+        raise node.error(str(error), error.remedy, kind="template") from error
     except SecurityError as error:
-        raise node.error(f"the template is not allowed to do this: {error}") from error
+        raise node.error(f"the template is not allowed to do this: {error}", kind="template") from error
     except RecursionError as error:
-        raise node.error("the template calls itself without end") from error
+        raise node.error("the template calls itself without end", kind="template") from error
     except Exception as error:
         message, remedy = explain_failure(error)
-        raise node.error(f"the template fails: {message}", remedy) from error
+        raise node.error(f"the template fails: {message}", remedy, kind="template") from error
 
 
 def plain_result(value: Any) -> Any:

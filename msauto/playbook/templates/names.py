@@ -95,4 +95,4 @@ def mark_text(value: Any, tracker: TaintTracker, node: SourceNode) -> TaintedTex
     try:
         return tracker.add(value)
     except TemplateFunctionError as error:
-        raise node.error(str(error), error.remedy) from None
+        raise node.error(str(error), error.remedy, kind="secret") from None

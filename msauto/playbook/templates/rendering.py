@@ -49,7 +49,9 @@ def _render(data: Any, names: TemplateNames, node: SourceNode, problems: Problem
     if isinstance(data, list):
         items = [_render(value, names, node.child(index), problems, keep) for index, value in enumerate(data)]
         for index in (index for index, value in enumerate(items) if value is OMIT):
-            problems.add(node.child(index).problem("omit removes keys, not items of a list", "filter the list"))
+            problems.add(
+                node.child(index).problem("omit removes keys, not items of a list", "filter the list", kind="template")
+            )
         return items
     if not isinstance(data, UnrenderedTemplate):
         return data

@@ -121,14 +121,14 @@ def _problem(one: _DesiredValue, other: _DesiredValue) -> Problem | None:
     if (one.value is model.ABSENT) != (other.value is model.ABSENT):
         gone, kept = (one, other) if one.value is model.ABSENT else (other, one)
         message = f"{one.name} is removed by {gone.source.description} and desired by {kept.source.description}"
-        return Problem(message, other.source.place, "remove one of the two tasks, or make them agree")
+        return Problem(message, other.source.place, "remove one of the two tasks, or make them agree", kind="conflict")
     if not _differ(one.value, other.value):
         return None
     message = (
         f"{one.name}: two tasks want different values: {_show(one.value)} is desired by {one.source.description}, "
         f"{_show(other.value)} by {other.source.description}"
     )
-    return Problem(message, other.source.place, "make both tasks agree")
+    return Problem(message, other.source.place, "make both tasks agree", kind="conflict")
 
 
 def _show(value: Any) -> str:

@@ -21,7 +21,7 @@ def impossible_positions(work: Sequence[model.ServerIntents]) -> Iterator[Proble
                 if code is not None and _is_skipped(code):
                     message = f"{code} does not exist: drop-frame time codes skip it"
                     following = f"{code.text.partition(';')[0]};{_ALWAYS_SKIPPED:02} (29.97 fps)"
-                    yield Problem(message, source.place, f"use {following}")
+                    yield Problem(message, source.place, f"use {following}", kind="time-code")
 
 
 def _is_skipped(code: Timecode) -> bool:

@@ -85,7 +85,7 @@ def _with_excerpt(problem: Problem, files: Files) -> Problem:
 def _walked(paths: Sequence[str], problems: Problems) -> Iterator[str]:
     for path in paths:
         if not Path(path).exists():
-            problems.add(Problem("file or folder not found", SourceLocation(path), how_to_find(path)))
+            problems.add(Problem("file or folder not found", SourceLocation(path), how_to_find(path), kind="file"))
         elif Path(path).is_dir():
             for file in sorted(Path(path).rglob("*")):
                 hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
@@ -125,7 +125,9 @@ def _never_notified(plays: Sequence[Play]) -> Iterator[Problem]:
             if name not in names:
                 hint = nearest(name, names)
                 remedy = hint if hint.startswith("did") else "add notify: to a task, or remove the handler"
-                problem = node.problem(f"no task notifies the handler {name!r}, so it never runs", remedy)
+                problem = node.problem(
+                    f"no task notifies the handler {name!r}, so it never runs", remedy, kind="unused"
+                )
                 yield replace(problem, level="warning")
 
 

@@ -38,7 +38,9 @@ def report_variables(options: ResolveOptions, host: str, name: str | None = None
     with files.taint.found.redacted_errors():
         hosts = open_hosts(replace(options, env=dict.fromkeys(options.env, HIDDEN)), files)
         if host not in hosts.inventory.hosts:
-            raise outside_node("HOST", host).error(f"unknown host {host!r}", nearest(host, hosts.inventory.hosts))
+            raise outside_node("HOST", host).error(
+                f"unknown host {host!r}", nearest(host, hosts.inventory.hosts), kind="host"
+            )
         scope = hosts.scope(host, ".")
         definitions = [_rendered(variable, scope) for variable in _chosen(scope, name)]
         secrets = files.taint.found.known()
@@ -55,7 +57,7 @@ def _chosen(scope: TemplateScope, name: str | None) -> Iterator[Variable]:
     elif name in names:
         yield from scope.variables.all_of(name)
     else:
-        raise outside_node("NAME", name).error(f"unknown variable {name!r}", nearest(name, names))
+        raise outside_node("NAME", name).error(f"unknown variable {name!r}", nearest(name, names), kind="variable")
 
 
 def _rendered(variable: Variable, scope: TemplateScope) -> VariableDefinition:

@@ -97,9 +97,11 @@ def check_name(name: str, node: SourceNode) -> None:
     """Raise :class:`InputError` for a name that templates cannot use, or that msauto sets."""
     if name in OWN | _KEYWORDS:
         why = "set by msauto" if name in OWN else "a keyword of templates"
-        raise node.error(f"{name!r} is {why}", "give the variable another name", key=True)
+        raise node.error(f"{name!r} is {why}", "give the variable another name", key=True, kind="variable")
     if not name.isidentifier() or name.startswith("_"):
-        raise node.error(f"{name!r} is not a valid name of a variable", "use letters, digits and _ only", key=True)
+        raise node.error(
+            f"{name!r} is not a valid name of a variable", "use letters, digits and _ only", key=True, kind="variable"
+        )
 
 
 class Variables:
@@ -192,7 +194,7 @@ class TemplateScope:
     def _render(self, name: str, variable: Variable) -> Any:
         if name in self._busy:
             chain = " → ".join([*self._busy[self._busy.index(name) :], name])
-            raise variable.node.error(f"the variable refers to itself: {chain}")
+            raise variable.node.error(f"the variable refers to itself: {chain}", kind="variable")
         self._busy.append(name)
         tracker = self.taint
         lost = len(tracker.lost)
@@ -261,13 +263,15 @@ def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
         for name, value in data.items():
             if value.startswith(TAG):
                 remedy = f"-e @FILE, with a line `{name}: {TAG} ...` in the file"
-                raise node.error(f"the value of {name} is text here, so {TAG} would be part of it, and shown", remedy)
+                raise node.error(
+                    f"the value of {name} is text here, so {TAG} would be part of it, and shown", remedy, kind="secret"
+                )
         return read_variables(data, Level.EXTRA, node)
     document = load_yaml(text.encode("utf-8", "surrogateescape"), "-e")
     files.taint.add_tagged(document.data)
     node = SourceNode(document)
     if not isinstance(document.data, dict):
-        raise node.error("-e needs name=value, @file or a mapping", "-e episode=News")
+        raise node.error("-e needs name=value, @file or a mapping", "-e episode=News", kind="variable")
     return read_variables(document.data, Level.EXTRA, node)
 
 

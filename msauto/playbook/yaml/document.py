@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-from msauto.errors import InputError, Problem, SourceLocation
+from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 
 Path = tuple[str | int, ...]
 """The path from the root of a document to a value: keys of mappings and indices of lists."""
@@ -131,9 +131,11 @@ class Document:
         """Return the place of the key of a value; without a key, that of the value."""
         return self.key_places.get(path) or self.place(path)
 
-    def problem(self, message: str, place: SourceLocation, remedy: str = "") -> Problem:
+    def problem(
+        self, message: str, place: SourceLocation, remedy: str = "", *, kind: ProblemKind = "invalid-value"
+    ) -> Problem:
         """Return a problem with its line and a caret."""
-        return Problem(message, place, remedy, self.excerpt(place))
+        return Problem(message, place, remedy, self.excerpt(place), kind=kind)
 
     def excerpt(self, place: SourceLocation) -> str:
         """Return the line of a place with a caret below the column; empty for a whole file."""
@@ -179,13 +181,17 @@ class SourceNode:
         """Return the node of a value inside this one."""
         return SourceNode(self.document, self.path + parts)
 
-    def problem(self, message: str, remedy: str = "", *, key: bool = False) -> Problem:
+    def problem(
+        self, message: str, remedy: str = "", *, key: bool = False, kind: ProblemKind = "invalid-value"
+    ) -> Problem:
         """Return a problem at this value, or at its key."""
-        return self.document.problem(message, self.key_place if key else self.place, remedy)
+        return self.document.problem(message, self.key_place if key else self.place, remedy, kind=kind)
 
-    def error(self, message: str, remedy: str = "", *, key: bool = False) -> InputError:
+    def error(
+        self, message: str, remedy: str = "", *, key: bool = False, kind: ProblemKind = "invalid-value"
+    ) -> InputError:
         """Return an error with one problem."""
-        return InputError([self.problem(message, remedy, key=key)])
+        return InputError([self.problem(message, remedy, key=key, kind=kind)])
 
 
 def outside_node(name: str, text: str = "") -> SourceNode:

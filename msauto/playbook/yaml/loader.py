@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from msauto.errors import InputError, Problem, SourceLocation
+from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 from msauto.playbook.yaml.document import Document, Hidden, Lines, PackedPlaces, Path, outside_node, pack
 from msauto.secrets.encodings import can_redact
 from msauto.secrets.redacted_lines import redact_lines
@@ -84,8 +84,16 @@ def parse_yaml(data: bytes, file: str) -> Document:
         has_templates=reader.has_templates,
         has_secrets=reader.has_secrets,
     )
-    flaws = tuple(document.problem(text, place, remedy) for text, remedy, place in reader.found)
+    flaws = tuple(
+        document.problem(text, place, remedy, kind=_kind_of_flaw(text)) for text, remedy, place in reader.found
+    )
     return replace(document, flaws=flaws) if flaws else document
+
+
+def _kind_of_flaw(message: str) -> ProblemKind:
+    if message.startswith("duplicate key"):
+        return "duplicate-key"
+    return "secret" if "secret" in message else "yaml"
 
 
 def dump_yaml(value: Any, *, indent: int = 2, sort_keys: bool = False) -> str:
@@ -114,14 +122,14 @@ def plain(value: Any, *, keep_taint: bool = False) -> Any:
 
 def _decode(data: bytes, file: str) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise outside_node(file).error("the file is UTF-16", "save it as UTF-8")
+        raise outside_node(file).error("the file is UTF-16", "save it as UTF-8", kind="yaml")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start]
         line, column = before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
         place = SourceLocation(file, line, column)
-        raise InputError([Problem("the file is not UTF-8 here", place, "save it as UTF-8")]) from error
+        raise InputError([Problem("the file is not UTF-8 here", place, "save it as UTF-8", kind="yaml")]) from error
 
 
 def _read(text: str, file: str, lines: Lines) -> _EventReader:
@@ -148,7 +156,7 @@ def _error(file: str, lines: Lines, message: str, remedy: str, place: SourceLoca
     """Return an error; ``name`` replaces ``{}`` in the message unless it may be part of a secret."""
     document = Document(file, lines=redact_lines(lines))
     shown = name if name in document.excerpt(place) else HIDDEN
-    return InputError([document.problem(message.format(shown) if name else message, place, remedy)])
+    return InputError([document.problem(message.format(shown) if name else message, place, remedy, kind="yaml")])
 
 
 _MERGE = "<<"

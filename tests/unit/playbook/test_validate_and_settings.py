@@ -140,7 +140,7 @@ tz = "Europe/London"
     ("text", "message"),
     [
         ("forks = -1", r"msauto.toml:1:9: forks must be a whole number from 1 to 512, not -1"),
-        ("[limits]\ndelete_asets = 1", r"msauto.toml:2:1: unknown key 'delete_asets'\n.*\n.*\n.*'delete_assets'"),
+        ("[limits]\ndelete_asets = 1", r"msauto.toml:2:1: unknown key 'delete_asets' .*\n.*\n.*\n.*'delete_assets'"),
         ("a = ", r"msauto.toml:1:5: invalid TOML"),
         ('[[freeze]]\nfrom = "25:00"\nto = "1:00"\ntz = "Oslo"', r"msauto.toml:2:8: from must be a time of day"),
         ("[[freeze]]\nstart = 2026-12-24\nend = 2026-12-23", r"msauto.toml:3:7: end is before start"),

@@ -75,7 +75,7 @@ def test_problems_as_json() -> None:
         "column": 9,
         "message": "unknown key «titel»",
         "remedy": "did you mean «title»?",
-        "code": "input",
+        "code": "invalid-value",
         "excerpt": "  12 |         titel: Evening News\n     |         ^",
         "level": "error",
     }

@@ -49,7 +49,14 @@ RESULT = {
 }
 RULE = {
     "type": "object",
-    "properties": {"id": {"type": "string"}, "name": {"type": "string"}, "shortDescription": TEXT},
+    "properties": {
+        "id": {"type": "string"},
+        "name": {"type": "string"},
+        "shortDescription": TEXT,
+        "fullDescription": TEXT,
+        "help": TEXT,
+        "defaultConfiguration": {"type": "object", "properties": {"level": {"enum": ["warning", "error"]}}},
+    },
     "required": ["id"],
     "additionalProperties": False,
 }
@@ -86,9 +93,9 @@ SARIF = {
 }
 
 PROBLEMS = [
-    Problem("unknown key 'x'", SourceLocation("plays/news å.yml", 3, 5), "did you mean 'y'?"),
+    Problem("unknown key 'x'", SourceLocation("plays/news å.yml", 3, 5), "did you mean 'y'?", kind="unknown-key"),
     Problem("cannot be read", SourceLocation("/abs/inventory.yml")),
-    Problem("nobody notifies it", SourceLocation("p.yml", 9, 0), level="warning"),
+    Problem("nobody notifies it", SourceLocation("p.yml", 9, 0), level="warning", kind="unused"),
     Problem("no server is named\x1b[2J"),
 ]
 
@@ -116,9 +123,11 @@ def test_what_it_says() -> None:
     assert "\x1b" not in nowhere["message"]["text"]
 
 
-@pytest.mark.parametrize(("index", "level"), [(0, "error"), (2, "warning")])
-def test_rules(index: int, level: str) -> None:
+@pytest.mark.parametrize(("index", "level", "kind"), [(0, "error", "unknown-key"), (2, "warning", "unused")])
+def test_each_kind_is_a_rule_of_its_own(index: int, level: str, kind: str) -> None:
     run = problems_sarif(PROBLEMS)["runs"][0]
     result = run["results"][index]
+    rules = run["tool"]["driver"]["rules"]
     assert result["level"] == level
-    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == f"msauto/{level}"
+    assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == f"msauto/{kind}"
+    assert len({rule["help"]["text"] for rule in rules}) == len(rules)
