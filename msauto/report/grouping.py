@@ -17,6 +17,7 @@ either in exactly one row of one block, or is one of ``deletions``:
 - ``deletions``: deleted assets and links. They are never folded: every form lists all of them.
 - ``counts``: how many changes of each aspect there are, and on how many targets (:class:`KindCount`).
 - ``errors``: the targets in error by error (:class:`ErrorGroup`), with all their names.
+- ``warnings``: each warning once (:class:`WarningGroup`), with the names of the targets if it is given for several.
 
 Values that are the title of their own target are compared as :data:`OWN_TITLE`: 300 links named like their assets are
 the same change. The example of a ``same`` row has that placeholder in its key and values.
@@ -116,6 +117,13 @@ class ErrorGroup(NamedTuple):
     targets: tuple[Target, ...]
 
 
+class WarningGroup(NamedTuple):
+    """A warning. ``names``: the targets of ``server: name: text`` where at least 3 have the same text."""
+
+    text: str
+    names: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Grouping:
     """A plan in groups; the docstring of the module describes each attribute."""
@@ -124,6 +132,7 @@ class Grouping:
     deletions: tuple[PlannedChange, ...]
     counts: tuple[KindCount, ...]
     errors: tuple[ErrorGroup, ...]
+    warnings: tuple[WarningGroup, ...]
 
 
 def group_plan(plan: Plan, *, folded: bool = True) -> Grouping:
@@ -136,17 +145,18 @@ def group_plan(plan: Plan, *, folded: bool = True) -> Grouping:
         deletions,
         _counts(changing),
         tuple(_errors(plan)),
+        tuple(_warnings(plan.warnings)),
     )
 
 
 def merge_blocks(blocks: Sequence[Block]) -> Block:
     """Return one block of level ``other`` for several, with a row for each action and aspect."""
-    rows: dict[tuple[Action, AspectName], list[PlannedChange]] = {}
+    found: dict[ChangeKind, list[PlannedChange]] = {}
     for row in (row for block in blocks for row in block.rows):
-        rows.setdefault((row.kind.action, row.kind.aspect), []).extend(row.changes)
-    kinds = ((ChangeKind(action, aspect, ""), changes) for (action, aspect), changes in rows.items())
+        found.setdefault(row.kind._replace(subject=""), []).extend(row.changes)
     targets = tuple(target for block in blocks for target in block.targets)
-    return Block("other", targets, tuple(_row(kind, changes) for kind, changes in kinds))
+    rows = (Row(kind, tuple(changes), tuple(changes[:_EXAMPLES]), same=False) for kind, changes in found.items())
+    return Block("other", targets, tuple(rows))
 
 
 def named_targets(targets: Iterable[Target]) -> tuple[NamedTargets, ...]:
@@ -350,6 +360,21 @@ def _errors(plan: Plan) -> Iterator[ErrorGroup]:
             yield ErrorGroup(pattern, tuple(targets))
         else:
             yield from (ErrorGroup(error, (target,)) for error, target in errors.items())
+
+
+def _warnings(warnings: Iterable[str]) -> Iterator[WarningGroup]:
+    """Yield the warnings, those of several targets together; the title is between the first two colons."""
+    groups: dict[str, dict[str, str]] = {}
+    for warning in dict.fromkeys(warnings):
+        server, _, rest = warning.partition(": ")
+        name, _, text = rest.partition(": ")
+        pattern = f"{server}: {_error_pattern(text, name)}" if text else warning
+        groups.setdefault(pattern, {})[warning] = name
+    for pattern, named in groups.items():
+        if len(named) >= FEWEST_ALIKE:
+            yield WarningGroup(pattern, tuple(named.values()))
+        else:
+            yield from map(WarningGroup, named)
 
 
 def _error_pattern(error: str, name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from msauto.cli.flags import Flags, shared_flags
+from msauto.cli.flags import Flags, planning_flags
 from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import Attempt
 from msauto.cli.runs.options import (
@@ -29,7 +29,7 @@ _out_flag, _detailed_exitcode_flag = plan_flags()
 @keep_going_flag
 @forget_pending_flag
 @window_flag
-@shared_flags
+@planning_flags
 def command(
     *,
     flags: Flags,
@@ -52,7 +52,7 @@ def command(
         detailed_exitcode=detailed_exitcode,
     )
     try:
-        source = resolved_source(resolve(flags.options), forget_pending=forget_pending)
+        source = resolved_source(resolve(flags.options), forget_pending=forget_pending, targets=flags.targets)
         return ApplyRun(flags, playbooks, source, options).run()
     except KeyboardInterrupt:
         raise KeyboardInterrupt("planning only reads; nothing was sent") from None

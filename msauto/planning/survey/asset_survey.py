@@ -26,6 +26,7 @@ from msauto.planning.survey.deletion import check_deletion, check_link_titles, p
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.handlers import handlers_in_doubt, notified, pending_calls
 from msauto.planning.survey.merge_tasks import merge_desired
+from msauto.planning.survey.target_choice import TargetChoice
 from msauto.planning.survey.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.survey.unstable_values import warn_of_repeated_changes
 from msauto.planning.target_reading import read_folders, read_xmp_fields
@@ -41,7 +42,7 @@ class SurveyContext:
     ``find_links`` also reads the links of assets that are deleted or lose something, for limits that protect folders.
     ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
     left something pending for; ``forget`` treats that as settled. ``answers`` is how this server reports XMP fields.
-    ``secrets`` returns the secrets known so far.
+    ``secrets`` returns the secrets known so far. ``choice`` narrows the run to some targets.
     """
 
     server: ServerSpec
@@ -53,6 +54,7 @@ class SurveyContext:
     forget: bool = False
     answers: XmpAnswers = field(default_factory=XmpAnswers)
     secrets: Callable[[], Secrets] = Secrets
+    choice: TargetChoice = field(default_factory=TargetChoice)
 
 
 class SurveyedTarget(Struct):

@@ -10,7 +10,7 @@ import pytest
 
 from msauto.model.plan import Change
 from msauto.planning.saved_plans.plan_file import plan_from_json, plan_to_json
-from msauto.report.text import render_plan
+from msauto.report.plan_text import render_plan
 from msauto.simulator import SimDialect, SimSegment, Simulator, empty_state
 from tests.stage import Stage
 
