@@ -38,6 +38,7 @@ from msauto.interface.fields import LINK_FIELDS, names
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, AspectName, Change, Json, Plan, Target
 from msauto.report.name_ranges import NameRange, name_ranges
+from msauto.report.value_texts import change_parts
 
 OWN_TITLE: Final = "<title>"
 """Stands for the title of each target."""
@@ -212,8 +213,8 @@ def _blocks(targets: Sequence[Target]) -> list[Block]:
 
 def _alike_key(target: Target) -> object:
     changes = tuple(_pattern(change, target) for change in _kept(target))
-    timed = any(each.aspect in _IN_FRAMES or each.key in _FIELDS_IN_FRAMES for each in changes)
-    return target.kind, msgspec.json.encode(changes), target.rate if timed else None, target.emptied, target.wait
+    shown = tuple(_shown_positions(change, target) for change in changes)
+    return target.kind, msgspec.json.encode(changes), shown, target.emptied, target.wait
 
 
 def _similar_key(target: Target) -> object:
@@ -282,9 +283,17 @@ def _row(kind: ChangeKind, changes: Sequence[PlannedChange]) -> Row:
     target, first = changes[0]
     once = len({id(each) for each, _ in changes}) == len(changes)
     pattern = _pattern(first, target)
-    if once and all(_pattern(change, each) == pattern and each.rate == target.rate for each, change in changes):
+    shown = _shown_positions(first, target)
+    if once and all(_pattern(c, each) == pattern and _shown_positions(c, each) == shown for each, c in changes):
         return Row(kind, tuple(changes), ((target, _shown_pattern(first, target)),), same=True)
     return Row(kind, tuple(changes), tuple(changes[:_EXAMPLES]), same=False)
+
+
+def _shown_positions(change: Change, target: Target) -> tuple[str, ...]:
+    """Return a change as it is shown if it has positions: their time codes depend on the frame rate of the target."""
+    if change.aspect in _IN_FRAMES or change.key in _FIELDS_IN_FRAMES:
+        return tuple(map(str, change_parts(change, target)))
+    return ()
 
 
 def _by_kind(pairs: Iterable[PlannedChange]) -> Mapping[ChangeKind, list[PlannedChange]]:

@@ -56,9 +56,11 @@ def test_links_named_like_their_assets_are_the_same_change() -> None:
     assert block.rows[0].examples[0][1].key == f"Tonight/{OWN_TITLE}"
 
 
-def test_the_frame_rate_separates_where_time_codes_are_shown() -> None:
+def test_the_frame_rate_separates_where_it_shows() -> None:
     targets = [structs.replace(each, rate=PAL * (1 + place % 2)) for place, each in enumerate(episodes(6))]
     assert len(group_plan(plan_of(*targets)).blocks) == 2
+    at_the_start = [structs.replace(each, changes=(marker(0),)) for each in targets]
+    assert len(group_plan(plan_of(*at_the_start)).blocks) == 1
     comment = change("change", "field", "comment", "", "Ready")
     assert len(group_plan(plan_of(*(structs.replace(each, changes=(comment,)) for each in targets))).blocks) == 1
 
