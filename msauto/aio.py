@@ -34,6 +34,7 @@ from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import assemble
 from msauto.planning.survey.asset_survey import SurveyContext
 from msauto.planning.survey.survey import Survey, survey
+from msauto.planning.survey.target_choice import TargetChoice
 from msauto.secrets.secret_tokens import SecretTokenMemory
 from msauto.secrets.taint import NO_SECRETS, Secrets, SecretsFound
 from msauto.server.availability import SystemClock
@@ -88,14 +89,17 @@ async def make_plan(
     forks: int,
     limits: Limits,
     forget_pending: bool = False,
+    targets: Sequence[str] = (),
 ) -> Plan:
     """Read the servers, compare, and return the plan. Sends GET and HEAD only, and downloads no file.
 
     ``forks``: the targets surveyed at a time on each server. A target that cannot be planned carries its error.
-    ``forget_pending`` drops what earlier runs left: pending handlers, and commands in doubt.
+    ``forget_pending`` drops what earlier runs left: pending handlers, and commands in doubt. ``targets`` are globs of
+    titles: the plan is that of the targets that they match, and a glob that matches none is an error.
     """
     remembered = SecretTokenMemory(MemoryByUrl(memory, specs_of(resolved)), resolved.secrets.known)
     unreachable: set[str] = set()
+    choice = TargetChoice(targets)
 
     async def survey_one(work: ServerIntents) -> Survey:
         async with PlanningClient(work.server, read_only=True) as client:
@@ -107,6 +111,7 @@ async def make_plan(
                 hash_file=hash_file,
                 forget=forget_pending,
                 secrets=resolved.secrets.known,
+                choice=choice,
             )
             found = await survey(work.intents, context, forks=forks)
             if client.unreachable:
@@ -117,7 +122,9 @@ async def make_plan(
         surveys = await concurrent_list(survey_one, resolved.work, limit=max(1, len(resolved.work)))
     created = clock.now().isoformat(timespec="seconds")
     plan = assemble(resolved, surveys, created=created, version=__version__, limits=limits)
-    return structs.replace(plan, unreachable=frozenset(unreachable))
+    if not plan.errors:
+        choice.require_matches()
+    return structs.replace(plan, warnings=(*choice.warnings, *plan.warnings), unreachable=frozenset(unreachable))
 
 
 async def recheck_plan(

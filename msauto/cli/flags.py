@@ -31,7 +31,8 @@ class Flags:
     """The shared flags (contract, «Commands»), with the settings file already read.
 
     ``settings_file`` is its absolute path, also if it does not exist. ``given_inventories`` and ``given_forks`` are
-    those of the command line, without the defaults of the settings.
+    those of the command line, without the defaults of the settings. ``targets`` are globs of titles; none means all.
+    ``width``, ``ascii_only`` and ``summary`` say how plans and results are shown as text.
     """
 
     options: ResolveOptions
@@ -46,6 +47,10 @@ class Flags:
     settings_file: Path = Path(NAME)
     forks: int = 8
     forget_pending: bool = False
+    targets: tuple[str, ...] = ()
+    width: int | None = None
+    ascii_only: bool = False
+    summary: bool = False
 
     def under(self, settings: Settings, file: Path) -> Flags:
         """Return the flags under other settings: the command line wins over them, and the ledger stays the same."""
@@ -113,8 +118,25 @@ def require_database(server: NamedServer, given: str | None) -> str:
 no_color_flag = click.option("--no-color", is_flag=True, help="No colour, as with NO_COLOR.")
 
 
-def shared_flags_of(*forms: str) -> Decorator:
-    """Give a command the shared flags, with these choices of ``--format``.
+_VIEW_OPTIONS: tuple[Decorator, ...] = (
+    click.option(
+        "--width",
+        type=click.IntRange(60),
+        metavar="N",
+        help="Columns of text; default: the terminal's, else 100.",
+    ),
+    click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only; titles stay as they are."),
+    click.option("--summary", is_flag=True, help="Only counts, deletions, errors and refusals of a plan."),
+)
+
+
+_TARGET_OPTION: Decorator = click.option(
+    "--target", "targets", multiple=True, metavar="TITLE", help="Only these targets; globs such as 'EP*' (repeatable)."
+)
+
+
+def shared_flags_of(*forms: str, more: tuple[Decorator, ...] = ()) -> Decorator:
+    """Give a command the shared flags, with these choices of ``--format``, and ``more`` of them.
 
     The command gets them as one ``flags`` value beside its own arguments.
     """
@@ -131,12 +153,13 @@ def shared_flags_of(*forms: str) -> Decorator:
         click.option("--config", metavar="FILE", help="Settings file, instead of msauto.toml beside the playbooks."),
         click.option("-v", "--verbose", count=True, help="-v: also the requests; -vv: also the source of each change."),
         no_color_flag,
+        *more,
     )
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def command(**given: Any) -> Any:
-            shared = {name: given.pop(name) for name in _SHARED}
+            shared = {name: given.pop(name) for name in _SHARED if name in given}
             return function(flags=_flags(shared, given), **given)
 
         return with_options(command, options)
@@ -146,9 +169,12 @@ def shared_flags_of(*forms: str) -> Decorator:
 
 _SHARED = (
     "inventory", "server", "extra_vars", "limit", "tags", "skip_tags", "forks", "form", "state_dir", "config",
-    "verbose", "no_color",
+    "verbose", "no_color", "width", "ascii_only", "summary", "targets",
 )  # fmt: skip
-shared_flags = shared_flags_of(*FORMS)
+shared_flags = shared_flags_of(*FORMS, more=_VIEW_OPTIONS)
+planning_flags = shared_flags_of(*FORMS, more=(_TARGET_OPTION, *_VIEW_OPTIONS))
+"""The shared flags of a command that makes a plan."""
+export_flags = shared_flags_of(*FORMS)
 table_flags = shared_flags_of("text", "json")
 """The shared flags of a command whose result is a table."""
 
@@ -178,6 +204,10 @@ def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
         verbosity=shared["verbose"],
         no_color=shared["no_color"],
         config=config,
+        targets=shared.get("targets", ()),
+        width=shared.get("width"),
+        ascii_only=shared.get("ascii_only", False),
+        summary=shared.get("summary", False),
     )
     return flags.under(settings, Path(config) if config else folder / NAME)
 

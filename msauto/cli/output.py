@@ -82,6 +82,15 @@ def terminal_width(stream: IO[str]) -> int | None:
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
+def can_draw(stream: IO[str]) -> bool:
+    """Return whether the encoding of a stream has the signs that reports draw with."""
+    try:
+        "├┄─━┬┤•×→·…".encode(getattr(stream, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
 def _write(stream: IO[str], text: str, *, nl: bool) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"  # it may lack characters of a title
     text = text.encode(encoding, "backslashreplace").decode(encoding)

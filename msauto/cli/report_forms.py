@@ -10,7 +10,7 @@ from msauto.errors import MsautoError
 from msauto.model.plan import Plan
 from msauto.model.result import Result
 from msauto.planning.saved_plans.plan_file import plan_document
-from msauto.report import html, markdown, text
+from msauto.report import html, markdown, plan_text, text
 from msauto.report.json import dump_document, error_json, result_json
 
 
@@ -18,13 +18,16 @@ from msauto.report.json import dump_document, error_json, result_json
 class View:
     """How to show a plan or a result; each form uses what applies to it.
 
-    ``width``: columns of the terminal. ``keep_going``: targets in error are left out. ``error``: why the command ends
+    ``width``: columns of the terminal. ``ascii_only``: no other signs than ASCII, except in titles. ``summary``:
+    counts, deletions and refusals alone. ``keep_going``: targets in error are left out. ``error``: why the command ends
     without applying the plan.
     """
 
     colour: bool = False
     verbosity: int = 0
-    width: int | None = None
+    width: int = 80
+    ascii_only: bool = False
+    summary: bool = False
     keep_going: bool = False
     error: MsautoError | None = None
 
@@ -39,8 +42,14 @@ class ReportForm:
 
 def _text_plan(plan: Plan, view: View) -> Iterable[str]:
     return (
-        text.render_plan(
-            plan, colour=view.colour, verbosity=view.verbosity, width=view.width, keep_going=view.keep_going
+        plan_text.render_plan(
+            plan,
+            colour=view.colour,
+            verbosity=view.verbosity,
+            width=view.width,
+            ascii_only=view.ascii_only,
+            keep_going=view.keep_going,
+            summary=view.summary,
         ),
     )
 
@@ -48,7 +57,11 @@ def _text_plan(plan: Plan, view: View) -> Iterable[str]:
 def _text_result(result: Result, view: View) -> Iterable[str]:
     if not result.targets and not result.plan.left_out:
         return ()  # the plan is on stdout already
-    return (text.render_result(result, colour=view.colour, verbosity=view.verbosity),)
+    return (
+        text.render_result(
+            result, colour=view.colour, verbosity=view.verbosity, width=view.width, ascii_only=view.ascii_only
+        ),
+    )
 
 
 def _json_plan(plan: Plan, view: View) -> Iterable[str]:

@@ -18,7 +18,7 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
     """Return each limit that the plan exceeds, with the flag that allows it."""
     changes = [change for target in plan.targets for change in target.changes]
     found: list[Refusal] = []
-    deleted = [change.aspect for change in changes if deletes_asset(change)]
+    deleted = [change.aspect for change in changes if change.is_deletion]
     if (count := len(deleted)) > limits.delete_assets:
         links = deleted.count("link")
         found.append(Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", links))
@@ -33,11 +33,6 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
             called = f"{target.server} {target.database} {target.name}".strip()
             found.append(Refusal("protected", glob, called, remedy))
     return tuple(found)
-
-
-def deletes_asset(change: Change) -> bool:
-    """Whether a change counts as a deletion: of an asset, or of a link by its title."""
-    return change.action == "delete" and change.aspect in {"asset", "link"}
 
 
 def removes(changes: Iterable[Change]) -> bool:

@@ -1,11 +1,13 @@
 r"""Text from outside made visible and harmless, and its width on a terminal.
 
 A title must neither control the terminal nor look like another title. Control characters, terminal escapes,
-bidirectional and zero-width characters are written as ``\x1b``, ``\u202e`` and so on.
+bidirectional and zero-width characters are written as ``\x1b``, ``\u202e`` and so on. A zero-width joiner between two
+emoji is kept: it joins them into one.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from itertools import accumulate, takewhile
 
@@ -15,6 +17,11 @@ _BLANK_SIGNS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Characters that are blank although their category is not (Hangul fillers, blank Braille, joiners)."""
 _OURS = ("→", " · ", "[…")
 """Marks of reports: a text that contains one is quoted, so that it cannot imitate a report."""
+
+_EMOJI = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
+_SKIN_TONES = "\U0001f3fb-\U0001f3ff"
+_JOINED = re.compile(f"(?<=[{_EMOJI}])[{_SKIN_TONES}]|(?<=[{_EMOJI}{_SKIN_TONES}])\u200d[{_EMOJI}][{_SKIN_TONES}]?")
+"""What a terminal shows within the columns of the emoji before it."""
 
 Piece = tuple[str, int]
 """One character with its accents as it is shown, and its width in columns."""
@@ -49,7 +56,7 @@ def escape_sign(sign: str) -> str:
 
 def visible(text: str) -> str:
     """Escape hidden characters and keep all others: for messages and places."""
-    return text if _is_plain(text) else "".join(escape_sign(sign) if is_hidden(sign) else sign for sign in text)
+    return text if _is_plain(text) else "".join(shown for shown, _ in _pieces(text, in_quotes=False))
 
 
 def visible_lines(text: str) -> list[str]:
@@ -68,7 +75,14 @@ def sign_width(sign: str) -> int:
 
 def display_width(text: str) -> int:
     """Return the width of a text in columns; it must contain no control characters."""
-    return len(text) if text.isascii() else sum(map(sign_width, text))
+    return len(text) if text.isascii() else sum(map(sign_width, _JOINED.sub("", text)))
+
+
+def split_at_width(text: str, width: int) -> tuple[str, str]:
+    """Return the beginning of a visible text that is at most ``width`` columns wide, at least a sign, and the rest."""
+    pieces = _pieces(text, in_quotes=False)
+    head = max(1, _fit(pieces, width))
+    return _text(pieces[:head]), _text(pieces[head:])
 
 
 def pad(text: str, width: int) -> str:
@@ -110,7 +124,7 @@ def shorten(text: str, limit: int) -> str:
 def _needs_quotes(text: str) -> bool:
     if not text or text != text.strip() or "  " in text or text[0] == '"':
         return True
-    return any(mark in text for mark in _OURS) or (not _is_plain(text) and any(map(is_hidden, text)))
+    return any(mark in text for mark in _OURS) or (not _is_plain(text) and any(map(is_hidden, _JOINED.sub("", text))))
 
 
 def _wrap(text: str, in_quotes: bool) -> str:
@@ -119,8 +133,11 @@ def _wrap(text: str, in_quotes: bool) -> str:
 
 def _pieces(text: str, in_quotes: bool) -> list[Piece]:
     pieces: list[Piece] = []
-    for sign in text:
-        if is_hidden(sign):
+    joined = set() if text.isascii() else {place for found in _JOINED.finditer(text) for place in range(*found.span())}
+    for place, sign in enumerate(text):
+        if place in joined:
+            pieces[-1] = (pieces[-1][0] + sign, pieces[-1][1])
+        elif is_hidden(sign):
             shown = escape_sign(sign)
             pieces.append((shown, len(shown)))
         elif in_quotes and sign in '"\\':

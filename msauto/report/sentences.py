@@ -9,7 +9,8 @@ from msauto.errors import RefusedError
 from msauto.model.plan import Plan, Refusal, Target
 from msauto.report.sanitizing import show, visible
 
-_KINDS: Final = {"asset": "asset", "rss_channel": "channel", "database": "database"}
+KINDS: Final = {"asset": "asset", "rss_channel": "channel", "database": "database"}
+"""The nouns of the kinds of targets."""
 _COUNTED: Final = {
     "delete_assets": ("asset", "the plan deletes {count}; the limit is {limit}"),
     "remove_items": ("list item", "the plan removes {count} by `exactly`; the limit is {limit}"),
@@ -63,7 +64,7 @@ def target_heading(target: Target) -> str:
     """Return server, database and name of a target, visible: the text that a user searches for."""
     if target.kind == "asset":
         return f"{show(target.server)} · {show(target.database)} · {show(target.name)}"
-    return f"{show(target.server)} · {_KINDS[target.kind]} {show(target.name)}"
+    return f"{show(target.server)} · {KINDS[target.kind]} {show(target.name)}"
 
 
 def folder_note(target: Target) -> str:
@@ -145,7 +146,7 @@ def _batches(plan: Plan) -> str:
 
 def _on(targets: Iterable[Target]) -> str:
     kinds = [target.kind for target in targets]
-    parts = [plural(kinds.count(kind), noun) for kind, noun in _KINDS.items() if kind in kinds]
+    parts = [plural(kinds.count(kind), noun) for kind, noun in KINDS.items() if kind in kinds]
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 

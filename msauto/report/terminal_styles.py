@@ -21,7 +21,7 @@ _NARROWEST: Final = 12
 
 def paint(text: str, style: str, *, colour: bool) -> str:
     """Colour one line of visible text; return an empty text as it is."""
-    return f"\x1b[{style}m{text}\x1b[0m" if colour and text else text
+    return f"\x1b[{style}m{text}\x1b[0m" if colour and style and text else text
 
 
 def render_table(

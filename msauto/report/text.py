@@ -1,23 +1,25 @@
-"""Plans, results and problems as text for a terminal. Every function is pure; its text ends with a newline."""
+"""Results and problems as text for a terminal. Every function is pure; its text ends with a newline."""
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
+from urllib.parse import quote
 
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
-from msauto.model.plan import Action, Change, Plan, Request, Target
+from msauto.model.plan import Target
 from msauto.model.result import Outcome, Result, TargetResult
-from msauto.report import sentences, value_texts
+from msauto.report import sentences
+from msauto.report.group_sentences import targets_heading
+from msauto.report.grouping import FEWEST_ALIKE, OWN_TITLE, named_targets
+from msauto.report.line_wrapping import Line, Span, render_lines, words
+from msauto.report.plan_text import names_line
 from msauto.report.result_sentences import NOT_DONE, recap_of, result_lines, result_sentence
 from msauto.report.sanitizing import display_width, is_hidden, pad, show, visible, visible_lines
-from msauto.report.terminal_styles import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, align, paint
-from msauto.secrets.redactor import redact_plan
+from msauto.report.terminal_styles import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, paint
 
-_BODY: Final = 80
-_COLOURS: Final[dict[Action, str]] = {"add": GREEN, "change": YELLOW, "delete": RED, "run": CYAN}
 _OUTCOMES: Final[dict[Outcome, str]] = {
     "changed": YELLOW,
     "unchanged": GREEN,
@@ -26,176 +28,84 @@ _OUTCOMES: Final[dict[Outcome, str]] = {
     "skipped": CYAN,
     "not attempted": MAGENTA,
 }
-_LISTED: Final = 5
-"""How many targets are listed that were not attempted for the same reason; the others are counted."""
-
-
-# Plans ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Style:
-    colour: bool
-    verbosity: int
-    width: value_texts.ValueWidth
-
-    def paint(self, text: str, style: str) -> str:
-        return paint(text, style, colour=self.colour)
-
-
-def render_plan(
-    plan: Plan, *, colour: bool, verbosity: int = 0, width: int | None = None, keep_going: bool = False
-) -> str:
-    """Return a plan: targets by server, then errors, warnings, refusals and the closing sentence.
-
-    ``verbosity`` 1 adds the requests and shows values whole, 2 adds the source of each change. ``width`` (columns)
-    limits long values. ``keep_going``: targets in error are left out.
-    """
-    plan = redact_plan(plan)
-    style = _Style(colour, verbosity, _value_width(verbosity, width))
-    lines: list[str] = []
-    groups = sentences.changing_by_server(plan)
-    for server, targets in groups.items():
-        if len(groups) > 1:
-            lines += [_server_line(server, targets, style), ""]
-        for target in targets:
-            lines += [*_target(target, style), ""]
-    lines += _errors(plan, style)
-    lines += _warnings(plan, style)
-    lines += [style.paint(sentences.refusal_sentence(refusal), RED) for refusal in plan.refusals]
-    lines.append(style.paint(sentences.plan_sentence(plan, keep_going=keep_going), BOLD))
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _value_width(verbosity: int, width: int | None) -> value_texts.ValueWidth:
-    if verbosity:
-        return value_texts.WHOLE
-    if width is None:
-        return value_texts.ValueWidth()
-    room = max(20, (width - 30) // 2)
-    return value_texts.ValueWidth(room, min(36, room))
-
-
-def _server_line(server: str, targets: list[Target], style: _Style) -> str:
-    requests = sum(len(target.requests) for target in targets)
-    counts = f"{sentences.plural(len(targets), 'target')}, {sentences.plural(requests, 'request')}"
-    return f"{style.paint(f'━━ {show(server)} ━━', BOLD)} {counts}"
-
-
-def _heading(heading: str, folder: str, style: _Style) -> str:
-    return style.paint(heading, BOLD) + (style.paint(f"  {folder}", DIM) if folder else "")
-
-
-def _target(target: Target, style: _Style) -> Iterator[str]:
-    yield _heading(sentences.target_heading(target), sentences.folder_note(target), style)
-    cells = align(
-        [
-            [
-                change.aspect,
-                value_texts.show_key(change),
-                ", ".join(map(str, value_texts.change_parts(change, target, style.width))),
-            ]
-            for change in target.changes
-        ]
-    )
-    for change, row in zip(target.changes, cells, strict=True):
-        yield _change_line(change, row, style)
-        if style.verbosity >= 2:
-            yield style.paint(f"      {_source(change)}", DIM)
-    yield from (style.paint(f"    {line}", RED) for line in value_texts.emptied_lists(target))
-    if style.verbosity:
-        yield from _requests(target.requests, style)
-
-
-def _change_line(change: Change, row: list[str], style: _Style) -> str:
-    text = f"{value_texts.SIGNS[change.action]} {'  '.join(row).rstrip()}"
-    notes = value_texts.change_notes(change)
-    note = f"  ({'; '.join(notes)})" if notes else ""
-    if change.action == "delete":
-        return "  " + style.paint(text + note, RED)
-    painted = style.paint(value_texts.SIGNS[change.action], _COLOURS[change.action]) + text[1:]
-    return f"  {painted}{style.paint(note, DIM if change.reversible else YELLOW)}"
-
-
-def _source(change: Change) -> str:
-    task = f", task {show(change.source.task, quoted=True)}" if change.source.task else ""
-    return f"at {visible(str(change.source.place))}{task}"
-
-
-def _requests(requests: tuple[Request, ...], style: _Style) -> Iterator[str]:
-    for number, request in enumerate(requests, 1):
-        body = f"  {value_texts.show_body(request.body, _BODY)}" if request.body else ""
-        yield style.paint(f"    {number:>3}. {request.method} {visible(request.path)}{body}", DIM)
-
-
-def _errors(plan: Plan, style: _Style) -> Iterator[str]:
-    for heading, folder, error in sentences.planning_errors(plan):
-        yield _heading(heading, folder, style)
-        first, *rest = visible_lines(error)
-        yield style.paint(f"  error: {first}", RED)
-        yield from (style.paint(f"    {line}", RED) for line in rest if line.strip())
-        yield ""
-
-
-def _warnings(plan: Plan, style: _Style) -> Iterator[str]:
-    for warning in plan.warnings:
-        first, *rest = visible_lines(warning)
-        yield style.paint(f"Warning: {first}", YELLOW)
-        yield from (style.paint(f"  {line}", YELLOW) for line in rest)
-    if plan.warnings:
-        yield ""
+_STYLES: Final = {"difference": RED, "advice": DIM}
+_COUNTS: Final = {"changed": YELLOW, "failed": RED, "unverified": MAGENTA, "not_attempted": MAGENTA}
 
 
 # Results -------------------------------------------------------------------------------------------------------
 
 
-def render_result(result: Result, *, colour: bool, verbosity: int = 0) -> str:
-    """Return a result: the targets that are not as desired (``verbosity`` 1: all), counts, the closing sentence."""
-    lines: list[str] = []
-    not_attempted: Counter[tuple[str, str]] = Counter()
-    for target in result.targets:
-        listed = bool(verbosity) or target.outcome in NOT_DONE
-        if target.outcome == "not attempted" and not verbosity:
-            reason = target.target.server, target.message
-            not_attempted[reason] += 1
-            listed = not_attempted[reason] <= _LISTED
-        lines += [*_target_result(target, colour, verbosity), ""] if listed else []
-    lines += _not_listed(not_attempted)
-    lines += _recap(recap_of(result), colour)
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Results that read the same. ``lines`` are their kinds and texts, in which the titles are placeholders."""
+
+    outcome: Outcome
+    lines: tuple[tuple[str, str], ...]
+    results: list[TargetResult]
+
+
+def render_result(
+    result: Result, *, colour: bool = False, verbosity: int = 0, width: int = 80, ascii_only: bool = False
+) -> str:
+    """Return a result: the targets that are not as desired (``verbosity`` 1: all), counts, the closing sentence.
+
+    At least 3 targets with the same outcome for the same reason are one block with their names (``verbosity`` 1: not).
+    """
+    lines: list[Line] = []
+    shown = [each for each in result.targets if verbosity or each.outcome in NOT_DONE]
+    for group in _groups(shown, folded=not verbosity):
+        if len(group.results) >= FEWEST_ALIKE and not verbosity:
+            lines += _folded(group, ascii_only)
+        else:
+            lines += (line for each in group.results for line in _target_result(each, verbosity))
+    lines += _recap(recap_of(result))
     style = GREEN if result.ok and not result.interrupted else RED
-    lines.append(paint(visible(result_sentence(result)), style, colour=colour))
-    return "".join(f"{line}\n" for line in lines)
+    lines.append(words(visible(result_sentence(result)), style))
+    return render_lines(lines, width=width, colour=colour, ascii_only=ascii_only)
 
 
-def _not_listed(not_attempted: Mapping[tuple[str, str], int]) -> Iterator[str]:
-    """Count the rest of what was not attempted for one reason: a server that stops answering leaves thousands."""
-    for (server, message), count in not_attempted.items():
-        if count > _LISTED:
-            reason = f": {visible(message)}" if message else ""
-            yield from (f"{visible(server)}: {count - _LISTED} more not attempted{reason}", "  → list them with -v", "")
+def _groups(results: Iterable[TargetResult], *, folded: bool) -> Iterable[_Group]:
+    """Return the results in groups, in the order of the run; without ``folded`` each is its own."""
+    groups: dict[object, _Group] = {}
+    for number, each in enumerate(results):
+        lines = tuple((kind, _without_title(line, each.target)) for kind, line in result_lines(each)) if folded else ()
+        key = (each.outcome, lines) if folded else number
+        groups.setdefault(key, _Group(each.outcome, lines, [])).results.append(each)
+    return groups.values()
 
 
-def _target_result(result: TargetResult, colour: bool, verbosity: int) -> Iterator[str]:
-    outcome = paint(result.outcome, _OUTCOMES[result.outcome], colour=colour)
-    yield f"{paint(sentences.target_heading(result.target), BOLD, colour=colour)}: {outcome}"
-    styles = {"difference": RED, "advice": DIM}
+def _without_title(line: str, target: Target) -> str:
+    """Return a line with placeholders for the title, which is part of the paths of requests."""
+    for name in dict.fromkeys((target.name, target.address.name, target.address_after.name)):
+        for form in dict.fromkeys((show(name), quote(name, safe="", errors="replace"))) if name else ():
+            line = re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", lambda _: OWN_TITLE, line)
+    return line
+
+
+def _folded(group: _Group, ascii_only: bool) -> Iterator[Line]:
+    targets = [each.target for each in group.results]
+    outcome = Span(group.outcome, _OUTCOMES[group.outcome])
+    yield Line((Span(f"{targets_heading(targets)}", BOLD, together=False), Span(": "), outcome))
+    yield from (words(f"  {line}", _STYLES.get(kind, ""), hang=4) for kind, line in group.lines)
+    yield names_line(named_targets(targets), ascii_only=ascii_only)
+    yield Line(())
+
+
+def _target_result(result: TargetResult, verbosity: int) -> Iterator[Line]:
+    outcome = Span(result.outcome, _OUTCOMES[result.outcome])
+    yield Line((Span(f"{sentences.target_heading(result.target)}", BOLD, together=False), Span(": "), outcome), 4)
     for kind, line in result_lines(result, whole=bool(verbosity)):
-        yield paint(f"  {line}", styles[kind], colour=colour) if kind in styles else f"  {line}"
+        yield replace(words(f"  {line}", _STYLES.get(kind, ""), hang=4), wrapped=kind != "request" or not verbosity)
+    yield Line(())
 
 
-def _recap(recaps: Mapping[str, Mapping[str, int]], colour: bool) -> Iterator[str]:
+def _recap(recaps: Mapping[str, Mapping[str, int]]) -> Iterator[Line]:
     width = max((display_width(show(server)) for server in recaps), default=0)
     for server, counts in recaps.items():
-        shown = " ".join(_count(name, number, colour) for name, number in counts.items())
-        yield f"{pad(show(server), width)} : {shown}"
+        spans = (Span(f"{name}={number} ", _COUNTS.get(name, "") if number else "") for name, number in counts.items())
+        yield Line((Span(f"{pad(show(server), width)} : "), *spans), 4)
     if recaps:
-        yield ""
-
-
-def _count(name: str, number: int, colour: bool) -> str:
-    styles = {"changed": YELLOW, "failed": RED, "unverified": MAGENTA, "not_attempted": MAGENTA}
-    text = f"{name}={number}"
-    return paint(text, styles[name], colour=colour and number > 0) if name in styles else text
+        yield Line(())
 
 
 # Problems ------------------------------------------------------------------------------------------------------

@@ -112,8 +112,20 @@ def emptied_lists(target: Target) -> tuple[str, ...]:
 
 
 def show_key(change: Change) -> str:
-    """Return the key of a change, visible; empty if the aspect has none."""
-    return show(change.key) if change.key else ""
+    """Return the key of a change, visible; empty if it says no more than the aspect.
+
+    A marker is shown by its track, and by its uid if it has one: its position is a value.
+    """
+    if change.aspect == "marker" and (track := _track(change)):
+        uid = change.key if change.key.startswith("uid ") else ""
+        return f"{show(track)} {uid}".rstrip()
+    return "" if change.key in {"", change.aspect} else show(change.key)
+
+
+def _track(change: Change) -> str:
+    """Return the track that the values of a marker name; empty if they name none."""
+    items = [item for item in (change.after, change.before) if isinstance(item, dict)]
+    return next((str(item["track"]) for item in items if item.get("track")), "")
 
 
 def show_body(body: Body, limit: int | None = None) -> str:
@@ -150,12 +162,10 @@ def show_seconds(seconds: float) -> str:
     return " ".join(parts) or "0 s"
 
 
-def show_value(
-    value: Json, name: str = "", rate: Fraction | None = None, *, limit: int | None = None, in_item: bool = False
-) -> str:
+def show_value(value: Json, name: str = "", rate: Fraction | None = None, *, limit: int | None = None) -> str:
     """Return one JSON value on one line, visible; ``name`` is its attribute, which may count frames.
 
-    ``in_item``: other values follow on the line, so texts of more than one word are quoted.
+    Texts are always in double quotes, numbers and time codes never.
     """
     frames = _frames(value, name)
     if frames is not None:
@@ -163,7 +173,7 @@ def show_value(
     if value is None:
         return _NOTHING
     if isinstance(value, str):
-        return show(value, limit=limit, quoted=_is_ambiguous(value, in_item))
+        return show(value, limit=limit, quoted=True)
     if isinstance(value, list):
         return show_list(value, limit=limit)
     if isinstance(value, dict):
@@ -172,11 +182,11 @@ def show_value(
 
 
 def show_list(values: list[Json], *, limit: int | None = None) -> str:
-    """Return a list in brackets; values with a comma or a bracket are quoted. ``limit`` (columns) cuts its end."""
+    """Return a list in brackets. ``limit`` (columns) cuts its end."""
     shown: list[str] = []
     room = limit
     for value in values:
-        element = _element(value, limit)
+        element = show_value(value, limit=limit)
         if room is not None:
             room -= display_width(element) + 2
             if room < 0 and shown:
@@ -186,29 +196,16 @@ def show_list(values: list[Json], *, limit: int | None = None) -> str:
     return "[" + ", ".join(shown) + "]"
 
 
-def show_pair_of(
-    before: Json, after: Json, name: str, rate: Fraction | None, limit: int | None, *, in_item: bool = False
-) -> tuple[str, str]:
+def show_pair_of(before: Json, after: Json, name: str, rate: Fraction | None, limit: int | None) -> tuple[str, str]:
     """Return two values so that they look different if they are."""
     if isinstance(before, str) and isinstance(after, str) and _frames(before, name) is None:
-        quoted = _is_ambiguous(before, in_item) or _is_ambiguous(after, in_item)
-        return show_pair(before, after, limit=limit, quoted=quoted)
-    old = show_value(before, name, rate, limit=limit, in_item=in_item)
-    new = show_value(after, name, rate, limit=limit, in_item=in_item)
+        return show_pair(before, after, limit=limit, quoted=True)
+    old = show_value(before, name, rate, limit=limit)
+    new = show_value(after, name, rate, limit=limit)
     if old != new or before == after:
         return old, new
     whole = show_value(before, name, rate), show_value(after, name, rate)
     return whole if whole[0] != whole[1] else (visible(json.dumps(before)), visible(json.dumps(after)))
-
-
-def _is_ambiguous(text: str, in_item: bool) -> bool:
-    return text in {_NOTHING, _UNKNOWN} or text.startswith("[") or (in_item and any(sign in text for sign in " ,"))
-
-
-def _element(value: Json, limit: int | None) -> str:
-    if isinstance(value, str):
-        return show(value, limit=limit, quoted=any(sign in value for sign in ",[]"))
-    return show_value(value, limit=limit)
 
 
 def _frames(value: Json, name: str) -> int | None:
@@ -224,7 +221,7 @@ def _plain(change: Change, rate: Fraction | None, short: ValueWidth) -> Iterator
     if change.action == "change":
         old, new = show_pair_of(before, after, change.key, rate, limit)
         yield ValuePart("", _UNKNOWN if before is None and change.basis == "none" else old, new)
-    elif (value := before if change.action == "delete" else after) is not None:
+    elif (value := before if change.action == "delete" else after) not in (None, change.key):
         yield _one_sided("", show_value(value, change.key, rate, limit=limit), change)
 
 
@@ -240,8 +237,13 @@ def _item(change: Change, rate: Fraction | None, short: ValueWidth) -> Iterator[
         before = _as_text(before)
     for name in _names(before, after):
         part = _attribute(change, name, (before, after), rate, short.item)
-        if part is not None and not _in_key(change.key, name, before | after):
+        if part is not None and not _in_key(change.key, name, before | after) and not _is_only_track(change, part):
             yield part
+
+
+def _is_only_track(change: Change, part: ValuePart) -> bool:
+    """Return whether a part is the track of a marker, which its key shows."""
+    return change.aspect == "marker" and part.label == "track" and not part.changes
 
 
 def _as_text(shown: dict[str, Json]) -> dict[str, Json]:
@@ -261,15 +263,15 @@ def _attribute(
     limit: int | None,
 ) -> ValuePart | None:
     old, new = sides[0].get(name), sides[1].get(name)
-    label = visible(name)
+    label = "at" if name == "frame" else visible(name)
     if change.action != "change":
         value = old if change.action == "delete" else new
-        shown = show_value(value, name, rate, limit=limit, in_item=True)
-        return None if value is None else _one_sided(label, shown, change)
+        nothing = value is None or value in ("", []) or (name == "rating" and value == 0)
+        return None if nothing else _one_sided(label, show_value(value, name, rate, limit=limit), change)
     if name not in sides[1] or old == new:
-        shown = show_value(old, name, rate, limit=limit, in_item=True)
+        shown = show_value(old, name, rate, limit=limit)
         return ValuePart(label, shown, shown) if name in _PLACE else None
-    return ValuePart(label, *show_pair_of(old, new, name, rate, limit, in_item=True))
+    return ValuePart(label, *show_pair_of(old, new, name, rate, limit))
 
 
 def _names(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[str]:
@@ -282,8 +284,6 @@ def _in_key(key: str, name: str, item: Mapping[str, Json]) -> bool:
     value = item.get(name)
     if name in {"number", "guid", "uid"}:
         return key in {str(value), f"{name} {value}"}
-    if name == "track":
-        return key.startswith(f"{value}@")
     return name in {"folder", "title"} and key == f"{item.get('folder')}/{item.get('title')}"
 
 
@@ -294,17 +294,17 @@ def _deleted(change: Change, target: Target) -> Iterator[ValuePart]:
     if folder is None and target.folder is not None:
         folder = target.folder
     if folder is not None:
-        yield ValuePart("in", show_value(folder) if folder else "the root folder", None)
+        yield ValuePart("in", show(str(folder)) if folder else "the root folder", None)
     for name in ("frames", "length", "duration"):
         length = facts.pop(name, None)
         if length is not None:
             yield ValuePart("length", show_value(length, name, target.rate), None)
     created = facts.pop("create_time", None) or target.create_time
     if created is not None:
-        yield ValuePart("created", show_value(created), None)
+        yield ValuePart("created", show(str(created)), None)
     facts.pop("links", None)
     if target.places:
-        yield ValuePart("also shown as", show_list([*target.places]), None)
+        yield ValuePart("also shown as", "; ".join(show(place, quoted="; " in place) for place in target.places), None)
     for name, value in facts.items():
         if value is not None and value != target.name:
             yield ValuePart(visible(name), show_value(value, name, target.rate), None)

@@ -114,7 +114,8 @@ class Desk:
     def surroundings(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         source = str(Path(__file__).parents[2])
-        return {**kept, "PYTHONPATH": source, "XDG_STATE_HOME": str(self.state), **self.environment}
+        own = {"PYTHONPATH": source, "XDG_STATE_HOME": str(self.state), "COLUMNS": "200"}
+        return {**kept, **own, **self.environment}
 
     @contextmanager
     def _standing(self) -> Iterator[None]:

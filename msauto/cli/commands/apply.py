@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from msauto.cli.flags import Flags, shared_flags
+from msauto.cli.flags import Flags, planning_flags
 from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import recorded
 from msauto.cli.runs.options import RunOptions, forget_pending_flag, run_flags
@@ -20,7 +20,7 @@ from msauto.model.run_records import RunDetails
 @click.option("--resume", "resumed", metavar="RUN", help="Apply the targets that RUN (or `last`) did not reach.")
 @forget_pending_flag
 @recorded
-@shared_flags
+@planning_flags
 @run_flags
 def command(
     *,
@@ -39,6 +39,8 @@ def command(
     if resumed is not None:
         if playbooks:
             raise click.UsageError("--resume takes the targets of a run: remove the playbooks")
+        if flags.targets:
+            raise click.UsageError("--resume takes the targets of a run: remove --target")
         name, source = (f"resume {resumed.summary.run}",), resume_source(flags, resumed)
         return ApplyRun(flags, name, source, run_options).run()
     if not playbooks:

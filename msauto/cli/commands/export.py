@@ -14,7 +14,7 @@ from typing import IO, Any
 import click
 
 from msauto.cli.exit_codes import ERROR, OK
-from msauto.cli.flags import Flags, database_flag, require_database, shared_flags
+from msauto.cli.flags import Flags, database_flag, export_flags, require_database
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError, RefusedError
@@ -58,7 +58,7 @@ class ExportSelection:
     "--out", type=click.Path(file_okay=False), metavar="DIR", help="Write a file for each folder and channel."
 )
 @click.option("--force", is_flag=True, help="Overwrite files that were not exported by msauto.")
-@shared_flags
+@export_flags
 def command(*, flags: Flags, out: str | None, force: bool, **selection: Any) -> int:
     """Write live state as playbooks that plan to nothing: assets, folders, channels, or the whole database."""
     if flags.format != "text":

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import click
 
 from msauto.cli.exit_codes import OK
-from msauto.cli.flags import Flags, shared_flags
+from msauto.cli.flags import Flags, planning_flags
 from msauto.cli.output import print_result
 from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import Attempt
@@ -40,7 +40,7 @@ _out_flag, _detailed_exitcode_flag = plan_flags()
 @click.option("--list-hosts", "listed", flag_value="hosts", help="Only list the hosts of each play, offline.")
 @click.option("--list-tasks", "listed", flag_value="tasks", help="Only list the tasks of each play, offline.")
 @click.option("--list-tags", "listed", flag_value="tags", help="Only list the tags of each play, offline.")
-@shared_flags
+@planning_flags
 def command(
     *,
     flags: Flags,
@@ -67,7 +67,7 @@ def command(
         detailed_exitcode=detailed_exitcode,
     )
     try:
-        source = resolved_source(resolve(flags.options), forget_pending=forget_pending)
+        source = resolved_source(resolve(flags.options), forget_pending=forget_pending, targets=flags.targets)
         return ApplyRun(flags, playbooks, source, options).run()
     except KeyboardInterrupt:
         raise KeyboardInterrupt("planning only reads; nothing was sent") from None

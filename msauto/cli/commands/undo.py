@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from msauto.cli.flags import Flags, shared_flags
+from msauto.cli.flags import Flags, planning_flags
 from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import recorded
 from msauto.cli.runs.options import RunOptions, run_flags
@@ -15,7 +15,7 @@ from msauto.model.run_records import RunDetails
 @click.command("undo")
 @click.argument("run", metavar="RUN|last")
 @recorded
-@shared_flags
+@planning_flags
 @run_flags
 def command(*, flags: Flags, run_options: RunOptions, run: RunDetails) -> int:
     """Undo a run: plan the earlier values from the ledger, ask, apply, verify.

@@ -17,7 +17,7 @@ from msauto.cli.exit_codes import CHANGES, ERROR, INCOMPLETE, INTERRUPTED, OK, R
 from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS, ignore_interrupts, run_async
 from msauto.cli.plan_files import require_no_secret, write_plan_file
-from msauto.cli.report_forms import FORMS, View
+from msauto.cli.report_forms import FORMS
 from msauto.cli.runs.attempt_record import user_and_folder
 from msauto.cli.runs.consent import ask
 from msauto.cli.runs.options import STDOUT, RunOptions
@@ -232,8 +232,7 @@ class ApplyRun:
         if self.flags.format == "text":
             show_plan(plan, self.flags, keep_going=self.options.keep_going)
         elif sys.stdin.isatty() and not self.options.yes:
-            colour = output.use_colour(sys.stderr, no_color=self.flags.no_color)
-            view = View(colour, self.flags.verbosity, output.terminal_width(sys.stderr), self.options.keep_going)
+            view = view_of(self.flags, keep_going=self.options.keep_going, stream=sys.stderr)
             output.print_message("".join(FORMS["text"].plan(plan, view)))
 
     def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:

@@ -6,7 +6,6 @@ import sys
 
 from msauto.errors import RefusedError
 from msauto.model.plan import Plan
-from msauto.planning.limits import deletes_asset
 from msauto.report.sentences import count_deletions, refusal_error
 
 
@@ -23,7 +22,7 @@ def ask(plan: Plan, *, yes: bool) -> None:
     if yes or not plan.requests:
         return
     require_terminal()
-    deleted = [change.aspect for target in plan.targets for change in target.changes if deletes_asset(change)]
+    deleted = [change.aspect for target in plan.targets for change in target.changes if change.is_deletion]
     if deleted:
         what = count_deletions(deleted.count("asset"), deleted.count("link"))
         agreed = prompt(f"This permanently deletes {what}. Type the number to continue: ") == str(len(deleted))

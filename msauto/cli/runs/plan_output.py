@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from typing import IO
 
 from msgspec import structs
 
 from msauto.aio import SystemClock
 from msauto.cli.exit_codes import ERROR
 from msauto.cli.flags import Flags
-from msauto.cli.output import print_message, print_result, terminal_width, use_colour
+from msauto.cli.output import can_draw, print_message, print_result, use_colour
 from msauto.cli.report_forms import FORMS, View
 from msauto.errors import MsautoError
 from msauto.ledger import Ledger
@@ -19,16 +21,28 @@ from msauto.report.json import dump_document, error_json
 from msauto.report.sentences import plural
 from msauto.version import __version__
 
+_WIDTH = 100
+"""Columns of text that does not go to a terminal, unless ``COLUMNS`` is set: as logs and mails show it."""
+
 
 def show_plan(plan: Plan, flags: Flags, *, keep_going: bool = False, error: MsautoError | None = None) -> None:
     """Write the plan to stdout in the form of ``--format``; ``error``: why the command ends here, for JSON."""
     print_result(FORMS[flags.format].plan(plan, view_of(flags, keep_going=keep_going, error=error)))
 
 
-def view_of(flags: Flags, *, keep_going: bool = False, error: MsautoError | None = None) -> View:
-    """Return the view for stdout: colour, verbosity and width."""
-    colour = use_colour(sys.stdout, no_color=flags.no_color)
-    return View(colour, flags.verbosity, terminal_width(sys.stdout), keep_going, error)
+def view_of(
+    flags: Flags, *, keep_going: bool = False, error: MsautoError | None = None, stream: IO[str] | None = None
+) -> View:
+    """Return the view for stdout, or another stream: its colour, width and signs."""
+    return View(
+        use_colour(stream or sys.stdout, no_color=flags.no_color),
+        flags.verbosity,
+        flags.width or shutil.get_terminal_size((_WIDTH, 24)).columns,
+        flags.ascii_only or not can_draw(stream or sys.stdout),
+        flags.summary,
+        keep_going,
+        error,
+    )
 
 
 def report_errors(plan: Plan, flags: Flags) -> int:

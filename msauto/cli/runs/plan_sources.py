@@ -45,13 +45,21 @@ class PlanSource:
     plan: Callable[[Memory, Clock, int, Limits], Awaitable[PlannedRun]]
 
 
-def resolved_source(resolved: ResolvedPlaybooks, *, forget_pending: bool = False) -> PlanSource:
-    """Return the source of playbooks, or of what undoes a run."""
+def resolved_source(
+    resolved: ResolvedPlaybooks, *, forget_pending: bool = False, targets: tuple[str, ...] = ()
+) -> PlanSource:
+    """Return the source of playbooks, or of what undoes a run; ``targets`` are globs of titles."""
 
     async def plan(memory: Memory, clock: Clock, forks: int, limits: Limits) -> PlannedRun:
         return PlannedRun(
             await make_plan(
-                resolved, memory=memory, clock=clock, forks=forks, limits=limits, forget_pending=forget_pending
+                resolved,
+                memory=memory,
+                clock=clock,
+                forks=forks,
+                limits=limits,
+                forget_pending=forget_pending,
+                targets=targets,
             )
         )
 
@@ -73,7 +81,7 @@ def open_source(flags: Flags, paths: tuple[str, ...]) -> PlanSource:
     """Return the source that the paths name: playbooks, or one saved plan; raises :class:`InputError`."""
     saved = [path for path in paths if is_plan_file(path)]
     if not saved:
-        return resolved_source(resolve(flags.options), forget_pending=flags.forget_pending)
+        return resolved_source(resolve(flags.options), forget_pending=flags.forget_pending, targets=flags.targets)
     if len(paths) > 1:
         raise _invalid(saved[0], "a saved plan is applied alone", "name either the plan or playbooks")
     options = flags.options
@@ -82,6 +90,7 @@ def open_source(flags: Flags, paths: tuple[str, ...]) -> PlanSource:
         "--tags": options.tags,
         "--skip-tags": options.skip_tags,
         "--forget-pending": flags.forget_pending,
+        "--target": flags.targets,
     }
     for flag in (flag for flag, value in given.items() if value):
         raise _invalid(saved[0], f"{flag} cannot change a saved plan", "make the plan again with this flag")

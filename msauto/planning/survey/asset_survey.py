@@ -27,6 +27,7 @@ from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.handlers import handlers_in_doubt, notified, pending_calls
 from msauto.planning.survey.merge_tasks import merge_desired
 from msauto.planning.survey.similar_titles import SimilarTitles
+from msauto.planning.survey.target_choice import TargetChoice
 from msauto.planning.survey.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.survey.unstable_values import warn_of_repeated_changes
 from msauto.planning.target_reading import read_folders, read_xmp_fields
@@ -42,7 +43,8 @@ class SurveyContext:
     ``find_links`` also reads the links of assets that are deleted or lose something, for limits that protect folders.
     ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
     left something pending for; ``forget`` treats that as settled. ``answers`` is how this server reports XMP fields.
-    ``secrets`` returns the secrets known so far. ``similar`` finds live titles for errors.
+    ``secrets`` returns the secrets known so far. ``choice`` narrows the run to some targets. ``similar`` finds live
+    titles for errors.
     """
 
     server: ServerSpec
@@ -55,6 +57,7 @@ class SurveyContext:
     answers: XmpAnswers = field(default_factory=XmpAnswers)
     secrets: Callable[[], Secrets] = Secrets
     similar: SimilarTitles = field(default_factory=SimilarTitles)
+    choice: TargetChoice = field(default_factory=TargetChoice)
 
 
 class SurveyedTarget(Struct):

@@ -22,6 +22,7 @@ from msauto.model.plan import Settlement, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
+from msauto.planning.limits import LISTS
 from msauto.planning.survey.asset_plan import plan_channel, plan_database
 from msauto.planning.survey.asset_survey import (
     SurveyContext,
@@ -61,7 +62,7 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
     of_databases = tuple(intent for intent in intents if isinstance(intent.ref, DatabaseRef))
     rest = tuple(intent for intent in intents if not isinstance(intent.ref, DatabaseRef))
     databases = await group_intents(server, of_databases, reader, 1, context.answers)
-    outcomes = [await _plan_group(context, group) for group in databases]
+    outcomes = [await _plan_group(context, group) for group in databases if _is_chosen(context, group)]
     loaded = [each.target for each in outcomes if each.target is not None and each.target.changes]
     context = replace(context, answers=XmpAnswers({each.database: each.changes[0].source for each in loaded}))
     groups = await group_intents(server, rest, reader, forks, context.answers)
@@ -69,8 +70,13 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
     async def plan(group: IntentGroup) -> SurveyedTarget:
         return await _plan_group(context, group)
 
-    assets = [outcome async for outcome in concurrent_map(plan, groups, limit=forks)]
-    outcomes += await _with_one_target_a_clip(context, groups, assets)
+    chosen = [group for group in groups if _is_chosen(context, group)]
+    assets = [outcome async for outcome in concurrent_map(plan, chosen, limit=forks)]
+    if len(chosen) < len(groups) and any(map(_may_remove, assets)):
+        # Another task may name the same clip by a link, and want what would be removed.
+        chosen, assets = groups, [outcome async for outcome in concurrent_map(plan, groups, limit=forks)]
+    one_a_clip = await _with_one_target_a_clip(context, chosen, assets)
+    outcomes += [outcome for group, outcome in one_a_clip if _is_chosen(context, group)]
     targets = [each.target for each in outcomes if each.target is not None]
     first = min((target.batch for target in targets), default=0)
     states = Counter(each.state for each in outcomes)
@@ -88,10 +94,23 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
     )
 
 
+def _is_chosen(context: SurveyContext, group: IntentGroup) -> bool:
+    """Whether to plan a group. What cannot be read may hold a chosen target, so its error is kept."""
+    return context.choice.takes(group.all_names) or group.is_unknown
+
+
+def _may_remove(outcome: SurveyedTarget) -> bool:
+    """Whether a target removes something, or uses a surplus item for a new one."""
+    changes = outcome.target.changes if outcome.target else ()
+    lists = LISTS | {"asset", "segmentation"}
+    return any(change.action != "add" and change.aspect in lists for change in changes)
+
+
 async def _with_one_target_a_clip(
-    context: SurveyContext, groups: Sequence[IntentGroup], outcomes: list[SurveyedTarget]
-) -> list[SurveyedTarget]:
-    """Return the outcomes, with one for all groups that lead to the same clip under different names."""
+    context: SurveyContext, groups: Sequence[IntentGroup], outcomes: Sequence[SurveyedTarget]
+) -> list[tuple[IntentGroup, SurveyedTarget]]:
+    """Return the groups and their outcomes, with one for all groups that lead to the same clip under other names."""
+    found = list(zip(groups, outcomes, strict=True))
     clips: dict[int, list[int]] = {}
     for number, outcome in enumerate(outcomes):
         if outcome.clip is not None:
@@ -100,9 +119,10 @@ async def _with_one_target_a_clip(
     # More names than MOST_LINKS for one clip means that the server reports the same for all clips.
     for numbers in (numbers for numbers in clips.values() if 1 < len(numbers) <= MOST_LINKS):
         with suppress(DistinctClipsError):  # their answers only looked like one clip
-            outcomes[numbers[0]] = await _plan_group(context, merge_groups([groups[number] for number in numbers]))
+            merged = merge_groups([groups[number] for number in numbers])
+            found[numbers[0]] = merged, await _plan_group(context, merged)
             replaced.update(numbers[1:])
-    return [outcome for number, outcome in enumerate(outcomes) if number not in replaced]
+    return [each for number, each in enumerate(found) if number not in replaced]
 
 
 async def _plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:

@@ -59,6 +59,18 @@ class IntentGroup(Struct, eq=False):
         return self.merged or (self,)
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether no title of it is known, because its selection or its key id could not be read."""
+        return self.error is not None and not self.names
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Every name that it is known by, the title in the answer to its key id included."""
+        answers = [part.by_id[1] for part in self.parts if part.by_id]
+        titles = [answer.title for answer in answers if answer and answer.title]
+        return (self.name, *(part.name for part in self.parts), *self.names, *titles)
+
+    @property
     def batch(self) -> int:
         """The index of its batch; the first, where several plays declare it."""
         return min((member.intent.batch for member in self.members), default=0)

@@ -115,10 +115,10 @@ def test_values_of_every_kind() -> None:
     assert show_value("(nothing)") == '"(nothing)"'
     assert show_value(True, "first_frame", Fraction(25)) == "true"
     assert show_value("250", "first_frame", Fraction(25)) == "00:00:10:00 (250)"
-    assert show_value("²", "first_frame", Fraction(25)) == "²"
+    assert show_value("²", "first_frame", Fraction(25)) == '"²"'
     assert show_value({"a": "\x1b"}) == r'{"a": "\u001b"}'
-    assert show_list(["a", "b, c", 3, None]) == '[a, "b, c", 3, (nothing)]'
-    assert show_list(["abcdefgh"] * 9, limit=30) == "[abcdefgh, abcdefgh, abcdefgh, […6…]]"
+    assert show_list(["a", "b, c", 3, None]) == '["a", "b, c", 3, (nothing)]'
+    assert show_list(["abcdefgh"] * 9, limit=30) == '["abcdefgh", "abcdefgh", […7…]]'
 
 
 def test_values_that_differ_never_look_alike() -> None:

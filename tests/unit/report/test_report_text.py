@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from msgspec import structs
 
 from msauto.model.plan import Plan, Refusal, Request, Target
-from msauto.report.text import render_plan
+from msauto.report.plan_text import render_plan
 from tests.unit.report.made_plans import change, check_golden, episode, film, lost, plan_of, ticker, whole_plan
 
 
@@ -26,7 +28,7 @@ def test_plan_of_one_server_has_no_server_header() -> None:
 
 
 def last_line(plan: Plan, **more: bool) -> str:
-    return render_plan(plan, colour=False, **more).splitlines()[-1]
+    return render_plan(plan, width=200, **more).splitlines()[-1]
 
 
 def bare(action: str, requests: int = 1) -> Target:
@@ -81,29 +83,31 @@ def test_errors_that_are_left_out_are_not_in_the_way() -> None:
 
 def test_refusal_names_what_allows_it() -> None:
     plan = plan_of(film(), refusals=(Refusal("delete_assets", 0, 2, "--allow-delete 2"),))
-    text = render_plan(plan, colour=False)
+    text = render_plan(plan, width=120)
     reason = "the plan deletes 2 assets; the limit is 0. To allow it: --allow-delete 2"
     assert f"Refused: {reason}\n" in text
 
 
-def test_width_shortens_values_and_verbosity_does_not() -> None:
-    long = "x" * 300
-    plan = plan_of(structs.replace(episode(), changes=(change("change", "field", "comment", long, long + "!"),)))
-    shortened = render_plan(plan, colour=False, width=80)
-    assert all(len(line) <= 80 for line in shortened.splitlines()[:2])
-    assert shortened.splitlines()[1].endswith("!")
-    assert long in render_plan(plan, colour=False, verbosity=1, width=80)
+@pytest.mark.parametrize(("length", "verbosity", "whole"), [(150, 0, True), (300, 0, False), (300, 1, True)])
+def test_a_value_is_cut_only_where_it_has_no_room(length: int, verbosity: int, whole: bool) -> None:
+    long = "x" * length
+    plan = plan_of(structs.replace(episode(), changes=(change("add", "field", "comment", None, long),)))
+    assert (long in re.sub(r"\n +", "", render_plan(plan, verbosity=verbosity))) is whole
 
 
-def test_irreversible_and_deleted_are_marked() -> None:
-    line = render_plan(plan_of(film()), colour=True).splitlines()[1]
-    assert line == (
-        "  \x1b[31m- asset  Promo 1  in Promos, length 00:01:00:00 / 00:01:00;02 (1800), created 2026-11-12T10:00:00, "
-        "also shown as [Playout/Tonight/Promo 1]  (cannot be undone)\x1b[0m"
-    )
+def test_deletions_are_just_above_the_closing_sentence() -> None:
+    lines = render_plan(plan_of(film(), episode()), width=200, colour=True).splitlines()
+    assert lines[-4:-1] == [
+        "\x1b[31m1 asset is deleted; this cannot be undone:\x1b[0m",
+        (
+            "\x1b[31m  - studio-b · ARCHIVE · Promo 1  in Promos, length 00:01:00:00 / 00:01:00;02 (1800), "
+            "created 2026-11-12T10:00:00, also shown as Playout/Tonight/Promo 1\x1b[0m"
+        ),
+        "",
+    ]
 
 
 def test_a_title_cannot_write_to_the_terminal() -> None:
     hostile = structs.replace(film(), name="x\x1b[2J\u202egpj.\u200b\x9b31m", folder="a\nb")
-    head = render_plan(plan_of(hostile), colour=False).splitlines()[0]
-    assert head == r'studio-b · ARCHIVE · "x\x1b[2J\u202egpj.\u200b\x9b31m"  in "a\nb"'
+    line = render_plan(plan_of(hostile), width=200).splitlines()[1]
+    assert line.startswith(r'  - studio-b · ARCHIVE · "x\x1b[2J\u202egpj.\u200b\x9b31m"  in ')

@@ -1,0 +1,55 @@
+"""Which targets a run plans (``--target``): those whose title a glob matches."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+
+from msauto.errors import MsautoError
+from msauto.model.identity import plain
+
+
+class TargetChoice:
+    """Globs of titles; it remembers which of them matched something, on any server. No glob means every target.
+
+    A target is chosen by its title, a former title of it, its key id, or the name of the channel or database.
+    """
+
+    def __init__(self, globs: Collection[str] = ()) -> None:
+        self._globs = {glob: plain(glob) for glob in globs}
+        self._matched: set[str] = set()
+        self._known: dict[str, None] = {}
+
+    def takes(self, names: Iterable[str]) -> bool:
+        """Return whether a target of these names is planned."""
+        if not self._globs:
+            return True
+        self._known |= dict.fromkeys(names := tuple(names))
+        forms = [plain(name) for name in names]
+        matched = {glob for glob, form in self._globs.items() if any(_matches(name, form) for name in forms)}
+        self._matched |= matched
+        return bool(matched)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A warning that the plan is not complete, if it is narrowed."""
+        if not self._globs:
+            return ()
+        globs = ", ".join(map(repr, self._globs))
+        return (f"--target narrows this plan to {globs}; plan without it to see the rest",)
+
+    def require_matches(self) -> None:
+        """Raise :class:`MsautoError` if a glob matched nothing."""
+        for glob, form in self._globs.items():
+            if glob not in self._matched:
+                near = get_close_matches(form, list(self._known)[:10_000], n=1, cutoff=0.5)
+                raise MsautoError(
+                    f"--target {glob!r} matches no target of the playbooks",
+                    remedy=f"did you mean {near[0]!r}?" if near else "name a title, a channel or a glob such as 'EP*'",
+                )
+
+
+def _matches(name: str, glob: str) -> bool:
+    """Return whether a name matches; a title with brackets also matches itself."""
+    return name == glob or fnmatchcase(name, glob)

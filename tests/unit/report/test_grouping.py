@@ -1,0 +1,202 @@
+"""Folding a plan: what belongs together is together, and nothing is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from msauto.model.plan import Change, Json, Plan, Target
+from msauto.report.grouping import OWN_TITLE, Block, Grouping, group_plan, merge_blocks
+from msauto.report.name_ranges import NameRange, name_ranges
+from tests.unit.report.made_plans import PAL, change, film, lost, plan_of
+
+
+def marker(frame: int, title: str = "Ad break") -> Change:
+    after: Json = {"frame": frame, "track": "Cue Point", "title": title}
+    return change("add", "marker", f"Cue Point@{frame}", None, after)
+
+
+def clip(name: str, *changes: Change, server: str = "studio-a", **more: object) -> Target:
+    return structs.replace(
+        Target(server, "NEWS", "asset", name, "Series", rate=PAL), changes=changes or (marker(750),), **more
+    )
+
+
+def episodes(count: int, server: str = "studio-a") -> list[Target]:
+    return [clip(f"EP{number:03}", server=server) for number in range(1, count + 1)]
+
+
+def test_targets_that_change_alike_are_one_block_from_three_on() -> None:
+    assert [block.level for block in group_plan(plan_of(*episodes(2))).blocks] == ["alone", "alone"]
+    (block,) = group_plan(plan_of(*episodes(3))).blocks
+    assert (block.level, len(block.targets), [row.same for row in block.rows]) == ("alike", 3, [True])
+
+
+def test_the_same_kinds_of_change_are_one_block_from_ten_on() -> None:
+    targets = [clip(f"EP{number}", marker(number), change("change", "field", "comment", "", "Ready"))
+               for number in range(10)]  # fmt: skip
+    assert len(group_plan(plan_of(*targets[:9])).blocks) == 9
+    (block,) = group_plan(plan_of(*targets)).blocks
+    assert block.level == "similar"
+    assert [(row.kind.subject, row.same, len(row.examples)) for row in block.rows] == [
+        ("Cue Point", False, 2),
+        ("comment", True, 1),
+    ]
+
+
+def test_links_named_like_their_assets_are_the_same_change() -> None:
+    targets = [clip(name, change("add", "link", f"Tonight/{name}", None, {"folder": "Tonight", "title": name}))
+               for name in ("Film", "Promo", "News")]  # fmt: skip
+    (block,) = group_plan(plan_of(*targets)).blocks
+    assert block.rows[0].examples[0][1].key == f"Tonight/{OWN_TITLE}"
+
+
+def test_the_frame_rate_separates_where_it_shows() -> None:
+    targets = [structs.replace(each, rate=PAL * (1 + place % 2)) for place, each in enumerate(episodes(6))]
+    assert len(group_plan(plan_of(*targets)).blocks) == 2
+    at_the_start = [structs.replace(each, changes=(marker(0),)) for each in targets]
+    assert len(group_plan(plan_of(*at_the_start)).blocks) == 1
+    comment = change("change", "field", "comment", "", "Ready")
+    assert len(group_plan(plan_of(*(structs.replace(each, changes=(comment,)) for each in targets))).blocks) == 1
+
+
+def test_the_same_on_several_servers_is_one_block() -> None:
+    (block,) = group_plan(plan_of(*episodes(3), *episodes(3, "studio-b"), clip("Film", server="studio-b"))).blocks
+    assert [(each.servers, each.ranges) for each in block.named()] == [
+        (("studio-a",), (NameRange("EP001", "EP003", 3),)),
+        (("studio-b",), (NameRange("EP001", "EP003", 3), NameRange("Film", "Film", 1))),
+    ]
+
+
+def test_many_changes_of_one_target_are_one_row() -> None:
+    target = clip("Film", *map(marker, range(500)), change("change", "field", "comment", "", "Ready"))
+    (block,) = group_plan(plan_of(target)).blocks
+    assert [(len(row.changes), len(row.examples)) for row in block.rows] == [(500, 2), (1, 1)]
+    (unfolded,) = group_plan(plan_of(target), folded=False).blocks
+    assert len(unfolded.rows) == 501
+
+
+def test_a_target_in_error_is_no_block_and_its_error_is_grouped() -> None:
+    wrong = [structs.replace(lost(), name=name, error=f"no asset '{name}'\n  → x") for name in ("A", "B1", "C")]
+    grouping = group_plan(plan_of(*wrong, lost(), structs.replace(lost(), name="Other", error="no")))
+    assert grouping.blocks == ()
+    assert [(each.error.partition("\n")[0], len(each.targets)) for each in grouping.errors] == [
+        (f"no asset '{OWN_TITLE}'", 3),
+        ((lost().error or "").partition("\n")[0], 1),
+        ("no", 1),
+    ]
+
+
+def test_counts_name_each_aspect() -> None:
+    counts = group_plan(plan_of(*episodes(3), film())).counts
+    assert [tuple(each) for each in counts] == [("marker", 3, 0, 0, 0, 3), ("asset", 0, 0, 1, 0, 1)]
+
+
+# Nothing is lost -----------------------------------------------------------------------------------------------
+
+CHANGES = st.one_of(
+    st.builds(marker, st.integers(0, 3)),
+    st.sampled_from(
+        [
+            change("change", "field", "comment", "a", "b"),
+            change("change", "field", "comment", "a", "Film 1"),
+            change("delete", "asset", "x", {}, reversible=False),
+            change("delete", "link", "Tonight/x", "Tonight/x"),
+            change("run", "command", "PARTNER_EXPORT_VERSION", None, {}),
+        ]
+    ),
+)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    targets = [
+        structs.replace(clip(name), changes=changes, server=server)
+        for name, changes, server in draw(
+            st.lists(
+                st.tuples(
+                    st.from_regex(r"(EP0?|Film )[0-9]{1,2}", fullmatch=True),
+                    st.lists(CHANGES, min_size=1, max_size=3).map(tuple)
+                    | st.lists(CHANGES, min_size=10, max_size=12).map(tuple),
+                    st.sampled_from(["studio-a", "studio-b"]),
+                ),
+                max_size=20,
+            )
+        )
+    ]
+    return plan_of(*targets)
+
+
+def described(grouping: Grouping) -> Iterator[tuple[str, str, bytes]]:
+    pairs = [pair for block in grouping.blocks for row in block.rows for pair in row.changes]
+    return ((target.server, target.name, repr(each).encode()) for target, each in (*pairs, *grouping.deletions))
+
+
+def planned(plan: Plan) -> Iterator[tuple[str, str, bytes]]:
+    return ((target.server, target.name, repr(each).encode()) for target in plan.targets for each in target.changes)
+
+
+@settings(max_examples=30)
+@given(plans())
+def test_folding_loses_no_change_and_folds_no_deletion(plan: Plan) -> None:
+    for folded in (True, False):
+        grouping = group_plan(plan, folded=folded)
+        assert Counter(described(grouping)) == Counter(planned(plan))
+        assert sum(each.is_deletion for target in plan.targets for each in target.changes) == len(grouping.deletions)
+        assert not any(each.is_deletion for block in grouping.blocks for row in block.rows for _, each in row.changes)
+    blocks = group_plan(plan).blocks
+    if blocks:
+        merged = merge_blocks(blocks)
+        assert sum(len(row.changes) for row in merged.rows) == sum(len(r.changes) for b in blocks for r in b.rows)
+
+
+@settings(max_examples=30)
+@given(plans())
+def test_names_of_blocks_are_exact(plan: Plan) -> None:
+    for block in group_plan(plan).blocks:
+        assert Counter(named(block)) == Counter((target.server, target.name) for target in block.targets)
+
+
+def named(block: Block) -> Iterator[tuple[str, str]]:
+    for servers, _, ranges in block.named():
+        for server in servers:
+            yield from ((server, name) for each in ranges for name in expand(each))
+
+
+def expand(names: NameRange) -> Iterator[str]:
+    """Count up from the first name as a reader would."""
+    if names.size == 1:
+        yield names.first
+        return
+    end = next(place for place in range(len(names.first), -1, -1) if names.first[:place][-1:].isdigit())
+    start = len(names.first[:end].rstrip("0123456789"))
+    digits = names.first[start:end]
+    for number in range(int(digits), int(digits) + names.size):
+        yield f"{names.first[:start]}{number:0{len(digits)}}{names.first[end:]}"
+
+
+@given(st.lists(st.from_regex(r"(EP|Film ?)?0{0,2}[0-9]{0,3}( raw)?", fullmatch=True), max_size=60))
+def test_ranges_hold_every_name_and_no_other(names: list[str]) -> None:
+    ranges = name_ranges(names)
+    assert Counter(name for each in ranges for name in expand(each)) == Counter(names)
+    assert all(list(expand(each))[-1] == each.last for each in ranges)
+
+
+@pytest.mark.parametrize(
+    ("names", "ranges"),
+    [
+        (["EP1", "EP2"], [("EP1", "EP1", 1), ("EP2", "EP2", 1)]),
+        (["EP8", "EP9", "EP10"], [("EP8", "EP10", 3)]),
+        (["EP08", "EP09", "EP10", "EP12"], [("EP08", "EP10", 3), ("EP12", "EP12", 1)]),
+        (["EP1", "EP02", "EP3"], [("EP1", "EP1", 1), ("EP02", "EP02", 1), ("EP3", "EP3", 1)]),
+        (["Ep 3 raw", "Ep 1 raw", "Ep 2 raw"], [("Ep 1 raw", "Ep 3 raw", 3)]),
+        (["A1", "A1", "A2", "A3"], [("A1", "A3", 3), ("A1", "A1", 1)]),
+    ],
+)
+def test_only_complete_ranges_are_ranges(names: list[str], ranges: list[tuple[str, str, int]]) -> None:
+    assert [tuple(each) for each in name_ranges(names)] == ranges
