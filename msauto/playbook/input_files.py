@@ -73,6 +73,12 @@ class Files:
                 self.taint.add_tagged(document.data)
         return self._documents[path]
 
+    def taken(self, path: str) -> Document:
+        """Return a YAML file as :meth:`flawed` to a caller who drops its data; another caller gets it read again."""
+        document = self.flawed(path)
+        del self._documents[path]
+        return document
+
     def inputs(self) -> tuple[InputFile, ...]:
         """Return all files that were read so far, in order of reading."""
         return tuple(InputFile(path, hashlib.sha256(data).hexdigest(), data) for path, data in self._bytes.items())

@@ -20,8 +20,9 @@ from msauto.playbook.inventory.hosts import Hosts, load_hosts, same_servers
 from msauto.playbook.schema.play import BatchKeys
 from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list
 from msauto.playbook.tasks.intents import TaskContext, task_handlers, task_intents
-from msauto.playbook.tasks.plays import Loader, Play
+from msauto.playbook.tasks.plays import Loader
 from msauto.playbook.tasks.serial import Batches, BatchSizes, read_batch_sizes
+from msauto.playbook.tasks.task import Play
 from msauto.playbook.tasks.task_secrets import render_shown
 from msauto.playbook.templates.names import UsesAssetError
 from msauto.playbook.templates.rendering import render_data

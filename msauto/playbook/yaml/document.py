@@ -118,6 +118,13 @@ class Document:
     has_templates: bool = True
     has_secrets: bool = True
 
+    def drop(self, path: Path) -> None:
+        """Forget the data of a value, which saves memory; places inside become that of the value itself."""
+        around = self.data
+        for part in path[:-1]:
+            around = around[part]
+        around[path[-1]] = None
+
     def is_broken(self, path: Path) -> bool:
         """Return whether a value, or one around it, is unknown: then its further problems are not reported."""
         return any(path[: len(broken)] == broken for broken in self.broken)
