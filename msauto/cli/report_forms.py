@@ -38,10 +38,8 @@ class ReportForm:
 
 
 def _text_plan(plan: Plan, view: View) -> Iterable[str]:
-    return (
-        text.render_plan(
-            plan, colour=view.colour, verbosity=view.verbosity, width=view.width, keep_going=view.keep_going
-        ),
+    return text.render_plan(
+        plan, colour=view.colour, verbosity=view.verbosity, width=view.width, keep_going=view.keep_going
     )
 
 

@@ -379,11 +379,12 @@ class InputFile:
     """A file that the plan was made from: its path as given, and the SHA-256 of its bytes in hex.
 
     ``content`` is kept until all secrets are known: a secret in the file could be guessed from the plain hash.
+    ``None``: the file is too large to be searched for secrets.
     """
 
     path: str
     sha256: str
-    content: bytes = field(default=b"", compare=False, repr=False)
+    content: bytes | None = field(default=b"", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
@@ -45,26 +46,29 @@ class _Style:
 
 def render_plan(
     plan: Plan, *, colour: bool, verbosity: int = 0, width: int | None = None, keep_going: bool = False
-) -> str:
-    """Return a plan: targets by server, then errors, warnings, refusals and the closing sentence.
+) -> Iterator[str]:
+    """Yield the lines of a plan: targets by server, then errors, warnings, refusals and the closing sentence.
 
     ``verbosity`` 1 adds the requests and shows values whole, 2 adds the source of each change. ``width`` (columns)
     limits long values. ``keep_going``: targets in error are left out.
     """
     plan = redact_plan(plan)
     style = _Style(colour, verbosity, _value_width(verbosity, width))
-    lines: list[str] = []
+    closing = [style.paint(sentences.refusal_sentence(refusal), RED) for refusal in plan.refusals]
+    closing.append(style.paint(sentences.plan_sentence(plan, keep_going=keep_going), BOLD))
+    for line in chain(_targets(plan, style), _errors(plan, style), _warnings(plan, style), closing):
+        yield f"{line}\n"
+
+
+def _targets(plan: Plan, style: _Style) -> Iterator[str]:
     groups = sentences.changing_by_server(plan)
     for server, targets in groups.items():
         if len(groups) > 1:
-            lines += [_server_line(server, targets, style), ""]
+            yield _server_line(server, targets, style)
+            yield ""
         for target in targets:
-            lines += [*_target(target, style), ""]
-    lines += _errors(plan, style)
-    lines += _warnings(plan, style)
-    lines += [style.paint(sentences.refusal_sentence(refusal), RED) for refusal in plan.refusals]
-    lines.append(style.paint(sentences.plan_sentence(plan, keep_going=keep_going), BOLD))
-    return "".join(f"{line}\n" for line in lines)
+            yield from _target(target, style)
+            yield ""
 
 
 def _value_width(verbosity: int, width: int | None) -> value_texts.ValueWidth:

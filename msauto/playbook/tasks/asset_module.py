@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
@@ -134,7 +135,7 @@ class _AssetConverter:
             number=_or_absent(item.number),
             start=self._position(item.start),
             duration=desired.ABSENT if item.duration is None else desired.Position(item.duration),
-            fields=_named_texts(item, SEGMENT_ATTRIBUTES),
+            fields=_shared(_named_texts(item, SEGMENT_ATTRIBUTES)),
             present=item.state != "absent",
         )
 
@@ -150,7 +151,7 @@ class _AssetConverter:
             uid=_or_absent(item.uid),
             at=self._position(item.at),
             track=_or_absent(item.track),
-            fields=_named_texts(item, MARKER_ATTRIBUTES) | (item.attributes or {}),
+            fields=_shared(_named_texts(item, MARKER_ATTRIBUTES) | (item.attributes or {})),
             present=item.state != "absent",
         )
 
@@ -183,6 +184,15 @@ def _named_texts(item: object, attributes: Iterable[Attribute]) -> dict[str, str
     """Return the attributes that an item names, as texts; one that is secret stays a ``TaintedText``."""
     values = ((name, getattr(item, name)) for name in names(attributes))
     return {name: str(value) if isinstance(value, int) else value for name, value in values if value is not None}
+
+
+def _shared(texts: dict[str, str]) -> Mapping[str, str]:
+    """Return equal texts that exist already: large playbooks repeat them. A secret is equal to a text that is none."""
+    plain = all(type(text) is str for text in texts.values())
+    return _first_of(tuple(texts.items())) if plain else texts
+
+
+_first_of = lru_cache(1000)(dict[str, str])
 
 
 def _values(texts: list[str] | str) -> tuple[str, ...]:

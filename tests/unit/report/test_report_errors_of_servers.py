@@ -25,4 +25,4 @@ def test_one_error_of_many_targets_is_told_once() -> None:
 
 def test_the_same_words_of_two_servers_are_two_errors() -> None:
     plan = plan_of(*(structs.replace(episode(), server=name, error="no connection") for name in ("a", "b")))
-    assert text.render_plan(plan, colour=False).count("no connection") == 2
+    assert "".join(text.render_plan(plan, colour=False)).count("no connection") == 2

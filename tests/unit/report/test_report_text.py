@@ -12,21 +12,21 @@ from tests.unit.report.made_plans import change, check_golden, episode, film, lo
 
 @pytest.mark.parametrize("verbosity", [0, 1, 2])
 def test_plan_reads_as_agreed(verbosity: int) -> None:
-    check_golden(f"plan-v{verbosity}.txt", render_plan(whole_plan(), colour=False, verbosity=verbosity))
+    check_golden(f"plan-v{verbosity}.txt", "".join(render_plan(whole_plan(), colour=False, verbosity=verbosity)))
 
 
 def test_coloured_plan_reads_as_agreed() -> None:
-    check_golden("plan-colour.txt", render_plan(whole_plan(), colour=True))
+    check_golden("plan-colour.txt", "".join(render_plan(whole_plan(), colour=True)))
 
 
 def test_plan_of_one_server_has_no_server_header() -> None:
-    text = render_plan(plan_of(episode(), ticker(), unchanged=3), colour=False)
+    text = "".join(render_plan(plan_of(episode(), ticker(), unchanged=3), colour=False))
     assert "━━" not in text
     assert text.startswith("studio-a · NEWS · Evening News  in Raw/2026\n")
 
 
 def last_line(plan: Plan, **more: bool) -> str:
-    return render_plan(plan, colour=False, **more).splitlines()[-1]
+    return "".join(render_plan(plan, colour=False, **more)).splitlines()[-1]
 
 
 def bare(action: str, requests: int = 1) -> Target:
@@ -81,7 +81,7 @@ def test_errors_that_are_left_out_are_not_in_the_way() -> None:
 
 def test_refusal_names_what_allows_it() -> None:
     plan = plan_of(film(), refusals=(Refusal("delete_assets", 0, 2, "--allow-delete 2"),))
-    text = render_plan(plan, colour=False)
+    text = "".join(render_plan(plan, colour=False))
     reason = "the plan deletes 2 assets; the limit is 0. To allow it: --allow-delete 2"
     assert f"Refused: {reason}\n" in text
 
@@ -89,14 +89,14 @@ def test_refusal_names_what_allows_it() -> None:
 def test_width_shortens_values_and_verbosity_does_not() -> None:
     long = "x" * 300
     plan = plan_of(structs.replace(episode(), changes=(change("change", "field", "comment", long, long + "!"),)))
-    shortened = render_plan(plan, colour=False, width=80)
+    shortened = "".join(render_plan(plan, colour=False, width=80))
     assert all(len(line) <= 80 for line in shortened.splitlines()[:2])
     assert shortened.splitlines()[1].endswith("!")
-    assert long in render_plan(plan, colour=False, verbosity=1, width=80)
+    assert long in "".join(render_plan(plan, colour=False, verbosity=1, width=80))
 
 
 def test_irreversible_and_deleted_are_marked() -> None:
-    line = render_plan(plan_of(film()), colour=True).splitlines()[1]
+    line = "".join(render_plan(plan_of(film()), colour=True)).splitlines()[1]
     assert line == (
         "  \x1b[31m- asset  Promo 1  in Promos, length 00:01:00:00 / 00:01:00;02 (1800), created 2026-11-12T10:00:00, "
         "also shown as [Playout/Tonight/Promo 1]  (cannot be undone)\x1b[0m"
@@ -105,5 +105,5 @@ def test_irreversible_and_deleted_are_marked() -> None:
 
 def test_a_title_cannot_write_to_the_terminal() -> None:
     hostile = structs.replace(film(), name="x\x1b[2J\u202egpj.\u200b\x9b31m", folder="a\nb")
-    head = render_plan(plan_of(hostile), colour=False).splitlines()[0]
+    head = "".join(render_plan(plan_of(hostile), colour=False)).splitlines()[0]
     assert head == r'studio-b · ARCHIVE · "x\x1b[2J\u202egpj.\u200b\x9b31m"  in "a\nb"'
