@@ -113,7 +113,8 @@ class _AssetConverter:
     def _source(self, *path: str | int) -> desired.TaskSource:
         """Return the place of a value: its key in a mapping, as in the plan of the contract, or the item of a list."""
         node = self._spot.child(*path)
-        return desired.TaskSource.at(node.key_place if path else node.place, self._task)
+        has_key = bool(path) and isinstance(path[-1], str)
+        return desired.TaskSource.at(node.key_place if has_key else node.place, self._task)
 
     def _each(self, name: str, items: list[S] | None, convert: Callable[[S], T]) -> tuple[desired.Sourced[T], ...]:
         numbered = enumerate(items or [])
