@@ -102,9 +102,7 @@ def outline(options: ResolveOptions) -> list[PlayOutline]:
 def _outlined(play: Play, hosts: tuple[str, ...], options: ResolveOptions) -> PlayOutline:
     tasks = [task for task in play.tasks if chosen(task.inherited.tags, options.tags, options.skip_tags)]
     outlined = (
-        TaskOutline(
-            str(task.data.get("name") or task.module), task.module, sorted(task.inherited.tags), str(task.node.place)
-        )
+        TaskOutline(task.name or task.module, task.module, sorted(task.inherited.tags), str(task.node.place))
         for task in tasks
     )
     return PlayOutline(str(play.data.get("name") or play.node.place), play.file, hosts, tuple(outlined))

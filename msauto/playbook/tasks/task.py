@@ -34,10 +34,10 @@ class InheritedKeys:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task: ``module`` is its name, ``data`` the whole mapping with its templates unrendered.
+    """A task of a module: ``data`` is the whole mapping with its templates unrendered.
 
     ``args`` are the validated arguments of the module. If they are ``constant``, without a template, they hold for
-    each host. ``intent`` is what most constant tasks keep instead of arguments: their intent, without a database.
+    each host. ``intent`` is what most constant tasks have instead of ``data`` and ``args``: it has no database yet.
     """
 
     node: SourceNode
@@ -47,6 +47,11 @@ class Task:
     args: Model | None
     constant: bool
     intent: Intent | None = None
+
+    @property
+    def name(self) -> str:
+        """The name as it is written; empty without one."""
+        return str(self.data.get("name") or "") if self.intent is None else self.intent.source.task
 
     @property
     def args_node(self) -> SourceNode:
