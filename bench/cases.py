@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.sides import named
+from bench.sides import FORKS, named
 
 Figures = dict[str, float]
 
@@ -46,6 +46,8 @@ class Case:
     run: Callable[[], Figures]
     goal: float = 0
     """The ratio (or, without a baseline, the figure) that the project aims at."""
+    slow: bool = False
+    """It takes many minutes, so it runs only with ``--slow``."""
 
 
 def measure(case: Case) -> Figures:
@@ -123,11 +125,12 @@ def ansible(size: int) -> Figures:
 
 
 def process(*command: str) -> Figures:
-    """Return the CPU milliseconds and peak memory of a whole process, from its start."""
+    """Return the CPU milliseconds and peak memory (MiB) of a whole process, from its start."""
     pid = os.posix_spawn(
         command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
     )
-    _, _, used = os.wait4(pid, 0)
+    _, status, used = os.wait4(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, command
     return {"ms": (used.ru_utime + used.ru_stime) * 1e3, "mib": used.ru_maxrss / 1024}
 
 
@@ -145,16 +148,28 @@ def start() -> Figures:
 def one_asset() -> Figures:
     with media_server(10) as url, tempfile.TemporaryDirectory() as folder:
         book = Path(folder) / "one.yml"
-        book.write_text(named(1))
+        book.write_text("".join(named(1)))
         script = str(Path(sys.executable).with_name("msauto"))
         found = repeated(5, script, "plan", str(book), "--server", url, "--state-dir", f"{folder}/state")
     return {"msauto": found["ms"], "mib": found["mib"]}
 
 
+def named_assets(size: int) -> Figures:
+    """Return the CPU microseconds for each named asset, and the peak memory, of a whole `msauto plan --out`."""
+    with media_server(size) as url, tempfile.TemporaryDirectory() as folder:
+        book = Path(folder) / "named.yml"
+        with book.open("w") as file:
+            file.writelines(named(size))
+        script = str(Path(sys.executable).with_name("msauto"))
+        flags = ["--server", url, "--state-dir", f"{folder}/state", "-f", str(FORKS), "--out", f"{folder}/plan.json"]
+        found = process(script, "plan", str(book), *flags)
+    return {"msauto": found["ms"] / size * 1e3, "mib": found["mib"]}
+
+
 def load(size: int) -> Figures:
     """Compare MB/s of loading and validating with those of libyaml's events: the ratio of their times."""
     with tempfile.NamedTemporaryFile("w", suffix=".yml") as book:
-        book.write(named(size))
+        book.writelines(named(size))
         book.flush()
         megabytes = Path(book.name).stat().st_size / 1e6
         base, ours = side("yaml events", size, book.name), side("load", size, book.name)
@@ -199,9 +214,10 @@ CASES = (
     Case("apply by select, each asset", "µs", lambda: compared("apply select", "bare write"), goal=3.5),
     Case("plan of named assets: requests", "µs", lambda: compared("plan named", "requests")),
     Case("plan of named assets: Ansible", "µs", lambda: ansible(40), goal=1 / 300),
-    Case("plan of 1,000 named assets", "s", lambda: whole("plan named", 1_000)),
-    Case("plan of 10,000 named assets", "s", lambda: whole("plan named", 10_000)),
-    Case("plan of 50,000 named assets", "s", lambda: whole("plan named", 50_000)),
+    Case("memory curve: 1,000 named", "µs", lambda: named_assets(1_000)),
+    Case("memory curve: 10,000 named", "µs", lambda: named_assets(10_000)),
+    Case("memory curve: 50,000 named", "µs", lambda: named_assets(50_000), slow=True),
+    Case("memory curve: 100,000 named", "µs", lambda: named_assets(100_000), slow=True),
     Case("apply of 10,000 assets", "s", lambda: whole("apply select", 10_000)),
     Case("apply of 10,000, 1 % changed", "s", lambda: night(10_000)),
     Case("listing of 350,000 clips, each", "µs", lambda: listing(350_000), goal=1.43),

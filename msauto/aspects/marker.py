@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from sys import intern
 from typing import Any
 
 from msgspec import Struct, structs
@@ -43,7 +44,7 @@ class _MarkerInFrames(Struct, frozen=True, eq=False):
 
     @property
     def key(self) -> str:
-        return f"uid {self.uid}" if self.uid is not None else f"{self.track}@{self.frame}"
+        return intern(f"uid {self.uid}" if self.uid is not None else f"{self.track}@{self.frame}")
 
     @property
     def named(self) -> dict[str, Json]:
@@ -269,9 +270,11 @@ def _create(context: PlanContext, item: _MarkerInFrames, origin: int, staying: t
     """Create a new marker; the server may give it the uid of a marker that was deleted just before."""
     versions.require(context.server, versions.Feature.CREATE_MARKER)
     wire = to_wire(item.frame or 0, origin, item.source)
-    number = context.builder.change("add", "marker", item.key, None, item.named, item.source)
+    key, named = item.key, item.named
+    number = context.builder.change("add", "marker", key, None, named, item.source)
     request = requests.create_marker(context.path, requests.NEW_MARKER, wire, item.track, item.fields)
-    expect = Expectation("marker", item.key, item.named | {"frame": wire}, not_uids=staying)
+    shown = named if wire == item.frame else named | {"frame": wire}
+    expect = Expectation("marker", key, shown, not_uids=staying)
     context.builder.send(Phase.MARKER_CREATE, request, [number], expect)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 
 from msgspec import Struct, field, structs
 
@@ -43,6 +44,12 @@ class Phase(Enum):
 
 
 _RANK = {phase: rank for rank, phase in enumerate(Phase)}
+
+
+@lru_cache(1000)
+def _shared_numbers(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the first of equal tuples: most targets have the same few."""
+    return numbers
 
 
 class Trigger(Struct, frozen=True):
@@ -110,7 +117,8 @@ class PlanBuilder:
 
     def send(self, phase: Phase, request: Request, changes: Sequence[int], *expect: Expectation) -> None:
         """Add a request that makes these changes and must show this when read again."""
-        self._requests.append((_RANK[phase], structs.replace(request, changes=tuple(changes), expect=tuple(expect))))
+        numbers = _shared_numbers(tuple(changes))
+        self._requests.append((_RANK[phase], structs.replace(request, changes=numbers, expect=expect)))
 
     def look(self, *names: str) -> None:
         """Note what was compared: the fingerprint covers it."""

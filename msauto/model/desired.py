@@ -41,7 +41,7 @@ ABSENT: Final = _Absent.ABSENT
 Absent = Literal[_Absent.ABSENT]
 
 
-class TaskSource(Struct, frozen=True, forbid_unknown_fields=True):
+class TaskSource(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """The place of a desired value in the playbooks, and the name of its task."""
 
     file: Annotated[str, Meta(description="the file")]
@@ -65,7 +65,7 @@ class TaskSource(Struct, frozen=True, forbid_unknown_fields=True):
         return f"the task {self.task!r} ({self.place})" if self.task else f"a task ({self.place})"
 
 
-class Sourced(Struct, Generic[T], frozen=True):
+class Sourced(Struct, Generic[T], frozen=True, gc=False):
     """A desired value and its source; ``also`` are further sources of the same value."""
 
     value: T
@@ -73,7 +73,7 @@ class Sourced(Struct, Generic[T], frozen=True):
     also: tuple[TaskSource, ...] = ()
 
 
-class Position(Struct, frozen=True):
+class Position(Struct, frozen=True, gc=False):
     """A position: a time code less the ``origin`` of its task. Frames only once the rate is known.
 
     A frame number counts from the clip's first frame whatever the origin; durations have no origin.
@@ -96,7 +96,7 @@ class Position(Struct, frozen=True):
 # Which target -------------------------------------------------------------------------------------------------
 
 
-class TitleRef(Struct, frozen=True):
+class TitleRef(Struct, frozen=True, gc=False):
     """One asset by title; ``was`` are former titles, one of which may be found instead.
 
     If both titles are found, it is an error, unless both are one clip, or ``may_stay`` is set (undo): then the asset
@@ -110,7 +110,7 @@ class TitleRef(Struct, frozen=True):
     link_id: int | None = None
 
 
-class IdRef(Struct, frozen=True):
+class IdRef(Struct, frozen=True, gc=False):
     """One asset by a key field: ``NS:ID`` (interface, «Asset (clip)»)."""
 
     database: str
@@ -137,13 +137,13 @@ class SelectRef:
     expect_max: int | None = None
 
 
-class ChannelRef(Struct, frozen=True):
+class ChannelRef(Struct, frozen=True, gc=False):
     """One RSS channel."""
 
     channel: str
 
 
-class DatabaseRef(Struct, frozen=True):
+class DatabaseRef(Struct, frozen=True, gc=False):
     """A media database as a whole."""
 
     database: str
@@ -154,7 +154,7 @@ Ref = TitleRef | IdRef | SelectRef | ChannelRef | DatabaseRef
 # Desired state of it --------------------------------------------------------------------------------------------
 
 
-class DesiredSegment(Struct, frozen=True):
+class DesiredSegment(Struct, frozen=True, gc=False):
     """A segment. ``number`` ABSENT: matched by start and duration, else title. ``present`` false removes it.
 
     ``fields``: title and keywords as texts, only those named.
@@ -167,14 +167,14 @@ class DesiredSegment(Struct, frozen=True):
     present: bool = True
 
 
-class DesiredSegmentation(Struct, frozen=True):
+class DesiredSegmentation(Struct, frozen=True, gc=False):
     """The whole asset in segments of equal duration (CREATESEGMENTATION)."""
 
     duration: Position
     title: str | Absent = ABSENT
 
 
-class DesiredMarker(Struct, frozen=True):
+class DesiredMarker(Struct, frozen=True, gc=False):
     """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named.
 
     ``anew`` above 0: one more, whatever is at its place; the number distinguishes it from others like it (undo).
@@ -188,7 +188,7 @@ class DesiredMarker(Struct, frozen=True):
     anew: int = 0
 
 
-class DesiredLink(Struct, frozen=True):
+class DesiredLink(Struct, frozen=True, gc=False):
     """A shortcut. ``title`` ABSENT: the asset's own. ``fields``: link fields of the shortcut itself, those named."""
 
     folder: Folder
@@ -197,7 +197,7 @@ class DesiredLink(Struct, frozen=True):
     fields: Mapping[str, str | Position] = msgspec.field(default_factory=dict)
 
 
-class CompleteLists(Struct, frozen=True):
+class CompleteLists(Struct, frozen=True, gc=False):
     """Which lists are complete: nothing but what they name may be there. ``tracks`` narrows the markers."""
 
     segments: TaskSource | None = None
@@ -206,7 +206,7 @@ class CompleteLists(Struct, frozen=True):
     tracks: frozenset[str] | None = None
 
 
-class DesiredAsset(Struct, frozen=True):
+class DesiredAsset(Struct, frozen=True, gc=False):
     """The state of one asset that one task asks for, or, merged, all tasks.
 
     An empty mapping or tuple is "not named" unless ``exactly`` names the list. ``fields`` values are texts, or
@@ -237,7 +237,7 @@ class DesiredAsset(Struct, frozen=True):
     with_links: bool = False
 
 
-class DesiredRssItem(Struct, frozen=True):
+class DesiredRssItem(Struct, frozen=True, gc=False):
     """An item of a channel. Either ``text`` or ``item`` (title, description, link, pubDate as texts)."""
 
     guid: str
@@ -247,7 +247,7 @@ class DesiredRssItem(Struct, frozen=True):
     present: bool = True
 
 
-class DesiredChannel(Struct, frozen=True):
+class DesiredChannel(Struct, frozen=True, gc=False):
     """What one task wants of one channel.
 
     ``still`` (undo): by guid, the content that an item must still have to be touched; ``None``: it must not be there.
@@ -379,11 +379,12 @@ class InputFile:
     """A file that the plan was made from: its path as given, and the SHA-256 of its bytes in hex.
 
     ``content`` is kept until all secrets are known: a secret in the file could be guessed from the plain hash.
+    ``None``: the file is too large to be searched for secrets.
     """
 
     path: str
     sha256: str
-    content: bytes = field(default=b"", compare=False, repr=False)
+    content: bytes | None = field(default=b"", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

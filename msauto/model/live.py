@@ -1,4 +1,7 @@
-"""Live state: what a server reports, as plain values. Shapes: interface, «Resources and their fields»."""
+"""Live state: what a server reports, as plain values. Shapes: interface, «Resources and their fields».
+
+A value cannot be part of a cycle, so the garbage collector need not track it (``gc=False``, also in other modules).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def show_folder(folder: Folder) -> str:
     return "/".join(name.replace("\\", "\\\\").replace("/", "\\/") for name in folder)
 
 
-class Marker(Struct, frozen=True):
+class Marker(Struct, frozen=True, gc=False):
     """A key frame marker. ``frame`` is in frames as the server counts; ``fields`` its Attr texts by name.
 
     ``fields`` holds track, title, comment, user, keywords, rating where reported, and any other Attr.
@@ -49,7 +52,7 @@ class Marker(Struct, frozen=True):
         return self.fields.get("track", "")
 
 
-class Segment(Struct, frozen=True):
+class Segment(Struct, frozen=True, gc=False):
     """A segment; ``start`` and ``duration`` in frames. ``None`` is not reported."""
 
     number: int
@@ -74,7 +77,7 @@ class Segment(Struct, frozen=True):
         return self.keywords if name == "keywords" else self.extra.get(name)
 
 
-class Link(Struct, frozen=True):
+class Link(Struct, frozen=True, gc=False):
     """A shortcut to an asset in a folder."""
 
     folder: Folder
@@ -82,7 +85,7 @@ class Link(Struct, frozen=True):
     link_id: int | None = None
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """One entry of a listing (StoredTree ``Clip``): its folder, and the attributes that the listing reports."""
 
     folder: Folder
@@ -92,14 +95,14 @@ class Entry(Struct, frozen=True):
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
-class ClipEntries(Struct, frozen=True):
+class ClipEntries(Struct, frozen=True, gc=False):
     """The entries of a database for one clip: ``same`` show it, ``namesakes`` are other clips with its title."""
 
     same: tuple[Entry, ...] = ()
     namesakes: tuple[Entry, ...] = ()
 
 
-class Listing(Struct, frozen=True):
+class Listing(Struct, frozen=True, gc=False):
     """The answer to one listing: entries and sub-folders below ``folder``, at any depth that the server showed.
 
     ``entries`` may be 300,000: each access may create its entry, and two accesses need not give the same object.
@@ -110,7 +113,7 @@ class Listing(Struct, frozen=True):
     folders: tuple[Folder, ...] = ()
 
 
-class MamAsset(Struct, frozen=True):
+class MamAsset(Struct, frozen=True, gc=False):
     """One asset of a linear list (``format=mam``). ``length`` is ``HH:MM:SS``, perhaps with a fraction."""
 
     title: str
@@ -120,14 +123,14 @@ class MamAsset(Struct, frozen=True):
     proxy: str | None = None
 
 
-class Database(Struct, frozen=True):
+class Database(Struct, frozen=True, gc=False):
     """One database of the server's list; ``listing`` is its content, as far as the list describes it."""
 
     name: str
     listing: Listing | None = None
 
 
-class Asset(Struct, frozen=True):
+class Asset(Struct, frozen=True, gc=False):
     """One asset in detail (root ``Clip``). ``None`` means that the answer does not contain it.
 
     ``attributes`` are the Attr texts by name and unknown attributes of the root. ``links`` are known only where the
@@ -168,7 +171,7 @@ class Asset(Struct, frozen=True):
         return whole(self.attributes.get("first_frame"))
 
 
-class RssItem(Struct, frozen=True):
+class RssItem(Struct, frozen=True, gc=False):
     """One item of a channel, RSS ``item`` or Atom ``entry``; texts are plain, ``None`` is absent."""
 
     guid: str
@@ -179,7 +182,7 @@ class RssItem(Struct, frozen=True):
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
-class RssChannel(Struct, frozen=True):
+class RssChannel(Struct, frozen=True, gc=False):
     """A channel and its items, in the order that it shows them."""
 
     name: str

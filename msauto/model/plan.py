@@ -43,7 +43,7 @@ TargetName = Annotated[str, Meta(description="the asset's title, the channel, or
 AspectName = Annotated[_Aspect, Meta(description="which aspect of the target")]
 
 
-class Change(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Change(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """One difference between desired and live.
 
     ``before`` and ``after`` are JSON values; those of list items are mappings of the compared attributes, with
@@ -77,7 +77,7 @@ class Change(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         return self.action == "delete" and self.aspect in {"asset", "link"}
 
 
-class Expectation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Expectation(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """What one thing must look like when the target is read again.
 
     ``desired`` maps attributes to values that must be equal (other attributes are free).
@@ -96,7 +96,7 @@ class Expectation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     ] = field(default_factory=dict)
 
 
-class Body(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Body(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """The bytes of a request's body; :meth:`of` makes one. A hidden one has its media type only."""
 
     media_type: Annotated[str, Meta(description="the type of the content")]
@@ -130,7 +130,7 @@ class Body(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         return (self.text or "").encode("utf-8")
 
 
-class Request(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Request(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """One HTTP request, built before anything is sent. A download (``dest``) changes nothing on the server."""
 
     method: Annotated[Method, Meta(description="the HTTP method")]
@@ -149,21 +149,21 @@ class Request(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     ] = False
 
 
-class Address(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Address(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """How a target is read: an asset by title, or by ``namespace`` and identifier; a channel by name."""
 
     name: Annotated[str, Meta(description="a title, or a value of the key field")]
     namespace: Annotated[str, Meta(description="the key field; empty for a title")] = ""
 
 
-class EmptiedList(Struct, frozen=True, forbid_unknown_fields=True):
+class EmptiedList(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """A list that ``exactly`` empties."""
 
     aspect: AspectName
     count: Annotated[int, Meta(description="how many items it had")]
 
 
-class ShownSegment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ShownSegment(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """A live segment that the plan leaves as it is."""
 
     number: Annotated[int, Meta(description="its number")]
@@ -172,7 +172,7 @@ class ShownSegment(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     title: Annotated[str, Meta(description="its title")] = ""
 
 
-class ShownMarker(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ShownMarker(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """A live marker that the plan leaves as it is."""
 
     uid: Annotated[int, Meta(description="its uid")]
@@ -181,7 +181,7 @@ class ShownMarker(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     title: Annotated[str, Meta(description="its title")] = ""
 
 
-class TargetContext(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class TargetContext(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """What surrounds the changes of an asset, for the timeline only: neither compared nor in the fingerprint.
 
     ``segments`` and ``markers`` are given where a change concerns segments or markers.
@@ -192,7 +192,7 @@ class TargetContext(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     markers: Annotated[tuple[ShownMarker, ...], Meta(description="markers that stay as they are")] = ()
 
 
-class TargetId(Struct, frozen=True, forbid_unknown_fields=True):
+class TargetId(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """The key of a target's memories in the ledger: a clip that is recorded again is another clip."""
 
     server: ServerName
@@ -203,7 +203,7 @@ class TargetId(Struct, frozen=True, forbid_unknown_fields=True):
     create_time: CreateTime = None
 
 
-class Target(Struct, frozen=True, forbid_unknown_fields=True):
+class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """One asset, channel or database of one server, with its changes and requests, or with its error.
 
     ``folder`` and ``places`` are texts as playbooks write them (:func:`~msauto.model.live.show_folder`); ``None`` is
@@ -247,7 +247,7 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True):
         return TargetId(self.server, self.database, self.kind, name, self.link_id, self.create_time)
 
 
-class Settlement(Struct, frozen=True, forbid_unknown_fields=True):
+class Settlement(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """What applying writes into the ledger before it sends anything: an item in doubt counts as settled."""
 
     target: Annotated[TargetId, Meta(description="the target that it belongs to")]

@@ -28,7 +28,7 @@ class TimecodeError(ValueError):
     """A time code that is invalid, or does not exist at the frame rate."""
 
 
-class Timecode(Struct, frozen=True):
+class Timecode(Struct, frozen=True, gc=False):
     """A position or a duration as written; converted to frames once the frame rate is known.
 
     ``kind``: ``frames`` (a number), ``non_drop`` (``HH:MM:SS:FF``), ``drop`` (``HH:MM:SS;FF``),

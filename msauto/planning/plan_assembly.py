@@ -47,13 +47,9 @@ def assemble(
     return structs.replace(plan, refusals=refusals(plan, limits))
 
 
-_LARGE = 1_000_000
-"""Larger files are not searched for secrets: if there are secrets at all, such a file may hold one."""
-
-
 def _hash_of(file: InputFile, secrets: Secrets) -> InputHash:
     """Return a file as the plan names it, without the hash if it holds a secret that could be guessed from it."""
-    may_hold = secrets and (len(file.content) > _LARGE or secrets.occurs_in(file.content.decode("utf-8", "replace")))
+    may_hold = secrets and (file.content is None or secrets.occurs_in(file.content.decode("utf-8", "replace")))
     return InputHash(file.path, HIDDEN if may_hold else file.sha256)
 
 

@@ -17,6 +17,8 @@ from msauto.playbook.yaml.loader import parse_yaml
 FILE_MIB = 64
 """The largest file that is read, in MiB, by default: 50,000 tasks take about 20."""
 MOST_FILE_MIB = 4096
+_LARGE = 1_000_000
+"""Larger files are not searched for secrets: if there are secrets at all, such a file may hold one."""
 _MARKS = (".git", "msauto.toml")
 
 
@@ -73,9 +75,18 @@ class Files:
                 self.taint.add_tagged(document.data)
         return self._documents[path]
 
+    def taken(self, path: str) -> Document:
+        """Return a YAML file as :meth:`flawed` to a caller who drops its data; another caller gets it read again."""
+        document = self.flawed(path)
+        del self._documents[path]
+        return document
+
     def inputs(self) -> tuple[InputFile, ...]:
         """Return all files that were read so far, in order of reading."""
-        return tuple(InputFile(path, hashlib.sha256(data).hexdigest(), data) for path, data in self._bytes.items())
+        return tuple(
+            InputFile(path, hashlib.sha256(data).hexdigest(), data if len(data) <= _LARGE else None)
+            for path, data in self._bytes.items()
+        )
 
 
 def _read(path: str, mib: int) -> bytes:

@@ -20,8 +20,9 @@ from msauto.playbook.inventory.hosts import Hosts, load_hosts, same_servers
 from msauto.playbook.schema.play import BatchKeys
 from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list
 from msauto.playbook.tasks.intents import TaskContext, task_handlers, task_intents
-from msauto.playbook.tasks.plays import Loader, Play
+from msauto.playbook.tasks.plays import Loader
 from msauto.playbook.tasks.serial import Batches, BatchSizes, read_batch_sizes
+from msauto.playbook.tasks.task import Play
 from msauto.playbook.tasks.task_secrets import render_shown
 from msauto.playbook.templates.names import UsesAssetError
 from msauto.playbook.templates.rendering import render_data
@@ -101,9 +102,7 @@ def outline(options: ResolveOptions) -> list[PlayOutline]:
 def _outlined(play: Play, hosts: tuple[str, ...], options: ResolveOptions) -> PlayOutline:
     tasks = [task for task in play.tasks if chosen(task.inherited.tags, options.tags, options.skip_tags)]
     outlined = (
-        TaskOutline(
-            str(task.data.get("name") or task.module), task.module, sorted(task.inherited.tags), str(task.node.place)
-        )
+        TaskOutline(task.name or task.module, task.module, sorted(task.inherited.tags), str(task.node.place))
         for task in tasks
     )
     return PlayOutline(str(play.data.get("name") or play.node.place), play.file, hosts, tuple(outlined))

@@ -31,7 +31,7 @@ from msauto.playbook.schema.play import HandlerArgs, PlayArgs, TaskArgs
 from msauto.playbook.schema.rss import RssArgs, RssItemArgs
 from msauto.playbook.schema.schema_errors import explain_data, validate_data
 from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.valid_data import model_of
+from msauto.playbook.schema.valid_data import Parts, model_of
 from msauto.playbook.schema.value_types import mark
 from msauto.playbook.yaml.document import Document, SourceNode
 
@@ -169,7 +169,7 @@ def test_the_fast_way_takes_what_pydantic_takes(model: type[Model]) -> None:
         explained = explain_data(model, marked, SourceNode(Document("f"))).model
         fast: Model | None = None
         with suppress(ValueError):
-            fast = model_of(model, marked, {})
+            fast = model_of(model, marked, Parts())
         assert fast == explained, data
         assert fast is None or explained is None or fast.model_fields_set == explained.model_fields_set
 

@@ -26,7 +26,7 @@ from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.schema.play import Playbook
 from msauto.playbook.schema.schema_errors import explain_data, validate_data
-from msauto.playbook.schema.valid_data import model_of
+from msauto.playbook.schema.valid_data import Parts, model_of
 from msauto.playbook.schema.value_types import mark
 from msauto.playbook.tasks.plays import Loader
 from msauto.playbook.yaml.document import Document, Problems, SourceNode
@@ -198,7 +198,7 @@ def check_fast_way(data: Any) -> None:
     """Check that the fast way takes what pydantic takes, and makes the same models of it."""
     fast: Playbook | None = None
     with suppress(ValueError):
-        fast = model_of(Playbook, data, {})
+        fast = model_of(Playbook, data, Parts())
     assert fast == explain_data(Playbook, data, SourceNode(Document("p.yml"))).model, data
 
 

@@ -34,12 +34,13 @@ class Validation(Generic[M]):
     """The outcome of a validation: the model, or what is wrong.
 
     ``parts`` are the models of the mappings inside, by the ``id`` of the mapping; those of valid mappings are there
-    even if another part of the data is invalid.
+    even if another part of the data is invalid. ``later``: those of the model that was to be read later are missing.
     """
 
     model: M | None
     problems: tuple[SchemaProblem, ...]
     parts: Mapping[int, Model]
+    later: bool = False
 
     def check(self) -> M:
         """Return the model; raises :class:`InputError` with all that is wrong."""
@@ -53,11 +54,14 @@ def read_as(model: type[M], data: Any, node: SourceNode) -> M:
     return validate_data(model, data, node).check()
 
 
-def validate_data(model: type[M], data: Any, node: SourceNode) -> Validation[M]:
-    """Validate the data at ``node``. Values that a flaw of the text makes unknown are left out."""
-    parts: Parts = {}
+def validate_data(model: type[M], data: Any, node: SourceNode, *, later: type[Model] | None = None) -> Validation[M]:
+    """Validate the data at ``node``. Values that a flaw of the text makes unknown are left out.
+
+    ``later``: see :class:`~msauto.playbook.schema.valid_data.Parts`; if other data is invalid, it is read at once.
+    """
+    parts = Parts(later)
     with suppress(ValueError):
-        return Validation(model_of(model, data, parts), (), parts)
+        return Validation(model_of(model, data, parts), (), parts, later is not None)
     return explain_data(model, data, node)
 
 

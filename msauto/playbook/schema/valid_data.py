@@ -19,8 +19,20 @@ from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.schema.value_types import TEMPLATED, MarkedTemplate, Read, UnrenderedTemplate
 
 M = TypeVar("M", bound=BaseModel)
-Parts = dict[int, Model]
-"""The models of mappings, by the ``id`` of the mapping."""
+
+
+class Parts(dict[int, Model]):
+    """The models of mappings, by the ``id`` of the mapping.
+
+    ``later`` is a model whose mappings are only looked over where they are inside others: the caller validates them,
+    one by one, so that not all models exist at once.
+    """
+
+    def __init__(self, later: type[Model] | None = None) -> None:
+        super().__init__()
+        self.later = later
+
+
 _Reader = Callable[[Any, Parts], Any]
 _TEMPLATES = frozenset({UnrenderedTemplate, MarkedTemplate})
 _KNOWN_METADATA = (Read, Discriminator, Tag, type(TEMPLATED))
@@ -100,6 +112,14 @@ def _read_model(model: type[Model], data: Any, parts: Parts) -> Model:
     return made
 
 
+def _read_inner(model: type[Model], data: Any, parts: Parts) -> Model | None:
+    if model is not parts.later:
+        return _read_model(model, data, parts)
+    if type(data) is not dict:
+        raise NotTakenError(type(data))
+    return None
+
+
 def _made(model: type[M], values: dict[str, Any], given: set[str]) -> M:
     """Return a model with these values, as ``model_construct`` does, but without looking at each field."""
     made = model.__new__(model)
@@ -141,7 +161,7 @@ def _reader(kind: Any, metadata: Any = ()) -> _Reader:
         return partial(_read_choice, frozenset(args))
     if kind is Any:
         return _read_any
-    return partial(_read_model, kind) if isinstance(kind, type) and issubclass(kind, Model) else _refuse
+    return partial(_read_inner, kind) if isinstance(kind, type) and issubclass(kind, Model) else _refuse
 
 
 def _union_reader(args: tuple[Any, ...], metadata: Any) -> _Reader:

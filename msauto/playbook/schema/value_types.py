@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 from pydantic import Discriminator, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag
@@ -347,12 +348,17 @@ KeyId = Annotated[str, Read(_key_id, "NS:ID", type="string", pattern=r"^[^:\s][^
 # Positions, durations and times ----------------------------------------------------------------------------------
 
 
+_shared_position = lru_cache(1000)(Timecode.parse)
+
+
 def _position(value: Any) -> Timecode:
     if isinstance(value, bool) or not isinstance(value, int | str):
         shown = getattr(value, "text", shown_value(value))
         raise invalid(f"must be a time code or a number of frames, not {shown}", 'quote time codes: "00:00:10:00"')
     try:
-        return Timecode.parse(value if isinstance(value, str) else int(value))
+        if isinstance(value, str) and type(value) is not str:
+            return Timecode.parse(value)  # a secret is equal to the same text, which is not secret
+        return _shared_position(value if isinstance(value, str) else int(value))
     except (TimecodeError, ValueError) as error:
         raise invalid(str(error)) from error
 

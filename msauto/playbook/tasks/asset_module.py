@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Literal, TypeVar
+
+from msgspec import Struct
 
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute, names
 from msauto.model import desired
+from msauto.model.facts import Facts
 from msauto.model.timecode import Timecode
 from msauto.playbook.schema import asset as schema
 from msauto.playbook.schema.value_types import as_list
@@ -41,6 +45,29 @@ def asset_ref(args: schema.TargetKeys, database: str, where: Where | None) -> de
         where=where,
         expect_min=select.expect.min if select.expect else None,
         expect_max=select.expect.max if select.expect else None,
+    )
+
+
+class ConstantEvaluation(Struct, frozen=True, gc=False):
+    """The evaluation of an intent that depends on no facts."""
+
+    value: desired.Desired
+
+    def __call__(self, _: Facts) -> desired.Desired:
+        """Return the desired state."""
+        return self.value
+
+
+def constant_intent(args: schema.AssetArgs, node: SourceNode, task: str) -> desired.Intent:
+    """Return the intent of a task that names one asset, without its database; ``node`` is that of the whole task."""
+    here = node.child("asset")
+    return desired.Intent(
+        asset_ref(args, "", None),
+        desired.TaskSource.at(node.place, task),
+        ConstantEvaluation(desired_asset(args, here, task)),
+        args.missing or "error",
+        args.state == "absent",
+        named=desired.TaskSource.at(here.child("title" if args.id is None else "id").place, task),
     )
 
 
@@ -86,7 +113,8 @@ class _AssetConverter:
     def _source(self, *path: str | int) -> desired.TaskSource:
         """Return the place of a value: its key in a mapping, as in the plan of the contract, or the item of a list."""
         node = self._spot.child(*path)
-        return desired.TaskSource.at(node.key_place if path else node.place, self._task)
+        has_key = bool(path) and isinstance(path[-1], str)
+        return desired.TaskSource.at(node.key_place if has_key else node.place, self._task)
 
     def _each(self, name: str, items: list[S] | None, convert: Callable[[S], T]) -> tuple[desired.Sourced[T], ...]:
         numbered = enumerate(items or [])
@@ -108,7 +136,7 @@ class _AssetConverter:
             number=_or_absent(item.number),
             start=self._position(item.start),
             duration=desired.ABSENT if item.duration is None else desired.Position(item.duration),
-            fields=_named_texts(item, SEGMENT_ATTRIBUTES),
+            fields=_shared(_named_texts(item, SEGMENT_ATTRIBUTES)),
             present=item.state != "absent",
         )
 
@@ -124,7 +152,7 @@ class _AssetConverter:
             uid=_or_absent(item.uid),
             at=self._position(item.at),
             track=_or_absent(item.track),
-            fields=_named_texts(item, MARKER_ATTRIBUTES) | (item.attributes or {}),
+            fields=_shared(_named_texts(item, MARKER_ATTRIBUTES) | (item.attributes or {})),
             present=item.state != "absent",
         )
 
@@ -157,6 +185,15 @@ def _named_texts(item: object, attributes: Iterable[Attribute]) -> dict[str, str
     """Return the attributes that an item names, as texts; one that is secret stays a ``TaintedText``."""
     values = ((name, getattr(item, name)) for name in names(attributes))
     return {name: str(value) if isinstance(value, int) else value for name, value in values if value is not None}
+
+
+def _shared(texts: dict[str, str]) -> Mapping[str, str]:
+    """Return equal texts that exist already: large playbooks repeat them. A secret is equal to a text that is none."""
+    plain = all(type(text) is str for text in texts.values())
+    return _first_of(tuple(texts.items())) if plain else texts
+
+
+_first_of = lru_cache(1000)(dict[str, str])
 
 
 def _values(texts: list[str] | str) -> tuple[str, ...]:

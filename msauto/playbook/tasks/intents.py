@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import structs
 
 from msauto.errors import InputError, Problem
-from msauto.model.desired import ChannelRef, DatabaseRef, Desired, Handler, Intent, Ref, TaskSource
+from msauto.model.desired import ChannelRef, DatabaseRef, Desired, Handler, IdRef, Intent, Ref, TaskSource, TitleRef
 from msauto.model.facts import Facts
 from msauto.model.server import ServerSpec
 from msauto.playbook.schema.asset import TARGET_NAMES, AssetArgs, TargetKeys
@@ -19,10 +19,11 @@ from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list, has_pending
 from msauto.playbook.tasks.argument_checks import check_arguments, check_separators
-from msauto.playbook.tasks.asset_module import asset_ref, desired_asset
+from msauto.playbook.tasks.asset_module import ConstantEvaluation, asset_ref, desired_asset
 from msauto.playbook.tasks.operation_modules import assert_all, check_dest, check_without_asset, desired_operation
-from msauto.playbook.tasks.plays import SourceText, Task, unknown_handler
+from msauto.playbook.tasks.plays import unknown_handler
 from msauto.playbook.tasks.rss_module import desired_channel
+from msauto.playbook.tasks.task import SourceText, Task
 from msauto.playbook.tasks.task_secrets import render_shown, render_task, shown
 from msauto.playbook.templates.conditions import holds, refuse_pending, undecided, where_of
 from msauto.playbook.templates.names import AssetView, UsesAssetError
@@ -161,6 +162,8 @@ class _HostTask:
     def arguments(self, data: Any = None) -> Model:
         """Return the arguments; raises :class:`InputError`. Those without a template were validated when loaded."""
         args = self.task.args
+        if args is None:
+            raise AssertionError("a task without arguments has an intent")
         problems: list[Problem] = []
         if not self.task.constant:
             args = read_as(type(args), self.data if data is None else data, self.node)
@@ -171,7 +174,7 @@ class _HostTask:
             raise InputError(problems)
         return args
 
-    def evaluator(self, args: Model) -> _Evaluator:
+    def evaluator(self, args: Model) -> _Evaluator | ConstantEvaluation:
         """Return the evaluation of this task; raises :class:`InputError` for what is wrong for every asset."""
         pending = not self.task.constant and has_pending(self.data)
         if isinstance(args, AssertArgs):
@@ -179,14 +182,15 @@ class _HostTask:
                 check_without_asset(args, self.node, self.scope)
             return _Evaluator(self, None if pending else args)
         if not pending:
-            made = self.task.compiled if self.task.constant else {}
-            if self.name not in made:
-                made[self.name] = self.desired(args, self.scope)
-            return _Evaluator(self, args, made[self.name])
+            return self.constant(self.desired(args, self.scope))
         dest = getattr(args, "dest", None)
         if dest is not None and not isinstance(dest, UnrenderedTemplate):
             check_dest(dest, self.node.child("dest"), self.scope.surroundings)
         return _Evaluator(self)
+
+    def constant(self, desired: Desired) -> _Evaluator | ConstantEvaluation:
+        """Return the evaluation that yields this desired state if the conditions hold."""
+        return _Evaluator(self, None, desired) if self.conditions else ConstantEvaluation(desired)
 
     def desired(self, args: Model, scope: TemplateScope) -> Desired:
         """Return the desired state of arguments that are rendered whole."""
@@ -230,6 +234,8 @@ def _on_host(
     conditions = undecided(task.inherited.conditions, scope)
     if conditions is None:
         return None
+    if task.intent is not None:
+        return _HostTask(task, scope, context.server.dialect.list_separator, conditions, task.intent.source.task, {})
     name, data = name_of(task, scope), task.data[task.module]
     if not task.constant:
         data = render_task(task.module, data, scope, task.args_node, keep=True)
@@ -237,6 +243,8 @@ def _on_host(
 
 
 def _intent(host_task: _HostTask, database: Database) -> Intent | None:
+    if host_task.task.intent is not None:
+        return _intent_on_host(host_task, host_task.task.intent, database)
     if host_task.task.module in {"rss", "xmp_batch"}:
         return _intent_without_asset(host_task, database)
     problems = Problems()
@@ -258,7 +266,7 @@ def _intent(host_task: _HostTask, database: Database) -> Intent | None:
     if not isinstance(args, TargetKeys) or evaluate is None:
         raise AssertionError("arguments without problems are arguments")
     if named is None:
-        _assert_without_asset(host_task, evaluate)
+        _assert_without_asset(host_task, args)
         return None
     at = TaskSource.at(host_task.node.child(named).place, host_task.name)
     return Intent(
@@ -271,13 +279,31 @@ def _intent(host_task: _HostTask, database: Database) -> Intent | None:
     )
 
 
-def _assert_without_asset(host_task: _HostTask, evaluate: _Evaluator) -> None:
+def _intent_on_host(host_task: _HostTask, intent: Intent, database: Database) -> Intent:
+    """Return the intent of a constant task, with the database and the conditions that it has on this host."""
+    problems = Problems()
+    name = ""
+    if host_task.task.args is not None:
+        with problems.gather():
+            host_task.arguments()
+    with problems.gather():
+        name = database(host_task.scope)
+    problems.check()
+    ref, evaluate = intent.ref, intent.evaluate
+    if isinstance(ref, TitleRef | IdRef):
+        ref = structs.replace(ref, database=name)
+    if isinstance(evaluate, ConstantEvaluation) and host_task.conditions:
+        evaluate = host_task.constant(evaluate.value)
+    return structs.replace(intent, ref=ref, evaluate=evaluate)
+
+
+def _assert_without_asset(host_task: _HostTask, args: Model) -> None:
     """Evaluate an ``assert`` that is about variables alone."""
     if host_task.conditions:
         raise host_task.conditions[0].node.error("this assert names no asset", "add title, id or select")
     refuse_pending(host_task.data, host_task.node, "this assert names no asset: add title, id or select")
     try:
-        host_task.desired(evaluate.args or host_task.arguments(), host_task.scope)
+        host_task.desired(args, host_task.scope)
     except UsesAssetError as error:
         why = "asset cannot be used here: this assert names none"
         raise host_task.node.child("that").error(why, "add title, id or select") from error

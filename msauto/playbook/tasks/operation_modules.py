@@ -9,7 +9,7 @@ from pathlib import Path
 from msauto.model import desired
 from msauto.playbook.schema.operation_keys import AssertArgs, CommandOnly, ProxyOnly, ThumbnailOnly, XmpBatchArgs
 from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.tasks.plays import SourceText
+from msauto.playbook.tasks.task import SourceText
 from msauto.playbook.templates.conditions import holds, undecided
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.secret_tracking import TemplateFunctionError

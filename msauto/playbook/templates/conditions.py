@@ -7,7 +7,7 @@ from typing import Any
 
 from msauto.model.facts import Facts
 from msauto.playbook.schema.value_types import as_list, pending_templates
-from msauto.playbook.tasks.plays import SourceText
+from msauto.playbook.tasks.task import SourceText
 from msauto.playbook.templates.names import AssetView, UsesAssetError
 from msauto.playbook.templates.rendering import check_names, evaluate_expression
 from msauto.playbook.variables.variables import TemplateScope

@@ -13,7 +13,8 @@ from msauto.playbook.inventory.hosts import Hosts, same_servers
 from msauto.playbook.resolve import ResolveOptions, open_hosts, rare_collection, resolve_plays
 from msauto.playbook.schema.play import MODULES
 from msauto.playbook.schema.value_types import as_list, is_template
-from msauto.playbook.tasks.plays import Loader, Play
+from msauto.playbook.tasks.plays import Loader
+from msauto.playbook.tasks.task import Play
 from msauto.playbook.validation.contradictions import contradictions
 from msauto.playbook.validation.invalid_times import impossible_positions
 from msauto.playbook.yaml.document import Document, Problems, SourceNode, nearest

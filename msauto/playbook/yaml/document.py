@@ -71,9 +71,8 @@ class PackedPlaces:
 
     def get(self, path: Path) -> SourceLocation | None:
         """Return the place of a path, or ``None``."""
-        place, block = self._root
-        entry: Sequence[int] = (0, place)
-        data = self._data
+        packed, (place, block) = self._packed, self._root
+        entry, data = -1, self._data
         for part in path:
             if isinstance(data, dict) and part in data:
                 at = self._index(data, block, str(part))
@@ -81,9 +80,9 @@ class PackedPlaces:
                 at = part
             else:
                 return None
-            entry, data = self._packed[block + 3 * at : block + 3 * at + 3], data[part]
-            block = entry[2]
-        found = entry[self._column]
+            entry, data = block + 3 * at, data[part]
+            block = packed[entry + 2]
+        found = packed[entry + self._column] if entry >= 0 else place * self._column
         return SourceLocation(self._file, found >> 32, found & 0xFFFFFFFF) if found else None
 
     def _index(self, data: dict[str, Any], block: int, name: str) -> int:
@@ -117,6 +116,13 @@ class Document:
     broken: frozenset[Path] = frozenset()
     has_templates: bool = True
     has_secrets: bool = True
+
+    def drop(self, path: Path) -> None:
+        """Forget the data of a value, which saves memory; places inside become that of the value itself."""
+        around = self.data
+        for part in path[:-1]:
+            around = around[part]
+        around[path[-1]] = None
 
     def is_broken(self, path: Path) -> bool:
         """Return whether a value, or one around it, is unknown: then its further problems are not reported."""

@@ -27,6 +27,9 @@ MAX_DEPTH = 64
 MAX_ALIASED = 100_000
 """The most nodes that aliases may add to a document."""
 
+MAX_SHARED = 10_000
+"""The most texts that are compared with those that follow, so that equal ones are kept once."""
+
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
 _INT = re.compile(r"[-+]?[0-9]+")
@@ -179,7 +182,8 @@ class _EventReader:
         self.place = pack(1, 1)
         self.block = 0
         self.way: list[str | int] = []
-        self.names: dict[str, int] = {}  # keys that are texts even if plain, and how secret their values are
+        self.names: dict[str, tuple[str, int]] = {}  # keys that are texts even if plain, how secret their values are
+        self.texts: dict[str, str] = {}  # the first of equal texts, which stands for all of them
         self.anchors: dict[str, list[Any]] = {}
         self.aliased = 0
         self.repeated = 0
@@ -244,18 +248,18 @@ class _EventReader:
         while type(key := next_event()) is not yaml.MappingEndEvent:
             self._check_depth(depth, key)
             name: str | None
-            if type(key) is yaml.ScalarEvent and key.anchor is None and key.tag is None and key.value in names:
-                name = key.value
+            known = names.get(key.value) if type(key) is yaml.ScalarEvent else None
+            if known is not None and key.anchor is None and key.tag is None:
+                name, own = known
             else:
                 key, name = self._key(key, depth)
+                own = 0 if name is None else _secrecy(name)
                 if _is_merge(key, name) and (merged or not (merges or name in data)):
                     merges.append((key, self._record(next_event(), depth)))
                     continue
             if name is None or name in data or (name == _MERGE and merges and not merged):
                 self._ignored(key, name, data, entries, merges, depth, secret, merged=merged)
                 continue
-            own = names.get(name, -1)
-            own = _secrecy(name) if own < 0 else own
             data[name] = self._value(next_event(), depth, max(secret, own), name)
             entries += (_packed(key), self.place, self.block)
         for _, events in merges:
@@ -299,7 +303,7 @@ class _EventReader:
             with suppress(ValueError):
                 is_text = isinstance(resolve_scalar(text), str)
             if is_text and text != _MERGE:
-                self.names[text] = _secrecy(text)
+                self.names[text] = text, _secrecy(text)
             elif not is_text and not event.style and event.tag is None:
                 self._flaw(f"the key {text or 'null'} is not a text", "quote it", event)
                 text = None
@@ -373,14 +377,19 @@ class _EventReader:
             if "{{" not in text and not can_redact(text):  # the result of a template is checked later
                 self._flaw(*why_too_short(text), event)
             return TaintedText(text)
-        if is_text or tag is not None:
-            return text
         try:
-            return resolve_scalar(text)
+            data = text if is_text or tag is not None else resolve_scalar(text)
         except ValueError:
             self._flaw("a number with too many digits", "quote it if it is a text", event)
             self.broken.add((*self.way, name) if name is not None else ())
             return 0
+        return self._shared(data) if type(data) is str else data
+
+    def _shared(self, text: str) -> str:
+        """Return a text that was read before instead of an equal one: most texts of large playbooks are repeated."""
+        if len(self.texts) < MAX_SHARED:
+            return self.texts.setdefault(text, text)
+        return self.texts.get(text, text)
 
     def _flaw(self, message: str, remedy: str, event: Any) -> None:
         self.found[message, remedy, SourceLocation(self.file, *_start(event))] = None

@@ -287,3 +287,38 @@ def test_tags_of_blocks_and_unknown_tags(tmp_path: Path) -> None:
     resolved = resolve(options)
     assert resolved.warnings == ("no task has the tag 'perp' (did you mean 'prep'?)",)
     assert resolved.work[0].intents == ()
+
+
+def test_a_file_that_is_imported_twice_gives_its_tasks_twice(tmp_path: Path) -> None:
+    (tmp_path / "more.yml").write_text("- asset: {title: A, fields: {comment: x}}\n")
+    found = intents(tmp_path, "- import_tasks: more.yml\n- block: [{import_tasks: more.yml}]")
+    assert [str(intent.source.place) for intent in found] == [f"{tmp_path}/more.yml:1:3"] * 2
+    assert [intent.evaluate(FACTS) for intent in found] == [found[0].evaluate(FACTS)] * 2
+    assert found[0].evaluate(FACTS) is not None
+
+
+def test_the_problems_of_invalid_tasks_are_reported_with_those_of_valid_ones(tmp_path: Path) -> None:
+    tasks = """\
+- asset: {title: A, fields: {comment: x}}
+- asset: {title: B, fields: {coment: x}}
+- asset: {title: C, segments: [{number: 1, start: 0, duration: 0}]}
+- block:
+    - asset: {title: D}
+      when: asset.nonsense(
+- command: {title: E}
+- asset: {title: F}
+"""
+    with pytest.raises(InputError) as raised:
+        intents(tmp_path, tasks)
+    found = [(each.place.line, each.message) for each in raised.value.problems if each.place is not None]
+    assert [line for line, _ in found] == [5, 6, 9, 10]
+    assert found[0][1] == "unknown key 'coment'"
+    assert found[1][1] == "the duration of a segment cannot be 0"
+    assert all(each.excerpt for each in raised.value.problems)
+
+
+def test_a_constant_task_has_the_conditions_of_its_block(tmp_path: Path) -> None:
+    tasks = "- block: [{asset: {title: A, fields: {comment: x}}}]\n  when: asset.frames > limit"
+    few, many = (intents(tmp_path, tasks, f"  vars: {{limit: {limit}}}\n")[0] for limit in (299, 300))
+    assert few.evaluate(FACTS) is not None
+    assert many.evaluate(FACTS) is None

@@ -9,7 +9,7 @@ from annotated_types import MinLen
 from pydantic import AfterValidator, field_validator, model_validator
 
 from msauto.playbook.schema.strict_model import Model, need
-from msauto.playbook.schema.valid_data import NotTakenError, model_of
+from msauto.playbook.schema.valid_data import NotTakenError, Parts, model_of
 from msauto.playbook.schema.value_types import Name, Plain
 
 
@@ -50,7 +50,7 @@ class _CheckedBefore(Model):
 @pytest.mark.parametrize("days", [[], ["mon"]])
 def test_a_constraint_that_only_pydantic_knows_is_left_to_it(model: type[Model], days: list[str]) -> None:
     with pytest.raises(NotTakenError):
-        model_of(model, {"days": days}, {})
+        model_of(model, {"days": days}, Parts())
 
 
 class _PlainList(Model):
@@ -58,4 +58,4 @@ class _PlainList(Model):
 
 
 def test_a_list_without_constraints_is_taken() -> None:
-    assert model_of(_PlainList, {"days": ["mon"]}, {}).days == ["mon"]
+    assert model_of(_PlainList, {"days": ["mon"]}, Parts()).days == ["mon"]

@@ -14,15 +14,15 @@ from tests.unit.report.made_plans import change, check_golden, episode, film, lo
 
 @pytest.mark.parametrize("verbosity", [0, 1, 2])
 def test_plan_reads_as_agreed(verbosity: int) -> None:
-    check_golden(f"plan-v{verbosity}.txt", render_plan(whole_plan(), colour=False, verbosity=verbosity))
+    check_golden(f"plan-v{verbosity}.txt", "".join(render_plan(whole_plan(), colour=False, verbosity=verbosity)))
 
 
 def test_coloured_plan_reads_as_agreed() -> None:
-    check_golden("plan-colour.txt", render_plan(whole_plan(), colour=True))
+    check_golden("plan-colour.txt", "".join(render_plan(whole_plan(), colour=True)))
 
 
 def test_plan_of_one_server_has_no_server_header() -> None:
-    text = render_plan(plan_of(episode(), ticker(), unchanged=3), colour=False)
+    text = "".join(render_plan(plan_of(episode(), ticker(), unchanged=3), colour=False))
     assert "━━" not in text
     assert text.startswith("studio-a · NEWS · Evening News  in Raw/2026\n")
 
