@@ -214,7 +214,15 @@ def _blocks(targets: Sequence[Target]) -> list[Block]:
 def _alike_key(target: Target) -> object:
     changes = tuple(_pattern(change, target) for change in _kept(target))
     shown = tuple(_shown_positions(change, target) for change in changes)
-    return target.kind, msgspec.json.encode(changes), shown, target.emptied, target.wait
+    return target.kind, _hashable(changes), shown, target.emptied, target.wait
+
+
+def _hashable(changes: tuple[Change, ...]) -> object:
+    """Return a key that is equal for equal changes; text of a server may hold characters that UTF-8 cannot encode."""
+    try:
+        return msgspec.json.encode(changes)
+    except UnicodeEncodeError:
+        return repr(changes)
 
 
 def _similar_key(target: Target) -> object:

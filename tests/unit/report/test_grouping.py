@@ -200,3 +200,10 @@ def test_ranges_hold_every_name_and_no_other(names: list[str]) -> None:
 )
 def test_only_complete_ranges_are_ranges(names: list[str], ranges: list[tuple[str, str, int]]) -> None:
     assert [tuple(each) for each in name_ranges(names)] == ranges
+
+
+def test_changes_with_characters_that_utf8_cannot_encode_are_grouped() -> None:
+    lone = change("change", "field", "comment", "\ud800", "a")
+    targets = [structs.replace(film(), name=name, changes=(lone,)) for name in ("A", "B", "C")]
+    (block,) = group_plan(plan_of(*targets)).blocks
+    assert len(block.targets) == 3
