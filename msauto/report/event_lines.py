@@ -16,6 +16,7 @@ from msauto.version import __version__
 
 _DOWNLOAD_PAUSE: Final = 1.0
 """Seconds between two lines about the parts of downloads."""
+_REFUSALS: Final = 20
 _LONGEST: Final = 500
 """The longest message in characters: a line stays below the size that a pipe takes at once."""
 
@@ -79,7 +80,7 @@ class PlanningEndedLine(EventLine, frozen=True, tag="planning_ended"):
     """The plan is complete."""
 
     summary: Annotated[Summary, Meta(description="the counts of the plan")]
-    refusals: Annotated[tuple[Refusal, ...], Meta(description="the limits that it exceeds")]
+    refusals: Annotated[tuple[Refusal, ...], Meta(description="the limits that it exceeds, the first 20")]
 
 
 class RunStartedLine(EventLine, frozen=True, tag="run_started"):
@@ -248,7 +249,7 @@ def _planned(begin: Begin, event: events.TargetPlanned, done: Progress) -> Event
 
 
 def _planning_ended(begin: Begin, event: events.PlanningEnded, _: Progress) -> EventLine:
-    return PlanningEndedLine(*begin, event.summary, event.refusals)
+    return PlanningEndedLine(*begin, event.summary, event.refusals[:_REFUSALS])
 
 
 def _run_started(begin: Begin, event: events.RunStarted, _: Progress) -> EventLine:

@@ -114,8 +114,9 @@ class Desk:
     def surroundings(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         source = str(Path(__file__).parents[2])
-        own = {"PYTHONPATH": source, "XDG_STATE_HOME": str(self.state), "COLUMNS": "200"}
-        return {**kept, **own, **self.environment}
+        cache = str(self.folder.parent / f"{self.folder.name}-cache")
+        folders = {"PYTHONPATH": source, "XDG_STATE_HOME": str(self.state), "XDG_CACHE_HOME": cache}
+        return {**kept, **folders, "COLUMNS": "200", **self.environment}
 
     @contextmanager
     def _standing(self) -> Iterator[None]:

@@ -18,7 +18,7 @@ from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS, ignore_interrupts, run_async
 from msauto.cli.plan_files import require_no_secret, write_plan_file
 from msauto.cli.report_forms import FORMS
-from msauto.cli.runs.attempt_record import user_and_folder
+from msauto.cli.runs.attempt_record import origin_of
 from msauto.cli.runs.consent import ask
 from msauto.cli.runs.options import RunOptions
 from msauto.cli.runs.past_runs import SETTINGS
@@ -180,7 +180,7 @@ class ApplyRun:
 
         stop, watch = Cancellation(), self.options.watch
         loop = asyncio.get_running_loop()
-        notes = {SETTINGS: str(self.flags.settings_file), **user_and_folder(), **self.options.attempt.notes}
+        notes = {SETTINGS: str(self.flags.settings_file), **origin_of(self.playbooks), **self.options.attempt.notes}
         if self.options.override_freeze:
             notes["override_freeze"] = plan.secrets.redact_message(self.options.override_freeze)
 

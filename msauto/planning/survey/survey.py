@@ -74,10 +74,8 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
     assets = [outcome async for outcome in concurrent_map(plan, chosen, limit=forks)]
     if len(chosen) < len(groups) and any(map(_may_remove, assets)):
         # Another task may name the same clip by a link, and want what would be removed.
-        chosen, assets = (
-            groups,
-            [each async for each in concurrent_map(partial(_plan_group, context), groups, limit=forks)],
-        )
+        chosen = groups
+        assets = [outcome async for outcome in concurrent_map(partial(_plan_group, context), groups, limit=forks)]
     one_a_clip = await _with_one_target_a_clip(context, chosen, assets)
     outcomes += [outcome for group, outcome in one_a_clip if _is_chosen(context, group)]
     targets = [each.target for each in outcomes if each.target is not None]
