@@ -43,7 +43,7 @@ def _command(problem: Problem) -> str:
         properties["file"] = _relative(place.file)
         if place.line:
             properties |= {"line": str(place.line), "col": str(max(place.column, 1))}
-    properties["title"] = "msauto validate"
+    properties["title"] = f"msauto {problem.kind}"
     shown = ",".join(f"{name}={_property(text)}" for name, text in properties.items())
     return f"::{problem.level} {shown}::{_data(_message(problem))}"
 
@@ -82,7 +82,7 @@ def problems_gitlab(problems: Iterable[Problem]) -> list[dict[str, Any]]:
         report.append(
             {
                 "description": _message(problem),
-                "check_name": f"msauto/{problem.level}",
+                "check_name": f"msauto/{problem.kind}",
                 "fingerprint": hashlib.sha256(fingerprint.encode("utf-8", "backslashreplace")).hexdigest(),
                 "severity": _SEVERITIES[problem.level],
                 "location": {

@@ -165,7 +165,7 @@ _OPTIONS: tuple[Decorator, ...] = (
     click.option(
         "--events",
         type=click.Path(dir_okay=False, allow_dash=True),
-        metavar="FILE",
+        metavar="FILE|-",
         help="Write what happens to FILE as JSON lines; - is stdout, and the plan then goes to stderr.",
     ),
     click.option(

@@ -11,14 +11,15 @@ ODD = Problem("100% wrong: a,b\nand more\x1b", SourceLocation("a,b:c.yml", 3, 7)
 
 
 def test_what_github_would_obey_is_escaped() -> None:
-    assert list(render_github([ODD])) == [
-        "::error file=a%2Cb%3Ac.yml,line=3,col=7,title=msauto validate::100%25 wrong: a,b%0Aand more\\x1b%0A→ fix it\n"
-    ]
+    (line,) = render_github([ODD])
+    properties, message = line.removeprefix("::error ").split("::")
+    assert properties == "file=a%2Cb%3Ac.yml,line=3,col=7,title=msauto invalid-value"
+    assert message == "100%25 wrong: a,b%0Aand more\\x1b%0A→ fix it\n"
 
 
 def test_a_problem_without_a_place() -> None:
     assert list(render_github([Problem("::error::x", level="warning")])) == [
-        "::warning title=msauto validate::::error::x\n"
+        "::warning title=msauto invalid-value::::error::x\n"
     ]
 
 
@@ -38,7 +39,7 @@ def test_gitlab_gets_a_report_with_the_errors_first() -> None:
     first, second, third = problems_gitlab(errors_first([warning, ODD, ODD]))
     assert first | {"fingerprint": ""} == {
         "description": "100% wrong: a,b\nand more\\x1b\n→ fix it",
-        "check_name": "msauto/error",
+        "check_name": "msauto/invalid-value",
         "fingerprint": "",
         "severity": "major",
         "location": {"path": "a,b:c.yml", "lines": {"begin": 3}},
