@@ -57,7 +57,7 @@ bench: .venv/.dev
 	@$(BIN)/python -m bench
 
 schemas: .venv/.dev
-	@for name in playbook inventory settings plan batch batch-result; do $(BIN)/msauto schema $$name > schemas/$$name.json || exit 1; done
+	@for name in playbook inventory settings plan batch batch-result events; do $(BIN)/msauto schema $$name > schemas/$$name.json || exit 1; done
 
 clean:
 	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -13,8 +13,10 @@ What only some commands need is imported where it is used, so that a plan starts
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,7 +27,7 @@ from msauto.errors import MsautoError, RefusedError, UnreachableError
 from msauto.ledger import Ledger, LockScope
 from msauto.ledger.memory import MemoryByUrl
 from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
-from msauto.model.events import Observer
+from msauto.model.events import SILENT, Event, Observer, TargetPlanned, TargetsFound
 from msauto.model.plan import Limits, Plan, Target
 from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import Result, TargetResult
@@ -90,12 +92,14 @@ async def make_plan(
     limits: Limits,
     forget_pending: bool = False,
     targets: Sequence[str] = (),
+    observer: Observer = SILENT,
 ) -> Plan:
     """Read the servers, compare, and return the plan. Sends GET and HEAD only, and downloads no file.
 
     ``forks``: the targets surveyed at a time on each server. A target that cannot be planned carries its error.
     ``forget_pending`` drops what earlier runs left: pending handlers, and commands in doubt. ``targets`` are globs of
-    titles: the plan is that of the targets that they match, and a glob that matches none is an error.
+    titles: the plan is that of the targets that they match, and a glob that matches none is an error. ``observer``
+    receives the progress, without secrets.
     """
     remembered = SecretTokenMemory(MemoryByUrl(memory, specs_of(resolved)), resolved.secrets.known)
     unreachable: set[str] = set()
@@ -112,6 +116,7 @@ async def make_plan(
                 forget=forget_pending,
                 secrets=resolved.secrets.known,
                 choice=choice,
+                notify=partial(_notify, observer, resolved.secrets.known),
             )
             found = await survey(work.intents, context, forks=forks)
             if client.unreachable:
@@ -128,7 +133,14 @@ async def make_plan(
 
 
 async def recheck_plan(
-    plan: Plan, specs: Sequence[ServerSpec], *, memory: Memory, clock: Clock, forks: int, find_links: bool = False
+    plan: Plan,
+    specs: Sequence[ServerSpec],
+    *,
+    memory: Memory,
+    clock: Clock,
+    forks: int,
+    find_links: bool = False,
+    observer: Observer = SILENT,
 ) -> tuple[Plan, int]:
     """Read every target of a saved plan again; return the plan that still applies, and the number of stale targets.
 
@@ -139,6 +151,7 @@ async def recheck_plan(
     from msauto.planning.saved_plans.live_state_check import why_stale, with_current_places
 
     remembered = MemoryByUrl(memory, specs)
+    notify = partial(_notify, observer, lambda: plan.secrets)
     unreachable: set[str] = set()
     async with _connect(specs, clock, partial(PlanningClient, read_only=True)) as servers:
 
@@ -160,10 +173,25 @@ async def recheck_plan(
                 else (target, False)
             )
 
-        checked = await concurrent_list(recheck, plan.targets, limit=forks)
+        async def recheck_and_notify(target: Target) -> tuple[Target, bool]:
+            found, stale = await recheck(target)
+            notify(TargetPlanned.of(found, "changed" if found.error is None else "error"))
+            return found, stale
+
+        for server, count in Counter(target.server for target in plan.targets).items():
+            notify(TargetsFound(server, count))
+        checked = await concurrent_list(recheck_and_notify, plan.targets, limit=forks)
     targets = tuple(target for target, _ in checked)
     plan = structs.replace(plan, targets=targets, unreachable=frozenset(unreachable))
     return plan, sum(stale for _, stale in checked)
+
+
+def _notify(observer: Observer, secrets: Callable[[], Secrets], event: Event) -> None:
+    """Notify an observer of the progress of planning, without secrets; its errors are ignored."""
+    with suppress(Exception):
+        if isinstance(event, TargetPlanned) and event.error:
+            event = replace(event, error=secrets().redact_message(event.error))
+        observer.notify(event)
 
 
 @asynccontextmanager

@@ -80,6 +80,8 @@ class _PlanExecution:
         self._results: dict[int, TargetResult] = {}
         self._reason = "stopped before it was started"
         self._changed = asyncio.Event()
+        self._began = context.clock.monotonic()
+        self._spans: dict[str, tuple[float, float]] = {}
         for server in servers.values():
             server.breaker.on_change = self._changed.set
 
@@ -148,9 +150,12 @@ class _PlanExecution:
             self._skip(number, reason)
             return
         executor = TargetExecutor(self._context, server, target, slot)
+        began = self._context.clock.monotonic()
         try:
             await executor.run()
         finally:
+            first, _ = self._spans.get(target.server, (began, began))
+            self._spans[target.server] = first, self._context.clock.monotonic()
             if executor.result is not None:
                 self._results[number] = executor.result
 
@@ -162,7 +167,15 @@ class _PlanExecution:
         results = tuple(self._results[number] for number in range(len(self._plan.targets)))
         breakers = {name: server.breaker.state for name, server in self._servers.items()}
         lost = frozenset(name for name, state in breakers.items() if state.failures and not state.unauthorized)
-        result = Result(self._context.run, self._plan, results, interrupted=interrupted, unreachable=lost)
+        result = Result(
+            self._context.run,
+            self._plan,
+            results,
+            interrupted=interrupted,
+            unreachable=lost,
+            seconds=self._context.clock.monotonic() - self._began,
+            server_seconds={server: last - first for server, (first, last) in self._spans.items()},
+        )
         self._context.commits.flush()
         if self._context.commits.failure is None:
             with suppress(MsautoError):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final, cast
 
-from msauto.model.events import Event, Observer
+from msauto.model.events import Event, Observer, RequestInDoubt
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Journal
 from msauto.model.result import RequestResult, Result, TargetResult
@@ -50,6 +50,8 @@ class RedactedObserver:
 
     def notify(self, event: Event) -> None:
         """Pass on what may be shown."""
+        if isinstance(event, RequestInDoubt):
+            event = replace(event, reason=self._redactor.message(event.reason))
         shown: dict[str, Any] = {
             each.name: _redacted(self._redactor, getattr(event, each.name)) for each in fields(event)
         }

@@ -125,6 +125,7 @@ class TargetExecutor:
         self._progress = resumed or states.begin(len(target.requests), wait=target.wait)
         self._started = resumed is not None
         self._guard_holds = False
+        self._began = context.clock.monotonic()
         self._all_sent: float | None = None
         self._comparison = Comparison((), {}, 0, ())
         self.result: TargetResult | None = None
@@ -217,7 +218,10 @@ class TargetExecutor:
             answer = await self._sender.send(request)
         except Exception as error:  # noqa: BLE001 - after an unknown error the request is in doubt
             self._contact.failed(error, read=False)
-            return _event_of(error)
+            event = _event_of(error)
+            if isinstance(event, states.InDoubt):
+                self._context.notify(events.RequestInDoubt(self._target, index, one_line(error)))
+            return event
         self._contact.answered()
         return states.Accepted(answer.status)
 
@@ -284,7 +288,17 @@ class TargetExecutor:
         outcome, message = states.conclude(progress)
         self._contact.end(failed=outcome in {"failed", "unverified"})
         results, (_, learned, seen, unseen) = progress.all_results, self._comparison
-        self.result = TargetResult(self._target, outcome, message, results, progress.differences, learned, seen, unseen)
+        self.result = TargetResult(
+            self._target,
+            outcome,
+            message,
+            results,
+            progress.differences,
+            learned,
+            seen,
+            unseen,
+            context.clock.monotonic() - self._began,
+        )
         self._memory.target_finished(results)
         if self._started:
             context.commits.note(partial(context.journal.finished, context.run, self.result))

@@ -16,8 +16,8 @@ from msauto.model.codec import dump, load
 from msauto.model.run_records import RunSummary
 
 
-def record_result(ledger: Ledger, result: BatchResult, folder: str) -> None:
-    """Record a batch as far as it got; ``folder`` is the working directory."""
+def record_result(ledger: Ledger, result: BatchResult, folder: str, repository: str = "") -> None:
+    """Record a batch as far as it got; ``folder`` is the working directory, ``repository`` that of its file."""
     summary = RunSummary(
         run=result.run,
         started=result.started,
@@ -31,6 +31,7 @@ def record_result(ledger: Ledger, result: BatchResult, folder: str) -> None:
         host=result.host,
         folder=folder,
         batch=result.batch,
+        repository=repository,
     )
     ledger.record_batch(summary, dump(result), ran=bool(result.jobs))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from typing import Final, get_args
-from xml.etree import ElementTree as ET
 from zoneinfo import ZoneInfo
 
 from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult
@@ -14,6 +13,7 @@ from msauto.model.codec import to_json
 from msauto.model.plan import Action
 from msauto.model.result import OUTCOMES, key_of
 from msauto.report.json import dump
+from msauto.report.junit import TestCase, render_xml, suite_of
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural
 from msauto.report.terminal_styles import GREEN, RED, align, paint
@@ -159,21 +159,16 @@ def _is_failure(job: JobResult) -> bool:
 def _render_junit(result: BatchResult, zone: str) -> str:
     del zone
     jobs = result.jobs or (JobResult(job=result.batch, code=result.code, reason=result.reason),)
-    failed = sum(_is_failure(each) for each in jobs)
-    counts = {"tests": str(len(jobs)), "failures": str(failed), "errors": "0"}
-    counts |= {"skipped": str(sum(each.outcome == "skipped" for each in jobs))}
-    suite = ET.Element("testsuite", {"name": result.batch, "timestamp": result.started, **counts})
-    for each in jobs:
-        seconds = seconds_between(each.started, each.ended)
-        case = ET.SubElement(suite, "testcase", classname=result.batch, name=each.job, time=f"{seconds:.3f}")
-        message = visible(each.reason or result.reason)
-        if _is_failure(each):
-            ET.SubElement(case, "failure", message=message, type=each.outcome)
-        elif each.outcome == "skipped":
-            ET.SubElement(case, "skipped", message=message)
-        else:
-            ET.SubElement(case, "system-out").text = visible(details_of(each))
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
+    return render_xml(suite_of(result.batch, [_test_case(each, result) for each in jobs], time=result.started))
+
+
+def _test_case(job: JobResult, result: BatchResult) -> TestCase:
+    seconds = seconds_between(job.started, job.ended)
+    if _is_failure(job):
+        return TestCase(job.job, "failure", job.outcome, job.reason or result.reason, seconds=seconds)
+    if job.outcome == "skipped":
+        return TestCase(job.job, "skipped", message=job.reason or result.reason, seconds=seconds)
+    return TestCase(job.job, details=details_of(job), seconds=seconds)
 
 
 SUMMARY_FORMS: Final[Mapping[str, tuple[str, Callable[[BatchResult, str], str]]]] = {

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from msauto.cli.plan_files import settings_folder
-from msauto.cli.report_forms import FORMS
+from msauto.cli.report_forms import FORMS, PLAN_FORMS
 from msauto.errors import MsautoError
 from msauto.playbook.inventory.servers import NamedServer
 from msauto.playbook.resolve import ResolveOptions
@@ -171,10 +171,14 @@ _SHARED = (
     "inventory", "server", "extra_vars", "limit", "tags", "skip_tags", "forks", "form", "state_dir", "config",
     "verbose", "no_color", "width", "ascii_only", "summary", "targets",
 )  # fmt: skip
-shared_flags = shared_flags_of(*FORMS, more=_VIEW_OPTIONS)
-planning_flags = shared_flags_of(*FORMS, more=(_TARGET_OPTION, *_VIEW_OPTIONS))
+shared_flags = shared_flags_of(*PLAN_FORMS, more=_VIEW_OPTIONS)
+report_flags = shared_flags_of(*FORMS, more=_VIEW_OPTIONS)
+"""The shared flags of a command that shows what came of a run."""
+planning_flags = shared_flags_of(*PLAN_FORMS, more=(_TARGET_OPTION, *_VIEW_OPTIONS))
 """The shared flags of a command that makes a plan."""
-export_flags = shared_flags_of(*FORMS)
+run_planning_flags = shared_flags_of(*FORMS, more=(_TARGET_OPTION, *_VIEW_OPTIONS))
+"""The shared flags of a command that makes a plan, and shows what came of it."""
+export_flags = shared_flags_of(*PLAN_FORMS)
 table_flags = shared_flags_of("text", "json")
 """The shared flags of a command whose result is a table."""
 

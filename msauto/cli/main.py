@@ -114,8 +114,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; never raises on bad input, a bad server or Ctrl-C."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_closed_streams()
+    if os.environ.get("_MSAUTO_COMPLETE"):
+        return _complete(os.environ["_MSAUTO_COMPLETE"])
     with restored_handler(signal.SIG_IGN if argv is None else None):
         return _exit_code(arguments)
+
+
+def _complete(instruction: str) -> int:
+    """Answer a shell that completes; an error must not disturb its command line."""
+    with suppress(Exception):
+        from msauto.cli.shell_completion.complete import answer
+
+        found = answer(instruction, group)
+        if found is not None:
+            click.echo(found)
+            return OK
+    return ERROR
 
 
 def _open_closed_streams() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import IO
@@ -56,12 +56,14 @@ def print_message(text: str) -> None:
         _write(sys.stderr, text, nl=not text.endswith("\n"))
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, no_color: bool) -> None:
-    """Write a table to stdout, cut to the width of the terminal."""
+def print_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, no_color: bool, whole: Collection[str] = ()
+) -> None:
+    """Write a table to stdout, which fits the terminal; the first column and those in ``whole`` are never cut."""
     from msauto.report.terminal_styles import render_table
 
     colour = use_colour(sys.stdout, no_color=no_color)
-    print_result(render_table(headers, rows, colour=colour, width=terminal_width(sys.stdout)))
+    print_result(render_table(headers, rows, colour=colour, width=terminal_width(sys.stdout), whole=whole))
 
 
 def discard_stdout() -> None:

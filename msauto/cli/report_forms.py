@@ -10,7 +10,7 @@ from msauto.errors import MsautoError
 from msauto.model.plan import Plan
 from msauto.model.result import Result
 from msauto.planning.saved_plans.plan_file import plan_document
-from msauto.report import html, markdown, plan_text, text
+from msauto.report import html, junit, markdown, plan_text, text
 from msauto.report.json import dump_document, error_json, result_json
 
 
@@ -78,4 +78,7 @@ FORMS: Final[Mapping[str, ReportForm]] = {
         lambda plan, _: markdown.render_plan(plan), lambda result, _: markdown.render_result(result)
     ),
     "html": ReportForm(lambda plan, _: html.render_plan(plan), lambda result, _: html.render_result(result)),
+    "junit": ReportForm(lambda plan, _: (junit.render_plan(plan),), lambda result, _: (junit.render_result(result),)),
 }
+PLAN_FORMS: Final = tuple(form for form in FORMS if form != "junit")
+"""The forms of ``msauto plan``: JUnit XML is for what came of a run."""

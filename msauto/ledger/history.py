@@ -21,7 +21,7 @@ from msauto.model.plan import Json, Request, Target
 from msauto.model.result import Difference
 from msauto.model.run_records import RequestRecord, RunDetails, RunSummary, TargetRecord
 
-CODE, REASON, USER, FOLDER = "code", "reason", "user", "folder"
+CODE, REASON, USER, FOLDER, REPOSITORY = "code", "reason", "user", "folder", "repository"
 BATCH, JOB, ATTEMPT = "batch", "job", "attempt"
 """The notes on how a run ended, who started it, and to which job of a batch it belongs."""
 
@@ -83,8 +83,8 @@ def write_attempt(store: Store, attempt: RunSummary) -> None:
     playbooks, summary = json.dumps(attempt.playbooks, ensure_ascii=False), json.dumps(attempt.summary)
     times = (attempt.started, attempt.ended, attempt.status)
     who = (attempt.code, attempt.reason, attempt.user, attempt.host, attempt.folder)
-    job = {BATCH: attempt.batch, JOB: attempt.job, ATTEMPT: str(attempt.attempt or "")}
-    notes = ((attempt.run, name, text) for name, text in job.items() if text)
+    more = {BATCH: attempt.batch, JOB: attempt.job, ATTEMPT: str(attempt.attempt or ""), REPOSITORY: attempt.repository}
+    notes = ((attempt.run, name, text) for name, text in more.items() if text)
     with store.together():
         store.write(_WRITE_ATTEMPT, (attempt.run, *times, playbooks, summary, *who))
         store.write("INSERT INTO attempt_note VALUES (?, ?, ?)", *notes)
@@ -103,6 +103,7 @@ def read_attempts(store: Store) -> list[RunSummary]:
             structs.replace(
                 RunSummary(name, started, ended, status, tuple(json.loads(playbooks)), json.loads(summary), *who),
                 **_job(notes[name]),
+                repository=notes[name].get(REPOSITORY, ""),
             )
             for name, started, ended, status, playbooks, summary, *who in store.read(_READ_ATTEMPTS)
         ]
@@ -158,6 +159,7 @@ def _summary(store: Store, row: Row, run_locks: Path) -> RunSummary:
         user=notes.get(USER, ""),
         host=host,
         folder=notes.get(FOLDER, ""),
+        repository=notes.get(REPOSITORY, ""),
         **_job(notes),
     )
     return _with_status(found, run_locks)

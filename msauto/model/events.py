@@ -1,12 +1,58 @@
-"""Events of a run in progress: frozen values for a progress display, a log, or a script."""
+"""Events of a command in progress: frozen values for a progress display, a log, or a script."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Literal, Protocol
 
-from msauto.model.plan import Target
+from msauto.model.plan import Kind, Refusal, Summary, Target
 from msauto.model.result import RequestResult, Result, TargetResult
+
+PlannedState = Literal["changed", "unchanged", "skipped", "left out", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningStarted:
+    """Nothing was read yet."""
+
+    servers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetsFound:
+    """How many targets of a server will be planned, or are planned already."""
+
+    server: str
+    targets: int
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPlanned:
+    """A target is read and compared; ``changes`` and ``requests`` are counts, ``error`` is why it cannot be planned."""
+
+    server: str
+    database: str
+    kind: Kind
+    name: str
+    state: PlannedState
+    changes: int = 0
+    requests: int = 0
+    error: str = ""
+
+    @classmethod
+    def of(cls, target: Target, state: PlannedState) -> TargetPlanned:
+        """Return the event of a planned target."""
+        counts = len(target.changes), len(target.requests)
+        return cls(target.server, target.database, target.kind, target.name, state, *counts, target.error or "")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningEnded:
+    """The plan is complete."""
+
+    summary: Summary
+    refusals: tuple[Refusal, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +78,15 @@ class RequestSending:
     target: Target
     index: int
     tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestInDoubt:
+    """The answer to a request is lost; ``reason`` says how. Reading the target settles it."""
+
+    target: Target
+    index: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +144,26 @@ class RunEnded:
     result: Result
 
 
+@dataclass(frozen=True, slots=True)
+class CommandEnded:
+    """The last event of a command: its exit code, and why it is not 0."""
+
+    code: int
+    reason: str
+
+
 Event = (
-    RunStarted | TargetStarted | RequestSending | RequestSettled | DownloadAsked | DownloadReceived
-    | WaitingForRestore | TargetFinished | RunEnded
+    PlanningStarted | TargetsFound | TargetPlanned | PlanningEnded
+    | RunStarted | TargetStarted | RequestSending | RequestInDoubt | RequestSettled | DownloadAsked | DownloadReceived
+    | WaitingForRestore | TargetFinished | RunEnded | CommandEnded
 )  # fmt: skip
+
+Notify = Callable[[Event], None]
+"""Passes an event on, and never raises."""
 
 
 class Observer(Protocol):
-    """Receives all events in order, in the thread that applies; its errors are ignored."""
+    """Receives all events in order, in the thread that plans and applies; its errors are ignored."""
 
     def notify(self, event: Event) -> None:
         """Receive an event; must return quickly."""
@@ -107,3 +174,6 @@ class SilentObserver:
 
     def notify(self, event: Event) -> None:
         """Do nothing."""
+
+
+SILENT: Final = SilentObserver()

@@ -61,6 +61,7 @@ class TargetResult(Struct, frozen=True):
 
     ``learned`` holds names that the server gave, as verification found them: ``marker:<key>`` to the new uid.
     ``seen`` counts the things that verification found, ``unseen`` the aspects of those that reading cannot show.
+    ``seconds``: how long it took, waiting included.
     """
 
     target: Target
@@ -71,12 +72,14 @@ class TargetResult(Struct, frozen=True):
     learned: Mapping[str, Json] = field(default_factory=dict)
     seen: int = 0
     unseen: tuple[AspectName, ...] = ()
+    seconds: float = 0.0
 
 
 class Result(Struct, frozen=True):
     """The results of a run: one result for each target of the plan, in its order.
 
-    ``unreachable`` names the servers that did not answer at the end.
+    ``unreachable`` names the servers that did not answer at the end. ``seconds``: how long applying took, ``None`` if
+    that is not known; ``server_seconds``: from the start of the first target of a server to the end of its last.
     """
 
     run: str
@@ -84,6 +87,8 @@ class Result(Struct, frozen=True):
     targets: tuple[TargetResult, ...]
     interrupted: bool = False
     unreachable: frozenset[str] = frozenset()
+    seconds: float | None = None
+    server_seconds: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Return a short form, as that of its plan."""

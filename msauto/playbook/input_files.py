@@ -129,17 +129,23 @@ OUTSIDE = "copy it into the repository, or allow its folder in msauto.toml: [loo
 """The remedy for a file outside the playbook's repository."""
 
 
+def find_repository(folder: Path) -> Path | None:
+    """Return the nearest folder above with .git or msauto.toml, if there is one."""
+    start = folder.resolve()
+    marked = (each for each in (start, *start.parents) if any((each / mark).exists() for mark in _MARKS))
+    return next(marked, None)
+
+
 def repository_of(folder: Path) -> Path:
     """Return the repository of a folder: the nearest folder above with .git or msauto.toml.
 
     Without one: the working folder, if it holds this one and is neither a root nor the home folder; else the parent
     of a folder named ``playbooks``; else the folder itself.
     """
-    start = folder.resolve()
-    for candidate in (start, *start.parents):
-        if any((candidate / each).exists() for each in _MARKS):
-            return candidate
-    here = Path.cwd()
+    found = find_repository(folder)
+    if found is not None:
+        return found
+    start, here = folder.resolve(), Path.cwd()
     if here in start.parents and here not in {Path(here.anchor), Path(os.path.expanduser("~")).resolve()}:  # noqa: PTH111 - no error where there is no home
         return here
     return start.parent if start.name == "playbooks" else start

@@ -9,7 +9,7 @@ from msauto.model.desired import DOWNLOADS
 from msauto.model.result import OUTCOMES, Difference, Outcome, RequestResult, Result, TargetResult, key_of
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.sentences import plural
-from msauto.report.value_texts import show_pair_of
+from msauto.report.value_texts import show_duration, show_pair_of
 
 NOT_DONE: Final = frozenset({"failed", "unverified", "not attempted"})
 """Outcomes that every form lists."""
@@ -57,7 +57,8 @@ def result_sentence(result: Result) -> str:
     counts = _count(result.targets, result.plan.unchanged, result.plan.skipped, result.plan.left_out)
     requests = plural(sum(counts["requests"] for counts in recap_of(result).values()), "request")
     targets = ", ".join(f"{number} {outcome}" for outcome, number in counts.items() if number)
-    shown = f"{targets}; {requests}" if targets else requests
+    took = "" if result.seconds is None else f" in {show_duration(result.seconds)}"
+    shown = f"{targets}; {requests}{took}" if targets else f"{requests}{took}"
     if result.interrupted:
         return f"Interrupted: {shown}. What was sent is recorded: msauto history {result.run}"
     if not result.ok:

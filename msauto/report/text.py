@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote
@@ -19,6 +19,7 @@ from msauto.report.plan_text import names_line
 from msauto.report.result_sentences import NOT_DONE, recap_of, result_lines, result_sentence
 from msauto.report.sanitizing import display_width, is_hidden, pad, show, visible, visible_lines
 from msauto.report.terminal_styles import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, paint
+from msauto.report.value_texts import show_duration
 
 _OUTCOMES: Final[dict[Outcome, str]] = {
     "changed": YELLOW,
@@ -58,7 +59,7 @@ def render_result(
             lines += _folded(group, ascii_only)
         else:
             lines += (line for each in group.results for line in _target_result(each, verbosity))
-    lines += _recap(recap_of(result))
+    lines += _recap(result)
     style = GREEN if result.ok and not result.interrupted else RED
     lines.append(words(visible(result_sentence(result)), style))
     return render_lines(lines, width=width, colour=colour, ascii_only=ascii_only)
@@ -99,11 +100,14 @@ def _target_result(result: TargetResult, verbosity: int) -> Iterator[Line]:
     yield Line(())
 
 
-def _recap(recaps: Mapping[str, Mapping[str, int]]) -> Iterator[Line]:
+def _recap(result: Result) -> Iterator[Line]:
+    recaps = recap_of(result)
     width = max((display_width(show(server)) for server in recaps), default=0)
     for server, counts in recaps.items():
         spans = (Span(f"{name}={number} ", _COUNTS.get(name, "") if number else "") for name, number in counts.items())
-        yield Line((Span(f"{pad(show(server), width)} : "), *spans), 4)
+        seconds = result.server_seconds.get(server)
+        took = [] if seconds is None else [Span(f"in {show_duration(seconds)}")]
+        yield Line((Span(f"{pad(show(server), width)} : "), *spans, *took), 4)
     if recaps:
         yield Line(())
 

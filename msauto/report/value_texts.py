@@ -162,6 +162,13 @@ def show_seconds(seconds: float) -> str:
     return " ".join(parts) or "0 s"
 
 
+def show_duration(seconds: float) -> str:
+    """Return how long something took: ``under 0.1 s``, ``0.4 s``, ``9.8 s``, then as :func:`show_seconds`."""
+    if seconds < 0.1:
+        return "under 0.1 s"
+    return f"{seconds:.1f} s" if seconds < 9.95 else show_seconds(seconds)
+
+
 def show_value(value: Json, name: str = "", rate: Fraction | None = None, *, limit: int | None = None) -> str:
     """Return one JSON value on one line, visible; ``name`` is its attribute, which may count frames.
 

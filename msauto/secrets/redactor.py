@@ -67,6 +67,10 @@ class Redactor:
             differences=tuple(map(self._difference, result.differences)),
         )
 
+    def message(self, text: str) -> str:
+        """Return a message as it may be shown; a server may repeat what it was sent."""
+        return self._secrets.redact_message(text)
+
     def request_result(self, result: RequestResult) -> RequestResult:
         """Return the result of a request as it may be shown."""
         return structs.replace(result, message=self._secrets.redact_message(result.message))

@@ -37,10 +37,10 @@ class Said:
         return json.loads(self.out)
 
     def one_error(self, *words: str) -> None:
-        """stderr holds one error with these words and a remedy, and no traceback."""
+        """The output holds one error with these words and a remedy, and no traceback."""
         assert "Traceback" not in self.err + self.out, self.err
         assert "msauto itself failed" not in self.err, self.err
-        told = self.err if self.err.strip() else self.out
+        told = self.err + self.out
         for word in words:
             assert word in told, (word, told)
 
@@ -114,8 +114,9 @@ class Desk:
     def surroundings(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         source = str(Path(__file__).parents[2])
-        own = {"PYTHONPATH": source, "XDG_STATE_HOME": str(self.state), "COLUMNS": "200"}
-        return {**kept, **own, **self.environment}
+        cache = str(self.folder.parent / f"{self.folder.name}-cache")
+        folders = {"PYTHONPATH": source, "XDG_STATE_HOME": str(self.state), "XDG_CACHE_HOME": cache}
+        return {**kept, **folders, "COLUMNS": "200", **self.environment}
 
     @contextmanager
     def _standing(self) -> Iterator[None]:
@@ -135,9 +136,11 @@ _CHANGING = (
     (re.compile(r"127\.0\.0\.1:\d+"), "HOST:PORT"),
     (re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}"), "RUN"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"), "TIME"),
+    (re.compile(r"TIME  \d+ s +"), "TIME  TOOK  "),
     (re.compile(r"(process|pid\":) +\d+( on \S+,)?"), r"\1 PID"),
     (re.compile(r"\"host\": \"[^\"]+\""), '"host": "HERE"'),
     (re.compile(r"(sha256:)?[0-9a-f]{64}"), "SHA256"),
+    (re.compile(r" in (?:(?:under )?\d+\.\d|\d{2,}) s\b"), " in DURATION"),
 )
 
 

@@ -116,7 +116,8 @@ def test_the_whole_way_as_it_is_read(desk: Desk) -> None:
         sourced = desk.run(*arguments, *INV, "play.yml")
         assert (sourced.code, sourced.err) == (0, "")
         check_golden(name, sourced.out, (f'"msauto": "{__version__}"', '"msauto": "VERSION"'))
-    check_golden("history.txt", desk.run("history").out)
+    who = f"{getpass.getuser()}@{socket.gethostname()}"
+    check_golden("history.txt", desk.run("history").out, (who, "USER@HOST"))
     told = desk.run("history", "last").out
     user = "user             "
     mine = (f"{user}{getpass.getuser()}", f"{user}USER")
@@ -143,7 +144,7 @@ def test_history_in_json(desk: Desk) -> None:
         assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
     newest, oldest = desk.run("history", "--format", "json").json
     assert list(newest)[:6] == ["run", "started", "ended", "status", "playbooks", "summary"]
-    assert list(newest)[6:] == ["code", "reason", "user", "host", "folder", "batch", "job", "attempt"]
+    assert list(newest)[6:] == ["code", "reason", "user", "host", "folder", "batch", "job", "attempt", "repository"]
     assert (newest["status"], newest["playbooks"], newest["summary"]["changed"]) == ("ok", ["play.yml"], 1)
     assert oldest["started"] <= newest["started"]
     whole = desk.run("history", oldest["run"], "--format", "json").json

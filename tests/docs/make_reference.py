@@ -8,6 +8,7 @@ from typing import Any, get_args, get_type_hints
 from msauto.batch.batch_result import batch_result_schema
 from msauto.interface.dialect import Dialect
 from msauto.playbook.reference.doc_pages import PAGES
+from msauto.report.event_lines import LINES, events_schema
 from tests.docs.error_index import error_index_page
 from tests.docs.pages import ROOT
 
@@ -41,6 +42,46 @@ def batch_result_page() -> str:
     return BATCH_RESULT + "".join(f"\n## {heading}\n\n{_keys(part)}" for heading, part in parts)
 
 
+EVENTS = """# Events
+
+`msauto plan`, `apply` and `undo` write what happens to a file with `--events FILE`, for programs that follow a run: one
+JSON object for each line. The JSON Schema of a line: `msauto schema events`.
+
+- Each line is written whole, with one call, at the moment it happens. After `kill -9` the file holds whole lines.
+- `command_ended` is the last line. Without it the command was killed: `msauto history` shows what it did.
+- The file is created for its owner only, and replaced by the next command that writes to it. A file that holds
+  something else is not overwritten: that is an error before anything is read.
+- `--events -` writes to stdout. The plan and the result then go to stderr. It cannot be combined with `--out -` or with
+  a `--format` other than `text`, which need stdout.
+- If events cannot be written (no folder, a full disk, a reader that is gone or has not read for 5 seconds), one warning
+  on stderr says so, and no more are written. The run and its exit code do not change.
+- Secrets are shown as `***`, as everywhere. Messages of more than 500 characters are cut.
+- A new version of msauto may add keys and types of events within version 1: ignore what you do not know.
+- Bad playbooks and inventories are found before the first event of planning; then `command_ended` is the only line.
+
+To follow a run in another terminal:
+
+```text
+tail -F run.jsonl | jq -r 'select(.type == "target_finished") | "\\(.outcome) \\(.target.name)"'
+```
+"""
+
+
+def events_page() -> str:
+    """Return the reference page of the events, from their schema."""
+    parts = events_schema()["$defs"]
+    common = parts["EventTarget"], parts["Progress"]
+    begin = {name: key for name, key in parts["TargetStartedLine"]["properties"].items() if name != "target"}
+    begin["type"] = {"description": begin["type"]["description"]}
+    text = EVENTS + f"\n## Keys of every line\n\n{_keys({'properties': begin})}"
+    text += f"\n## target\n\n{_keys(common[0])}\n## done and total\n\n{_keys(common[1])}"
+    for kind in LINES:
+        part = parts[kind.__name__]
+        own = {name: key for name, key in part["properties"].items() if name not in begin}
+        text += f"\n## {part['properties']['type']['enum'][0]}\n\n{part['description']}\n\n{_keys({'properties': own})}"
+    return text
+
+
 def _keys(part: dict[str, Any]) -> str:
     rows = [f"| `{name}` | {_description(key)} |" for name, key in part["properties"].items()]
     return "\n".join(["| key | content |", "|---|---|", *rows]) + "\n"
@@ -66,4 +107,5 @@ if __name__ == "__main__":
         (ROOT / "docs" / "reference" / f"{name}.md").write_text(PAGES[name](), encoding="utf-8")
     (ROOT / "docs" / "reference" / "batch-json.md").write_text(batch_result_page(), encoding="utf-8")
     (ROOT / "docs" / "reference" / "errors.md").write_text(error_index_page(), encoding="utf-8")
+    (ROOT / "docs" / "reference" / "events.md").write_text(events_page(), encoding="utf-8")
     (ROOT / "docs" / "reference" / "dialect.md").write_text(dialect_page(), encoding="utf-8")

@@ -206,8 +206,11 @@ def session(folder: Path) -> Iterator[Session]:
 _VARYING = (
     (re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}"), "RUN"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:\+00:00|Z)"), "NOW"),
+    (re.compile(r"NOW  \d+ s +"), "NOW  TOOK  "),
+    (re.compile(r"\b\w+@[\w.-]+$", re.MULTILINE), "USER@HOST"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "SHA256"),
     (re.compile(r"process +\d+ on [^\s,)]+"), "process PID on HOST"),
+    (re.compile(r" in (?:(?:under )?\d+\.\d|\d{2,}) s\b"), ""),
     (re.compile(r"[ \t]+$", re.MULTILINE), ""),
 )
 

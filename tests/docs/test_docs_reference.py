@@ -31,7 +31,7 @@ from msauto.playbook.templates.registry import FILTERS, TESTS
 from msauto.playbook.variables.variables import GIVEN
 from msauto.simulator.faults import KINDS
 from tests.docs.error_index import output_of
-from tests.docs.make_reference import batch_result_page, dialect_page
+from tests.docs.make_reference import batch_result_page, dialect_page, events_page
 from tests.docs.pages import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -149,6 +149,7 @@ def test_every_key_is_described_in_its_section(model: type[BaseModel]) -> None:
 def test_the_page_of_the_dialect_is_made_from_its_registry() -> None:
     assert page("dialect.md") == dialect_page()
     assert page("batch-json.md") == batch_result_page()
+    assert (REFERENCE / "events.md").read_text(encoding="utf-8") == events_page()
     hints = get_type_hints(Dialect)
     assert all(get_args(hints[key.name])[:1] in {(), (key.default,)} for key in fields(Dialect))
 

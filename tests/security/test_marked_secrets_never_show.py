@@ -74,7 +74,7 @@ def test_no_form_of_a_plan_or_a_result_shows_one(desk: Desk, sim: Simulator, fla
     sourced = [desk.run("plan", "play.yml", *flags, "--format", form, *more) for more in ([], ["-v"], ["-vv"])]
     assert [each.code for each in sourced] == [0, 0, 0], sourced[0].err
     assert all("***" in each.out for each in sourced)
-    applied = desk.run("apply", "play.yml", *flags, "--format", form, "-vv", "--yes")
+    applied = desk.run("apply", "play.yml", *flags, "--format", form, "-vv", "--yes", "--events", "run.jsonl")
     assert applied.code == 0, applied.out + applied.err
     check(desk, *sourced, applied)
     check_arrived(sim)
@@ -117,7 +117,7 @@ def test_a_change_says_before_consent_that_it_cannot_be_undone(desk: Desk, flags
     assert "sha256" not in json.dumps([request.get("body") for each in plan["targets"] for request in each["requests"]])
 
 
-@pytest.mark.parametrize("form", ["text", "json", "sarif"])
+@pytest.mark.parametrize("form", ["text", "json", "sarif", "github", "gitlab"])
 def test_validate_shows_none(desk: Desk, flags: list[str], form: str) -> None:
     vars_ = f"{{a: !secret '{canary('literal').replace(chr(39), '')}'}}"
     task = "{asset: {title: x, fields: {comment: [1], nope: '{{ a }}'}}}"
@@ -132,10 +132,10 @@ def test_a_server_that_repeats_all_it_hears_tells_nobody(desk: Desk, sim: Simula
     with parrot(sim.url) as server:
         flags = write_play(desk.folder, server.url)
         sourced = [
-            desk.run("apply", "play.yml", *flags, "--yes", "--format", form)
-            for form in ("text", "json", "markdown", "html")
+            desk.run("apply", "play.yml", *flags, "--yes", "--format", form, "--events", f"{form}.jsonl")
+            for form in ("text", "json", "markdown", "html", "junit")
         ]
-        assert [each.code for each in sourced] == [3, 3, 3, 3], sourced[0].err
+        assert [each.code for each in sourced] == [3, 3, 3, 3, 3], sourced[0].err
         assert leaks(*server.heard) != []
         history = desk.run("history", "last", *flags[-2:])
     assert "I was sent" in history.out

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import click
 
-from msauto.cli.flags import Flags, planning_flags
+from msauto.cli.flags import Flags, run_planning_flags
 from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import recorded
 from msauto.cli.runs.options import RunOptions, forget_pending_flag, run_flags
 from msauto.cli.runs.past_runs import resume_source
 from msauto.cli.runs.plan_sources import open_source
+from msauto.cli.runs.run_watch import watch_flags
 from msauto.model.run_records import RunDetails
 
 
@@ -20,7 +21,8 @@ from msauto.model.run_records import RunDetails
 @click.option("--resume", "resumed", metavar="RUN", help="Apply the targets that RUN (or `last`) did not reach.")
 @forget_pending_flag
 @recorded
-@planning_flags
+@watch_flags
+@run_planning_flags
 @run_flags
 def command(
     *,

@@ -146,7 +146,8 @@ def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | 
     else:
         zone = batch.schedule.timezone if batch is not None else "UTC"
         headers = ("batch", "job", "last outcome", "last success", "next start", "frozen")
-        print_table(headers, [status_row(each, zone, now) for each in rows], no_color=no_color)
+        lines = [status_row(each, zone, now) for each in rows]
+        print_table(headers, lines, no_color=no_color, whole=("job",))
     return OK if rows and not any(each.late for each in rows) else INCOMPLETE
 
 

@@ -1,21 +1,19 @@
-"""``msauto completion SHELL``: the script of click that completes commands, flags and files in a shell."""
+"""``msauto completion SHELL``: the script that completes commands, flags, hosts, tags, runs and titles in a shell."""
 
 from __future__ import annotations
 
 import click
-from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
 from msauto.cli.output import print_result
-
-_SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "fish": FishComplete, "zsh": ZshComplete}
+from msauto.cli.shell_completion.command_index import light_group
+from msauto.cli.shell_completion.complete import SHELLS, script
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(sorted(_SHELLS)))
+@click.argument("shell", type=click.Choice(sorted(SHELLS)))
 def command(*, shell: str) -> None:
     """Print the completion script of a shell: eval "$(msauto completion bash)" in ~/.bashrc."""
     from msauto.cli.main import group
 
-    complete = _SHELLS[shell](group, {}, "msauto", "_MSAUTO_COMPLETE")
-    # source() would start a bash only to find its version.
-    print_result(complete.source_template % complete.source_vars())
+    light_group(group)  # remembers the commands, so that the first answer comes soon as well
+    print_result(script(shell, group))

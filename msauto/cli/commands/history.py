@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
+from msauto.batch.batch_run import seconds_between
 from msauto.cli.flags import Flags, parse_age, table_flags
 from msauto.cli.output import print_message, print_result, print_table
 from msauto.cli.runs.past_runs import SETTINGS
@@ -16,9 +17,11 @@ from msauto.ledger import Ledger
 from msauto.model.codec import load, to_json
 from msauto.model.result import OUTCOMES, key_of
 from msauto.model.run_records import RequestRecord, RunDetails, RunSummary, TargetRecord
+from msauto.playbook.input_files import find_repository
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, target_heading
+from msauto.report.value_texts import show_seconds
 from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
 
 
@@ -28,11 +31,13 @@ from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
 @click.option("--status", metavar="STATUS", help="Only this status, such as failed; a list with commas.")
 @click.option("--since", callback=parse_age, metavar="AGE", help="Only what started in this time, such as 26h or 7d.")
 @click.option("--host", metavar="HOST", help="Only what ran on this machine.")
+@click.option("--all", "every", is_flag=True, help="Also the runs of other repositories.")
 @table_flags
-def command(*, flags: Flags, run: str | None, **filters: Any) -> None:
+def command(*, flags: Flags, run: str | None, every: bool, **filters: Any) -> None:
     """List the runs, newest first; with RUN (a name of the list, or `last`), show its targets and requests.
 
-    Instead of a name, its first characters are enough if no other name begins with them.
+    Instead of a name, its first characters are enough if no other name begins with them. In a repository (a folder with
+    msauto.toml or .git, and those below it) the list has the runs of this repository.
     """
     with Ledger.open(flags.state_dir, readonly=True) as ledger:
         if run is not None:
@@ -44,12 +49,18 @@ def command(*, flags: Flags, run: str | None, **filters: Any) -> None:
             else:
                 _show_attempt(found, flags)
             return
-        runs = [each for each in ledger.attempts() if _matches(each, **filters)]
+        found_runs = [each for each in ledger.attempts() if _matches(each, **filters)]
+    here = None if every else find_repository(Path())
+    runs = [each for each in found_runs if here is None or _is_of(each, here)]
+    if len(runs) < len(found_runs):
+        others = plural(len(found_runs) - len(runs), "run")
+        print_message(f"{others} of other repositories not shown\n  → show all runs: msauto history --all")
     if flags.format == "json":
         _print([to_json(each) for each in runs])
     elif runs:
-        _print_table(("run", "started", "ended", "status", "playbooks", "outcome"), map(_row, runs), flags)
-    else:
+        headers = ("run", "started", "took", "status", "playbooks", "outcome", "who")
+        _print_table(headers, map(_row, runs), flags, whole=headers[:4])
+    elif not found_runs:
         print_message(f"No runs in {ledger.path}.")
 
 
@@ -63,6 +74,12 @@ def _matches(
         and (since is None or datetime.fromisoformat(run.started) >= datetime.now(UTC) - since)
         and (host is None or run.host == host)
     )
+
+
+def _is_of(run: RunSummary, repository: Path) -> bool:
+    """Return whether a run belongs to a repository: its playbooks are below it, or it was started there."""
+    places = (Path(place) for place in (run.repository, run.folder) if place)
+    return any(place.is_relative_to(repository) for place in places)
 
 
 def _show_batch(summary: RunSummary, record: str, flags: Flags) -> None:
@@ -83,19 +100,22 @@ def _print(value: object) -> None:
     print_result(TOKEN_PATTERN.sub(HIDDEN, value if isinstance(value, str) else dump(value)))
 
 
-def _print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], flags: Flags) -> None:
+def _print_table(
+    headers: Sequence[str], rows: Iterable[Sequence[str]], flags: Flags, whole: Collection[str] = ()
+) -> None:
     hidden = [[TOKEN_PATTERN.sub(HIDDEN, cell) for cell in row] for row in rows]
-    print_table(headers, hidden, no_color=flags.no_color)
+    print_table(headers, hidden, no_color=flags.no_color, whole=whole)
 
 
 def _row(run: RunSummary) -> list[str]:
     return [
         run.run,
         _time(run.started),
-        _time(run.ended),
+        show_seconds(seconds_between(run.started, run.ended)) if run.ended else "",
         run.status,
         ": ".join(filter(None, (run.job or run.batch, " ".join(run.playbooks)))),
         _outcome(run),
+        "@".join(filter(None, (run.user, run.host))),
     ]
 
 
@@ -144,7 +164,7 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
         **{
             name.replace("_", " "): text
             for name, text in details.notes.items()
-            if name != SETTINGS or Path(text).is_file()  # the path of settings only if they exist
+            if text and (name != SETTINGS or Path(text).is_file())  # the path of settings only if they exist
         },
     }
     _print_table(("fact", "value"), facts.items(), flags)

@@ -22,6 +22,7 @@ from msauto.cli.runs.options import (
     with_output,
 )
 from msauto.cli.runs.plan_sources import resolved_source
+from msauto.cli.runs.run_watch import RunWatch, watch_flags
 from msauto.playbook.resolve import PlayOutline, outline, resolve
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible
@@ -40,6 +41,7 @@ _out_flag, _detailed_exitcode_flag = plan_flags()
 @click.option("--list-hosts", "listed", flag_value="hosts", help="Only list the hosts of each play, offline.")
 @click.option("--list-tasks", "listed", flag_value="tasks", help="Only list the tasks of each play, offline.")
 @click.option("--list-tags", "listed", flag_value="tags", help="Only list the tags of each play, offline.")
+@watch_flags
 @planning_flags
 def command(
     *,
@@ -51,6 +53,7 @@ def command(
     forget_pending: bool,
     window: str | None,
     listed: str | None,
+    watch: RunWatch,
 ) -> int:
     """Show what would change: reads the servers and writes nothing."""
     if listed is not None:
@@ -65,6 +68,7 @@ def command(
         keep_going=keep_going,
         out=out,
         detailed_exitcode=detailed_exitcode,
+        watch=watch,
     )
     try:
         source = resolved_source(resolve(flags.options), forget_pending=forget_pending, targets=flags.targets)

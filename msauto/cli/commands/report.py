@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from msauto.batch.batch_records import past_results
+from msauto.batch.batch_run import seconds_between
 from msauto.batch.batch_summary import SUMMARY_FORMS
-from msauto.cli.flags import Flags, shared_flags
+from msauto.cli.flags import Flags, report_flags
 from msauto.cli.output import print_result
 from msauto.cli.report_forms import FORMS
 from msauto.cli.runs.plan_output import view_of
@@ -21,7 +22,7 @@ from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
 
 @click.command("report")
 @click.argument("run")
-@shared_flags
+@report_flags
 def command(*, flags: Flags, run: str) -> None:
     """Show a past run again, in any form: by its name in `msauto history`, the start of it, or `last`."""
     with Ledger.open(flags.state_dir, readonly=True) as ledger:
@@ -49,16 +50,34 @@ def result_of(details: RunDetails) -> Result:
         reads=summary.summary.get("reads", 0),
         servers=tuple(PlannedServer(name, 0) for name in names),
     )
-    return Result(summary.run, plan, targets, interrupted=summary.status in {"interrupted", "died"})
+    return Result(
+        summary.run,
+        plan,
+        targets,
+        interrupted=summary.status in {"interrupted", "died"},
+        seconds=None if summary.ended is None else seconds_between(summary.started, summary.ended),
+        server_seconds={server: seconds_between(*span) for server, span in _spans(details).items()},
+    )
+
+
+def _spans(details: RunDetails) -> dict[str, tuple[str, str]]:
+    """Return the first and the last time that the ledger knows of each server."""
+    times: dict[str, list[str]] = {}
+    for each in details.targets:
+        known = [each.begun, *(request.settled for request in each.requests)]
+        times.setdefault(each.target.server, []).extend(filter(None, known))
+    return {server: (min(known), max(known)) for server, known in times.items() if known}
 
 
 def _target_result(record: TargetRecord) -> TargetResult:
+    settled = [request.settled for request in record.requests]
     return TargetResult(
         record.target,
         record.outcome or "not attempted",
         record.message or ("" if record.outcome else "the run ended before this target was done"),
         tuple(map(_request_result, record.requests)),
         record.differences,
+        seconds=seconds_between(record.begun, max(filter(None, [record.begun, *settled]), default=None)),
     )
 
 

@@ -8,9 +8,10 @@ from msauto.batch.batch_result import batch_result_schema
 from msauto.cli.output import print_result
 from msauto.planning.saved_plans.plan_file import plan_schema
 from msauto.playbook.schema.json_schema import json_schema
+from msauto.report.event_lines import events_schema
 from msauto.report.json import dump
 
-_OWN = {"plan": plan_schema, "batch-result": batch_result_schema}
+_OWN = {"plan": plan_schema, "batch-result": batch_result_schema, "events": events_schema}
 """The schemas of what msauto prints."""
 
 

@@ -1,46 +1,63 @@
-"""``msauto show``: live state as a table or as JSON; reads only."""
+"""``msauto show``: live state as a table, or as JSON, YAML or CSV; reads only."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import click
 from msgspec import structs
 
-from msauto.cli.flags import Decorator, Flags, database_flag, require_database, table_flags, with_options
+from msauto.cli.data_forms import render_csv, render_yaml
+from msauto.cli.flags import Decorator, Flags, database_flag, require_database, shared_flags_of, with_options
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_result, print_table
+from msauto.cli.shell_completion.cache_folder import keep_titles
 from msauto.errors import MsautoError, NotFoundError
 from msauto.interface.requests import get_proxy
 from msauto.model.identity import same_text
 from msauto.model.live import Asset, Entry, MamAsset, Xmp, show_folder
 from msauto.model.plan import Address
-from msauto.model.timecode import TimecodeError, rate_of, show_rate, show_timecode
+from msauto.model.timecode import TimecodeError, has_drop_frame, rate_of, show_rate, show_timecode
 from msauto.playbook.inventory.servers import NamedServer, named_servers
 from msauto.report.json import dump
 from msauto.server.client import AsyncMediaServer
 from msauto.server.clip_identity import count_clips
 
 Rows = list[list[str]]
+_NEVER_CUT = ("length", "rate", "created", "start", "duration", "position", "published")
+"""Columns of every table that hold numbers and times."""
 
 _IS_IT_ONE = "check that the address is that of a media server, and the port (default 7901)"
 
 
 @dataclass(frozen=True, slots=True)
 class ShownTable:
-    """Tables (title, headers, rows), and the same as a JSON value."""
+    """Tables (title, headers, rows), and the same as a JSON value, and as records for CSV."""
 
     tables: tuple[tuple[str, Sequence[str], Rows], ...]
     json: Any
+    records: Sequence[Mapping[str, Any]]
+
+
+_FORMS: Mapping[str, Callable[[Mapping[str, ShownTable]], Iterable[str]]] = {
+    "json": lambda shown: (dump({server: answer.json for server, answer in shown.items()}),),
+    "yaml": lambda shown: render_yaml({server: answer.json for server, answer in shown.items()}),
+    "csv": lambda shown: render_csv(
+        {"server": server, **record} for server, answer in shown.items() for record in answer.records
+    ),
+}
+_data_flags = shared_flags_of("text", *_FORMS)
 
 
 def _table(headers: Sequence[str], rows: Rows, value: Any) -> ShownTable:
-    return ShownTable((("", headers, rows),), value)
+    """Return one table; ``value`` is a list of its rows: mappings, or the texts of its only column."""
+    records = [each if isinstance(each, dict) else {headers[0]: each} for each in value]
+    return ShownTable((("", headers, rows),), value, records)
 
 
 @click.group("show", context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,8 +72,8 @@ def _subcommand(*parameters: Decorator) -> Callable[[Callable[..., Awaitable[Sho
         @functools.wraps(read)
         def run(*, flags: Flags, **own: Any) -> None:
             shown = run_async(_read_all(flags, functools.partial(read, **own)))
-            if flags.format == "json":
-                print_result(dump({server: answer.json for server, answer in shown.items()}))
+            if flags.format != "text":
+                print_result(_FORMS[flags.format](shown))
                 return
             for server, answer in shown.items():
                 if len(shown) > 1:
@@ -64,9 +81,9 @@ def _subcommand(*parameters: Decorator) -> Callable[[Callable[..., Awaitable[Sho
                 for title, headers, rows in answer.tables:
                     if title:
                         print_result(f"\n{title}")
-                    print_table(headers, rows, no_color=flags.no_color)
+                    print_table(headers, rows, no_color=flags.no_color, whole=_NEVER_CUT)
 
-        return command.command(read.__name__)(with_options(table_flags(run), parameters))
+        return command.command(read.__name__)(with_options(_data_flags(run), parameters))
 
     return decorate
 
@@ -134,9 +151,10 @@ async def assets(
             return _mam(await client.list_mam(name, folder, **filters))
         listing = await client.list(name, folder, **filters)
     # Both forms of 300,000 entries would take too much memory; the form that is not shown stays empty.
-    json = click.get_current_context().params["form"] == "json"
-    values = [_facts(entry) for entry in listing.entries] if json else []
-    rows = [] if json else [_entry(entry) for entry in listing.entries]
+    keep_titles(server.spec.url, name, (entry.title for entry in listing.entries))
+    text = click.get_current_context().params["form"] == "text"
+    values = [] if text else [_facts(entry) for entry in listing.entries]
+    rows = [_entry(entry) for entry in listing.entries] if text else []
     return _table(("title", "folder", "length", "rate", "created"), rows, values)
 
 
@@ -177,8 +195,9 @@ async def channel(client: AsyncMediaServer, server: NamedServer, name: str) -> S
     with _not_found(server, f"has no channel {name!r}", "list them: msauto show channels"):
         found = await client.channel(name)
     rows = [[item.guid, item.title or "", item.description or "", item.pub_date or ""] for item in found.items]
-    value = {"name": found.name, "items": [structs.asdict(item) for item in found.items]}
-    return _table(("guid", "title", "description", "published"), rows, value)
+    items = [structs.asdict(item) for item in found.items]
+    shown = _table(("guid", "title", "description", "published"), rows, items)
+    return replace(shown, json={"name": found.name, "items": items})
 
 
 def _check_title(server: NamedServer, address: Address, found: Asset) -> None:
@@ -214,13 +233,13 @@ def _entry(entry: Entry) -> list[str]:
 def _length(frames: str | None, frame_time: str | None) -> tuple[str, str]:
     try:
         rate = rate_of(frame_time or "")
-        return show_timecode(int(frames or ""), rate), show_rate(rate)
+        return show_timecode(int(frames or ""), rate, drop=has_drop_frame(rate)), show_rate(rate)
     except (TimecodeError, ValueError):
         return frames or "", ""
 
 
 def _at(frames: int, rate: Fraction | None) -> str:
-    return f"{frames}" if rate is None else f"{show_timecode(frames, rate)} ({frames})"
+    return f"{frames}" if rate is None else f"{show_timecode(frames, rate, drop=has_drop_frame(rate))} ({frames})"
 
 
 def _mam(found: Sequence[MamAsset]) -> ShownTable:
@@ -251,7 +270,22 @@ def _asset(found: Asset, xmp: Xmp | None, view: str | None) -> ShownTable:
         "parameters": list(found.parameters),
         "xmp": None if xmp is None else {name: list(values) for name, values in xmp.items()},
     }
-    return ShownTable(tuple(tables), facts | parts)
+    return ShownTable(tuple(tables), facts | parts, list(_records(facts, parts)))
+
+
+def _records(facts: Mapping[str, Any], parts: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield everything about an asset as rows of one table: part, item, attribute and value."""
+    for name, value in facts.items():
+        yield {"part": "fact", "item": "", "attribute": name, "value": value}
+    for part, key in (("segment", "number"), ("marker", "uid")):
+        for item in parts[f"{part}s"]:
+            own = ((name, value) for name, value in item.items() if name != key)
+            yield from ({"part": part, "item": item[key], "attribute": name, "value": value} for name, value in own)
+    for name in parts["parameters"]:
+        yield {"part": "parameter", "item": "", "attribute": name, "value": ""}
+    for name, values in (parts["xmp"] or {}).items():
+        for number, value in enumerate(values, 1):
+            yield {"part": "xmp", "item": number, "attribute": name, "value": value}
 
 
 def _lists(found: Asset, xmp: Xmp | None) -> list[tuple[str, Sequence[str], Rows]]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import click
 
-from msauto.cli.flags import Flags, planning_flags
+from msauto.cli.flags import Flags, run_planning_flags
 from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import recorded
 from msauto.cli.runs.options import RunOptions, run_flags
 from msauto.cli.runs.past_runs import undo_source
+from msauto.cli.runs.run_watch import watch_flags
 from msauto.model.run_records import RunDetails
 
 
 @click.command("undo")
 @click.argument("run", metavar="RUN|last")
 @recorded
-@planning_flags
+@watch_flags
+@run_planning_flags
 @run_flags
 def command(*, flags: Flags, run_options: RunOptions, run: RunDetails) -> int:
     """Undo a run: plan the earlier values from the ledger, ask, apply, verify.

@@ -10,6 +10,7 @@ from msauto.cli.exit_codes import ERROR, OK
 from msauto.cli.flags import Flags, shared_flags_of
 from msauto.cli.output import print_message, print_result, use_colour
 from msauto.playbook.validation.validate import validate
+from msauto.report.annotations import errors_first, problems_gitlab, render_github
 from msauto.report.json import dump, problems_json
 from msauto.report.sarif import problems_sarif
 from msauto.report.text import render_problems
@@ -17,7 +18,7 @@ from msauto.report.text import render_problems
 
 @click.command("validate")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
-@shared_flags_of("text", "json", "sarif")
+@shared_flags_of("text", "json", "sarif", "github", "gitlab")
 def command(*, flags: Flags, paths: tuple[str, ...]) -> int:
     """Find all errors of playbooks and inventories that need no server; warnings do not change the exit code."""
     problems = validate(paths, flags.options)
@@ -25,6 +26,10 @@ def command(*, flags: Flags, paths: tuple[str, ...]) -> int:
         print_result(dump(problems_json(problems)))
     elif flags.format == "sarif":
         print_result(dump(problems_sarif(problems)))
+    elif flags.format == "gitlab":
+        print_result(dump(problems_gitlab(errors_first(problems))))
+    elif flags.format == "github" and problems:
+        print_result(render_github(problems))
     elif problems:
         print_result(render_problems(problems, colour=use_colour(sys.stdout, no_color=flags.no_color)))
     else:

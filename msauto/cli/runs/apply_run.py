@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from msgspec import structs
 
@@ -18,24 +18,23 @@ from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS, ignore_interrupts, run_async
 from msauto.cli.plan_files import require_no_secret, write_plan_file
 from msauto.cli.report_forms import FORMS
-from msauto.cli.runs.attempt_record import user_and_folder
+from msauto.cli.runs.attempt_record import origin_of
 from msauto.cli.runs.consent import ask
-from msauto.cli.runs.options import STDOUT, RunOptions
+from msauto.cli.runs.options import RunOptions
 from msauto.cli.runs.past_runs import SETTINGS
 from msauto.cli.runs.plan_output import report_errors, show_plan, view_of, with_state_refusal
 from msauto.cli.runs.plan_sources import PlannedRun, PlanSource
+from msauto.cli.runs.run_watch import STDOUT
 from msauto.errors import MsautoError, RefusedError
 from msauto.ledger import Ledger
 from msauto.model.codec import to_json
+from msauto.model.events import PlanningEnded, PlanningStarted
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, refusal_error, refusal_reason
 from msauto.secrets.redactor import redact_plan
-
-if TYPE_CHECKING:
-    from msauto.report.progress import ProgressDisplay
 
 T = TypeVar("T")
 
@@ -121,8 +120,13 @@ class ApplyRun:
             output.print_message(visible(line) if line.startswith(" ") else f"Warning: {visible(line)}")
 
     async def _plan(self, ledger: Ledger) -> PlannedRun:
-        planned = await self.source.plan(ledger.memory, self.clock, self.flags.forks, self.options.limits)
-        return replace(planned, plan=self.options.times.check(planned.plan, self.clock.now()))
+        options, watch = self.options, self.options.watch
+        watch.notify(PlanningStarted(tuple(spec.name for spec in self.source.specs)))
+        async with watch.ticking():
+            planned = await self.source.plan(ledger.memory, self.clock, self.flags.forks, options.limits, watch)
+        planned = replace(planned, plan=options.times.check(planned.plan, self.clock.now()))
+        watch.notify(PlanningEnded(planned.plan.summary, planned.plan.refusals))
+        return planned
 
     # May the plan be applied? ------------------------------------------------------------------------------------
 
@@ -173,37 +177,35 @@ class ApplyRun:
     async def _apply(self, plan: Plan, ledger: Ledger) -> Result:
         """Apply the plan; the first Ctrl-C finishes the requests in flight, the second stops at once."""
         from msauto.applying.executor import Cancellation
-        from msauto.report.progress import ProgressDisplay
 
-        stop = Cancellation()
+        stop, watch = Cancellation(), self.options.watch
         loop = asyncio.get_running_loop()
-        notes = {SETTINGS: str(self.flags.settings_file), **user_and_folder(), **self.options.attempt.notes}
+        notes = {SETTINGS: str(self.flags.settings_file), **origin_of(self.playbooks), **self.options.attempt.notes}
         if self.options.override_freeze:
             notes["override_freeze"] = plan.secrets.redact_message(self.options.override_freeze)
 
         def interrupted() -> None:
-            progress.erase()
+            watch.erase()
             if not stop.requested:
                 output.print_message("Stopping after the requests in flight. Press Ctrl-C again to stop at once.")
             stop()
 
         try:
-            with ProgressDisplay(sys.stderr, self.clock.monotonic) as progress:
-                for number in SIGNALS:
-                    loop.add_signal_handler(number, interrupted)
-                async with _ticking(progress):
-                    result = await apply_plan(
-                        structs.replace(plan, targets=tuple(each for each in plan.targets if each.error is None)),
-                        self.source.specs,
-                        ledger=ledger,
-                        clock=self.clock,
-                        observer=progress,
-                        forks=self.flags.forks,
-                        playbooks=self.playbooks,
-                        cancellation=stop,
-                        frozen=self._closed,
-                        notes=notes,
-                    )
+            for number in SIGNALS:
+                loop.add_signal_handler(number, interrupted)
+            async with watch.ticking():
+                result = await apply_plan(
+                    structs.replace(plan, targets=tuple(each for each in plan.targets if each.error is None)),
+                    self.source.specs,
+                    ledger=ledger,
+                    clock=self.clock,
+                    observer=watch,
+                    forks=self.flags.forks,
+                    playbooks=self.playbooks,
+                    cancellation=stop,
+                    frozen=self._closed,
+                    notes=notes,
+                )
             self._prune(ledger)
             return result
         finally:
@@ -268,22 +270,6 @@ def _refuse_stale(planned: PlannedRun) -> None:
             f"the plan is stale: {plural(planned.stale, 'target')} changed since it was made; nothing was sent",
             remedy="make the plan again, or apply the other targets with --keep-going",
         )
-
-
-@asynccontextmanager
-async def _ticking(progress: ProgressDisplay) -> AsyncIterator[None]:
-    """Draw the display each second while nothing happens: a server may need minutes to make a file."""
-
-    async def tick() -> None:
-        while True:
-            await asyncio.sleep(1)
-            progress.tick()
-
-    ticking = asyncio.ensure_future(tick())
-    try:
-        yield
-    finally:
-        ticking.cancel()
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import functools
 import getpass
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,13 +20,14 @@ from msauto.cli.flags import Flags
 from msauto.cli.output import print_message
 from msauto.errors import InputError, LedgerError, MsautoError
 from msauto.ledger import Ledger
-from msauto.ledger.history import ATTEMPT, BATCH, CODE, FOLDER, JOB, REASON, USER
+from msauto.ledger.history import ATTEMPT, BATCH, CODE, FOLDER, JOB, REASON, REPOSITORY, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import FILE
 from msauto.ledger.store import format_time
 from msauto.model.plan import Plan
 from msauto.model.result import Result
 from msauto.model.run_records import RunStatus, RunSummary
+from msauto.playbook.input_files import find_repository
 
 _STATUS: Final[Mapping[int, RunStatus]] = {REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
 
@@ -83,7 +84,7 @@ class Attempt:
                     code=code,
                     reason=self.reason,
                     host=socket.gethostname(),
-                    **user_and_folder(),
+                    **origin_of(self.playbooks),
                     batch=self.notes.get(BATCH, ""),
                     job=self.notes.get(JOB, ""),
                     attempt=int(self.notes[ATTEMPT]) if ATTEMPT in self.notes else None,
@@ -97,8 +98,8 @@ class Attempt:
         return Path(os.path.expanduser(self.state_dir)) if self.state_dir else None  # noqa: PTH111 - no error for an unknown user
 
 
-def user_and_folder() -> dict[str, str]:
-    """Return who applies, and from which folder."""
+def origin_of(playbooks: Sequence[str]) -> dict[str, str]:
+    """Return who applies, from which folder, and the repository of the playbooks."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):  # in a container, the user number may have no name
@@ -107,7 +108,16 @@ def user_and_folder() -> dict[str, str]:
         folder = str(Path.cwd())
     except OSError:  # it was removed
         folder = ""
-    return {USER: user, FOLDER: folder}
+    return {USER: user, FOLDER: folder, REPOSITORY: _repository(playbooks)}
+
+
+def _repository(playbooks: Sequence[str]) -> str:
+    """Return the repository of the first playbook that exists, else of the working folder; empty if there is none."""
+    try:
+        named = next((path for path in map(Path, playbooks) if path.exists()), Path())
+        return str(find_repository(named if named.is_dir() else named.parent) or "")
+    except (OSError, ValueError):  # a name that cannot be one, or a folder that was removed
+        return ""
 
 
 def recorded(function: Callable[..., int]) -> Callable[..., int]:

@@ -29,11 +29,11 @@ from msauto.batch.schedule import DueStarts, outside_of
 from msauto.cli.exit_codes import ERROR, REFUSED, exit_code_of
 from msauto.cli.flags import state_folder
 from msauto.cli.output import print_message
-from msauto.cli.runs.attempt_record import Attempt, reason_of, user_and_folder
+from msauto.cli.runs.attempt_record import Attempt, origin_of, reason_of
 from msauto.cli.runs.batch_job import BatchJobs, BatchSignals
 from msauto.errors import InputError, LockedError, MsautoError
 from msauto.ledger import Ledger
-from msauto.ledger.history import FOLDER, USER
+from msauto.ledger.history import FOLDER, REPOSITORY, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import FILE
 from msauto.model.ports import Clock
@@ -149,7 +149,7 @@ class BatchSession:
             handled=time_text(now) if self.choice.scheduled else None,
             check=self.choice.check,
             msauto=__version__,
-            user=user_and_folder()[USER],
+            user=origin_of(())[USER],
             host=socket.gethostname(),
             traceparent=trace if _TRACEPARENT.fullmatch(trace) else "",
         )
@@ -258,7 +258,8 @@ class BatchSession:
             return
         try:
             with Ledger.open(self._state) as ledger:
-                record_result(ledger, result, user_and_folder()[FOLDER])
+                origin = origin_of((result.file,))
+                record_result(ledger, result, origin[FOLDER], origin[REPOSITORY])
         except MsautoError as error:
             if first and result.ended is None:
                 raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -14,14 +14,12 @@ from msgspec import structs
 from msauto.cli.flags import Decorator, Flags, parse_seconds, with_options
 from msauto.cli.runs.attempt_record import Attempt
 from msauto.cli.runs.past_runs import find_run, with_settings_of
+from msauto.cli.runs.run_watch import STDOUT, RunWatch
 from msauto.errors import MsautoError
 from msauto.model.plan import Limits, Plan, Refusal
 from msauto.playbook.settings.change_windows import Window, parse_window
 from msauto.playbook.settings.freezes import freeze_at
 from msauto.playbook.settings.settings import DatedFreeze, Freeze
-
-STDOUT = "-"
-"""As the name of an output file: stdout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +76,7 @@ class RunOptions:
     detailed_exitcode: bool = False
     override_freeze: str | None = None
     lock_timeout: float = 0.0
+    watch: RunWatch = field(default_factory=RunWatch)
 
 
 def _parse_window(context: click.Context, option: click.Parameter, text: str | None) -> str | None:
@@ -132,7 +131,7 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the flags of a run as one ``run_options`` value; apply it below ``shared_flags``."""
 
     @functools.wraps(function)
-    def command(*, flags: Flags, **own: Any) -> Any:
+    def command(*, flags: Flags, watch: RunWatch, **own: Any) -> Any:
         given = {name: own.pop(name) for name in _NAMES}
         _check(given)
         attempt = click.get_current_context().find_object(Attempt)
@@ -148,6 +147,7 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
             limits=allow(flags.settings.limits, *allowed),
             times=allowed_times(flags, window, override_freeze=given["override_freeze"]),
             attempt=attempt,
+            watch=watch,
             **given,
         )
         return function(flags=flags, run_options=run_options, **own)

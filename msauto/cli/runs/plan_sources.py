@@ -14,6 +14,7 @@ from msauto.cli.plan_files import is_plan_file, read_plan_file
 from msauto.errors import InputError, Problem, RefusedError, SourceLocation
 from msauto.ledger import LockScope
 from msauto.model.desired import ResolvedPlaybooks
+from msauto.model.events import Observer
 from msauto.model.plan import Limits, Plan
 from msauto.model.ports import Clock, Memory
 from msauto.model.server import ServerSpec
@@ -42,7 +43,7 @@ class PlanSource:
     specs: tuple[ServerSpec, ...]
     scopes: frozenset[LockScope]
     secrets: SecretsFound
-    plan: Callable[[Memory, Clock, int, Limits], Awaitable[PlannedRun]]
+    plan: Callable[[Memory, Clock, int, Limits, Observer], Awaitable[PlannedRun]]
 
 
 def resolved_source(
@@ -50,7 +51,7 @@ def resolved_source(
 ) -> PlanSource:
     """Return the source of playbooks, or of what undoes a run; ``targets`` are globs of titles."""
 
-    async def plan(memory: Memory, clock: Clock, forks: int, limits: Limits) -> PlannedRun:
+    async def plan(memory: Memory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> PlannedRun:
         return PlannedRun(
             await make_plan(
                 resolved,
@@ -60,6 +61,7 @@ def resolved_source(
                 limits=limits,
                 forget_pending=forget_pending,
                 targets=targets,
+                observer=observer,
             )
         )
 
@@ -69,9 +71,11 @@ def resolved_source(
 def saved_source(saved: Plan, specs: tuple[ServerSpec, ...]) -> PlanSource:
     """Return the source of a saved plan: every target is read again, and the limits are those of today."""
 
-    async def plan(memory: Memory, clock: Clock, forks: int, limits: Limits) -> PlannedRun:
+    async def plan(memory: Memory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> PlannedRun:
         find_links = bool(limits.protected)
-        plan, stale = await recheck_plan(saved, specs, memory=memory, clock=clock, forks=forks, find_links=find_links)
+        plan, stale = await recheck_plan(
+            saved, specs, memory=memory, clock=clock, forks=forks, find_links=find_links, observer=observer
+        )
         return PlannedRun(structs.replace(plan, refusals=refusals(plan, limits)), stale)
 
     return PlanSource(specs, scopes_of_plan(saved, specs), SecretsFound(), plan)

@@ -13,6 +13,7 @@ from msauto.diffing.memory_items import PENDING_PREFIX, certain
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, TaskSource
+from msauto.model.events import Notify
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import plain, same_text
 from msauto.model.plan import Address, Json, Settlement, Target, TargetId
@@ -44,7 +45,7 @@ class SurveyContext:
     ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
     left something pending for; ``forget`` treats that as settled. ``answers`` is how this server reports XMP fields.
     ``secrets`` returns the secrets known so far. ``choice`` narrows the run to some targets. ``similar`` finds live
-    titles for errors.
+    titles for errors. ``notify`` receives the progress.
     """
 
     server: ServerSpec
@@ -58,6 +59,7 @@ class SurveyContext:
     secrets: Callable[[], Secrets] = Secrets
     similar: SimilarTitles = field(default_factory=SimilarTitles)
     choice: TargetChoice = field(default_factory=TargetChoice)
+    notify: Notify = lambda _: None
 
 
 class SurveyedTarget(Struct):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from msgspec import structs
@@ -16,6 +17,7 @@ from msgspec import structs
 from msauto.concurrency import concurrent_map
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError
+from msauto.model import events
 from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, Intent
 from msauto.model.facts import Facts
 from msauto.model.plan import Settlement, Target, TargetId
@@ -62,19 +64,18 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
     of_databases = tuple(intent for intent in intents if isinstance(intent.ref, DatabaseRef))
     rest = tuple(intent for intent in intents if not isinstance(intent.ref, DatabaseRef))
     databases = await group_intents(server, of_databases, reader, 1, context.answers)
-    outcomes = [await _plan_group(context, group) for group in databases if _is_chosen(context, group)]
+    outcomes = [await _plan_and_notify(context, group) for group in databases if _is_chosen(context, group)]
     loaded = [each.target for each in outcomes if each.target is not None and each.target.changes]
     context = replace(context, answers=XmpAnswers({each.database: each.changes[0].source for each in loaded}))
     groups = await group_intents(server, rest, reader, forks, context.answers)
-
-    async def plan(group: IntentGroup) -> SurveyedTarget:
-        return await _plan_group(context, group)
-
     chosen = [group for group in groups if _is_chosen(context, group)]
+    context.notify(events.TargetsFound(server.name, len(outcomes) + len(chosen)))
+    plan = partial(_plan_and_notify, context)
     assets = [outcome async for outcome in concurrent_map(plan, chosen, limit=forks)]
     if len(chosen) < len(groups) and any(map(_may_remove, assets)):
         # Another task may name the same clip by a link, and want what would be removed.
-        chosen, assets = groups, [outcome async for outcome in concurrent_map(plan, groups, limit=forks)]
+        chosen = groups
+        assets = [outcome async for outcome in concurrent_map(partial(_plan_group, context), groups, limit=forks)]
     one_a_clip = await _with_one_target_a_clip(context, chosen, assets)
     outcomes += [outcome for group, outcome in one_a_clip if _is_chosen(context, group)]
     targets = [each.target for each in outcomes if each.target is not None]
@@ -123,6 +124,14 @@ async def _with_one_target_a_clip(
             found[numbers[0]] = merged, await _plan_group(context, merged)
             replaced.update(numbers[1:])
     return [each for number, each in enumerate(found) if number not in replaced]
+
+
+async def _plan_and_notify(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
+    outcome = await _plan_group(context, group)
+    target = outcome.target or Target(context.server.name, group.database, group.kind, group.name)
+    state: events.PlannedState = outcome.state if target.error is None else "error"
+    context.notify(events.TargetPlanned.of(target, state))
+    return outcome
 
 
 async def _plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:

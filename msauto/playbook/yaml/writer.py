@@ -25,6 +25,12 @@ _JINJA_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r"}
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
+class VerbatimText(str):
+    """A text that is written as it is, also if it looks like a template."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class FlowStyle:
     """A mapping or list that is written on one line, in braces or brackets, if it fits."""
@@ -46,7 +52,7 @@ def literal(text: str) -> str:
     >>> literal("50% {{ off }}")
     '{% raw %}50% {{ off }}{% endraw %}'
     """
-    if not is_template(text):
+    if isinstance(text, VerbatimText) or not is_template(text):
         return text
     if "endraw" not in text:
         return f"{{% raw %}}{text}{{% endraw %}}"
@@ -116,6 +122,8 @@ def _one_line(value: Any) -> str | None:
 
 
 def _scalar(value: Any) -> str:
+    if value is None:
+        return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

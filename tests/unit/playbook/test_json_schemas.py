@@ -17,6 +17,7 @@ from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.validation.validate import validate
 from msauto.playbook.yaml.loader import load_yaml
+from msauto.report.event_lines import events_schema
 
 ROOT = Path(__file__).parents[3]
 SCHEMAS = ROOT / "schemas"
@@ -43,7 +44,7 @@ BAD: list[Any] = [
 ]
 
 
-NAMES = ("playbook", "inventory", "settings", "plan", "batch", "batch-result")
+NAMES = ("playbook", "inventory", "settings", "plan", "batch", "batch-result", "events")
 
 
 @cache
@@ -52,7 +53,7 @@ def validator_of(name: str) -> jsonschema.Draft202012Validator:
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    own = {"plan": plan_schema, "batch-result": batch_result_schema}.get(name)
+    own = {"plan": plan_schema, "batch-result": batch_result_schema, "events": events_schema}.get(name)
     return own() if own is not None else json_schema(name)
 
 

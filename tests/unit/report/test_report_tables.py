@@ -23,10 +23,40 @@ def test_table_head_is_bold_in_colour() -> None:
     assert render_table(["a"], [], colour=True) == "\x1b[1ma\x1b[0m\n"
 
 
-def test_table_is_cut_to_the_terminal() -> None:
-    text = render_table(["title", "folder"], [["x" * 90, "y" * 90], ["a", "日" * 60]], colour=False, width=60)
-    assert max(map(display_width, text.splitlines())) <= 60
-    assert text.splitlines()[1].count("[…") == 2
+def test_wide_cells_wrap_and_the_first_column_is_never_cut() -> None:
+    rows = [["id" * 10, "one two three four", "y" * 30], ["short", "日" * 7, ""]]
+    assert render_table(["run", "text", "more"], rows, colour=False, width=48).splitlines() == [
+        "run                   text          more",
+        "idididididididididid  one two       yyyyyyyyyyyy",
+        "                      three four    yyyyyyyyyyyy",
+        "                                    yyyyyy",
+        "short                 日日日日日日",
+        "                      日",
+    ]
+
+
+def test_columns_for_which_there_is_no_room_go_below() -> None:
+    rows = [["id" * 15, "ok", "a b c", "d"], ["two", "failed", "", ""]]
+    text = render_table(["run", "status", "text", "more"], rows, colour=False, width=45, whole=("status",))
+    assert text.splitlines() == [
+        "run                             status",
+        f"{'id' * 15}  ok",
+        "  a b c · d",
+        "two                             failed",
+    ]
+
+
+def test_a_long_cell_of_many_columns_is_cut_and_of_two_is_not() -> None:
+    long = "word " * 60
+    three = render_table(["name", "value", "at"], [["x", long, "here"]], colour=False, width=40)
+    assert (len(three.splitlines()), three[-2]) == (4, "…")
+    two = render_table(["name", "value"], [["x", long]], colour=False, width=40)
+    assert two.count("word") == 60
+    assert max(map(display_width, two.splitlines())) <= 40
+
+
+def test_without_a_terminal_nothing_is_cut() -> None:
+    assert "y" * 500 in render_table(["a", "b", "c"], [["x", "y" * 500, "z"]], colour=False)
 
 
 def test_row_with_a_cell_missing_is_a_mistake() -> None:

@@ -1,0 +1,338 @@
+"""Events as JSON lines (``--events``), for programs that follow a command: one value for each line, and its schema."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, Struct
+
+from msauto.model import events
+from msauto.model.codec import describe_types, dump
+from msauto.model.plan import Kind, Refusal, Summary, Target
+from msauto.model.result import OUTCOMES, Outcome, RequestOutcome, key_of
+from msauto.version import __version__
+
+_DOWNLOAD_PAUSE: Final = 1.0
+"""Seconds between two lines about the parts of downloads."""
+_REFUSALS: Final = 20
+_LONGEST: Final = 500
+"""The longest message in characters: a line stays below the size that a pipe takes at once."""
+
+
+class EventTarget(Struct, frozen=True):
+    """The target that an event is about."""
+
+    server: Annotated[str, Meta(description="its name in the inventory")]
+    database: Annotated[str, Meta(description="its media database; empty for an RSS channel")]
+    kind: Annotated[Kind, Meta(description="asset, rss_channel or database")]
+    name: Annotated[str, Meta(description="its title or name")]
+
+
+class Progress(Struct, frozen=True):
+    """How much is done, or how much there is."""
+
+    targets: Annotated[int, Meta(ge=0, description="targets")]
+    requests: Annotated[int, Meta(ge=0, description="requests; 0 while planning")] = 0
+
+
+AboutTarget = Annotated[EventTarget, Meta(description="which target")]
+Index = Annotated[int, Meta(ge=0, description="which request of the target, from 0")]
+Tries = Annotated[int, Meta(ge=0, description="how often the request was sent, this time included")]
+
+
+class EventLine(Struct, frozen=True, tag_field="type"):
+    """What every line begins with."""
+
+    v: Annotated[Literal[1], Meta(description="the version of this format")]
+    seq: Annotated[int, Meta(ge=1, description="the number of the line, from 1")]
+    time: Annotated[str, Meta(description="when, ISO 8601 in UTC")]
+    elapsed: Annotated[float, Meta(ge=0, description="seconds since the command began")]
+
+
+class PlanningStartedLine(EventLine, frozen=True, tag="planning_started"):
+    """Planning begins: nothing was read yet."""
+
+    servers: Annotated[tuple[str, ...], Meta(description="the servers")]
+    msauto: Annotated[str, Meta(description="the version of msauto")]
+
+
+class TargetsFoundLine(EventLine, frozen=True, tag="targets_found"):
+    """The targets of one server are known."""
+
+    server: Annotated[str, Meta(description="the server")]
+    targets: Annotated[int, Meta(ge=0, description="how many targets it has")]
+
+
+class TargetPlannedLine(EventLine, frozen=True, tag="target_planned"):
+    """A target is read and compared."""
+
+    target: AboutTarget
+    state: Annotated[events.PlannedState, Meta(description="what came of it")]
+    changes: Annotated[int, Meta(ge=0, description="how many changes it needs")]
+    requests: Annotated[int, Meta(ge=0, description="how many requests make them")]
+    error: Annotated[str, Meta(description="why it cannot be planned; empty: it can")]
+    done: Annotated[Progress, Meta(description="the targets planned so far")]
+
+
+class PlanningEndedLine(EventLine, frozen=True, tag="planning_ended"):
+    """The plan is complete."""
+
+    summary: Annotated[Summary, Meta(description="the counts of the plan")]
+    refusals: Annotated[tuple[Refusal, ...], Meta(description="the limits that it exceeds, the first 20")]
+
+
+class RunStartedLine(EventLine, frozen=True, tag="run_started"):
+    """Applying begins: the run is recorded, nothing was sent yet."""
+
+    run: Annotated[str, Meta(description="its id in the history")]
+    total: Annotated[Progress, Meta(description="what will be done")]
+
+
+class TargetStartedLine(EventLine, frozen=True, tag="target_started"):
+    """The first request of a target is about to be sent."""
+
+    target: AboutTarget
+
+
+class RequestSendingLine(EventLine, frozen=True, tag="request_sending"):
+    """A request is recorded in the ledger, and sent now."""
+
+    target: AboutTarget
+    index: Index
+    tries: Tries
+    method: Annotated[str, Meta(description="the HTTP method")]
+
+
+class RequestInDoubtLine(EventLine, frozen=True, tag="request_in_doubt"):
+    """The answer to a request is lost: msauto reads the target to find out what the server did."""
+
+    target: AboutTarget
+    index: Index
+    reason: Annotated[str, Meta(description="how the answer was lost")]
+
+
+class RequestSettledLine(EventLine, frozen=True, tag="request_settled"):
+    """The outcome of a request is known, or known to be unverified."""
+
+    target: AboutTarget
+    index: Index
+    tries: Tries
+    outcome: Annotated[RequestOutcome, Meta(description="what came of it")]
+    status: Annotated[int | None, Meta(description="the HTTP status of the answer; null: no answer")]
+    message: Annotated[str, Meta(description="why it failed")]
+    done: Annotated[Progress, Meta(description="what is done so far")]
+
+
+class DownloadRequestedLine(EventLine, frozen=True, tag="download_requested"):
+    """A file is requested; the server may be creating it."""
+
+    target: AboutTarget
+    index: Index
+    received: Annotated[int, Meta(ge=0, description="bytes that an earlier attempt saved")]
+    time_limit: Annotated[float, Meta(description="seconds without a byte after which it fails")]
+
+
+class DownloadReceivedLine(EventLine, frozen=True, tag="download_received"):
+    """A part of a file is saved."""
+
+    target: AboutTarget
+    index: Index
+    received: Annotated[int, Meta(ge=0, description="bytes saved so far")]
+    total: Annotated[int | None, Meta(description="the size of the file; null: the server does not report it")]
+
+
+class RestoreWaitingLine(EventLine, frozen=True, tag="restore_waiting"):
+    """All requests of a target are done, but the high-resolution file is not restored yet."""
+
+    target: AboutTarget
+    waited: Annotated[float, Meta(description="seconds waited so far")]
+    wait: Annotated[float, Meta(description="seconds waited at most")]
+
+
+class TargetFinishedLine(EventLine, frozen=True, tag="target_finished"):
+    """The outcome of a target is known."""
+
+    target: AboutTarget
+    outcome: Annotated[Outcome, Meta(description="what came of it")]
+    message: Annotated[str, Meta(description="why it is not as desired")]
+    differences: Annotated[int, Meta(ge=0, description="how many things are not as desired when read again")]
+    done: Annotated[Progress, Meta(description="what is done so far")]
+
+
+class RunEndedLine(EventLine, frozen=True, tag="run_ended"):
+    """Applying ends."""
+
+    run: Annotated[str, Meta(description="its id in the history")]
+    ok: Annotated[bool, Meta(description="everything is done and verified")]
+    interrupted: Annotated[bool, Meta(description="it was stopped")]
+    targets: Annotated[dict[str, int], Meta(description="how many targets have each outcome")]
+
+
+class CommandEndedLine(EventLine, frozen=True, tag="command_ended"):
+    """The last line: without it, the command was killed."""
+
+    code: Annotated[int, Meta(description="the exit code")]
+    reason: Annotated[str, Meta(description="why it is not 0; may be empty")]
+
+
+LINES: Final[tuple[type[EventLine], ...]] = (
+    PlanningStartedLine,
+    TargetsFoundLine,
+    TargetPlannedLine,
+    PlanningEndedLine,
+    RunStartedLine,
+    TargetStartedLine,
+    RequestSendingLine,
+    RequestInDoubtLine,
+    RequestSettledLine,
+    DownloadRequestedLine,
+    DownloadReceivedLine,
+    RestoreWaitingLine,
+    TargetFinishedLine,
+    RunEndedLine,
+    CommandEndedLine,
+)
+
+
+class EventLines:
+    """Turns events into lines, and counts what is done. ``now`` returns the time as text, ``monotonic`` seconds."""
+
+    def __init__(self, now: Callable[[], str], monotonic: Callable[[], float]) -> None:
+        self._now = now
+        self._monotonic = monotonic
+        self._began = monotonic()
+        self._download_shown = -_DOWNLOAD_PAUSE
+        self._seq = 0
+        self._targets = self._requests = 0
+
+    def line(self, event: events.Event) -> str | None:
+        """Return the JSON of an event, with its line end; ``None`` for most of the parts of a download."""
+        if isinstance(event, events.RunStarted):
+            self._targets = self._requests = 0
+        self._targets += isinstance(event, events.TargetPlanned | events.TargetFinished)
+        self._requests += isinstance(event, events.RequestSettled)
+        elapsed = self._monotonic() - self._began
+        if isinstance(event, events.DownloadReceived) and event.received != event.total:
+            if elapsed < self._download_shown + _DOWNLOAD_PAUSE:
+                return None
+            self._download_shown = elapsed
+        self._seq += 1
+        begin: Begin = (1, self._seq, self._now(), round(elapsed, 3))
+        return f"{dump(_LINE_OF[type(event)](begin, event, Progress(self._targets, self._requests)))}\n"
+
+
+Begin = tuple[Literal[1], int, str, float]
+"""The first values of a line: those of :class:`EventLine`."""
+
+
+def _target(target: Target | events.TargetPlanned) -> EventTarget:
+    return EventTarget(target.server, target.database, target.kind, target.name)
+
+
+def _text(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _planning_started(begin: Begin, event: events.PlanningStarted, _: Progress) -> EventLine:
+    return PlanningStartedLine(*begin, event.servers, __version__)
+
+
+def _targets_found(begin: Begin, event: events.TargetsFound, _: Progress) -> EventLine:
+    return TargetsFoundLine(*begin, event.server, event.targets)
+
+
+def _planned(begin: Begin, event: events.TargetPlanned, done: Progress) -> EventLine:
+    counts = event.state, event.changes, event.requests
+    return TargetPlannedLine(*begin, _target(event), *counts, _text(event.error), done)
+
+
+def _planning_ended(begin: Begin, event: events.PlanningEnded, _: Progress) -> EventLine:
+    return PlanningEndedLine(*begin, event.summary, event.refusals[:_REFUSALS])
+
+
+def _run_started(begin: Begin, event: events.RunStarted, _: Progress) -> EventLine:
+    return RunStartedLine(*begin, event.run, Progress(event.targets, event.requests))
+
+
+def _target_started(begin: Begin, event: events.TargetStarted, _: Progress) -> EventLine:
+    return TargetStartedLine(*begin, _target(event.target))
+
+
+def _sending(begin: Begin, event: events.RequestSending, _: Progress) -> EventLine:
+    method = event.target.requests[event.index].method
+    return RequestSendingLine(*begin, _target(event.target), event.index, event.tries, method)
+
+
+def _in_doubt(begin: Begin, event: events.RequestInDoubt, _: Progress) -> EventLine:
+    return RequestInDoubtLine(*begin, _target(event.target), event.index, _text(event.reason))
+
+
+def _settled(begin: Begin, event: events.RequestSettled, done: Progress) -> EventLine:
+    result = event.result
+    came = result.tries, result.outcome, result.status, _text(result.message)
+    return RequestSettledLine(*begin, _target(event.target), event.index, *came, done)
+
+
+def _download_requested(begin: Begin, event: events.DownloadAsked, _: Progress) -> EventLine:
+    return DownloadRequestedLine(*begin, _target(event.target), event.index, event.received, event.time_limit)
+
+
+def _download_received(begin: Begin, event: events.DownloadReceived, _: Progress) -> EventLine:
+    return DownloadReceivedLine(*begin, _target(event.target), event.index, event.received, event.total)
+
+
+def _restore_waiting(begin: Begin, event: events.WaitingForRestore, _: Progress) -> EventLine:
+    return RestoreWaitingLine(*begin, _target(event.target), round(event.waited, 3), event.wait)
+
+
+def _finished(begin: Begin, event: events.TargetFinished, done: Progress) -> EventLine:
+    result = event.result
+    came = result.outcome, _text(result.message), len(result.differences)
+    return TargetFinishedLine(*begin, _target(result.target), *came, done)
+
+
+def _run_ended(begin: Begin, event: events.RunEnded, _: Progress) -> EventLine:
+    result = event.result
+    outcomes = Counter(each.outcome for each in result.targets)
+    counts = {key_of(outcome): outcomes[outcome] for outcome in OUTCOMES}
+    return RunEndedLine(*begin, result.run, result.ok, result.interrupted, counts)
+
+
+def _command_ended(begin: Begin, event: events.CommandEnded, _: Progress) -> EventLine:
+    return CommandEndedLine(*begin, event.code, _text(event.reason))
+
+
+_LINE_OF: Final[Mapping[type, Callable[[Begin, Any, Progress], EventLine]]] = {
+    events.PlanningStarted: _planning_started,
+    events.TargetsFound: _targets_found,
+    events.TargetPlanned: _planned,
+    events.PlanningEnded: _planning_ended,
+    events.RunStarted: _run_started,
+    events.TargetStarted: _target_started,
+    events.RequestSending: _sending,
+    events.RequestInDoubt: _in_doubt,
+    events.RequestSettled: _settled,
+    events.DownloadAsked: _download_requested,
+    events.DownloadReceived: _download_received,
+    events.WaitingForRestore: _restore_waiting,
+    events.TargetFinished: _finished,
+    events.RunEnded: _run_ended,
+    events.CommandEnded: _command_ended,
+}
+"""How each event becomes its line; the last argument is what is done so far."""
+
+
+def events_schema() -> dict[str, Any]:
+    """Return the JSON Schema of one line (``msauto schema events``)."""
+    lines = [(kind, *describe_types(kind)) for kind in LINES]
+    parts = {name: part for _, _, described in lines for name, part in described.items()}
+    for name, part in parts.items():
+        part.pop("title", None)
+        if name.endswith("Line"):
+            part["properties"]["type"]["description"] = "what happened"
+        else:
+            part.pop("description", None)
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "msauto event"}
+    return {**head, "oneOf": [root for _, root, _ in lines], "$defs": dict(sorted(parts.items()))}

@@ -1,0 +1,179 @@
+"""``--events`` and ``--progress``: whole lines that fit the published schema, and nothing that could change a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from msauto.report.event_lines import events_schema
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+
+INV = ("-i", "inventory.yml", "--state-dir", "state")
+VALIDATOR = Draft202012Validator(events_schema())
+
+
+def lines_of(text: str) -> list[dict[str, Any]]:
+    """Return the events; each line is whole and fits the schema, and none is missing."""
+    assert text.endswith("\n")
+    events = [json.loads(line) for line in text.splitlines()]
+    for event in events:
+        VALIDATOR.validate(event)
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    return events
+
+
+def kinds(events: list[dict[str, Any]]) -> list[str]:
+    return [event["type"] for event in events]
+
+
+def test_a_run_from_planning_to_its_end(desk: Desk) -> None:
+    said = desk.run("apply", desk.comment("new"), *INV, "--yes", "--events", "run.jsonl")
+    assert said.code == 0, said.err
+    events = lines_of((desk.folder / "run.jsonl").read_text(encoding="utf-8"))
+    assert kinds(events) == [
+        *("planning_started", "targets_found", "target_planned", "planning_ended"),
+        *("run_started", "target_started", "request_sending", "request_settled", "target_finished", "run_ended"),
+        "command_ended",
+    ]
+    target = {"server": "studio-a", "database": "NEWS", "kind": "asset", "name": "EP001"}
+    assert (events[2]["target"], events[2]["state"], events[2]["requests"]) == (target, "changed", 1)
+    assert (events[7]["outcome"], events[7]["done"]) == ("done", {"targets": 0, "requests": 1})
+    assert (events[-2]["ok"], events[-2]["targets"]["changed"], events[-1]["code"]) == (True, 1, 0)
+    assert stat.S_IMODE((desk.folder / "run.jsonl").stat().st_mode) == 0o600
+
+
+def test_the_end_says_why_nothing_was_sent(desk: Desk) -> None:
+    desk.run("plan", desk.comment("new", "Nobody"), *INV, "--events", "plan.jsonl")
+    events = lines_of((desk.folder / "plan.jsonl").read_text(encoding="utf-8"))
+    assert (events[2]["state"], events[-1]["code"]) == ("error", 1)
+    assert "Nobody" in events[2]["error"]
+    said = desk.run("apply", desk.comment("new"), *INV, "--events", "plan.jsonl")  # the file is written anew
+    last = lines_of((desk.folder / "plan.jsonl").read_text(encoding="utf-8"))[-1]
+    assert (said.code, last["code"]) == (4, 4)
+    assert "--yes" in said.err
+    assert "terminal" in last["reason"]
+
+
+def test_a_lost_answer_is_in_doubt_until_it_is_settled(desk: Desk, sim: Simulator) -> None:
+    sim.faults.add("cut_after@POST*1")
+    assert desk.run("apply", desk.comment("new"), *INV, "--yes", "--events", "run.jsonl").code == 0
+    found = kinds(lines_of((desk.folder / "run.jsonl").read_text(encoding="utf-8")))
+    assert found[found.index("request_sending") :][:3] == ["request_sending", "request_in_doubt", "request_settled"]
+
+
+def test_on_stdout_there_are_events_alone(desk: Desk) -> None:
+    said = desk.spawn("apply", desk.comment("new"), *INV, "--yes", "--events", "-")
+    assert kinds(lines_of(said.out))[-1] == "command_ended"
+    assert "Plan: 0 to add, 1 to change" in said.err
+    assert "Done: 1 changed" in said.err
+
+
+@pytest.mark.parametrize("flags", [("--format", "json"), ("--out", "-")])
+def test_two_outputs_do_not_share_stdout(desk: Desk, flags: tuple[str, str]) -> None:
+    said = desk.run("plan", desk.comment("new"), *INV, "--events", "-", *flags)
+    assert said.code == 1
+    assert "--events - and the result would both write to stdout" in said.err
+
+
+def test_a_playbook_is_not_overwritten(desk: Desk) -> None:
+    desk.comment("new")
+    said = desk.run("plan", "play.yml", *INV, "--events", "play.yml")
+    said.one_error("--events would overwrite play.yml", "→")
+    assert said.code == 1
+    assert "new" in (desk.folder / "play.yml").read_text(encoding="utf-8")
+
+
+def _missing(folder: Path) -> str:
+    return str(folder / "missing" / "run.jsonl")
+
+
+def _full(_: Path) -> str:
+    return "/dev/full"
+
+
+def _without_reader(folder: Path) -> str:
+    os.mkfifo(folder / "pipe")
+    return str(folder / "pipe")
+
+
+@pytest.mark.parametrize("place", [_missing, _full, _without_reader])
+def test_events_that_cannot_be_written_are_one_warning(desk: Desk, sim: Simulator, place: Any) -> None:
+    said = desk.run("apply", desk.comment("new"), *INV, "--yes", "--events", place(desk.folder))
+    assert said.code == 0
+    assert said.err.count("Warning: cannot write events to") == 1
+    assert sim.state.clip("EP001").home.fields["comment"] == "new"
+
+
+@pytest.mark.scale
+def test_a_reader_that_leaves_is_one_warning(desk: Desk, sim: Simulator) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with desk.start("apply", desk.comment("new"), *INV, "--yes", "--events", "-", stdout=writer) as process:
+        os.close(writer)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert err.count("Warning: cannot write events to stdout") == 1
+    assert sim.state.clip("EP001").home.fields["comment"] == "new"
+
+
+@pytest.mark.scale
+def test_a_partly_written_line_is_taken_back(desk: Desk) -> None:
+    """A process that may write 1,000 bytes of a file: as on a full disk, but without a disk of one's own."""
+    desk.comment("new")
+    limit = "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    limit += "from msauto.cli.runs.run_watch import RunWatch; from msauto.model.events import TargetsFound\n"
+    limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); watch = RunWatch('none', 'run.jsonl')\n"
+    limit += "watch.open(); [watch.notify(TargetsFound('studio-a', each)) for each in range(99)]; watch.end(0, '')\n"
+
+    done = subprocess.run(
+        [sys.executable, "-c", limit],
+        cwd=desk.folder,
+        env=desk.surroundings(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    text = (desk.folder / "run.jsonl").read_text(encoding="utf-8")
+    assert 0 < len(lines_of(text)) < 99
+    assert done.stderr.count("Warning: cannot write events to run.jsonl") == 1
+
+
+@pytest.mark.scale
+def test_a_killed_run_leaves_whole_lines(desk: Desk, sim: Simulator) -> None:
+    titles = [f"EP{number:03d}" for number in range(1, 13)]
+    desk.play({"asset": {"title": "{{ item }}", "fields": {"comment": "new"}}, "loop": titles})
+    file = desk.folder / "run.jsonl"
+    for point in (1, 15, 30, 60):
+        sim.faults.add("delay:0.05@.")
+        with desk.start("apply", "play.yml", *INV, "--yes", "--events", "run.jsonl") as process:
+            while process.poll() is None and (not file.exists() or file.read_bytes().count(b"\n") < point):
+                time.sleep(0.001)
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        assert len(lines_of(file.read_text(encoding="utf-8"))) >= point
+        file.unlink()
+        sim.faults.clear()
+        for clip in titles:
+            sim.state.clip(clip).home.fields.pop("comment", None)
+
+
+def test_planning_shows_progress(desk: Desk, sim: Simulator, hurried: None) -> None:
+    del hurried
+    sim.faults.add("delay:0.25@GET*1")
+    desk.comment("new")
+    shown = desk.run("plan", "play.yml", *INV, "--progress", "plain")
+    assert shown.err.startswith("planning 1/1 targets · ")
+    assert "planning" not in shown.out
+    sim.faults.add("delay:0.25@GET*1")
+    assert desk.run("plan", "play.yml", *INV, "--progress", "none").err == ""

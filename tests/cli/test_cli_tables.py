@@ -1,0 +1,115 @@
+"""Tables in a terminal, the runs of a repository, and live state as YAML and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import pty
+import termios
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from msauto.cli.data_forms import render_csv
+from msauto.report.sanitizing import display_width
+from msauto.simulator import SimMarker, Simulator
+from tests.cli.command_line import Desk
+
+INV = ("-i", "inventory.yml")
+STATE = ("--state-dir", "state")
+
+
+def records(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def on_terminal(desk: Desk, columns: int, *arguments: str) -> list[str]:
+    """Return what a command shows on a terminal of that width."""
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, columns))
+    with desk.start(*arguments, "--no-color", stdout=slave) as process:
+        os.close(slave)
+        text = b""
+        try:
+            while part := os.read(master, 10_000):
+                text += part
+        except OSError:  # the other end is closed
+            pass
+        process.communicate(timeout=60)
+    os.close(master)
+    return text.decode().splitlines()
+
+
+def test_the_history_fits_a_terminal_and_never_cuts_an_id(desk: Desk) -> None:
+    long = desk.comment("new", name=f"{'a-long-name-' * 8}.yml")
+    assert desk.run("apply", long, *INV, *STATE, "--yes").code == 0
+    (run,) = desk.run("history", *STATE, "--format", "json").json
+    lines = on_terminal(desk, 80, "history", *STATE)
+    assert all(display_width(line) <= 80 for line in lines)
+    assert lines[1].startswith(f"{run['run']}  ")
+    assert f"{run['user']}@{run['host']}" in "".join(line.strip() for line in lines)
+    assert long in desk.run("history", *STATE).out
+
+
+def test_the_history_is_that_of_this_repository(desk: Desk) -> None:
+    for name in ("one", "two"):
+        desk.write(f"{name}/.git/config", "")
+        desk.comment(name, name=f"{name}/play.yml")
+        assert desk.run("apply", f"{name}/play.yml", *INV, *STATE, "--yes").code == 0
+    everything = desk.run("history", *STATE, "--format", "json")
+    assert [Path(run["repository"]).name for run in everything.json] == ["two", "one"]
+    assert everything.err == ""
+    inside = Desk(desk.folder / "two", desk.url)
+    here = inside.run("history", "--state-dir", "../state", "--format", "json")
+    assert [run["playbooks"] for run in here.json] == [["two/play.yml"]]
+    assert here.err == "1 run of other repositories not shown\n  → show all runs: msauto history --all\n"
+    assert len(inside.run("history", "--state-dir", "../state", "--format", "json", "--all").json) == 2
+
+
+def test_what_a_command_wrote_in_this_folder_is_of_this_repository(desk: Desk) -> None:
+    desk.write("one/.git/config", "")
+    inside = Desk(desk.folder / "one", desk.url)
+    desk.comment("new")
+    assert inside.run("apply", "../play.yml", *INV, "--state-dir", "../state", "--yes").code == 0
+    (run,) = inside.run("history", "--state-dir", "../state", "--format", "json").json
+    assert run["repository"] == ""
+
+
+def test_live_state_as_yaml_is_that_of_json(desk: Desk, sim: Simulator) -> None:
+    sim.state.clip("EP001").home.fields["comment"] = "50% {{ off }}: [no]\nyes"
+    for what in (("asset", "EP001"), ("assets", "Playout"), ("folders",), ("databases",), ("channel", "ticker")):
+        shown = desk.run("show", *what, *INV, "--format", "yaml")
+        assert yaml.safe_load(shown.out) == desk.run("show", *what, *INV, "--format", "json").json
+
+
+def test_live_state_as_csv(desk: Desk, sim: Simulator) -> None:
+    sim.state.clip("EP001").home.fields["comment"] = "=1+1"
+    assets = records(desk.run("show", "assets", *INV, "--format", "csv").out)
+    titles = [each["title"] for each in desk.run("show", "assets", *INV, "--format", "json").json["studio-a"]]
+    assert [each["title"] for each in assets] == titles
+    comment = next(each["comment"] for each in assets if each["title"] == "EP001")
+    assert (comment, assets[0]["server"]) == ("'=1+1", "studio-a")
+    facts = records(desk.run("show", "asset", "Evening News raw", *INV, "--format", "csv").out)
+    title = {"part": "fact", "item": "", "attribute": "title", "value": "Evening News raw"}
+    assert {"server": "studio-a", **title} in facts
+    assert {each["part"] for each in facts} >= {"fact", "segment", "xmp"}
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [("=1+1", "'=1+1"), ("+1", "'+1"), ("-1", "'-1"), ("@x", "'@x"), ("\t=1", "'\t=1"), (-1, "-1"), (True, "true"),
+     (None, ""), (["a", "é"], '["a", "é"]'), ('say "hi", you', 'say "hi", you'), ("a\nb", "a\nb")],
+)  # fmt: skip
+def test_a_cell_is_text_to_a_spreadsheet(value: Any, cell: str) -> None:
+    assert records("".join(render_csv([{"x": value, "y": "end"}]))) == [{"x": cell, "y": "end"}]
+
+
+def test_drop_frame_where_the_rate_has_it(desk: Desk, sim: Simulator) -> None:
+    news = sim.state.databases["NEWS"]
+    clip = news.add_clip("Drop", "Raw", frames=1800, rate="30000/1001")
+    clip.markers.append(SimMarker(1, 1799, {"track": "General", "title": "x"}))
+    assert "00:01:00;02  29.97 fps" in desk.run("show", "assets", "Raw", *INV).out
+    assert "00:00:59;29 (1799)" in desk.run("show", "asset", "Drop", *INV, "--no-xmp").out
