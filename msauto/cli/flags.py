@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from msauto.cli.plan_files import settings_folder
-from msauto.cli.report_forms import FORMS, PLAN_FORMS
+from msauto.cli.report_forms import FORMS, MARKDOWN_LIMIT, PLAN_FORMS
 from msauto.errors import MsautoError
 from msauto.playbook.inventory.servers import NamedServer
 from msauto.playbook.resolve import ResolveOptions
@@ -32,7 +32,7 @@ class Flags:
 
     ``settings_file`` is its absolute path, also if it does not exist. ``given_inventories`` and ``given_forks`` are
     those of the command line, without the defaults of the settings. ``targets`` are globs of titles; none means all.
-    ``width``, ``ascii_only`` and ``summary`` say how plans and results are shown as text.
+    ``width``, ``ascii_only`` and ``summary`` say how plans and results are shown as text, the last two as Markdown.
     """
 
     options: ResolveOptions
@@ -51,6 +51,8 @@ class Flags:
     width: int | None = None
     ascii_only: bool = False
     summary: bool = False
+    markdown_id: str = "plan"
+    markdown_limit: int = MARKDOWN_LIMIT
 
     def under(self, settings: Settings, file: Path) -> Flags:
         """Return the flags under other settings: the command line wins over them, and the ledger stays the same."""
@@ -118,6 +120,12 @@ def require_database(server: NamedServer, given: str | None) -> str:
 no_color_flag = click.option("--no-color", is_flag=True, help="No colour, as with NO_COLOR.")
 
 
+def _parse_markdown_id(context: click.Context, option: click.Parameter, text: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", text) is None or "--" in text:
+        raise click.BadParameter(f"{text!r} is not letters, digits, '.', '_' and '-'", ctx=context, param=option)
+    return text
+
+
 _VIEW_OPTIONS: tuple[Decorator, ...] = (
     click.option(
         "--width",
@@ -126,6 +134,20 @@ _VIEW_OPTIONS: tuple[Decorator, ...] = (
         help="Columns of text; default: the terminal's, else 100.",
     ),
     click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only; titles stay as they are."),
+    click.option(
+        "--markdown-id",
+        callback=_parse_markdown_id,
+        default="plan",
+        metavar="ID",
+        help="Name in the hidden marker of --format markdown, by which CI finds its comment again.",
+    ),
+    click.option(
+        "--markdown-limit",
+        type=click.IntRange(5000),
+        default=MARKDOWN_LIMIT,
+        metavar="N",
+        help="Size of --format markdown in UTF-16 units; details that do not fit are counted.",
+    ),
     click.option("--summary", is_flag=True, help="Only counts, deletions, errors and refusals of a plan."),
 )
 
@@ -169,7 +191,7 @@ def shared_flags_of(*forms: str, more: tuple[Decorator, ...] = ()) -> Decorator:
 
 _SHARED = (
     "inventory", "server", "extra_vars", "limit", "tags", "skip_tags", "forks", "form", "state_dir", "config",
-    "verbose", "no_color", "width", "ascii_only", "summary", "targets",
+    "verbose", "no_color", "width", "ascii_only", "summary", "targets", "markdown_id", "markdown_limit",
 )  # fmt: skip
 shared_flags = shared_flags_of(*PLAN_FORMS, more=_VIEW_OPTIONS)
 report_flags = shared_flags_of(*FORMS, more=_VIEW_OPTIONS)
@@ -212,6 +234,8 @@ def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
         width=shared.get("width"),
         ascii_only=shared.get("ascii_only", False),
         summary=shared.get("summary", False),
+        markdown_id=shared.get("markdown_id", "plan"),
+        markdown_limit=shared.get("markdown_limit", MARKDOWN_LIMIT),
     )
     return flags.under(settings, Path(config) if config else folder / NAME)
 

@@ -13,14 +13,16 @@ from msauto.planning.saved_plans.plan_file import plan_document
 from msauto.report import html, junit, markdown, plan_text, text
 from msauto.report.json import dump_document, error_json, result_json
 
+MARKDOWN_LIMIT: Final = markdown.LIMIT
+
 
 @dataclass(frozen=True, slots=True)
 class View:
     """How to show a plan or a result; each form uses what applies to it.
 
     ``width``: columns of the terminal. ``ascii_only``: no other signs than ASCII, except in titles. ``summary``:
-    counts, deletions and refusals alone. ``keep_going``: targets in error are left out. ``error``: why the command ends
-    without applying the plan.
+    counts, deletions and refusals alone. ``markdown_id`` and ``markdown_limit``: name and size of the comment.
+    ``keep_going``: targets in error are left out. ``error``: why the command ends without applying the plan.
     """
 
     colour: bool = False
@@ -28,6 +30,8 @@ class View:
     width: int = 80
     ascii_only: bool = False
     summary: bool = False
+    markdown_id: str = "plan"
+    markdown_limit: int = MARKDOWN_LIMIT
     keep_going: bool = False
     error: MsautoError | None = None
 
@@ -75,7 +79,10 @@ FORMS: Final[Mapping[str, ReportForm]] = {
     "text": ReportForm(_text_plan, _text_result),
     "json": ReportForm(_json_plan, lambda result, _: dump_document(result_json(plan_document(result.plan), result))),
     "markdown": ReportForm(
-        lambda plan, _: markdown.render_plan(plan), lambda result, _: markdown.render_result(result)
+        lambda plan, view: markdown.render_plan(
+            plan, name=view.markdown_id, limit=view.markdown_limit, verbosity=view.verbosity
+        ),
+        lambda result, view: markdown.render_result(result, name=view.markdown_id),
     ),
     "html": ReportForm(lambda plan, _: html.render_plan(plan), lambda result, _: html.render_result(result)),
     "junit": ReportForm(lambda plan, _: (junit.render_plan(plan),), lambda result, _: (junit.render_result(result),)),

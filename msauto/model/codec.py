@@ -28,6 +28,14 @@ def from_json(kind: type[T], data: object) -> T:
         raise ValueError(str(error)) from None
 
 
+def to_key(value: object) -> bytes:
+    """Return bytes that are equal for equal values: JSON, unless a text is not valid Unicode."""
+    try:
+        return msgspec.json.encode(value, enc_hook=_encode)
+    except UnicodeEncodeError:
+        return repr(value).encode("utf-8", "backslashreplace")
+
+
 class LazyItems(list[Any]):
     """A list whose items become JSON objects one at a time, each when it is reached.
 

@@ -31,10 +31,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-import msgspec
 from msgspec import structs
 
 from msauto.interface.fields import LINK_FIELDS, names
+from msauto.model.codec import to_key
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, AspectName, Change, Json, Plan, Target
 from msauto.report.name_ranges import NameRange, name_ranges
@@ -214,15 +214,7 @@ def _blocks(targets: Sequence[Target]) -> list[Block]:
 def _alike_key(target: Target) -> object:
     changes = tuple(_pattern(change, target) for change in _kept(target))
     shown = tuple(_shown_positions(change, target) for change in changes)
-    return target.kind, _hashable(changes), shown, target.emptied, target.wait
-
-
-def _hashable(changes: tuple[Change, ...]) -> object:
-    """Return a key that is equal for equal changes; text of a server may hold characters that UTF-8 cannot encode."""
-    try:
-        return msgspec.json.encode(changes)
-    except UnicodeEncodeError:
-        return repr(changes)
+    return target.kind, to_key(changes), shown, target.emptied, target.wait
 
 
 def _similar_key(target: Target) -> object:

@@ -30,7 +30,7 @@ from msauto.report.line_wrapping import Line, Span, render_lines, words, wrap
 from msauto.report.name_ranges import NameRange, name_ranges
 from msauto.report.sanitizing import display_width, pad, show, visible, visible_lines
 from msauto.report.terminal_styles import BOLD, CYAN, DIM, GREEN, RED, YELLOW
-from msauto.report.timeline import ASCII, UNICODE, TimelineSigns, draw_timeline, legend_of, timeline_of
+from msauto.report.timeline import ASCII, UNICODE, TimelineSigns, draw_timeline, legend_of, timeline_of_all
 from msauto.secrets.redactor import redact_plan
 
 NARROWEST: Final = 60
@@ -211,8 +211,8 @@ def _requests(requests: tuple[Request, ...]) -> Iterator[Line]:
 
 def _drawing(block: Block, view: _View) -> list[str]:
     """Return the timeline of a block, if all its targets have the same."""
-    timeline = timeline_of(block.targets[0]) if block.level in {"alone", "alike"} else None
-    if timeline is None or any(timeline_of(target) != timeline for target in block.targets[1:]):
+    timeline = timeline_of_all(block.targets) if block.level in {"alone", "alike"} else None
+    if timeline is None:
         return []
     label = 0 if timeline.only_adds else len("before ")
     room = view.width - 4 - label - 2 - len(timeline.length)

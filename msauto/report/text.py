@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
-from urllib.parse import quote
 
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
-from msauto.model.plan import Target
 from msauto.model.result import Outcome, Result, TargetResult
 from msauto.report import sentences
 from msauto.report.group_sentences import targets_heading
-from msauto.report.grouping import FEWEST_ALIKE, OWN_TITLE, named_targets
+from msauto.report.grouping import named_targets
 from msauto.report.line_wrapping import Line, Span, render_lines, words
 from msauto.report.plan_text import names_line
+from msauto.report.result_groups import ResultGroup, group_results
 from msauto.report.result_sentences import NOT_DONE, recap_of, result_lines, result_sentence
 from msauto.report.sanitizing import display_width, is_hidden, pad, show, visible, visible_lines
 from msauto.report.terminal_styles import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, paint
@@ -36,15 +34,6 @@ _COUNTS: Final = {"changed": YELLOW, "failed": RED, "unverified": MAGENTA, "not_
 # Results -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Results that read the same. ``lines`` are their kinds and texts, in which the titles are placeholders."""
-
-    outcome: Outcome
-    lines: tuple[tuple[str, str], ...]
-    results: list[TargetResult]
-
-
 def render_result(
     result: Result, *, colour: bool = False, verbosity: int = 0, width: int = 80, ascii_only: bool = False
 ) -> str:
@@ -53,40 +42,24 @@ def render_result(
     At least 3 targets with the same outcome for the same reason are one block with their names (``verbosity`` 1: not).
     """
     lines: list[Line] = []
-    shown = [each for each in result.targets if verbosity or each.outcome in NOT_DONE]
-    for group in _groups(shown, folded=not verbosity):
-        if len(group.results) >= FEWEST_ALIKE and not verbosity:
-            lines += _folded(group, ascii_only)
-        else:
-            lines += (line for each in group.results for line in _target_result(each, verbosity))
+    shown = (each for each in result.targets if verbosity or each.outcome in NOT_DONE)
+    if verbosity:
+        lines += (line for each in shown for line in _target_result(each, verbosity))
+    else:
+        lines += (line for group in group_results(shown) for line in _group(group, ascii_only))
     lines += _recap(result)
     style = GREEN if result.ok and not result.interrupted else RED
     lines.append(words(visible(result_sentence(result)), style))
     return render_lines(lines, width=width, colour=colour, ascii_only=ascii_only)
 
 
-def _groups(results: Iterable[TargetResult], *, folded: bool) -> Iterable[_Group]:
-    """Return the results in groups, in the order of the run; without ``folded`` each is its own."""
-    groups: dict[object, _Group] = {}
-    for number, each in enumerate(results):
-        lines = tuple((kind, _without_title(line, each.target)) for kind, line in result_lines(each)) if folded else ()
-        key = (each.outcome, lines) if folded else number
-        groups.setdefault(key, _Group(each.outcome, lines, [])).results.append(each)
-    return groups.values()
-
-
-def _without_title(line: str, target: Target) -> str:
-    """Return a line with placeholders for the title, which is part of the paths of requests."""
-    for name in dict.fromkeys((target.name, target.address.name, target.address_after.name)):
-        for form in dict.fromkeys((show(name), quote(name, safe="", errors="replace"))) if name else ():
-            line = re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", lambda _: OWN_TITLE, line)
-    return line
-
-
-def _folded(group: _Group, ascii_only: bool) -> Iterator[Line]:
+def _group(group: ResultGroup, ascii_only: bool) -> Iterator[Line]:
+    if len(group.results) == 1:
+        yield from _target_result(group.results[0], 0)
+        return
     targets = [each.target for each in group.results]
     outcome = Span(group.outcome, _OUTCOMES[group.outcome])
-    yield Line((Span(f"{targets_heading(targets)}", BOLD, together=False), Span(": "), outcome))
+    yield Line((Span(targets_heading(targets), BOLD, together=False), Span(": "), outcome))
     yield from (words(f"  {line}", _STYLES.get(kind, ""), hang=4) for kind, line in group.lines)
     yield names_line(named_targets(targets), ascii_only=ascii_only)
     yield Line(())

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -71,6 +71,12 @@ def timeline_of(target: Target) -> Timeline | None:
         _side(before, segments, markers),
         _side(after, segments, markers),
     )
+
+
+def timeline_of_all(targets: Sequence[Target]) -> Timeline | None:
+    """Return the timeline that all targets have; ``None`` where they differ."""
+    timeline = timeline_of(targets[0])
+    return timeline if all(timeline_of(target) == timeline for target in targets[1:]) else None
 
 
 def _side(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 import urllib.parse
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar
@@ -26,6 +27,7 @@ FILES = {
     ".pre-commit-config.yaml",
     "README.md",
     "batch.yml",
+    "ci/post_plan.py",
     "group_vars/all.yml",
     "inventory.yml",
     "msauto.toml",
@@ -113,18 +115,21 @@ def test_the_commands_in_ci_are_commands_that_run(new: Desk) -> None:
     github = files[".github/workflows/msauto.yml"]["jobs"]
     steps = [step["run"] for job in github.values() for step in job["steps"] if "run" in step]
     gitlab = files[".gitlab-ci.yml"]
-    steps += [line for job in ("validate", "plan") for line in gitlab[job]["script"]]
+    steps += [line for job in ("validate", "plan") for line in gitlab[job]["script"]] + gitlab["plan"]["after_script"]
     steps += [hook["entry"] for hook in files[".pre-commit-config.yaml"]["repos"][0]["hooks"]]
     ours = {step.partition(" > ")[0] for step in steps if step.startswith("msauto ")}
     assert ours == {
         "msauto validate .",
         "msauto batch check batch.yml",
-        "msauto plan playbooks/site.yml --format markdown",
+        "msauto plan playbooks/site.yml --format markdown --markdown-id site",
+        "msauto plan playbooks/site.yml --format markdown --markdown-id site --markdown-limit 1000000",
+        "msauto plan playbooks/site.yml --format html",
     }
     for step in ours:
         sourced = new.run(*step.split()[1:])
         assert sourced.code == 0, sourced.err
-    assert new.run("plan", "playbooks/site.yml", "--format", "markdown").out.startswith(("#", "**", "<"))
+    plan = new.run("plan", "playbooks/site.yml", "--format", "markdown", "--markdown-id", "site").out
+    assert plan.startswith("<!-- msauto:plan:site v1 plan=")
 
 
 def test_nothing_is_installed_by_the_name_that_is_another_projects(tmp_path: Path) -> None:
@@ -156,33 +161,92 @@ def test_a_fork_never_plans() -> None:
     assert "head.repo.full_name == github.repository" in job["if"]
 
 
-class _Notes(BaseHTTPRequestHandler):
-    got: ClassVar[list[tuple[str, str, str]]] = []
+class _Forge(BaseHTTPRequestHandler):
+    """The comments of a pull request of GitHub, or the notes of a merge request of GitLab, two pages at first."""
+
+    comments: ClassVar[list[dict[str, Any]]] = []
+    writes: ClassVar[list[tuple[str, str]]] = []
+    tokens: ClassVar[set[str | None]] = set()
+
+    def do_GET(self) -> None:
+        page = int(urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query).get("page", ["1"])[0])
+        self._answer({"id": 7} if self.path.endswith("/user") else self.comments[100 * (page - 1) : 100 * page])
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        self.got.append((self.path, self.headers["PRIVATE-TOKEN"], urllib.parse.parse_qs(body)["body"][0]))
-        self.send_response(201)
+        self.comments.append(comment(len(self.comments), self._body()))
+        self._answer({})
+
+    def do_PUT(self) -> None:
+        number = int(self.path.rpartition("/")[2])
+        self.comments[number]["body"] = self._body()
+        self._answer({})
+
+    def do_PATCH(self) -> None:
+        self.do_PUT()
+
+    def _body(self) -> str:
+        self.writes.append((self.command, self.path))
+        body: str = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["body"]
+        return body
+
+    def _answer(self, value: Any) -> None:
+        self.tokens.add(self.headers["PRIVATE-TOKEN"] or self.headers["Authorization"])
+        data = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
         self.end_headers()
+        self.wfile.write(data)
 
     def log_message(self, *arguments: object) -> None:
         pass
 
 
-def test_the_note_of_gitlab_is_posted(tmp_path: Path) -> None:
-    script = contents()[".gitlab-ci.yml"]["plan"]["after_script"][0].replace("python -", f"{sys.executable} -", 1)
-    (tmp_path / "plan.md").write_text("# Plan: 1 & 2 – «новости»\n", encoding="utf-8")
-    with HTTPServer(("127.0.0.1", 0), _Notes) as server:
-        Thread(target=server.handle_request, daemon=True).start()
-        surroundings = {
-            "CI_API_V4_URL": f"http://127.0.0.1:{server.server_port}/api/v4",
-            "CI_PROJECT_ID": "7",
-            "CI_MERGE_REQUEST_IID": "12",
-            "MSAUTO_TOKEN": "token",
-            "PATH": "/usr/bin:/bin",
-        }
-        subprocess.run(["sh", "-ec", script], cwd=tmp_path, env=surroundings, check=True, timeout=30)
-    assert _Notes.got == [("/api/v4/projects/7/merge_requests/12/notes", "token", "# Plan: 1 & 2 – «новости»\n")]
+def comment(number: int, body: str, ours: bool = True) -> dict[str, Any]:
+    author = {"user": {"type": "Bot" if ours else "User"}, "author": {"id": 7 if ours else 8}}
+    return {"id": number, "body": body, **author}
+
+
+MARKER = "<!-- msauto:plan:site v1 "
+GITHUB = {"GITHUB_API_URL": "URL", "GITHUB_REPOSITORY": "house/news", "GITHUB_TOKEN": "t", "PULL_REQUEST": "12"}
+GITLAB = {"CI_API_V4_URL": "URL/api/v4", "CI_PROJECT_ID": "3", "CI_MERGE_REQUEST_IID": "12", "MSAUTO_TOKEN": "t"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "path", "update", "token"),
+    [
+        (GITHUB, "/repos/house/news/issues/{}comments", "PATCH", "Bearer t"),
+        (GITLAB, "/api/v4/projects/3/merge_requests/12/notes", "PUT", "t"),
+    ],
+    ids=["github", "gitlab"],
+)
+def test_one_comment_always_has_the_latest_plan(
+    tmp_path: Path, environment: dict[str, str], path: str, update: str, token: str
+) -> None:
+    (tmp_path / "post_plan.py").write_bytes(dict(repository())["ci/post_plan.py"])
+    talk = [comment(number, "words") for number in range(100)]
+    forged = comment(100, f"{MARKER}plan=0 -->\nforged", ours=False)
+    _Forge.comments[:], _Forge.writes[:] = [*talk, forged], []
+    _Forge.tokens.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Forge) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        surroundings = {name: value.replace("URL", url) for name, value in environment.items()}
+
+        def post(plan: str) -> str:
+            (tmp_path / "plan.md").write_text(plan, encoding="utf-8")
+            command = [sys.executable, "post_plan.py", "plan.md", "site"]
+            subprocess.run(command, cwd=tmp_path, env=surroundings, check=True, timeout=30)
+            assert len(_Forge.comments) == 102
+            return str(_Forge.comments[101]["body"])
+
+        first, nothing = f"{MARKER}plan=1 -->\n### Plan «новости»\n", f"{MARKER}plan=2 -->\n### ✅ No changes.\n"
+        assert [post(first), post(first), post(nothing)] == [first, first, nothing]
+        assert "No plan could be made" in post("")
+        server.shutdown()
+    single = f"{path.format('')}/101"
+    assert _Forge.writes == [("POST", path.format("12/")), (update, single), (update, single)]
+    assert _Forge.tokens == {token}
+    assert _Forge.comments[100] == forged
 
 
 def test_every_command_finds_the_settings_from_the_root(new: Desk) -> None:

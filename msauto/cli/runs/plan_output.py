@@ -40,6 +40,8 @@ def view_of(
         flags.width or shutil.get_terminal_size((_WIDTH, 24)).columns,
         flags.ascii_only or not can_draw(stream or sys.stdout),
         flags.summary,
+        flags.markdown_id,
+        flags.markdown_limit,
         keep_going,
         error,
     )
