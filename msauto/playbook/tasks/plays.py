@@ -45,11 +45,15 @@ class _ValidatedFile:
 
 
 class Loader:
-    """Loads playbooks, and collects what is wrong with them."""
+    """Loads playbooks, and collects what is wrong with them.
 
-    def __init__(self, files: Files, problems: Problems) -> None:
+    ``resolves``: tasks are resolved for hosts later. Otherwise, they need no intents.
+    """
+
+    def __init__(self, files: Files, problems: Problems, *, resolves: bool = True) -> None:
         self._files = files
         self._problems = problems
+        self._resolves = resolves
 
     def playbook(self, file: str, inherited: InheritedKeys | None = None) -> list[Play]:
         """Return the plays of a playbook, with imported plays in place of imports."""
@@ -143,7 +147,7 @@ class Loader:
             self._problems.add(*check_arguments(args, node.child(module)))
         if args is not None and not checked.is_broken(node):
             constant = not (node.document.has_templates and has_pending(body[module]))
-            yield _with_intent(Task(node, module, body, inner, args, constant))
+            yield self._with_intent(Task(node, module, body, inner, args, constant))
 
     def _task_models(self, body: dict[str, Any], node: SourceNode, checked: _ValidatedFile) -> Mapping[int, Model]:
         """Return the models of a task; the problems of an invalid one are reported with its whole file."""
@@ -160,6 +164,21 @@ class Loader:
             data = mark(document.data)
             found = explain_data(model, data, SourceNode(document)).problems or checked.invalid
             self._problems.add(*(each.problem for each in found))
+
+    def _with_intent(self, task: Task) -> Task:
+        """Return a task with its intent instead of its data, if it names one asset and needs neither host nor facts.
+
+        Of large playbooks, nearly all tasks are so. What errors about hosts or facts may name is kept.
+        """
+        args, name = task.args, task.data.get("name", "")
+        is_simple = task.constant and type(name) is str and "loop" not in task.data
+        if not is_simple or not isinstance(args, AssetArgs) or args.select is not None:
+            return task
+        kept = None if args.xmp is None else args
+        intent = constant_intent(args, task.node, name) if self._resolves else None
+        if kept is None and task.data.keys() <= {"name", "tags", task.module}:
+            task.node.document.drop(task.node.path)
+        return replace(task, data={}, args=kept, intent=intent)
 
     def _check_expressions(self, data: Any, node: SourceNode) -> None:
         """Collect what is wrong with the conditions of an ``assert`` and of a selection."""
@@ -231,22 +250,6 @@ class Loader:
 
 
 _INHERITED = frozenset({"when", "tags", "vars", "notify"})
-
-
-def _with_intent(task: Task) -> Task:
-    """Return a task with its intent instead of its data, if it names one asset and needs neither host nor facts.
-
-    Of large playbooks, nearly all tasks are so. What errors about hosts or facts may name is kept.
-    """
-    args, name = task.args, task.data.get("name", "")
-    is_simple = task.constant and type(name) is str and "loop" not in task.data
-    if not is_simple or not isinstance(args, AssetArgs) or args.select is not None:
-        return task
-    kept = None if args.xmp is None else args
-    intent = constant_intent(args, task.node, name)
-    if kept is None and task.data.keys() <= {"name", "tags", task.module}:
-        task.node.document.drop(task.node.path)
-    return replace(task, data={}, args=kept, intent=intent)
 
 
 def tags_of(data: Any) -> frozenset[str]:

@@ -246,7 +246,8 @@ class _EventReader:
         names, next_event = self.names, self.next
         merges: list[tuple[Any, list[Any]]] = []
         while type(key := next_event()) is not yaml.MappingEndEvent:
-            self._check_depth(depth, key)
+            if depth > MAX_DEPTH:
+                self._check_depth(depth, key)
             name: str | None
             known = names.get(key.value) if type(key) is yaml.ScalarEvent else None
             if known is not None and key.anchor is None and key.tag is None:
