@@ -22,7 +22,9 @@ Identity = tuple[object, ...]
 
 def plain(text: str) -> str:
     r"""Return the form in which texts are compared: Unicode NFC, line ends as ``\n``."""
-    return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def same_text(one: str | None, other: str | None) -> bool:

@@ -6,6 +6,7 @@ bidirectional and zero-width characters are written as ``\x1b``, ``\u202e`` and 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from itertools import accumulate, takewhile
 
@@ -13,6 +14,7 @@ _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
 _BLANK_SIGNS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Characters that are blank although their category is not (Hangul fillers, blank Braille, joiners)."""
+_PRINTABLE_BUT_HIDDEN = re.compile(f"[{''.join(_BLANK_SIGNS)}\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _OURS = ("→", " · ", "[…")
 """Marks of reports: a text that contains one is quoted, so that it cannot imitate a report."""
 
@@ -37,6 +39,13 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and text.isprintable()
 
 
+def _hides(text: str) -> bool:
+    """Return whether a text has hidden characters."""
+    if text.isprintable() and not _PRINTABLE_BUT_HIDDEN.search(text):
+        return False
+    return any(map(is_hidden, text))
+
+
 def escape_sign(sign: str) -> str:
     r"""Return one character as ``\n``, ``\x1b``, ``\u202e`` or ``\U000e0001``."""
     code = ord(sign)
@@ -49,7 +58,7 @@ def escape_sign(sign: str) -> str:
 
 def visible(text: str) -> str:
     """Escape hidden characters and keep all others: for messages and places."""
-    return text if _is_plain(text) else "".join(escape_sign(sign) if is_hidden(sign) else sign for sign in text)
+    return "".join(escape_sign(sign) if is_hidden(sign) else sign for sign in text) if _hides(text) else text
 
 
 def visible_lines(text: str) -> list[str]:
@@ -94,6 +103,8 @@ def show(text: str, *, limit: int | None = None, quoted: bool = False) -> str:
 def show_pair(before: str, after: str, *, limit: int | None = None, quoted: bool = False) -> tuple[str, str]:
     """Return two texts that differ, cut so that the first difference stays visible."""
     in_quotes = quoted or _needs_quotes(before) or _needs_quotes(after)
+    if not in_quotes and all(_is_plain(text) and (limit is None or len(text) <= limit) for text in (before, after)):
+        return before, after
     old, new = _pieces(before, in_quotes), _pieces(after, in_quotes)
     skip = 0
     if limit is not None and max(_width(old), _width(new)) > limit:
@@ -110,7 +121,7 @@ def shorten(text: str, limit: int) -> str:
 def _needs_quotes(text: str) -> bool:
     if not text or text != text.strip() or "  " in text or text[0] == '"':
         return True
-    return any(mark in text for mark in _OURS) or (not _is_plain(text) and any(map(is_hidden, text)))
+    return any(mark in text for mark in _OURS) or _hides(text)
 
 
 def _wrap(text: str, in_quotes: bool) -> str:

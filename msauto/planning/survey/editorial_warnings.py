@@ -31,7 +31,8 @@ def check_editorial(context: PlanContext, desired: DesiredAsset) -> None:
     """
     if not context.builder.changes:
         return
-    after = asset_after(context.asset, context.builder.requests())
+    concerns = bool(_moved(context)) or _touches_profanity(context)
+    after = asset_after(context.asset, context.builder.requests()) if concerns else context.asset
     _check_in_and_out(context, desired, after)
     warnings = [*_outside(context, desired, after), *_unpaired(context, after), *_blank_ends(context)]
     context.builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
@@ -134,8 +135,7 @@ def _frames(context: PlanContext, position: Position | Absent) -> int | None:
 def _unpaired(context: PlanContext, after: Asset) -> Iterator[str]:
     """Yield the starts without an end, and ends without a start, that the run makes."""
     touched = [change for change in context.builder.changes if change.aspect == "marker"]
-    tracks = {str(mapping(side).get("track")) for change in touched for side in (change.before, change.after)}
-    if tracks.isdisjoint({_START, _END}):
+    if not _touches_profanity(context):
         return
     before = {(marker.uid, track_of(marker)) for marker in _alone(context.asset.markers)}
     live = {marker.uid: marker for marker in context.asset.markers}
@@ -146,6 +146,12 @@ def _unpaired(context: PlanContext, after: Asset) -> Iterator[str]:
             continue
         other = _END if track_of(marker) == _START else _START
         yield f"{track_of(marker)} at frame {marker.frame + origin} has no {other} ({source.place})"
+
+
+def _touches_profanity(context: PlanContext) -> bool:
+    touched = (change for change in context.builder.changes if change.aspect == "marker")
+    sides = (mapping(side) for change in touched for side in (change.before, change.after))
+    return any(str(side.get("track")) in {_START, _END} for side in sides)
 
 
 def _alone(markers: Iterable[Marker]) -> Iterator[Marker]:
