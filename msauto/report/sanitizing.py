@@ -15,6 +15,7 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
 _BLANK_SIGNS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Characters that are blank although their category is not (Hangul fillers, blank Braille, joiners)."""
 _PRINTABLE_BUT_HIDDEN = re.compile(f"[{''.join(_BLANK_SIGNS)}\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_ESCAPED = frozenset('"\\')
 _OURS = ("→", " · ", "[…")
 """Marks of reports: a text that contains one is quoted, so that it cannot imitate a report."""
 
@@ -95,8 +96,8 @@ def show(text: str, *, limit: int | None = None, quoted: bool = False) -> str:
     ('Part 1', '"two\\nlines"', 'abcdefghi[…12…]vwxyz')
     """
     in_quotes = quoted or _needs_quotes(text)
-    if not in_quotes and _is_plain(text) and (limit is None or len(text) <= limit):
-        return text
+    if _is_plain(text) and (limit is None or len(text) <= limit) and not (in_quotes and _ESCAPED.intersection(text)):
+        return _wrap(text, in_quotes)
     return _wrap(_cut(_pieces(text, in_quotes), limit, 0), in_quotes)
 
 
@@ -134,7 +135,7 @@ def _pieces(text: str, in_quotes: bool) -> list[Piece]:
         if is_hidden(sign):
             shown = escape_sign(sign)
             pieces.append((shown, len(shown)))
-        elif in_quotes and sign in '"\\':
+        elif in_quotes and sign in _ESCAPED:
             pieces.append((f"\\{sign}", 2))
         elif pieces and sign_width(sign) == 0:
             pieces[-1] = (pieces[-1][0] + sign, pieces[-1][1])

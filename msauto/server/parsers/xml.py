@@ -57,10 +57,10 @@ def parse_document(data: bytes, charset: str | None = None) -> Element:
     clean, name = _start_of_document(_as_utf8(data, charset))
     if name.lower() != b"xml":
         clean = clean[: _before_stray_ends(clean)]
-    with _readable_errors():
-        try:
-            return etree.fromstring(clean, _PARSER)
-        except etree.XMLSyntaxError as error:
+    try:
+        return etree.fromstring(clean, _PARSER)
+    except (etree.XMLSyntaxError, ValueError, AssertionError) as error:
+        with _readable_errors():
             if not _is_undeclared_prefix(error):
                 raise
             return etree.fromstring(_with_declared_prefixes(clean), _PARSER)
@@ -216,6 +216,8 @@ def decode_text(data: bytes, charset: str | None = None) -> str:
 def looks_like_html(data: bytes) -> bool:
     """Return whether this is a web page."""
     head = data[:4096].lstrip(codecs.BOM_UTF8)
+    if b"html" not in head.lower():
+        return False
     start = _root_start(head)
     return head[start : start + 14].lower().startswith((b"<!doctype html", b"<html"))
 
@@ -242,7 +244,7 @@ def _readable_errors() -> Iterator[None]:
         raise unreadable(f"the answer cannot be read as XML: {error}") from None
 
 
-def _is_undeclared_prefix(error: etree.XMLSyntaxError) -> bool:
+def _is_undeclared_prefix(error: Exception) -> bool:
     return getattr(error, "code", None) == _UNDECLARED_PREFIX
 
 
