@@ -6,8 +6,9 @@ The executor sends the real plan. What it records and reports passes through her
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
 from typing import Any, Final, cast
+
+from msgspec import structs
 
 from msauto.model.events import Event, Observer
 from msauto.model.plan import Plan, Target
@@ -50,10 +51,8 @@ class RedactedObserver:
 
     def notify(self, event: Event) -> None:
         """Pass on what may be shown."""
-        shown: dict[str, Any] = {
-            each.name: _redacted(self._redactor, getattr(event, each.name)) for each in fields(event)
-        }
-        self._observer.notify(replace(event, **shown))
+        shown = {name: _redacted(self._redactor, value) for name, value in structs.asdict(event).items()}
+        self._observer.notify(structs.replace(event, **shown))
 
 
 def _redacted(redactor: Redactor, value: Any) -> object:

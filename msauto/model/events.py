@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from msauto.model.plan import Target
 from msauto.model.result import RequestResult, Result, TargetResult
 
 
-@dataclass(frozen=True, slots=True)
-class RunStarted:
+class RunStarted(Struct, frozen=True):
     """The run is recorded in the ledger, and nothing was sent yet; the counts of its targets and requests."""
 
     run: str
@@ -18,15 +18,13 @@ class RunStarted:
     requests: int
 
 
-@dataclass(frozen=True, slots=True)
-class TargetStarted:
+class TargetStarted(Struct, frozen=True):
     """The first request of a target is about to be journalled."""
 
     target: Target
 
 
-@dataclass(frozen=True, slots=True)
-class RequestSending:
+class RequestSending(Struct, frozen=True):
     """The request is journalled and is sent now; ``tries`` counts from 1."""
 
     target: Target
@@ -34,8 +32,7 @@ class RequestSending:
     tries: int
 
 
-@dataclass(frozen=True, slots=True)
-class RequestSettled:
+class RequestSettled(Struct, frozen=True):
     """The request is settled: its outcome is known, or known to be unverified."""
 
     target: Target
@@ -43,8 +40,7 @@ class RequestSettled:
     result: RequestResult
 
 
-@dataclass(frozen=True, slots=True)
-class DownloadAsked:
+class DownloadAsked(Struct, frozen=True):
     """A file is requested, of which ``received`` bytes are saved; the server may be creating it.
 
     The download fails if nothing is received for ``time_limit`` seconds.
@@ -56,8 +52,7 @@ class DownloadAsked:
     time_limit: float
 
 
-@dataclass(frozen=True, slots=True)
-class DownloadReceived:
+class DownloadReceived(Struct, frozen=True):
     """``received`` bytes of a file are saved; ``total``: its size, if the server reports it."""
 
     target: Target
@@ -66,8 +61,7 @@ class DownloadReceived:
     total: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingForRestore:
+class WaitingForRestore(Struct, frozen=True):
     """All requests are done, but the high-resolution file is missing: ``waited`` of at most ``wait`` seconds."""
 
     target: Target
@@ -75,15 +69,13 @@ class WaitingForRestore:
     wait: float
 
 
-@dataclass(frozen=True, slots=True)
-class TargetFinished:
+class TargetFinished(Struct, frozen=True):
     """The target has its result."""
 
     result: TargetResult
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunEnded(Struct, frozen=True):
     """The last event of a run."""
 
     result: Result
@@ -102,7 +94,7 @@ class Observer(Protocol):
         """Receive an event; must return quickly."""
 
 
-class SilentObserver:
+class SilentObserver(Struct, frozen=True):
     """An observer that ignores all events."""
 
     def notify(self, event: Event) -> None:
