@@ -2,7 +2,8 @@
 
 Each figure is CPU time (user and system) of the process measured. Marginal figures are the difference between a large
 and a small size, divided by the difference of the sizes. Each round runs the baseline and msauto one after the other,
-and gives one ratio; the table shows the median, and the spread over the rounds (`--rounds`).
+and gives one ratio; the table shows the median, and the spread over the rounds (`--rounds`). For plans, it also
+shows the number of reads, and the least possible number.
 """
 
 from __future__ import annotations
@@ -36,19 +37,22 @@ def line(case: Case, found: dict[str, float]) -> str:
     ratio = f"{found['ratio']:8.3g}" if "ratio" in found else " " * 8
     spread = f"±{found['spread'] / 2:5.2g}" if "spread" in found else " " * 6
     goal = f"{case.goal:g}" if case.goal else ""
+    reads = f"{found['reads']:.0f}/{found['least']:.0f}" if "reads" in found else ""
     return (
         f"{case.name:36}{found.get('base', 0):11.1f}{found['msauto']:11.1f} {case.unit:8}{ratio} {spread}{goal:>7}"
-        f"{found['mib']:9.0f}"
+        f"{found['mib']:9.0f}{reads:>16}"
     )
 
 
 def slower(found: dict[str, dict[str, float]], earlier: dict[str, dict[str, float]]) -> Iterable[str]:
-    """Name the cases that became slower beyond the noise."""
+    """Name the cases that became slower beyond the noise, or take more reads."""
     for name, now in found.items():
         before = earlier.get(name, {})
         key = "ratio" if "ratio" in now and "ratio" in before else "msauto"
         if key in before and now[key] > before[key] * NOISE and now[key] - before[key] > before.get("spread", 0):
             yield f"slower: {name}: {before[key]:.2f} -> {now[key]:.2f} ({key})"
+        if now.get("reads", 0) > before.get("reads", now.get("reads", 0)):
+            yield f"more reads: {name}: {before['reads']:.0f} -> {now['reads']:.0f}"
 
 
 def main() -> None:
@@ -59,7 +63,7 @@ def main() -> None:
     parser.add_argument("--json", metavar="FILE", help="write the figures")
     parser.add_argument("--against", metavar="FILE", help="name what is slower than in an earlier --json FILE")
     flags = parser.parse_args()
-    print(f"{'':36}{'baseline':>11}{'msauto':>11} {'':8}{'ratio':>8}{'':7}{'target':>7}{'MiB':>9}")
+    print(f"{'':36}{'baseline':>11}{'msauto':>11} {'':8}{'ratio':>8}{'':7}{'target':>7}{'MiB':>9}{'reads/least':>16}")
     found: dict[str, Any] = {}
     for case in CASES:
         chosen = any(part in case.name for part in flags.cases) if flags.cases else True

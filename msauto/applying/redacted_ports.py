@@ -6,8 +6,9 @@ The executor sends the real plan. What it records and reports passes through her
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
 from typing import Any, Final, cast
+
+from msgspec import structs
 
 from msauto.model.events import Event, Observer, RequestInDoubt
 from msauto.model.plan import Plan, Target
@@ -51,11 +52,9 @@ class RedactedObserver:
     def notify(self, event: Event) -> None:
         """Pass on what may be shown."""
         if isinstance(event, RequestInDoubt):
-            event = replace(event, reason=self._redactor.message(event.reason))
-        shown: dict[str, Any] = {
-            each.name: _redacted(self._redactor, getattr(event, each.name)) for each in fields(event)
-        }
-        self._observer.notify(replace(event, **shown))
+            event = structs.replace(event, reason=self._redactor.message(event.reason))
+        shown = {name: _redacted(self._redactor, value) for name, value in structs.asdict(event).items()}
+        self._observer.notify(structs.replace(event, **shown))
 
 
 def _redacted(redactor: Redactor, value: Any) -> object:

@@ -8,6 +8,7 @@ Everywhere else in msauto names are plain text.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import quote
 
 from msauto.errors import AddressError
@@ -95,6 +96,7 @@ def escape_name(name: str) -> str:
     return name.replace("\\", "\\\\").replace("/", "\\/")
 
 
+@lru_cache(maxsize=4096)  # a title is in several requests of its asset, a constant value in all assets
 def encode(text: str) -> str:
     """Percent-encode everything but the unreserved characters of RFC 3986, in UTF-8.
 

@@ -7,7 +7,6 @@ checked in :mod:`msauto.interface.versions`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
@@ -43,12 +42,13 @@ def command(asset: str, name: str, parameters: Iterable[tuple[str, str]] = ()) -
     '/storage/NEWS@Evening%20News?command=SETFIELD&name=comment&val=Ready'
     """
     pairs = [("command", name), *parameters]
-    for key, count in Counter(key for key, _ in pairs).items():
-        if count > 1:
-            raise AddressError(
-                f"{name} would have the parameter {key!r} twice",
-                remedy="the interface has no way to write a field of this name",
-            )
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise AddressError(
+            f"{name} would have the parameter {twice!r} twice",
+            remedy="the interface has no way to write a field of this name",
+        )
     return Request("POST", asset + query(pairs))
 
 

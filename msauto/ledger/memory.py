@@ -35,6 +35,8 @@ class LedgerMemory:
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         """Return the items remembered of a target."""
         rows = self._store.read(_RECALL, _key(target))
+        if not rows:
+            return {}
         with self._store.decoding():
             return {str(item): json.loads(str(value)) for item, value in rows}
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal, Protocol
+
+from msgspec import Struct
 
 from msauto.model.plan import Kind, Refusal, Summary, Target
 from msauto.model.result import RequestResult, Result, TargetResult
@@ -12,23 +13,20 @@ from msauto.model.result import RequestResult, Result, TargetResult
 PlannedState = Literal["changed", "unchanged", "skipped", "left out", "error"]
 
 
-@dataclass(frozen=True, slots=True)
-class PlanningStarted:
+class PlanningStarted(Struct, frozen=True):
     """Nothing was read yet."""
 
     servers: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TargetsFound:
+class TargetsFound(Struct, frozen=True):
     """How many targets of a server will be planned, or are planned already."""
 
     server: str
     targets: int
 
 
-@dataclass(frozen=True, slots=True)
-class TargetPlanned:
+class TargetPlanned(Struct, frozen=True):
     """A target is read and compared; ``changes`` and ``requests`` are counts, ``error`` is why it cannot be planned."""
 
     server: str
@@ -47,16 +45,14 @@ class TargetPlanned:
         return cls(target.server, target.database, target.kind, target.name, state, *counts, target.error or "")
 
 
-@dataclass(frozen=True, slots=True)
-class PlanningEnded:
+class PlanningEnded(Struct, frozen=True):
     """The plan is complete."""
 
     summary: Summary
     refusals: tuple[Refusal, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RunStarted:
+class RunStarted(Struct, frozen=True):
     """The run is recorded in the ledger, and nothing was sent yet; the counts of its targets and requests."""
 
     run: str
@@ -64,15 +60,13 @@ class RunStarted:
     requests: int
 
 
-@dataclass(frozen=True, slots=True)
-class TargetStarted:
+class TargetStarted(Struct, frozen=True):
     """The first request of a target is about to be journalled."""
 
     target: Target
 
 
-@dataclass(frozen=True, slots=True)
-class RequestSending:
+class RequestSending(Struct, frozen=True):
     """The request is journalled and is sent now; ``tries`` counts from 1."""
 
     target: Target
@@ -80,8 +74,7 @@ class RequestSending:
     tries: int
 
 
-@dataclass(frozen=True, slots=True)
-class RequestInDoubt:
+class RequestInDoubt(Struct, frozen=True):
     """The answer to a request is lost; ``reason`` says how. Reading the target settles it."""
 
     target: Target
@@ -89,8 +82,7 @@ class RequestInDoubt:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class RequestSettled:
+class RequestSettled(Struct, frozen=True):
     """The request is settled: its outcome is known, or known to be unverified."""
 
     target: Target
@@ -98,8 +90,7 @@ class RequestSettled:
     result: RequestResult
 
 
-@dataclass(frozen=True, slots=True)
-class DownloadAsked:
+class DownloadAsked(Struct, frozen=True):
     """A file is requested, of which ``received`` bytes are saved; the server may be creating it.
 
     The download fails if nothing is received for ``time_limit`` seconds.
@@ -111,8 +102,7 @@ class DownloadAsked:
     time_limit: float
 
 
-@dataclass(frozen=True, slots=True)
-class DownloadReceived:
+class DownloadReceived(Struct, frozen=True):
     """``received`` bytes of a file are saved; ``total``: its size, if the server reports it."""
 
     target: Target
@@ -121,8 +111,7 @@ class DownloadReceived:
     total: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingForRestore:
+class WaitingForRestore(Struct, frozen=True):
     """All requests are done, but the high-resolution file is missing: ``waited`` of at most ``wait`` seconds."""
 
     target: Target
@@ -130,22 +119,19 @@ class WaitingForRestore:
     wait: float
 
 
-@dataclass(frozen=True, slots=True)
-class TargetFinished:
+class TargetFinished(Struct, frozen=True):
     """The target has its result."""
 
     result: TargetResult
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunEnded(Struct, frozen=True):
     """The last event of a run."""
 
     result: Result
 
 
-@dataclass(frozen=True, slots=True)
-class CommandEnded:
+class CommandEnded(Struct, frozen=True):
     """The last event of a command: its exit code, and why it is not 0."""
 
     code: int
@@ -169,7 +155,7 @@ class Observer(Protocol):
         """Receive an event; must return quickly."""
 
 
-class SilentObserver:
+class SilentObserver(Struct, frozen=True):
     """An observer that ignores all events."""
 
     def notify(self, event: Event) -> None:

@@ -22,7 +22,9 @@ Identity = tuple[object, ...]
 
 def plain(text: str) -> str:
     r"""Return the form in which texts are compared: Unicode NFC, line ends as ``\n``."""
-    return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def same_text(one: str | None, other: str | None) -> bool:
@@ -67,7 +69,9 @@ def clip_key(asset: Asset) -> Identity | None:
 
 def differing(one: Asset | Entry, other: Asset | Entry) -> tuple[str, ...]:
     """Return the names of the identity attributes that both report, and that differ."""
-    return tuple(name for name in IDENTITY if _differ(_value(one, name), _value(other, name)))
+    texts = ((name, one.attributes.get(name), other.attributes.get(name)) for name in IDENTITY)
+    # Equal texts, which are the rule, are equal values.
+    return tuple(name for name, mine, its in texts if mine != its and _differ(_value(one, name), _value(other, name)))
 
 
 def is_same_clip(one: Asset, other: Asset) -> bool:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from msgspec import Struct, field
 
 from msauto.model.timecode import TimecodeError, rate_of
 
+_MOST_DIGITS = 20
 _WHOLE = re.compile(r"\s*([+-]?[0-9]{1,20})(?:\.0*)?\s*")
 
 _NAMES = re.compile(r"(?:[^/\\]|\\[/\\]|\\)+")
@@ -23,6 +25,7 @@ Folder = tuple[str, ...]
 """A folder as the plain names from the root down; ``()`` is the root of the database."""
 
 
+@lru_cache(maxsize=1024)  # the clips of a folder follow each other
 def parse_folder(text: str) -> Folder:
     r"""Read ``Raw/2026``; ``\/`` is a slash inside a name and ``\\`` a backslash (interface, «Folder»).
 
@@ -199,5 +202,9 @@ def whole(text: str | None) -> int | None:
     >>> whole(" 0007.0 ")
     7
     """
-    found = _WHOLE.fullmatch(text) if text is not None else None
+    if text is None:
+        return None
+    if len(text) <= _MOST_DIGITS and text.isdecimal() and text.isascii():
+        return int(text)
+    found = _WHOLE.fullmatch(text)
     return int(found[1]) if found else None

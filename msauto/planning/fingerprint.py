@@ -57,8 +57,7 @@ def _canonical_text(looked: Iterable[str], live: LiveTarget) -> bytes:
         for name in sorted(looked)
         for kind, _, key in [name.partition(":")]
     }
-    text = json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=_canonical)
-    return plain(text).encode("utf-8", "surrogatepass")
+    return plain(_ENCODER.encode(values)).encode("utf-8", "surrogatepass")
 
 
 def is_another_clip(target: Target, asset: Asset) -> bool:
@@ -82,6 +81,9 @@ def _canonical(value: Any) -> Any:
     if isinstance(value, Fraction):
         return str(value)
     return dict(value) if isinstance(value, Mapping) else list(value)
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=_canonical)
 
 
 def _fact(asset: Asset | None, live: LiveTarget, name: str) -> Any:

@@ -15,6 +15,8 @@ _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
 _BLANK_SIGNS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Characters that are blank although their category is not (Hangul fillers, blank Braille, joiners)."""
+_PRINTABLE_BUT_HIDDEN = re.compile(f"[{''.join(_BLANK_SIGNS)}\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_ESCAPED = frozenset('"\\')
 _OURS = ("→", " · ", "[…")
 """Marks of reports: a text that contains one is quoted, so that it cannot imitate a report."""
 
@@ -44,6 +46,13 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and text.isprintable()
 
 
+def _hides(text: str) -> bool:
+    """Return whether a text has hidden characters."""
+    if text.isprintable() and not _PRINTABLE_BUT_HIDDEN.search(text):
+        return False
+    return any(map(is_hidden, text))
+
+
 def escape_sign(sign: str) -> str:
     r"""Return one character as ``\n``, ``\x1b``, ``\u202e`` or ``\U000e0001``."""
     code = ord(sign)
@@ -56,7 +65,7 @@ def escape_sign(sign: str) -> str:
 
 def visible(text: str) -> str:
     """Escape hidden characters and keep all others: for messages and places."""
-    return text if _is_plain(text) else "".join(shown for shown, _ in _pieces(text, in_quotes=False))
+    return "".join(shown for shown, _ in _pieces(text, in_quotes=False)) if _hides(text) else text
 
 
 def visible_lines(text: str) -> list[str]:
@@ -100,14 +109,16 @@ def show(text: str, *, limit: int | None = None, quoted: bool = False) -> str:
     ('Part 1', '"two\\nlines"', 'abcdefghi[…12…]vwxyz')
     """
     in_quotes = quoted or _needs_quotes(text)
-    if not in_quotes and _is_plain(text) and (limit is None or len(text) <= limit):
-        return text
+    if _is_plain(text) and (limit is None or len(text) <= limit) and not (in_quotes and _ESCAPED.intersection(text)):
+        return _wrap(text, in_quotes)
     return _wrap(_cut(_pieces(text, in_quotes), limit, 0), in_quotes)
 
 
 def show_pair(before: str, after: str, *, limit: int | None = None, quoted: bool = False) -> tuple[str, str]:
     """Return two texts that differ, cut so that the first difference stays visible."""
     in_quotes = quoted or _needs_quotes(before) or _needs_quotes(after)
+    if not in_quotes and all(_is_plain(text) and (limit is None or len(text) <= limit) for text in (before, after)):
+        return before, after
     old, new = _pieces(before, in_quotes), _pieces(after, in_quotes)
     skip = 0
     if limit is not None and max(_width(old), _width(new)) > limit:
@@ -124,7 +135,7 @@ def shorten(text: str, limit: int) -> str:
 def _needs_quotes(text: str) -> bool:
     if not text or text != text.strip() or "  " in text or text[0] == '"':
         return True
-    return any(mark in text for mark in _OURS) or (not _is_plain(text) and any(map(is_hidden, _JOINED.sub("", text))))
+    return any(mark in text for mark in _OURS) or (_hides(text) and _hides(_JOINED.sub("", text)))
 
 
 def _wrap(text: str, in_quotes: bool) -> str:
@@ -140,7 +151,7 @@ def _pieces(text: str, in_quotes: bool) -> list[Piece]:
         elif is_hidden(sign):
             shown = escape_sign(sign)
             pieces.append((shown, len(shown)))
-        elif in_quotes and sign in '"\\':
+        elif in_quotes and sign in _ESCAPED:
             pieces.append((f"\\{sign}", 2))
         elif pieces and sign_width(sign) == 0:
             pieces[-1] = (pieces[-1][0] + sign, pieces[-1][1])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
 from msauto.model.desired import DOWNLOADS
@@ -36,8 +36,7 @@ _BASIS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ValuePart:
+class ValuePart(Struct, frozen=True):
     """One attribute of a change as text: removed with only ``before``, new with only ``after``.
 
     If both are equal, it does not change and only identifies the item. ``label`` is empty for plain values.

@@ -108,17 +108,21 @@ class ExactTransport:
         deadline = limits.pace and asyncio.get_running_loop().time() + limits.connect + limits.pace
         try:
             session = self._session(kept=not self._drops and (self._keeps or method in _READS))
-            async with asyncio.timeout_at(deadline):
-                response = await session.request(
-                    method,
-                    yarl.URL(self._origin + target, encoded=True),
-                    headers=[*headers, *self._headers],
-                    data=content or None,
-                    allow_redirects=False,
-                    timeout=_client_timeout(limits),
-                    proxy=self._proxy,
-                    proxy_headers=self._tunnel_headers,
-                )
+            sending = session.request(
+                method,
+                yarl.URL(self._origin + target, encoded=True),
+                headers=[*headers, *self._headers],
+                data=content or None,
+                allow_redirects=False,
+                timeout=_client_timeout(limits),
+                proxy=self._proxy,
+                proxy_headers=self._tunnel_headers,
+            )
+            if deadline is None:
+                response = await sending
+            else:
+                async with asyncio.timeout_at(deadline):
+                    response = await sending
         except BaseException as error:
             self._free.release()
             known = _classified(error, limits) if isinstance(error, _FAILURES) else error
@@ -197,6 +201,8 @@ class ArrivingAnswer:
     def header(self, name: str) -> str:
         """Return a header, with all its values; empty without it."""
         text = ", ".join(self._response.headers.getall(name, ()))
+        if text.isascii():
+            return text
         try:
             text.encode()
         except UnicodeEncodeError:  # aiohttp decodes UTF-8, and keeps other bytes as surrogates

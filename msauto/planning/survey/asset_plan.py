@@ -34,6 +34,8 @@ from msauto.planning.fingerprint import fingerprint
 from msauto.planning.survey.editorial_warnings import check_editorial
 from msauto.planning.survey.shown_context import shown_context
 
+_PLANS = tuple(aspect.plan for aspect in ASPECTS.values() if aspect.plan is not None)
+
 
 class LocatedAsset(Struct, frozen=True, eq=False):
     """An asset as it was found: its answer, how it was addressed, and what it is called."""
@@ -111,7 +113,7 @@ class AssetPlanner:
         if not desired.present:
             yield partial(plan_deletion, context, desired.source)
             return
-        for plan in (aspect.plan for aspect in ASPECTS.values() if aspect.plan is not None):
+        for plan in _PLANS:
             yield partial(plan, context, desired)
         yield partial(_check_in_point, context, desired)
         yield partial(check_editorial, context, desired)

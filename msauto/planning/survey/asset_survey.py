@@ -254,6 +254,8 @@ async def _read_files(
 
 def _has_pending(context: SurveyContext, group: IntentGroup) -> bool:
     """Whether an earlier run left something pending for the asset of these tasks."""
+    if not context.pending:
+        return False
     answer = group.by_id[1] if group.by_id else None
     names = {*group.names, group.name, (answer.title if answer else None) or group.name}
     return any((group.database, plain(name)) in context.pending for name in names)

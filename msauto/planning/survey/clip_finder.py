@@ -257,6 +257,8 @@ class ClipFinder:
 
         A select that chose a link may also have chosen the clip under its main name: then it declares them for both.
         """
+        if len(self._found) < 2:
+            return
         parts = [(member, desired, self._part_of(member)) for member, desired in declared]
         on_main = {
             id(member.intent)

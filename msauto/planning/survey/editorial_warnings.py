@@ -31,9 +31,15 @@ def check_editorial(context: PlanContext, desired: DesiredAsset) -> None:
     """
     if not context.builder.changes:
         return
-    after = asset_after(context.asset, context.builder.requests())
+    has_profanity = _touches_profanity(context)
+    is_needed = has_profanity or bool(_moved(context))
+    after = asset_after(context.asset, context.builder.requests()) if is_needed else context.asset
     _check_in_and_out(context, desired, after)
-    warnings = [*_outside(context, desired, after), *_unpaired(context, after), *_blank_ends(context)]
+    warnings = [
+        *_outside(context, desired, after),
+        *(_unpaired(context, after) if has_profanity else ()),
+        *_blank_ends(context),
+    ]
     context.builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
 
@@ -134,9 +140,6 @@ def _frames(context: PlanContext, position: Position | Absent) -> int | None:
 def _unpaired(context: PlanContext, after: Asset) -> Iterator[str]:
     """Yield the starts without an end, and ends without a start, that the run makes."""
     touched = [change for change in context.builder.changes if change.aspect == "marker"]
-    tracks = {str(mapping(side).get("track")) for change in touched for side in (change.before, change.after)}
-    if tracks.isdisjoint({_START, _END}):
-        return
     before = {(marker.uid, track_of(marker)) for marker in _alone(context.asset.markers)}
     live = {marker.uid: marker for marker in context.asset.markers}
     origin = in_point(context.asset, context.server.dialect)
@@ -146,6 +149,12 @@ def _unpaired(context: PlanContext, after: Asset) -> Iterator[str]:
             continue
         other = _END if track_of(marker) == _START else _START
         yield f"{track_of(marker)} at frame {marker.frame + origin} has no {other} ({source.place})"
+
+
+def _touches_profanity(context: PlanContext) -> bool:
+    touched = (change for change in context.builder.changes if change.aspect == "marker")
+    sides = (mapping(side) for change in touched for side in (change.before, change.after))
+    return any(str(side.get("track")) in {_START, _END} for side in sides)
 
 
 def _alone(markers: Iterable[Marker]) -> Iterator[Marker]:
@@ -171,12 +180,15 @@ def _alone(markers: Iterable[Marker]) -> Iterator[Marker]:
 def _blank_ends(context: PlanContext) -> Iterator[str]:
     """Yield the titles that get a blank at an end."""
     for change in context.builder.changes:
-        title, had = str(change.after), str(change.before)
+        if change.aspect not in _TITLED or change.action == "delete":
+            continue
         if change.aspect == "link":
             title, had = parse_folder(change.key)[-1], parse_folder(change.key)[-1] if change.before is not None else ""
-        elif change.aspect != "title":
+        elif change.aspect == "title":
+            title, had = str(change.after), str(change.before)
+        else:
             title, had = (str(mapping(side).get("title", "")) for side in (change.after, change.before))
-        if change.aspect in _TITLED and change.action != "delete" and title != title.strip() and title != had:
+        if title != title.strip() and title != had:
             what = "the title" if change.aspect == "title" else f"the title of {change.aspect} {change.key!r}"
             yield f"{what} has blanks at an end: {title!r} ({change.source.place})"
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, get_type_hints
 from zoneinfo import ZoneInfo
 
-from pydantic import ConfigDict, RootModel, create_model
+from pydantic import ConfigDict, create_model
 
 from msauto.interface.dialect import Dialect
 from msauto.interface.server_url import ServerUrl, UrlError, parse_server_url
 from msauto.playbook.schema import key_rules as rule
 from msauto.playbook.schema import value_types as types
-from msauto.playbook.schema.strict_model import VARIABLES, Model, key, need
+from msauto.playbook.schema.strict_model import VARIABLES, DocumentModel, Model, key, need
 from msauto.playbook.schema.value_types import Flag, Name, Opt, Read, Seconds, SecretText, Value, between, invalid
 
 
@@ -191,5 +191,5 @@ class GroupArgs(Model):
     children: dict[str, GroupArgs | None] | None = key("groups inside the group")
 
 
-class InventoryArgs(RootModel[dict[str, GroupArgs | None]]):
+class InventoryArgs(DocumentModel[dict[str, GroupArgs | None]]):
     """An inventory: groups at the top level, usually only ``all``."""

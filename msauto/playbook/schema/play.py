@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import RootModel, model_validator
+from pydantic import model_validator
 
 from msauto.playbook.schema import key_rules as rule
 from msauto.playbook.schema import value_types as types
@@ -21,7 +21,7 @@ from msauto.playbook.schema.operation_keys import (
     XmpBatchArgs,
 )
 from msauto.playbook.schema.rss import RssArgs
-from msauto.playbook.schema.strict_model import VARIABLES, Model, key, need
+from msauto.playbook.schema.strict_model import VARIABLES, DocumentModel, Model, key, need
 from msauto.playbook.schema.value_types import (
     Else,
     Expressions,
@@ -250,9 +250,9 @@ class PlayArgs(BatchKeys):
     handlers: Plain[list[HandlerArgs]] = key("handlers: they run once for each target that changed")
 
 
-class Playbook(RootModel[list[PlayArgs]]):
+class Playbook(DocumentModel[list[PlayArgs]]):
     """A playbook: a list of plays."""
 
 
-class TaskFile(RootModel[list[TaskArgs]]):
+class TaskFile(DocumentModel[list[TaskArgs]]):
     """A file for import_tasks: a list of tasks."""

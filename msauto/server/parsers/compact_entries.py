@@ -6,7 +6,7 @@ It is unpacked at each access.
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, overload
 
 from msauto.model.live import Entry, Folder
@@ -14,7 +14,7 @@ from msauto.server.parsers.xml import unreadable
 
 _SEPARATOR: Final = "\0"  # the one character that XML cannot contain
 _SPLIT: Final = b"\0"
-_FLAGS: Final = {True: "1", False: "0", None: ""}
+_FLAGS: Final = {True: b"1", False: b"0", None: b""}
 _FLAG_OF: Final = {b"1": True, b"0": False, b"": None}
 _FIRST: Final = 2  # the link id and the flag precede the texts
 _MOST_NAMES: Final = 1_000_000
@@ -23,6 +23,7 @@ _TITLES: Final = ("title", "clip_name", "name")
 
 Names = Mapping[str, int]
 """The names of attributes, each with its position among the packed texts; similar entries share one object."""
+PackedClip = tuple[Names, bytes]
 
 
 class PackedAttributes(Mapping[str, str]):
@@ -64,17 +65,24 @@ class EntryPacker:
         self._known: dict[tuple[str, ...], Names] = {}
         self._count = 0
 
-    def pack(self, link_id: int | None, finalized: bool | None, texts: Mapping[str, str]) -> tuple[Names, bytes]:
+    def pack(self, link_id: int | None, finalized: bool | None, texts: Mapping[str, str]) -> PackedClip:
         """Return the shared names and the packed texts of one clip; raises ``UnreadableError`` for too many."""
-        key = tuple(texts)
+        return self.names_of(tuple(texts)), pack_texts(link_id, finalized, [text.encode() for text in texts.values()])
+
+    def names_of(self, key: tuple[str, ...]) -> Names:
+        """Return the shared object of these names; raises ``UnreadableError`` for too many."""
         names = self._known.get(key)
         if names is None:
             self._count += len(key)
             if self._count > _MOST_NAMES:
                 raise unreadable(f"the clips of the answer have more than {_MOST_NAMES} names of attributes")
             names = self._known[key] = {name: place for place, name in enumerate(key, _FIRST)}
-        link = "" if link_id is None else str(link_id)
-        return names, _SEPARATOR.join((link, _FLAGS[finalized], *texts.values())).encode()
+        return names
+
+
+def pack_texts(link_id: int | None, finalized: bool | None, texts: Iterable[bytes]) -> bytes:
+    """Return the texts of one clip (UTF-8) in compact form."""
+    return _SPLIT.join((b"" if link_id is None else b"%d" % link_id, _FLAGS[finalized], *texts))
 
 
 class PackedEntries(Sequence[Entry]):

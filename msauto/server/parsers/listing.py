@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import unicodedata
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
 from msauto.errors import UnreadableError
 from msauto.model.live import Database, Folder, Listing, MamAsset, parse_folder, whole
 from msauto.server.parsers.clip import read_attrs, read_flag
-from msauto.server.parsers.compact_entries import EntryPacker, Names, PackedEntries
+from msauto.server.parsers.compact_entries import EntryPacker, Names, PackedClip, PackedEntries
+from msauto.server.parsers.plain_clips import PlainClips
 from msauto.server.parsers.xml import (
     PIECE,
     Element,
@@ -55,10 +56,13 @@ class ListingReading:
     def __init__(self, database: str, asked: Folder, charset: str | None = None, *, piece: int = PIECE) -> None:
         self._database = database
         self._asked = asked
-        self._document = StreamedDocument(partial(self._take, parent=None, ended=False), charset, piece=piece)
+        self._packer = EntryPacker()
+        self._plain = PlainClips(self._packer)
+        self._document = StreamedDocument(
+            partial(self._take, parent=None, ended=False), charset, piece=piece, replace=self._plain.replace
+        )
         self._tree: FolderNode | None = None
         self._open: dict[Element, FolderNode] = {}  # the StoredTree and its folders, begun and perhaps not ended
-        self._packer = EntryPacker()
         self._counts = Counter[str]()
 
     def feed(self, data: bytes) -> None:
@@ -96,7 +100,9 @@ class ListingReading:
 
     def _take_child(self, child: Element, node: FolderNode | None, *, ended: bool) -> None:
         kind = local(child)
-        if node is None or kind != "Clip":
+        if kind == self._plain.mark:
+            self._take_plain(self._plain.take_run(child.get("n", "")), node)
+        elif node is None or kind != "Clip":
             if ended and kind != "Folder":
                 self._count("elements that are neither clip nor folder", _MOST_OTHERS)
             self._take(child, node, ended=ended)
@@ -109,6 +115,14 @@ class ListingReading:
             node.packed.append(packed)
         elif sum(1 + len(each.attrib) for each in child.iter()) > _MOST_PARTS:
             raise unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements and attributes")
+
+    def _take_plain(self, clips: Sequence[PackedClip], node: FolderNode | None) -> None:
+        if node is None:
+            self._count("elements that are neither clip nor folder", _MOST_OTHERS, len(clips))
+            return
+        self._count("clips and folders", _MOST_CLIPS, len(clips))
+        node.names += [names for names, _ in clips]
+        node.packed += [packed for _, packed in clips]
 
     def _begin(self, element: Element, parent: FolderNode | None) -> FolderNode | None:
         """Return a new node for the start of an element: a Folder in a known node, or the first StoredTree."""
@@ -124,8 +138,8 @@ class ListingReading:
             return self._tree
         return None
 
-    def _count(self, what: str, most: int) -> None:
-        self._counts[what] += 1
+    def _count(self, what: str, most: int, number: int = 1) -> None:
+        self._counts[what] += number
         if self._counts[what] > most:
             raise unreadable(f"the answer lists more than {most} {what}", "list single folders instead")
 

@@ -57,10 +57,10 @@ def parse_document(data: bytes, charset: str | None = None) -> Element:
     clean, name = _start_of_document(_as_utf8(data, charset))
     if name.lower() != b"xml":
         clean = clean[: _before_stray_ends(clean)]
-    with _readable_errors():
-        try:
-            return etree.fromstring(clean, _PARSER)
-        except etree.XMLSyntaxError as error:
+    try:
+        return etree.fromstring(clean, _PARSER)
+    except (etree.XMLSyntaxError, ValueError, AssertionError) as error:
+        with _readable_errors():
             if not _is_undeclared_prefix(error):
                 raise
             return etree.fromstring(_with_declared_prefixes(clean), _PARSER)
@@ -71,11 +71,20 @@ class StreamedDocument:
 
     Accepts and refuses what :func:`parse_document` does. After each piece of at most ``piece`` bytes, ``take`` gets the
     root. It may remove complete elements, but must not touch the last child of an element that is still open.
-    The first piece must hold the start of the root. Raises :class:`UnreadableError`.
+    The first piece must hold the start of the root. ``replace`` may change what follows it, before it is parsed. Raises
+    :class:`UnreadableError`.
     """
 
-    def __init__(self, take: Callable[[Element], None], charset: str | None = None, *, piece: int = PIECE) -> None:
+    def __init__(
+        self,
+        take: Callable[[Element], None],
+        charset: str | None = None,
+        *,
+        piece: int = PIECE,
+        replace: Callable[[bytes, bool], bytes] = lambda data, _: data,
+    ) -> None:
         self._take = take
+        self._replace = replace
         self._charset = charset
         self._piece = piece
         self._head = bytearray()
@@ -107,7 +116,7 @@ class StreamedDocument:
         if not self._is_begun:
             self._begin()
         self._parse(self._utf8(b"", final=True))
-        self._parse_clean(self._held[: _before_stray_ends(self._held)])
+        self._parse_clean(self._held[: _before_stray_ends(self._held)], final=True)
         with _readable_errors():
             try:
                 self._parser.close()
@@ -147,9 +156,9 @@ class StreamedDocument:
             clean, self._held = clean[:end], clean[end:]
         self._parse_clean(clean)
 
-    def _parse_clean(self, clean: bytes) -> None:
+    def _parse_clean(self, clean: bytes, *, final: bool = False) -> None:
         with _readable_errors():
-            self._parser.feed(clean)
+            self._parser.feed(self._replace(clean, final))
         for event, element in self._parser.read_events():
             if self._root is None and isinstance(element, Element):
                 self._root = element
@@ -207,6 +216,8 @@ def decode_text(data: bytes, charset: str | None = None) -> str:
 def looks_like_html(data: bytes) -> bool:
     """Return whether this is a web page."""
     head = data[:4096].lstrip(codecs.BOM_UTF8)
+    if b"html" not in head.lower():
+        return False
     start = _root_start(head)
     return head[start : start + 14].lower().startswith((b"<!doctype html", b"<html"))
 
@@ -233,7 +244,7 @@ def _readable_errors() -> Iterator[None]:
         raise unreadable(f"the answer cannot be read as XML: {error}") from None
 
 
-def _is_undeclared_prefix(error: etree.XMLSyntaxError) -> bool:
+def _is_undeclared_prefix(error: Exception) -> bool:
     return getattr(error, "code", None) == _UNDECLARED_PREFIX
 
 

@@ -16,7 +16,9 @@ from msauto.errors import UnreadableError
 from msauto.model.identity import differing, may_be_same_clip
 from msauto.model.live import Asset, Entry, Listing, parse_folder, show_folder
 from msauto.server.clip_identity import LinkIndex, links_of
+from msauto.server.parsers.compact_entries import EntryPacker
 from msauto.server.parsers.listing import ListingReading, parse_databases
+from msauto.server.parsers.plain_clips import PlainClips
 from tests.listing_bytes import parse_listing
 
 CASES = sorted((Path(__file__).parents[2] / "cases" / "xml" / "listing").glob("*.json"))
@@ -63,13 +65,17 @@ ATTRS = st.builds(lambda name, text: xml_of("Attr", {"name": name}, escape(text)
 VALUES = st.builds(lambda name, text: xml_of("Attr", {"name": name, "value": text}, ""), NAMES, TEXTS)
 PLAIN = st.builds(lambda name, text: xml_of(name, {}, escape(text)), st.sampled_from(["title", "Vendor"]), TEXTS)
 NESTED = st.builds(lambda text: f"<Vendor><Clip/><Attr name='title'>{escape(text)}</Attr></Vendor>", TEXTS)
+CLIP = "<Clip link_id='7'><Attr name='title'>T</Attr></Clip>".replace("'", '"')
+SEEMING = st.sampled_from(
+    [f"<!--{CLIP}-->", f"<![CDATA[{CLIP}]]>", f"<?pi {CLIP}?>", CLIP, f"<Attr name='a'>{CLIP}</Attr>"]
+)
 CLIPS = st.builds(
     lambda own, parts: xml_of("Clip", own, "\n".join(parts)),
     st.fixed_dictionaries({}, optional={"link_id": TEXTS | st.just("7"), "finalized": st.just("true"), "title": TEXTS}),
-    st.lists(st.one_of(ATTRS, VALUES, PLAIN, NESTED), max_size=5),
+    st.lists(st.one_of(ATTRS, ATTRS, VALUES, PLAIN, NESTED, SEEMING), max_size=5),
 )
 TREES = st.recursive(
-    st.lists(CLIPS | st.just("<Other><Folder name='x'><Clip/></Folder></Other>"), max_size=3).map("".join),
+    st.lists(CLIPS | SEEMING | st.just("<Other><Folder name='x'><Clip/></Folder></Other>"), max_size=3).map("".join),
     lambda inner: st.lists(
         st.builds(lambda name, parts: xml_of("Folder", {"name": name}, parts), TEXTS, inner), max_size=3
     ).map("".join),
@@ -86,6 +92,39 @@ def test_it_is_what_the_tree_says(tree: str, size: int, piece: int) -> None:
     assert listing == parse_listing(data, "NEWS", ())
     for entry in listing.entries:
         assert entry.attributes == {name: entry.attributes[name] for name in entry.attributes}
+
+
+# Plain clips ---------------------------------------------------------------------------------------------------
+
+
+def replaced(*parts: bytes) -> bytes:
+    plain = PlainClips(EntryPacker())
+    mark = plain.mark.encode()
+    begun = [plain.replace(part, False) for part in (b"<StoredTree>", *parts)]
+    return b"".join([*begun, plain.replace(b"", True)]).removeprefix(b"<StoredTree>").replace(mark, b"mark")
+
+
+@pytest.mark.parametrize("clip", ["<Clip></Clip>", '<Clip link_id="7"/>', CLIP, CLIP.replace("T", "Ж")])
+def test_plain_clips_never_reach_lxml(clip: str) -> None:
+    listing = f"<Folder>{clip}\r\n{clip}</Folder>{clip}"
+    assert replaced(listing.encode()) == b'<Folder><mark n="1"/></Folder><mark n="2"/>'
+
+
+BEFORE_AND_AFTER = [
+    (b"<!--", b"-->"),
+    (b"<![CDATA[", b"]]>"),
+    (b"<?pi ", b"?>"),
+    (b"<Clip>", b"</Clip>"),
+    (b"<v:Clip>", b"</v:Clip>"),
+    (b"<Clip title='&amp;'>", b"</Clip>"),
+]
+
+
+@pytest.mark.parametrize("around", BEFORE_AND_AFTER)
+def test_what_may_not_be_a_clip_is_left_to_lxml_however_it_is_cut(around: tuple[bytes, bytes]) -> None:
+    data = around[0] + CLIP.encode() + around[1]
+    for cut in range(len(around[0]) + 1):
+        assert replaced(data[:cut], data[cut:]) == data
 
 
 # Encodings -----------------------------------------------------------------------------------------------------
