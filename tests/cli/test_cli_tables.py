@@ -28,6 +28,7 @@ def records(text: str) -> list[dict[str, str]]:
 
 def on_terminal(desk: Desk, columns: int, *arguments: str) -> list[str]:
     """Return what a command shows on a terminal of that width."""
+    desk.environment["COLUMNS"] = str(columns)
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, columns))
     with desk.start(*arguments, "--no-color", stdout=slave) as process:
