@@ -119,8 +119,9 @@ def _blocks(blocks: Sequence[Block], view: _View) -> Iterator[Line]:
         yield from shown[place]
     if left:
         yield from (*_block(merge_blocks(left), view), Line(()))
-    if any(_drawing(block, view) for place, block in enumerate(blocks) if place in shown):
-        yield from (Line((Span(legend_of(view.signs), DIM),)), Line(()))
+    rows = (row.partition(view.signs.left)[2] for place in shown for row in _drawing(blocks[place], view))
+    legend = legend_of("".join(rows), view.signs)
+    yield from (words(legend, DIM), Line(())) if legend else ()
 
 
 def _block(block: Block, view: _View) -> Iterator[Line]:
