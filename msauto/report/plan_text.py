@@ -119,8 +119,8 @@ def _blocks(blocks: Sequence[Block], view: _View) -> Iterator[Line]:
         yield from shown[place]
     if left:
         yield from (*_block(merge_blocks(left), view), Line(()))
-    rows = (row.partition(view.signs.left)[2] for place in shown for row in _drawing(blocks[place], view))
-    legend = legend_of("".join(rows), view.signs)
+    drawn = (row.partition(view.signs.left)[2] for place in shown for row in _drawing(blocks[place], view))
+    legend = legend_of("".join(drawn), view.signs)
     yield from (words(legend, DIM), Line(())) if legend else ()
 
 
