@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -159,7 +159,7 @@ def draw_timeline(timeline: Timeline, width: int, signs: TimelineSigns) -> list[
     ]
 
 
-def legend_of(drawn: str, signs: TimelineSigns) -> str:
+def legend_of(drawn: Collection[str], signs: TimelineSigns) -> str:
     """Return what the signs in drawings mean; empty if none of them needs to be explained."""
     meanings = {
         signs.kept: "segment",
