@@ -45,16 +45,14 @@ class ReportForm:
 
 
 def _text_plan(plan: Plan, view: View) -> Iterable[str]:
-    return (
-        plan_text.render_plan(
-            plan,
-            colour=view.colour,
-            verbosity=view.verbosity,
-            width=view.width,
-            ascii_only=view.ascii_only,
-            keep_going=view.keep_going,
-            summary=view.summary,
-        ),
+    return plan_text.render_plan(
+        plan,
+        colour=view.colour,
+        verbosity=view.verbosity,
+        width=view.width,
+        ascii_only=view.ascii_only,
+        keep_going=view.keep_going,
+        summary=view.summary,
     )
 
 

@@ -29,6 +29,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
 
 from msgspec import structs
@@ -214,7 +215,8 @@ def _blocks(targets: Sequence[Target]) -> list[Block]:
 def _alike_key(target: Target) -> object:
     changes = tuple(_pattern(change, target) for change in _kept(target))
     shown = tuple(_shown_positions(change, target) for change in changes)
-    return target.kind, to_key(changes), shown, target.emptied, target.wait
+    content = to_key((target.kind, changes, shown, target.emptied, target.wait))
+    return blake2b(content, digest_size=16).digest()  # 300,000 targets: their content is not held twice
 
 
 def _similar_key(target: Target) -> object:

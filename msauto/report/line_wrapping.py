@@ -100,13 +100,11 @@ def _trimmed(spans: Sequence[Span]) -> tuple[Span, ...]:
     return (*joined[:-1], Span(joined[-1].text.rstrip(), joined[-1].style)) if joined else ()
 
 
-def render_lines(lines: Iterable[Line], *, width: int, colour: bool, ascii_only: bool = False) -> str:
-    """Return lines as text that ends with a newline, wrapped to ``width`` columns."""
-    shown: list[str] = []
+def render_lines(lines: Iterable[Line], *, width: int, colour: bool, ascii_only: bool = False) -> Iterator[str]:
+    """Yield lines as text, wrapped to ``width`` columns, each with a newline."""
     for line in in_ascii(lines) if ascii_only else lines:
-        rows = wrap(line, width) if line.wrapped else [line.spans]
-        shown += ["".join(paint(span.text, span.style, colour=colour) for span in row) for row in rows]
-    return "".join(f"{row}\n" for row in shown)
+        for row in wrap(line, width) if line.wrapped else [line.spans]:
+            yield "".join(paint(span.text, span.style, colour=colour) for span in row) + "\n"
 
 
 def in_ascii(lines: Iterable[Line]) -> Iterator[Line]:

@@ -72,24 +72,30 @@ def render_plan(
     ascii_only: bool = False,
     keep_going: bool = False,
     summary: bool = False,
-) -> str:
-    """Return a plan, at most ``width`` columns wide (60 or more).
+) -> Iterator[str]:
+    """Yield a plan line by line, at most ``width`` columns wide (60 or more).
 
     ``verbosity`` 1 unfolds it, shows values whole and adds the requests, which are not wrapped; 2 adds the source of
     each change. ``summary``: without the changes. ``keep_going``: targets in error are left out.
     """
-    plan = redact_plan(plan)
     view = _View(verbosity, max(NARROWEST, width), ascii_only)
-    grouping = group_plan(plan, folded=not verbosity)
-    lines = [] if summary else [*_blocks(grouping.blocks, view)]
-    lines += _errors(grouping.errors, view)
-    lines += _warnings(grouping.warnings, view)
-    lines += _counts(grouping, view) if summary or _is_long(grouping) else ()
-    lines += (words(sentences.refusal_sentence(refusal), RED) for refusal in plan.refusals)
-    lines += [Line(())] if plan.refusals and grouping.deletions else []
-    lines += _deletions(grouping.deletions, view)
-    lines.append(words(sentences.plan_sentence(plan, keep_going=keep_going), BOLD))
+    lines = _lines(redact_plan(plan), view, summary=summary, keep_going=keep_going)
     return render_lines(lines, width=view.width, colour=colour, ascii_only=ascii_only)
+
+
+def _lines(plan: Plan, view: _View, *, summary: bool, keep_going: bool) -> Iterator[Line]:
+    grouping = group_plan(plan, folded=not view.verbosity)
+    if not summary:
+        yield from _blocks(grouping.blocks, view)
+    yield from _errors(grouping.errors, view)
+    yield from _warnings(grouping.warnings, view)
+    if summary or _is_long(grouping):
+        yield from _counts(grouping, view)
+    yield from (words(sentences.refusal_sentence(refusal), RED) for refusal in plan.refusals)
+    if plan.refusals and grouping.deletions:
+        yield Line(())
+    yield from _deletions(grouping.deletions, view)
+    yield words(sentences.plan_sentence(plan, keep_going=keep_going), BOLD)
 
 
 def _is_long(grouping: Grouping) -> bool:
@@ -102,25 +108,34 @@ def _is_long(grouping: Grouping) -> bool:
 
 
 def _blocks(blocks: Sequence[Block], view: _View) -> Iterator[Line]:
-    """Yield the blocks in the order of the plan; in a long plan, folded ones come first to the room that there is."""
-    shown: dict[int, list[Line]] = {}
+    """Yield the blocks in the order of the plan, and what the signs of their timelines mean."""
+    shown = blocks if view.verbosity or _fits(blocks) else _chosen(blocks, view)
+    signs: set[str] = set()
+    for block in shown:
+        yield from (*_block(block, view), Line(()))
+        signs.update(*(row.partition(view.signs.left)[2] for row in _drawing(block, view)))
+    legend = legend_of(signs, view.signs)
+    yield from (words(legend, DIM), Line(())) if legend else ()
+
+
+def _fits(blocks: Sequence[Block]) -> bool:
+    """Return whether a plan is short enough to be shown as it is."""
+    return sum(len(block.rows) + 2 for block in blocks) <= _MOST_ROWS
+
+
+def _chosen(blocks: Sequence[Block], view: _View) -> list[Block]:
+    """Return the blocks for which there is room, folded ones first, and at the end one block for all others."""
+    chosen: set[int] = set()
     left: list[Block] = []
-    limited = not view.verbosity and sum(len(block.rows) + 2 for block in blocks) > _MOST_ROWS
     room = _MOST_ROWS
     for place in sorted(range(len(blocks)), key=lambda place: blocks[place].level == "alone"):
-        lines = [*_block(blocks[place], view), Line(())] if room >= _SMALLEST else []
-        rows = sum(len(wrap(line, view.width)) for line in lines) if limited else 0
-        if lines and (rows <= room or not shown):
-            shown[place] = lines
+        rows = 1 + sum(len(wrap(line, view.width)) for line in _block(blocks[place], view)) if room >= _SMALLEST else 0
+        if rows and (rows <= room or not chosen):
+            chosen.add(place)
             room -= rows
         else:
             left.append(blocks[place])
-    for place in sorted(shown):
-        yield from shown[place]
-    if left:
-        yield from (*_block(merge_blocks(left), view), Line(()))
-    if any(_drawing(block, view) for place, block in enumerate(blocks) if place in shown):
-        yield from (Line((Span(legend_of(view.signs), DIM),)), Line(()))
+    return [blocks[place] for place in sorted(chosen)] + ([merge_blocks(left)] if left else [])
 
 
 def _block(block: Block, view: _View) -> Iterator[Line]:

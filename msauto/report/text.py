@@ -50,7 +50,7 @@ def render_result(
     lines += _recap(result)
     style = GREEN if result.ok and not result.interrupted else RED
     lines.append(words(visible(result_sentence(result)), style))
-    return render_lines(lines, width=width, colour=colour, ascii_only=ascii_only)
+    return "".join(render_lines(lines, width=width, colour=colour, ascii_only=ascii_only))
 
 
 def _group(group: ResultGroup, ascii_only: bool) -> Iterator[Line]:

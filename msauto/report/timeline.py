@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -159,13 +159,18 @@ def draw_timeline(timeline: Timeline, width: int, signs: TimelineSigns) -> list[
     ]
 
 
-def legend_of(signs: TimelineSigns) -> str:
-    """Return what the signs mean."""
-    marks = signs.markers
-    return (
-        f"Timeline: {signs.kept} segment  {signs.changed} new or changed  {marks[None]} marker  "
-        f"{marks['add']} new  {marks['change']} changed  {marks['delete']} removed"
-    )
+def legend_of(drawn: Collection[str], signs: TimelineSigns) -> str:
+    """Return what the signs in drawings mean; empty if none of them needs to be explained."""
+    meanings = {
+        signs.kept: "segment",
+        signs.changed: "new or changed segment",
+        signs.markers[None]: "marker",
+        signs.markers["add"]: "new",
+        signs.markers["change"]: "changed",
+        signs.markers["delete"]: "removed",
+    }
+    used = [f"{sign} {meaning}" for sign, meaning in meanings.items() if sign in drawn]
+    return f"Timeline: {', '.join(used)}" if used else ""
 
 
 def _draw(side: TimelineSide, frames: int, columns: int, signs: TimelineSigns) -> str:

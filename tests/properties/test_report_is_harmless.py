@@ -96,10 +96,10 @@ def is_harmless(shown: str) -> bool:
 @given(plans(), st.integers(0, 2), st.integers(1, 200))
 @settings(deadline=None, max_examples=examples(150))
 def test_text_of_a_plan_writes_nothing_but_text(plan: Plan, verbosity: int, width: int) -> None:
-    plain = plan_text.render_plan(plan, colour=False, verbosity=verbosity, width=width)
+    plain = "".join(plan_text.render_plan(plan, colour=False, verbosity=verbosity, width=width))
     assert "\x1b" not in plain
     assert is_harmless(plain)
-    coloured = plan_text.render_plan(plan, colour=True, verbosity=verbosity, width=width)
+    coloured = "".join(plan_text.render_plan(plan, colour=True, verbosity=verbosity, width=width))
     assert is_harmless(coloured)
     assert COLOURS.sub("", coloured) == plain
 

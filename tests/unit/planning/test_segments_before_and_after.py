@@ -10,9 +10,9 @@ import pytest
 
 from msauto.model.plan import Change
 from msauto.planning.saved_plans.plan_file import plan_from_json, plan_to_json
-from msauto.report.plan_text import render_plan
 from msauto.simulator import SimDialect, SimSegment, Simulator, empty_state
 from tests.stage import Stage
+from tests.unit.report.made_plans import text_of
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_what_a_lossy_change_loses_is_in_the_plan(stage: Stage) -> None:
     assert (before["further_titles"], before["track"], before["rating"]) == (["Eins"], "V1", "3")
     assert (after["further_titles"], after["track"], after["rating"]) == (None, None, None)
     plan = stage.plan(task)
-    text = render_plan(plan, colour=False)
+    text = text_of(plan, colour=False)
     assert 'track "V1" → (nothing)' in " ".join(text.split())
     assert "Eins" in text
     assert plan_from_json(plan_to_json(plan)) == plan

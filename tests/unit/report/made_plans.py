@@ -23,6 +23,7 @@ from msauto.model.plan import (
     Target,
 )
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
+from msauto.report.plan_text import render_plan
 
 GOLDEN = Path(__file__).parent / "golden"
 PAL = Fraction(25)
@@ -35,6 +36,11 @@ def check_golden(name: str, text: str) -> None:
     if os.environ.get("MSAUTO_UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
+
+
+def text_of(plan: Plan, **view: Any) -> str:
+    """Return a plan as text; ``view`` as for ``render_plan``."""
+    return "".join(render_plan(plan, **view))
 
 
 def change(

@@ -12,10 +12,9 @@ from msgspec import structs
 
 from msauto.model.plan import Change, Json, Plan, Refusal, ShownMarker, ShownSegment, Target, TargetContext
 from msauto.report.line_wrapping import Line, Span, render_lines, words
-from msauto.report.plan_text import render_plan
 from msauto.report.sanitizing import display_width, show, visible
 from msauto.report.timeline import ASCII, UNICODE, draw_timeline, timeline_of
-from tests.unit.report.made_plans import PAL, change, check_golden, film, plan_of
+from tests.unit.report.made_plans import PAL, change, check_golden, film, plan_of, text_of
 
 
 def marker(frame: int, title: str = "Ad break", track: str = "Cue Point") -> Change:
@@ -63,11 +62,11 @@ def everything() -> Plan:
 @pytest.mark.parametrize(("width", "ascii_only"), [(80, False), (120, False), (60, True)])
 def test_a_large_plan_reads_as_agreed(width: int, ascii_only: bool) -> None:
     name = f"folded-{width}{'-ascii' if ascii_only else ''}.txt"
-    check_golden(name, render_plan(everything(), width=width, ascii_only=ascii_only))
+    check_golden(name, text_of(everything(), width=width, ascii_only=ascii_only))
 
 
 def test_a_summary_is_counts_deletions_and_refusals() -> None:
-    check_golden("folded-summary.txt", render_plan(everything(), summary=True))
+    check_golden("folded-summary.txt", text_of(everything(), summary=True))
 
 
 def test_five_thousand_distinct_changes_fit_on_two_pages() -> None:
@@ -78,13 +77,13 @@ def test_five_thousand_distinct_changes_fit_on_two_pages() -> None:
         for n in range(1, 5000)
     ]  # fmt: skip
     for plan in (plan_of(*distinct), plan_of(clip("Film", *map(marker, range(5000))))):
-        assert render_plan(plan, width=80).count("\n") <= 80
+        assert text_of(plan, width=80).count("\n") <= 80
 
 
 def test_every_deletion_is_named_however_many_there_are() -> None:
     plan = plan_of(*(structs.replace(film(), name=f"Promo {7 * number}") for number in range(500)))
     for summary in (False, True):
-        text = render_plan(plan, summary=summary)
+        text = text_of(plan, summary=summary)
         assert all(f" · Promo {7 * number}  in Promos" in text for number in range(500))
 
 
@@ -101,26 +100,26 @@ def test_no_line_is_wider_than_asked(texts: list[tuple[str, str]], width: int, a
     deleted = structs.replace(film(), name=texts[0][0], folder=texts[0][1])
     errors = [structs.replace(clip(name), error=value or "no") for name, value in texts]
     plan = plan_of(*targets, deleted, *errors, warnings=tuple(value for _, value in texts))
-    lines = render_plan(plan, width=width, ascii_only=ascii_only).splitlines()
+    lines = text_of(plan, width=width, ascii_only=ascii_only).splitlines()
     assert max(map(display_width, lines)) <= width
 
 
 @given(st.lists(TEXT.map(visible), max_size=6), st.integers(60, 100))
 def test_wrapping_keeps_every_sign(texts: list[str], width: int) -> None:
     line = Line(tuple(Span(f"{text} ") for text in texts))
-    shown = render_lines([line], width=width, colour=False)
+    shown = "".join(render_lines([line], width=width, colour=False))
     assert re.sub(r"\s", "", shown) == re.sub(r"\s", "", "".join(texts))
 
 
 def test_no_word_is_broken_that_fits_on_a_line() -> None:
     text = " ".join(["word" * n for n in range(1, 14)])
-    shown = render_lines([words(text)], width=60, colour=False)
+    shown = "".join(render_lines([words(text)], width=60, colour=False))
     assert shown.split() == text.split()
 
 
 def test_quotes_keep_what_came_from_outside_in_ascii() -> None:
     plan = plan_of(clip("A → B", comment("x → y"), folder="C · D"))
-    text = render_plan(plan, ascii_only=True)
+    text = text_of(plan, ascii_only=True)
     assert 'studio-a / NEWS / "A → B"  in "C · D"' in text
     assert '"" -> "x → y"' in text
 

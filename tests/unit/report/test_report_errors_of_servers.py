@@ -24,5 +24,5 @@ def test_one_error_of_many_targets_is_told_once() -> None:
 
 def test_one_error_of_several_servers_names_all_of_them() -> None:
     plan = plan_of(*(structs.replace(episode(), server=name, error="no connection") for name in ("a", "b")))
-    text = plan_text.render_plan(plan, colour=False)
+    text = "".join(plan_text.render_plan(plan))
     assert text.startswith("2 servers · NEWS · 2 assets\n    a, b · NEWS: Evening News\n  error: no connection\n")

@@ -8,27 +8,26 @@ import pytest
 from msgspec import structs
 
 from msauto.model.plan import Plan, Refusal, Request, Target
-from msauto.report.plan_text import render_plan
-from tests.unit.report.made_plans import change, check_golden, episode, film, lost, plan_of, ticker, whole_plan
+from tests.unit.report.made_plans import change, check_golden, episode, film, lost, plan_of, text_of, ticker, whole_plan
 
 
 @pytest.mark.parametrize("verbosity", [0, 1, 2])
 def test_plan_reads_as_agreed(verbosity: int) -> None:
-    check_golden(f"plan-v{verbosity}.txt", "".join(render_plan(whole_plan(), colour=False, verbosity=verbosity)))
+    check_golden(f"plan-v{verbosity}.txt", text_of(whole_plan(), verbosity=verbosity))
 
 
 def test_coloured_plan_reads_as_agreed() -> None:
-    check_golden("plan-colour.txt", "".join(render_plan(whole_plan(), colour=True)))
+    check_golden("plan-colour.txt", text_of(whole_plan(), colour=True))
 
 
 def test_plan_of_one_server_has_no_server_header() -> None:
-    text = "".join(render_plan(plan_of(episode(), ticker(), unchanged=3), colour=False))
+    text = text_of(plan_of(episode(), ticker(), unchanged=3))
     assert "━━" not in text
     assert text.startswith("studio-a · NEWS · Evening News  in Raw/2026\n")
 
 
 def last_line(plan: Plan, **more: bool) -> str:
-    return render_plan(plan, width=200, **more).splitlines()[-1]
+    return text_of(plan, width=200, **more).splitlines()[-1]
 
 
 def bare(action: str, requests: int = 1) -> Target:
@@ -83,7 +82,7 @@ def test_errors_that_are_left_out_are_not_in_the_way() -> None:
 
 def test_refusal_names_what_allows_it() -> None:
     plan = plan_of(film(), refusals=(Refusal("delete_assets", 0, 2, "--allow-delete 2"),))
-    text = render_plan(plan, width=120)
+    text = text_of(plan, width=120)
     reason = "the plan deletes 2 assets; the limit is 0. To allow it: --allow-delete 2"
     assert f"Refused: {reason}\n" in text
 
@@ -92,11 +91,11 @@ def test_refusal_names_what_allows_it() -> None:
 def test_a_value_is_cut_only_where_it_has_no_room(length: int, verbosity: int, whole: bool) -> None:
     long = "x" * length
     plan = plan_of(structs.replace(episode(), changes=(change("add", "field", "comment", None, long),)))
-    assert (long in re.sub(r"\n +", "", render_plan(plan, verbosity=verbosity))) is whole
+    assert (long in re.sub(r"\n +", "", text_of(plan, verbosity=verbosity))) is whole
 
 
 def test_deletions_are_just_above_the_closing_sentence() -> None:
-    lines = render_plan(plan_of(film(), episode()), width=200, colour=True).splitlines()
+    lines = text_of(plan_of(film(), episode()), width=200, colour=True).splitlines()
     assert lines[-4:-1] == [
         "\x1b[31m1 asset is deleted; this cannot be undone:\x1b[0m",
         (
@@ -109,5 +108,5 @@ def test_deletions_are_just_above_the_closing_sentence() -> None:
 
 def test_a_title_cannot_write_to_the_terminal() -> None:
     hostile = structs.replace(film(), name="x\x1b[2J\u202egpj.\u200b\x9b31m", folder="a\nb")
-    line = render_plan(plan_of(hostile), width=200).splitlines()[1]
+    line = text_of(plan_of(hostile), width=200).splitlines()[1]
     assert line.startswith(r'  - studio-b · ARCHIVE · "x\x1b[2J\u202egpj.\u200b\x9b31m"  in ')
