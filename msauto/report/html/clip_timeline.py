@@ -48,8 +48,9 @@ def _items(change: Change, target: Target) -> Iterator[Item]:
         case "segmentation":
             yield from _pieces(change, target)
         case "marker":
-            before, after = _mapping(change.before), _mapping(change.after)
-            yield [change.action, show(change.key), _marker(before), _marker(after and {**before, **after})]
+            before, after = _preserved(target, change) | _mapping(change.before), _mapping(change.after)
+            name = f"uid {before['uid']}" if "uid" in before else change.key
+            yield [change.action, show(name), _marker(before), _marker(after and {**before, **after})]
         case "field" if change.key in _POINTS:
             yield [change.action, change.key, *(_point(change.key, value) for value in (change.before, change.after))]
 
@@ -78,6 +79,13 @@ def _segment(value: Json) -> Place | None:
 def _marker(shown: Mapping[str, Json]) -> Place | None:
     frame = _number(shown.get("frame"))
     return None if frame is None else (show(str(shown.get("track") or DEFAULT_TRACK)), frame, 0, _title(shown))
+
+
+def _preserved(target: Target, change: Change) -> dict[str, Json]:
+    """Return the texts of a changed marker that no task names: verification expects them to stay."""
+    uid = _mapping(change.before).get("uid")
+    expects = (expect for request in target.requests for expect in request.expect if expect.aspect == "marker")
+    return next((dict(each.preserved) for each in expects if uid and _mapping(each.desired).get("uid") == uid), {})
 
 
 def _point(name: str, value: Json) -> Place | None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from msauto.model.plan import Json, Plan, ShownMarker, ShownSegment, Target, TargetContext
+from msauto.model.plan import Expectation, Json, Plan, Request, ShownMarker, ShownSegment, Target, TargetContext
 from msauto.report import html
 from msauto.report.html.clip_timeline import clip_timeline
 from msauto.report.html.embedded_data import embed_list
@@ -202,6 +202,17 @@ def test_a_timeline_has_what_changes_and_what_stays() -> None:
             ["", "uid 3", ("General", 7, 0, "")],
         ],
     }
+
+
+def test_a_marker_keeps_the_title_that_no_task_names() -> None:
+    moved = change("change", "marker", "General@9", {"uid": 4, "frame": 5}, {"uid": 4, "frame": 9})
+    expect = Expectation("marker", "uid 4", {"uid": 4, "frame": 9}, preserved={"title": "Break"})
+    target = Target(
+        "a", "NEWS", "asset", "Film", changes=(moved,), requests=(Request("POST", "/", (0,), None, (expect,)),)
+    )
+    timeline = clip_timeline(target)
+    assert timeline is not None
+    assert timeline["items"] == [["change", "uid 4", ("General", 5, 0, "Break"), ("General", 9, 0, "Break")]]
 
 
 def test_a_segmentation_is_drawn_piece_by_piece() -> None:
