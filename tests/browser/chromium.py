@@ -16,7 +16,7 @@ _OF_THE_SYSTEM = ("chromium", "chromium-browser", "google-chrome", "google-chrom
 
 
 def launch(playwright: Any) -> Any:
-    """Start Chromium; return ``None`` where there is none."""
+    """Start Chromium; return ``None`` where it is not installed."""
     own = playwright.chromium.executable_path
     found = own if Path(own).exists() else next(filter(None, map(shutil.which, _OF_THE_SYSTEM)), None)
     sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
@@ -25,7 +25,7 @@ def launch(playwright: Any) -> Any:
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Start Chromium; skips the test, with the reason, where there is none."""
+    """Start Chromium; skips the test, with the reason, where it is not installed."""
     sync_api = pytest.importorskip("playwright.sync_api", reason=f"Playwright is not installed ({HINT})")
     with sync_api.sync_playwright() as playwright:
         browser = launch(playwright)

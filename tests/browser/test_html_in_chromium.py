@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -57,6 +58,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Simulator(state_from_seed("sample")) as server:
         inventory = {"all": {"hosts": {"studio-a": {"server": {"url": server.url}, "database": "NEWS"}}}}
         (folder / "inventory.yml").write_text(str(inventory), encoding="utf-8")
+        for name in ("yesterday.yml", "evening.yml"):
+            shutil.copy(HERE / name, folder)
         msauto(folder, "apply", "yesterday.yml", "-y")
         (folder / "plan.html").write_text(msauto(folder, "plan", "evening.yml", "--format", "html"), encoding="utf-8")
         msauto(folder, "apply", "evening.yml", "-y", "--allow-delete", "2")
@@ -69,10 +72,9 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def msauto(folder: Path, command: str, what: str, *words: str) -> str:
-    path = str(HERE / what) if what.endswith(".yml") else what
-    inventory = ("-i", str(folder / "inventory.yml")) if command != "report" else ()
-    called = [sys.executable, "-m", "msauto", command, path, *inventory, "--state-dir", str(folder / "state"), *words]
-    return subprocess.run(called, capture_output=True, check=True, encoding="utf-8", timeout=300).stdout
+    inventory = ("-i", "inventory.yml") if command != "report" else ()
+    called = [sys.executable, "-m", "msauto", command, what, *inventory, "--state-dir", "state", *words]
+    return subprocess.run(called, cwd=folder, capture_output=True, check=True, encoding="utf-8", timeout=300).stdout
 
 
 def write(path: Path, pieces: Iterator[str]) -> None:

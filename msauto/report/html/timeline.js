@@ -182,20 +182,22 @@ class Timeline {
       svg("path", { class: "pin", d: PIN, transform: `translate(${x} ${y + 3})` }),
     ];
     if (item.action) shapes.push(svg("text", { class: "sign", x, y: y + 13.5 }, SIGN[item.action]));
-    const free = this.#roomRightOf(place, when) - 12;
-    const label = fitted(place.title, Math.min(free, 220));
-    if (label) shapes.push(svg("text", { class: "label", x: x + 10, y: y + MARKER_ROW / 2 + 4 }, label));
+    shapes.push(...this.#label(place, x, y + MARKER_ROW / 2 + 4, when));
     return shapes;
   }
 
-  /** Pixels from a marker to the next one of its row, or to the end of the picture. */
-  #roomRightOf(place, when) {
-    const later = this.items
-      .filter((item) => item.action || when === "before" || this.lane(place.lane).changes)
+  /** The title of a marker: to the right, cut where the next marker begins; to the left if it has room only there. */
+  #label(place, x, y, when) {
+    const others = this.items
       .map((item) => item[when])
-      .filter((other) => other && other.lane === place.lane && other.start > place.start)
-      .map((other) => this.x(other.start));
-    return Math.min(this.width - 10, ...later.map((x) => x - 8)) - this.x(place.start);
+      .filter((other) => other && other.lane === place.lane && other.start !== place.start);
+    const end = Math.min(this.width - 10, ...others.filter((other) => other.start > place.start).map((other) => this.x(other.start) - 8));
+    const begin = Math.max(this.gutter, ...others.filter((other) => other.start < place.start).map((other) => this.x(other.start) + 16 + textWidth(other.title)));
+    const needed = Math.min(220, textWidth(place.title));
+    if (end - x - 10 < needed && x - 10 - begin >= needed)
+      return [svg("text", { class: "label left", x: x - 10, y }, fitted(place.title, 220))];
+    const label = fitted(place.title, Math.min(220, end - x - 10));
+    return label ? [svg("text", { class: "label", x: x + 10, y }, label)] : [];
   }
 
   /** Join what moves: a band between the edges of a segment, a curve between the positions of a marker. */
@@ -381,12 +383,14 @@ class Timeline {
   }
 }
 
+const signWidth = (sign) => (sign >= "\u2e80" ? 12 : 6.5);
+const textWidth = (text) => [...text].reduce((width, sign) => width + signWidth(sign), 0);
+
 /** A text cut to a width in pixels, or nothing where too little is left of it. */
 function fitted(text, pixels) {
-  const widthOf = (sign) => (sign >= "\u2e80" ? 12 : 6.4);
   const signs = [...text];
   let room = pixels;
-  const fits = signs.findIndex((sign) => (room -= widthOf(sign)) < 0);
+  const fits = signs.findIndex((sign) => (room -= signWidth(sign)) < 0);
   if (fits < 0) return text;
   return fits >= 4 ? `${signs.slice(0, fits - 1).join("")}…` : "";
 }
