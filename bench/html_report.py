@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from msauto.model.desired import TaskSource
-from msauto.model.plan import Change, Plan, Request, ShownMarker, ShownSegment, Target, TargetContext
+from msauto.model.plan import Change, Json, Plan, Request, ShownMarker, ShownSegment, Target, TargetContext
 from msauto.report import html
 from tests.browser.chromium import launch
 
@@ -23,8 +23,8 @@ def plan(size: int) -> Plan:
 def _target(number: int) -> Target:
     path = f"/storage/NEWS@Story%20{number * 7919 % 100_000:05}?command="
     source = TaskSource("news.yml", 9, 18, "Ready for air")
-    marker = {"frame": 5000 + number, "track": "Cue Point", "title": f"Ad break {number}"}
-    part = {"number": 1, "start": 0, "duration": 18_000 + number, "title": "Part 1"}
+    marker: Json = {"frame": 5000 + number, "track": "Cue Point", "title": f"Ad break {number}"}
+    part: dict[str, Json] = {"number": 1, "start": 0, "duration": 18_000 + number, "title": "Part 1"}
     return Target(
         f"studio-{number % 3}",
         "NEWS",
@@ -33,8 +33,8 @@ def _target(number: int) -> Target:
         f"Raw/2026/{number % 12 + 1:02}",
         rate=_RATES[number % 4],
         changes=(
-            Change("add", "marker", f"Cue Point@{5000 + number}", None, dict(marker), "live", True, source),
-            Change("change", "segment", "1", dict(part), {**part, "duration": 19_000}, "live", True, source),
+            Change("add", "marker", f"Cue Point@{5000 + number}", None, marker, "live", True, source),
+            Change("change", "segment", "1", part, {**part, "duration": 19_000}, "live", True, source),
             Change("change", "field", "comment", f"raw {number}", f"Ready {number}", "live", True, source),
         ),
         requests=(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Final
 
-from msauto.model.plan import Action, Plan, Target
+from msauto.model.plan import Action, Change, Plan, Target
 from msauto.model.result import Result, TargetResult
 from msauto.report import sentences
 from msauto.report.grouping import (
@@ -103,22 +103,30 @@ def _deletions(deletions: Sequence[PlannedChange], links: Links) -> Iterator[str
     assets = sum(change.aspect == "asset" for _, change in deletions)
     counted = sentences.count_deletions(assets, len(deletions) - assets)
     for_good = "; a deleted asset cannot be restored" if assets else ""
-    yield f'<section class="callout deletions"><h2>Deletes {counted}{for_good}</h2>'
+    places = {_server(target) for target, _ in deletions}
+    where = f" <small>on {next(iter(places))}</small>" if len(places) == 1 else ""
+    yield f'<section class="callout deletions"><h2>Deletes {counted}{for_good}{where}</h2>'
     yield '<div class="scroll tall" tabindex="0" role="group" aria-label="Deletions"><table>'
-    yield _head(["Title", "Server", *_FACTS.values()])
-    yield from (_deletion(pair, links) for pair in deletions)
+    yield _head(["Title", *([] if where else ["Server"]), *_FACTS.values()])
+    for target, change in deletions:
+        cells = _deleted(target, change)
+        name = _link(target, links) + (f" <small>{cells.pop('')}</small>" if "" in cells else "")
+        # All deletions are listed, however many: the end tags, which HTML does not need, would be a fifth of the page.
+        yield "<td>".join([f"<tr><th>{name}", *([] if where else [_server(target)]), *cells.values()])
     yield "</table></div></section>"
 
 
-def _deletion(pair: PlannedChange, links: Links) -> str:
-    target, change = pair
-    place = escape(" · ".join(filter(None, map(show, (target.server, target.database)))))
+def _deleted(target: Target, change: Change) -> dict[str, str]:
+    """Return the cells of a deletion by label; what has no column is under the empty label."""
     if change.aspect == "link":
-        name = f"{_link(target, links)} <small>only its link {escape(show_key(change))}</small>"
-        return _row((name, place, "", "", "", ""))
+        return {"": f"only its link {escape(show_key(change))}"} | dict.fromkeys(_FACTS, "")
     facts = {part.label: escape(part.value) for part in change_parts(change, target)}
-    more = "".join(f" <small>{escape(label)} {value}</small>" for label, value in facts.items() if label not in _FACTS)
-    return _row((_link(target, links) + more, place, *(facts.get(label, "") for label in _FACTS)))
+    more = ", ".join(f"{escape(label)} {value}" for label, value in facts.items() if label not in _FACTS)
+    return ({"": more} if more else {}) | {label: facts.get(label, "") for label in _FACTS}
+
+
+def _server(target: Target) -> str:
+    return escape(" · ".join(map(show, filter(None, (target.server, target.database)))))
 
 
 # Counts and groups ---------------------------------------------------------------------------------------------

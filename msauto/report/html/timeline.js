@@ -11,6 +11,8 @@ const SEGMENT_ROW = 26;
 const MARKER_ROW = 26;
 const JOIN = 16; // between before and after, for the lines
 const LANE_GAP = 9;
+const CROWDED = 4; // pixels between markers below which all but one are lines
+const LONGEST_LABEL = 220;
 const PIN = "M-6.5 0h13v8.5l-6.5 6.5l-6.5 -6.5z";
 
 /** Items of a clip as objects: {action, name, before, after} with places {lane, start, duration, title}. */
@@ -20,7 +22,7 @@ function timelineItems(clip) {
     action,
     name,
     before: place(before),
-    after: action ? place(after) : place(before),
+    after: place(action ? after : before),
   }));
 }
 
@@ -39,6 +41,7 @@ class Timeline {
     this.gutter = 118;
     this.width = 800;
     this.lanes = this.#lanes();
+    this.#findNeighbours();
     this.height = this.lanes.length ? this.lanes.at(-1).bottom + 4 : RULER;
     this.element = this.#build();
   }
@@ -65,6 +68,16 @@ class Timeline {
       top = lane.bottom + LANE_GAP;
       return lane;
     });
+  }
+
+  /** Give each place of a marker the places before and after it in its row. */
+  #findNeighbours() {
+    for (const when of ["before", "after"])
+      for (const lane of this.lanes) {
+        const row = this.items.map((item) => item[when]).filter((place) => place?.lane === lane.name);
+        row.sort((one, other) => one.start - other.start);
+        row.forEach((place, index) => Object.assign(place, { previous: row[index - 1], next: row[index + 1] }));
+      }
   }
 
   lane(name) {
@@ -156,7 +169,7 @@ class Timeline {
     const y = when === "before" ? lane.before : lane.after;
     // A change is shown on both rows; what is added or removed is on one row only.
     const group = svg("g", { class: `item ${item.action || "same"} ${when} track-${lane.colour}` });
-    group.append(...(isSegment(place) ? this.#segment(item, place, y) : this.#pin(item, place, y, when)));
+    group.append(...(isSegment(place) ? this.#segment(item, place, y) : this.#pin(item, place, y)));
     group.item = item;
     return group;
   }
@@ -175,28 +188,24 @@ class Timeline {
     return shapes;
   }
 
-  #pin(item, place, y, when) {
+  #pin(item, place, y) {
     const x = this.x(place.start);
-    const shapes = [
-      svg("line", { class: "stem", x1: x, x2: x, y1: y + 2, y2: y + MARKER_ROW }),
-      svg("path", { class: "pin", d: PIN, transform: `translate(${x} ${y + 3})` }),
-    ];
+    const stem = svg("line", { class: "stem", x1: x, x2: x, y1: y + 2, y2: y + MARKER_ROW });
+    if (place.next && this.x(place.next.start) - x < CROWDED) return [stem]; // the last one of a crowd has a head
+    const shapes = [stem, svg("path", { class: "pin", d: PIN, transform: `translate(${x} ${y + 3})` })];
     if (item.action) shapes.push(svg("text", { class: "sign", x, y: y + 13.5 }, SIGN[item.action]));
-    shapes.push(...this.#label(place, x, y + MARKER_ROW / 2 + 4, when));
-    return shapes;
+    return [...shapes, ...this.#label(place, x, y + MARKER_ROW / 2 + 4)];
   }
 
   /** The title of a marker: to the right, cut where the next marker begins; to the left if it has room only there. */
-  #label(place, x, y, when) {
-    const others = this.items
-      .map((item) => item[when])
-      .filter((other) => other && other.lane === place.lane && other.start !== place.start);
-    const end = Math.min(this.width - 10, ...others.filter((other) => other.start > place.start).map((other) => this.x(other.start) - 8));
-    const begin = Math.max(this.gutter, ...others.filter((other) => other.start < place.start).map((other) => this.x(other.start) + 16 + textWidth(other.title)));
-    const needed = Math.min(220, textWidth(place.title));
+  #label(place, x, y) {
+    const end = Math.min(this.width - 10, place.next ? this.x(place.next.start) - 8 : Infinity);
+    const { previous } = place;
+    const begin = Math.max(this.gutter, previous ? this.x(previous.start) + 16 + textWidth(previous.title) : 0);
+    const needed = Math.min(LONGEST_LABEL, textWidth(place.title));
     if (end - x - 10 < needed && x - 10 - begin >= needed)
-      return [svg("text", { class: "label left", x: x - 10, y }, fitted(place.title, 220))];
-    const label = fitted(place.title, Math.min(220, end - x - 10));
+      return [svg("text", { class: "label left", x: x - 10, y }, fitted(place.title, LONGEST_LABEL))];
+    const label = fitted(place.title, Math.min(LONGEST_LABEL, end - x - 10));
     return label ? [svg("text", { class: "label", x: x + 10, y }, label)] : [];
   }
 

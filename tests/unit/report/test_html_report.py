@@ -114,7 +114,7 @@ def test_without_scripts_the_page_shows_every_deletion_and_the_groups() -> None:
     assert all(f">Promo {number}</a>" in text for number in range(70))
     assert "300 targets with the same changes" in text
     assert "EP001…EP300 <small>(300)</small>" in text
-    assert text.count("<td>2026-11-12T10:00:00</td>") == 70
+    assert text.count("<td>2026-11-12T10:00:00<td>") == 70
 
 
 def test_an_error_of_many_targets_is_shown_once() -> None:
