@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from msauto.errors import MsautoError
@@ -18,9 +18,8 @@ from msauto.report.json import dump_document, error_json, result_json
 class View:
     """How to show a plan or a result; each form uses what applies to it.
 
-    ``width``: columns of the terminal. ``ascii_only``: no other signs than ASCII, except in titles. ``summary``:
-    counts, deletions and refusals alone. ``keep_going``: targets in error are left out. ``error``: why the command ends
-    without applying the plan.
+    ``width``: columns of the terminal. ``keep_going``: targets in error are left out. ``error``: why the command ends
+    without applying the plan. ``stills``: pictures of clips, for HTML.
     """
 
     colour: bool = False
@@ -30,6 +29,7 @@ class View:
     summary: bool = False
     keep_going: bool = False
     error: MsautoError | None = None
+    stills: html.Stills = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,5 +77,7 @@ FORMS: Final[Mapping[str, ReportForm]] = {
     "markdown": ReportForm(
         lambda plan, _: markdown.render_plan(plan), lambda result, _: markdown.render_result(result)
     ),
-    "html": ReportForm(lambda plan, _: html.render_plan(plan), lambda result, _: html.render_result(result)),
+    "html": ReportForm(
+        lambda plan, view: html.render_plan(plan, view.stills), lambda result, _: html.render_result(result)
+    ),
 }

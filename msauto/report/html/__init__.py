@@ -5,5 +5,6 @@ A list of all targets with search, filters and timelines is drawn by the scripts
 """
 
 from msauto.report.html.page import render_plan, render_result
+from msauto.report.html.stills import Stills
 
-__all__ = ["render_plan", "render_result"]
+__all__ = ["Stills", "render_plan", "render_result"]

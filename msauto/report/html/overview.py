@@ -19,6 +19,7 @@ from msauto.report.grouping import (
     Row,
     named_targets,
 )
+from msauto.report.html.stills import picture_uri
 from msauto.report.name_ranges import NameRange
 from msauto.report.result_sentences import NOT_DONE, recap_of, result_lines
 from msauto.report.sanitizing import show, visible, visible_lines
@@ -34,9 +35,9 @@ _FACTS: Final = {"in": "Folder", "length": "Length", "created": "Created", "also
 """What a deleted clip shows, and the column of each."""
 
 
-def render_plan_overview(plan: Plan, grouping: Grouping, links: Links) -> Iterator[str]:
-    """Yield refusals, errors, warnings, deletions, counts and groups of a plan."""
-    yield from _deletions(grouping.deletions, links)
+def render_plan_overview(plan: Plan, grouping: Grouping, links: Links, pictures: Mapping[int, bytes]) -> Iterator[str]:
+    """Yield deletions, refusals, errors, warnings, counts and groups of a plan; ``pictures`` of deleted clips."""
+    yield from _deletions(grouping.deletions, links, pictures)
     refusals = [sentences.refusal_sentence(refusal).removeprefix("Refused: ") for refusal in plan.refusals]
     yield from _callout("refusal", "Refused", map(escape, refusals))
     yield from _errors(grouping.errors, links)
@@ -97,7 +98,7 @@ def _callout(kind: str, title: str, texts: Iterable[str]) -> Iterator[str]:
 # Deletions -----------------------------------------------------------------------------------------------------
 
 
-def _deletions(deletions: Sequence[PlannedChange], links: Links) -> Iterator[str]:
+def _deletions(deletions: Sequence[PlannedChange], links: Links, pictures: Mapping[int, bytes]) -> Iterator[str]:
     if not deletions:
         return
     assets = sum(change.aspect == "asset" for _, change in deletions)
@@ -110,7 +111,9 @@ def _deletions(deletions: Sequence[PlannedChange], links: Links) -> Iterator[str
     yield _head(["Title", *([] if where else ["Server"]), *_FACTS.values()])
     for target, change in deletions:
         cells = _deleted(target, change)
-        name = _link(target, links) + (f" <small>{cells.pop('')}</small>" if "" in cells else "")
+        picture = pictures.get(id(target))
+        image = f'<img src="{picture_uri(picture)}" alt="Still of the clip">' if picture else ""
+        name = image + _link(target, links) + (f" <small>{cells.pop('')}</small>" if "" in cells else "")
         # All deletions are listed, however many: the end tags, which HTML does not need, would be a fifth of the page.
         yield "<td>".join([f"<tr><th>{name}", *([] if where else [_server(target)]), *cells.values()])
     yield "</table></div></section>"

@@ -25,7 +25,7 @@ function countActions(target) {
 
 /** What the search looks at: everything that the details show. */
 function searchText(target) {
-  const { id, clip, ...shown } = target;
+  const { id, clip, stills, ...shown } = target;
   return JSON.stringify(Object.values(shown)).normalize("NFC").toLowerCase();
 }
 
@@ -268,6 +268,14 @@ function resultSection(target) {
   return lines.length || verified.length ? [html("section", { class: "result" }, html("h3", {}, "Result"), ...verified, html("ul", {}, ...lines))] : [];
 }
 
+function stillsSection({ stills, clip }) {
+  const figures = stills.map(([frame, uri]) => {
+    const caption = frame === null ? "still" : showTimecode(frame, clip?.rate);
+    return html("figure", {}, html("img", { src: uri, alt: `Still at ${caption}` }), html("figcaption", {}, caption));
+  });
+  return html("div", { class: "stills" }, ...figures);
+}
+
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** What the overview calls a group of several targets; nothing for one target. */
@@ -288,6 +296,7 @@ function details(target, showGroup) {
   if (target.emptied) parts.push(html("div", { class: "warning" }, ...target.emptied.map((line) => html("p", {}, line))));
   if (target.result) parts.push(...resultSection(target));
   if (target.clip) parts.push(new Timeline(target.clip).element);
+  if (target.stills) parts.push(stillsSection(target));
   if (target.changes) parts.push(changesSection(target.changes));
   if (target.requests) parts.push(requestsSection(target.requests));
   return parts;

@@ -21,6 +21,7 @@ from msauto.model.result import Result
 from msauto.report.grouping import group_plan, merge_blocks
 from msauto.report.html.embedded_data import embed_list
 from msauto.report.html.overview import render_plan_overview, render_result_overview
+from msauto.report.html.stills import NO_STILLS, Stills
 from msauto.report.html.target_data import link_ids, planned_targets, target_results
 from msauto.report.result_sentences import result_sentence
 from msauto.report.sanitizing import visible
@@ -31,12 +32,12 @@ _SCRIPTS = ("elements.js", "timecode.js", "timeline.js", "page.js")
 _MOST_GROUPS = 40
 
 
-def render_plan(plan: Plan) -> Iterator[str]:
-    """Yield a plan as an HTML page."""
+def render_plan(plan: Plan, stills: Stills = NO_STILLS) -> Iterator[str]:
+    """Yield a plan as an HTML page, with pictures of its clips."""
     plan = redact_plan(plan)
     links = link_ids(plan.targets)
-    blocks, overview = _plan_overview(plan, links)
-    return _page(plan_sentence(plan), plan, overview, planned_targets(plan.targets, links, blocks))
+    blocks, overview = _plan_overview(plan, links, stills)
+    return _page(plan_sentence(plan), plan, overview, planned_targets(plan.targets, links, blocks, stills), stills)
 
 
 def render_result(result: Result) -> Iterator[str]:
@@ -48,20 +49,27 @@ def render_result(result: Result) -> Iterator[str]:
     return _page(result_sentence(result), result.plan, overview, target_results(result.targets, links, blocks))
 
 
-def _plan_overview(plan: Plan, links: Mapping[int, str]) -> tuple[dict[int, int], Iterator[str]]:
+def _plan_overview(
+    plan: Plan, links: Mapping[int, str], stills: Stills = NO_STILLS
+) -> tuple[dict[int, int], Iterator[str]]:
     """Return the number of the group of each target, by its ``id``, and the overview with these groups."""
     grouping = group_plan(plan)
     if len(grouping.blocks) > _MOST_GROUPS:
         first, rest = grouping.blocks[: _MOST_GROUPS - 1], grouping.blocks[_MOST_GROUPS - 1 :]
         grouping = replace(grouping, blocks=(*first, merge_blocks(rest)))
     groups = {id(target): number for number, block in enumerate(grouping.blocks) for target in block.targets}
-    return groups, render_plan_overview(plan, grouping, links)
+    pictures = {id(plan.targets[place.target]): png for place, png in stills.items() if place.frame is None}
+    return groups, render_plan_overview(plan, grouping, links, pictures)
 
 
-def _page(sentence: str, plan: Plan, overview: Iterable[str], targets: Iterable[Any]) -> Iterator[str]:
+def _page(
+    sentence: str, plan: Plan, overview: Iterable[str], targets: Iterable[Any], stills: Stills = NO_STILLS
+) -> Iterator[str]:
     start, middle, end = _skeleton()
     title = escape(visible(sentence))
-    yield Template(start).substitute(title=f"msauto: {title}", policy=escape(_policy()), style=_style())
+    yield Template(start).substitute(
+        title=f"msauto: {title}", policy=escape(_policy(pictures=bool(stills))), style=_style()
+    )
     first, _, more = title.partition(". ")
     yield f"<header><h1>{first}{'.' if more else ''}</h1>" + (f'<p class="more">{more}</p>' if more else "")
     yield f'<p class="made">Planned {escape(visible(plan.created))} by msauto {escape(visible(plan.msauto))}'
@@ -91,9 +99,10 @@ def _script() -> str:
 
 
 @cache
-def _policy() -> str:
+def _policy(*, pictures: bool) -> str:
+    images = "img-src data:; " if pictures else ""
     return (
-        f"default-src 'none'; style-src {_hash(_style())}; script-src {_hash(_script())}; "
+        f"default-src 'none'; style-src {_hash(_style())}; script-src {_hash(_script())}; {images}"
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
 

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from msauto.model.plan import Change, Request, Target
 from msauto.model.result import RequestResult, TargetResult
 from msauto.report.html.clip_timeline import clip_timeline
+from msauto.report.html.stills import Stills, pictures_by_target
 from msauto.report.result_sentences import result_lines
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.sentences import folder_note, plural
@@ -34,11 +35,15 @@ def link_ids(targets: Iterable[Target]) -> dict[int, str]:
     return ids
 
 
-def planned_targets(targets: Iterable[Target], links: Mapping[int, str], groups: Numbers) -> Iterator[dict[str, Any]]:
+def planned_targets(
+    targets: Iterable[Target], links: Mapping[int, str], groups: Numbers, stills: Stills
+) -> Iterator[dict[str, Any]]:
     """Yield the data of each target that changes or is in error; ``groups`` holds the groups of equal changes."""
-    for target in targets:
+    pictures = pictures_by_target(stills)
+    for number, target in enumerate(targets):
         if target.changes or target.error is not None:
-            yield _target(target, links, groups) | {"status": "error" if target.error is not None else "planned"}
+            data = _target(target, links, groups) | {"status": "error" if target.error is not None else "planned"}
+            yield data | ({"stills": pictures[number]} if number in pictures else {})
 
 
 def target_results(
