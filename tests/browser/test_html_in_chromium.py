@@ -98,7 +98,7 @@ def story(number: int) -> Target:
 
 
 def is_local(url: str) -> bool:
-    """Return whether a request leaves the file: the page itself, and pictures that it contains, do not."""
+    """Return whether a request stays on this machine: for a page, or for a picture that it contains."""
     return url.startswith(("file:", "data:"))
 
 
