@@ -215,7 +215,7 @@ def test_a_link_opens_its_target_also_after_reload(open_report: Any) -> None:
 
 def test_a_group_shows_its_targets(open_report: Any) -> None:
     report = open_report("plan.html")
-    report.page.locator(".group", has_text="30 targets with the same changes").get_by_role("button").click()
+    report.page.locator(".group", has_text="30 assets with the same changes").get_by_role("button").click()
     assert report.found == "30 of 34 targets"
     assert report.title == "Match 1"
     report.page.click("#same")

@@ -9,6 +9,14 @@ from typing import Final
 from msauto.model.plan import Action, Change, Plan, Target
 from msauto.model.result import Result, TargetResult
 from msauto.report import sentences
+from msauto.report.group_sentences import (
+    block_heading,
+    deletions_sentence,
+    emptied_lists,
+    folders_note,
+    place_of,
+    show_range,
+)
 from msauto.report.grouping import (
     Block,
     ErrorGroup,
@@ -17,13 +25,14 @@ from msauto.report.grouping import (
     NamedTargets,
     PlannedChange,
     Row,
+    WarningGroup,
     named_targets,
 )
 from msauto.report.html.stills import picture_uri
-from msauto.report.name_ranges import NameRange
+from msauto.report.name_ranges import name_ranges
 from msauto.report.result_sentences import NOT_DONE, recap_of, result_lines
 from msauto.report.sanitizing import show, visible, visible_lines
-from msauto.report.value_texts import ValuePart, change_notes, change_parts, emptied_lists, show_key
+from msauto.report.value_texts import ValuePart, change_notes, change_parts, show_key
 
 Links = Mapping[int, str]
 """The ids of targets in links, by ``id(target)``."""
@@ -41,8 +50,7 @@ def render_plan_overview(plan: Plan, grouping: Grouping, links: Links, pictures:
     refusals = [sentences.refusal_sentence(refusal).removeprefix("Refused: ") for refusal in plan.refusals]
     yield from _callout("refusal", "Refused", map(escape, refusals))
     yield from _errors(grouping.errors, links)
-    warnings = ["<br>".join(map(escape, visible_lines(warning))) for warning in plan.warnings]
-    yield from _callout("warning", sentences.plural(len(warnings), "warning"), warnings)
+    yield from _callout("warning", sentences.plural(len(plan.warnings), "warning"), map(_warning, grouping.warnings))
     yield from _counts(grouping.counts)
     yield from _groups(grouping.blocks, links)
 
@@ -95,18 +103,20 @@ def _callout(kind: str, title: str, texts: Iterable[str]) -> Iterator[str]:
         yield f'<section class="callout {kind}"><h2>{title}</h2><ul>{items}</ul></section>'
 
 
+def _warning(group: WarningGroup) -> str:
+    names = ", ".join(map(show_range, name_ranges(group.names)))
+    return "<br>".join(map(escape, [*visible_lines(group.text), *([names] if names else [])]))
+
+
 # Deletions -----------------------------------------------------------------------------------------------------
 
 
 def _deletions(deletions: Sequence[PlannedChange], links: Links, pictures: Mapping[int, bytes]) -> Iterator[str]:
     if not deletions:
         return
-    assets = sum(change.aspect == "asset" for _, change in deletions)
-    counted = sentences.count_deletions(assets, len(deletions) - assets)
-    for_good = "; a deleted asset cannot be restored" if assets else ""
     places = {_server(target) for target, _ in deletions}
     where = f" <small>on {next(iter(places))}</small>" if len(places) == 1 else ""
-    yield f'<section class="callout deletions"><h2>Deletes {counted}{for_good}{where}</h2>'
+    yield f'<section class="callout deletions"><h2>{deletions_sentence(deletions).rstrip(":")}{where}</h2>'
     yield '<div class="scroll tall" tabindex="0" role="group" aria-label="Deletions"><table>'
     yield _head(["Title", *([] if where else ["Server"]), *_FACTS.values()])
     for target, change in deletions:
@@ -168,9 +178,7 @@ def _group(number: int, block: Block, links: Links) -> Iterator[str]:
     if count == 1:
         yield f'<section class="group"><h3>{_link(first, links)} <small>{_place(first)}</small></h3>'
     else:
-        kinds = {"alike": "with the same changes", "similar": "with the same kinds of change"}
-        title = f"{count} targets {kinds.get(block.level, 'with other changes')}"
-        folder = sentences.folder_note(first) if len(block.folders) == 1 else ""
+        title, folder = escape(block_heading(block)), folders_note(block)
         button = (
             f'<button type="button" class="with-scripts" data-group="{number}" data-title="{title}" hidden>'
             "Show in the list</button>"
@@ -179,7 +187,7 @@ def _group(number: int, block: Block, links: Links) -> Iterator[str]:
     yield '<div class="scroll"><table class="changes">'
     yield from (_change_row(row, block) for row in block.rows)
     yield "</table></div>"
-    yield from (f'<p class="emptied">{escape(line)}</p>' for line in emptied_lists(first) if count == 1)
+    yield from (f'<p class="emptied">{escape(line)}</p>' for line in emptied_lists(block))
     yield "</section>"
 
 
@@ -219,16 +227,9 @@ def _names(named: Iterable[NamedTargets]) -> str:
 
 
 def _named(named: NamedTargets) -> str:
-    place = escape(" · ".join(filter(None, (", ".join(map(show, named.servers)), show(named.database)))))
-    shown = ", ".join(map(_range, named.ranges[:_MOST_NAMES]))
+    shown = escape(", ".join(map(show_range, named.ranges[:_MOST_NAMES])))
     left = sum(each.size for each in named.ranges[_MOST_NAMES:])
-    return f'<span class="label">{place}:</span> {shown}' + (f" and {left} more" if left else "")
-
-
-def _range(names: NameRange) -> str:
-    if names.size == 1:
-        return escape(show(names.first))
-    return f"{escape(show(names.first))}…{escape(show(names.last))} <small>({names.size})</small>"
+    return f'<span class="label">{escape(place_of(named))}</span>{shown}' + (f" and {left} more" if left else "")
 
 
 # Pieces --------------------------------------------------------------------------------------------------------

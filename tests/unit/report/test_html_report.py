@@ -112,8 +112,8 @@ def test_without_scripts_the_page_shows_every_deletion_and_the_groups() -> None:
     gone = [structs.replace(film(), name=f"Promo {number}") for number in range(70)]
     text = page_of(plan_of(*marked, *gone)).partition("<script")[0]
     assert all(f">Promo {number}</a>" in text for number in range(70))
-    assert "300 targets with the same changes" in text
-    assert "EP001…EP300 <small>(300)</small>" in text
+    assert "studio-b · ARCHIVE · 300 assets with the same changes" in text
+    assert "EP001…EP300 (300)" in text
     assert text.count("<td>2026-11-12T10:00:00<td>") == 70
 
 
@@ -121,7 +121,7 @@ def test_an_error_of_many_targets_is_shown_once() -> None:
     down = [structs.replace(lost(), name=f"EP{number}", error="no answer\n→ check it") for number in range(5)]
     text = page_of(plan_of(*down)).partition("<script")[0]
     assert text.count("no answer<br>→ check it") == 1
-    assert "EP0…EP4 <small>(5)</small>" in text
+    assert "EP0…EP4 (5)" in text
 
 
 def test_many_different_targets_share_the_last_group() -> None:
@@ -133,7 +133,7 @@ def test_many_different_targets_share_the_last_group() -> None:
 
     page = page_of(plan_of(*map(target, range(1, 100))))
     assert page.count('<section class="group">') == 40
-    assert "60 targets with other changes" in page
+    assert "60 assets with other changes" in page
     assert [each["group"] for each in data_of(page)] == [min(number, 39) for number in range(99)]
 
 
