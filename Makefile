@@ -35,6 +35,14 @@ help:
 	@$(PYTHON) -m venv $(CLIENTS) && $(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check ansible-core
 	@touch $@
 
+# Where no browser can be installed, the tests in tests/browser are skipped, with the reason.
+.venv/.browser: .venv/.dev pyproject.toml
+	@echo "Installing Playwright, with which slow tests look at HTML reports, into .venv (once) ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || $(BIN)/playwright install --with-deps chromium \
+	  || echo "Chromium cannot be installed: the tests of the HTML report will be skipped" >&2
+	@touch $@
+
 demo: .venv/.demo
 	@$(BIN)/msauto demo
 
@@ -42,7 +50,7 @@ test: .venv/.dev
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "not scale" $(ARGS)
 
 # Tests that need a worker of their own (a language server, a large server state) name an `xdist_group`.
-scale: .venv/.dev .venv/.clients
+scale: .venv/.dev .venv/.clients .venv/.browser
 	@PATH="$$PATH:$(CURDIR)/$(CLIENTS)/bin" $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
 
 lint: .venv/.dev

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import html_report
 from bench.sides import FORKS, named
 
 Figures = dict[str, float]
@@ -231,4 +232,6 @@ CASES = (
     Case("apply of 10,000, 1 % changed", "s", lambda: night(10_000)),
     Case("listing of 350,000 clips, each", "µs", lambda: listing(350_000), goal=1.43),
     Case("select 100 of 100,000 clips", "s", lambda: whole("plan few", 100_000)),
+    Case("HTML of 5,000 targets: size", "kB", lambda: html_report.size(5000), goal=1000),
+    Case("HTML of 5,000 targets: opening", "s", lambda: html_report.opening(5000), goal=2),
 )

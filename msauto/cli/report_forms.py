@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from msauto.errors import MsautoError
@@ -23,6 +23,7 @@ class View:
     ``width``: columns of the terminal. ``ascii_only``: no other signs than ASCII, except in titles. ``summary``:
     counts, deletions and refusals alone. ``markdown_id`` and ``markdown_limit``: name and size of the comment.
     ``keep_going``: targets in error are left out. ``error``: why the command ends without applying the plan.
+    ``stills``: pictures of clips, for HTML.
     """
 
     colour: bool = False
@@ -34,6 +35,7 @@ class View:
     markdown_limit: int = MARKDOWN_LIMIT
     keep_going: bool = False
     error: MsautoError | None = None
+    stills: html.Stills = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,9 @@ FORMS: Final[Mapping[str, ReportForm]] = {
         ),
         lambda result, view: markdown.render_result(result, name=view.markdown_id),
     ),
-    "html": ReportForm(lambda plan, _: html.render_plan(plan), lambda result, _: html.render_result(result)),
+    "html": ReportForm(
+        lambda plan, view: html.render_plan(plan, view.stills), lambda result, _: html.render_result(result)
+    ),
     "junit": ReportForm(lambda plan, _: (junit.render_plan(plan),), lambda result, _: (junit.render_result(result),)),
 }
 PLAN_FORMS: Final = tuple(form for form in FORMS if form != "junit")

@@ -38,6 +38,12 @@ _out_flag, _detailed_exitcode_flag = plan_flags()
 @keep_going_flag
 @forget_pending_flag
 @window_flag
+@click.option(
+    "--stills",
+    type=click.IntRange(1, 500),
+    metavar="N",
+    help="With --format html: show up to N stills, of deleted clips, new and moved markers, and segments.",
+)
 @click.option("--list-hosts", "listed", flag_value="hosts", help="Only list the hosts of each play, offline.")
 @click.option("--list-tasks", "listed", flag_value="tasks", help="Only list the tasks of each play, offline.")
 @click.option("--list-tags", "listed", flag_value="tags", help="Only list the tags of each play, offline.")
@@ -52,6 +58,7 @@ def command(
     keep_going: bool,
     forget_pending: bool,
     window: str | None,
+    stills: int | None,
     listed: str | None,
     watch: RunWatch,
 ) -> int:
@@ -60,6 +67,8 @@ def command(
         print_result(_listing(outline(flags.options), listed, flags.format))
         return OK
     flags = with_output(flags, out)
+    if stills and flags.format != "html":
+        raise click.UsageError("--stills shows pictures only in HTML: add --format html")
     options = RunOptions(
         flags.settings.limits,
         allowed_times(flags, window),
@@ -69,6 +78,7 @@ def command(
         out=out,
         detailed_exitcode=detailed_exitcode,
         watch=watch,
+        stills=stills or 0,
     )
     try:
         source = resolved_source(resolve(flags.options), forget_pending=forget_pending, targets=flags.targets)

@@ -32,6 +32,7 @@ from msauto.model.events import PlanningEnded, PlanningStarted
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
+from msauto.report.html.stills import NO_STILLS, Stills
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, refusal_error, refusal_reason
 from msauto.secrets.redactor import redact_plan
@@ -66,6 +67,7 @@ class ApplyRun:
         with Ledger.open(self.flags.state_dir, readonly=True) as ledger, _nothing_sent():
             planned = run_async(self._plan(ledger))
             plan = with_state_refusal(planned.plan, self.flags, ledger)
+            stills = run_async(self._stills(plan)) if options.stills else NO_STILLS
         options.attempt.plan = plan
         try:
             _refuse_stale(planned)
@@ -76,10 +78,16 @@ class ApplyRun:
             require_no_secret(plan, options.out)
             if options.out != STDOUT:  # there it is shown, as JSON
                 write_plan_file(plan, options.out)
-        show_plan(plan, self.flags, keep_going=options.keep_going)
+        show_plan(plan, self.flags, keep_going=options.keep_going, stills=stills)
         if plan.errors:
             return report_errors(plan, self.flags)
         return CHANGES if options.detailed_exitcode and plan.requests else OK
+
+    async def _stills(self, plan: Plan) -> Stills:
+        from msauto.cli.runs.plan_stills import fetch_stills
+
+        folder = self.flags.state_dir / "stills"
+        return await fetch_stills(plan, self.source.specs, folder, most=self.options.stills, forks=self.flags.forks)
 
     def _plan_and_apply(self) -> int:
         """Lock, plan, show, ask, apply; return the exit code."""

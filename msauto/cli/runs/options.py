@@ -63,7 +63,7 @@ def _time(moment: datetime) -> str:
 class RunOptions:
     """Consent, limits with what the flags allow, and when targets may begin.
 
-    ``out`` and ``detailed_exitcode`` are those of ``msauto plan``, for ``--check``.
+    ``out``, ``detailed_exitcode`` and ``stills`` are those of ``msauto plan``, for ``--check``.
     """
 
     limits: Limits
@@ -74,6 +74,7 @@ class RunOptions:
     keep_going: bool = False
     out: str | None = None
     detailed_exitcode: bool = False
+    stills: int = 0
     override_freeze: str | None = None
     lock_timeout: float = 0.0
     watch: RunWatch = field(default_factory=RunWatch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import replace
 from typing import IO
 
 from msgspec import structs
@@ -17,6 +18,7 @@ from msauto.errors import MsautoError
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan, Refusal
 from msauto.planning.saved_plans.plan_file import plan_document
+from msauto.report.html.stills import NO_STILLS, Stills
 from msauto.report.json import dump_document, error_json
 from msauto.report.sentences import plural
 from msauto.version import __version__
@@ -25,9 +27,12 @@ _WIDTH = 100
 """Columns of text that does not go to a terminal, unless ``COLUMNS`` is set: as logs and mails show it."""
 
 
-def show_plan(plan: Plan, flags: Flags, *, keep_going: bool = False, error: MsautoError | None = None) -> None:
+def show_plan(
+    plan: Plan, flags: Flags, *, keep_going: bool = False, error: MsautoError | None = None, stills: Stills = NO_STILLS
+) -> None:
     """Write the plan to stdout in the form of ``--format``; ``error``: why the command ends here, for JSON."""
-    print_result(FORMS[flags.format].plan(plan, view_of(flags, keep_going=keep_going, error=error)))
+    view = replace(view_of(flags, keep_going=keep_going, error=error), stills=stills)
+    print_result(FORMS[flags.format].plan(plan, view))
 
 
 def view_of(

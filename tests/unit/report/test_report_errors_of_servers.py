@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from msauto.report import html, markdown, plan_text
+from msauto.report import markdown, plan_text
 from tests.unit.report.made_plans import episode, plan_of
 
 
@@ -15,7 +15,7 @@ def test_one_error_of_many_targets_is_told_once() -> None:
     ]
     other = structs.replace(episode(), name="EP9", error="there is no asset EP9")
     plan = plan_of(*down, other)
-    for render in (lambda p: plan_text.render_plan(p, colour=False), markdown.render_plan, html.render_plan):
+    for render in (lambda p: plan_text.render_plan(p, colour=False), markdown.render_plan):
         sourced = "".join(render(plan))
         assert sourced.count("no connection") == 1
         assert sourced.count("there is no asset EP9") == 1

@@ -1,18 +1,15 @@
-"""The plan as Markdown and HTML."""
+"""The plan as Markdown."""
 
 from __future__ import annotations
 
 import re
-from base64 import b64encode
-from hashlib import sha256
-from html import unescape
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
 from msauto.model.plan import Target
-from msauto.report import html, markdown
+from msauto.report import markdown
 from msauto.report.markdown import code
 from tests.unit.report.made_plans import change, check_golden, episode, film, lost, mixed_result, plan_of, whole_plan
 
@@ -21,33 +18,8 @@ def test_markdown_reads_as_agreed() -> None:
     check_golden("plan.md", "".join(markdown.render_plan(whole_plan())))
 
 
-def test_html_reads_as_agreed() -> None:
-    check_golden("plan.html", "".join(html.render_plan(whole_plan())))
-
-
 def test_results_read_as_agreed() -> None:
     check_golden("result.md", "".join(markdown.render_result(mixed_result())))
-    check_golden("result.html", "".join(html.render_result(mixed_result())))
-
-
-def test_html_allows_its_own_style_and_nothing_else() -> None:
-    page = "".join(html.render_plan(plan_of(episode())))
-    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)
-    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
-    assert style is not None
-    assert policy is not None
-    digest = b64encode(sha256(style[1].encode()).digest()).decode()
-    assert unescape(policy[1]) == (
-        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )
-    assert "<script" not in page
-    assert " style=" not in page
-
-
-def test_html_escapes_a_hostile_title() -> None:
-    page = "".join(html.render_plan(plan_of(structs.replace(film(), name='<img src=x onerror="alert(1)">'))))
-    assert "&lt;img src=x onerror=&quot;alert(1)&quot;&gt;" in page
-    assert "<img" not in page
 
 
 def promos(count: int, name: str = "Promo") -> list[Target]:

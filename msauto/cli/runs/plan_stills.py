@@ -1,0 +1,99 @@
+"""``--stills``: pictures for the HTML report of a plan, fetched by GET and kept in the state folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from msauto.cli.output import print_message
+from msauto.concurrency import concurrent_list
+from msauto.errors import MsautoError
+from msauto.model.live import whole
+from msauto.model.plan import Plan, Target
+from msauto.model.server import ServerSpec
+from msauto.report.html.stills import StillPlace, Stills, choose_stills
+from msauto.report.sanitizing import visible
+from msauto.server.planning_client import PlanningClient
+
+_WIDTH: Final = 192
+_LARGEST: Final = 256 * 1024
+"""Bytes of one picture; a larger one is left out."""
+_CACHE: Final = 64 * 1024 * 1024
+"""Bytes that the state folder keeps; the oldest pictures go first."""
+
+
+async def fetch_stills(plan: Plan, specs: Sequence[ServerSpec], folder: Path, *, most: int, forks: int) -> Stills:
+    """Return the first ``most`` pictures of a plan; one warning for each server names what cannot be fetched."""
+    places: dict[str, list[StillPlace]] = {}
+    for place in choose_stills(plan, most):
+        places.setdefault(plan.targets[place.target].server, []).append(place)
+    found: dict[StillPlace, bytes] = {}
+    for spec in (spec for spec in specs if spec.name in places):
+        async with PlanningClient(spec, read_only=True) as client:
+            server = _ServerStills(client, folder)
+            pngs = await concurrent_list(
+                server.fetch, ((plan.targets[each.target], each.frame) for each in places[spec.name]), limit=forks
+            )
+        found |= {place: png for place, png in zip(places[spec.name], pngs, strict=True) if png}
+        if server.trouble:
+            print_message(f"Warning: {len(server.trouble)} stills are missing: {visible(server.trouble[0])}")
+    _prune(folder)
+    return found
+
+
+class _ServerStills:
+    """The pictures of one server; ``trouble`` holds why some are missing."""
+
+    def __init__(self, client: PlanningClient, folder: Path) -> None:
+        self._client = client
+        self._folder = folder
+        self.trouble: list[str] = []
+
+    async def fetch(self, place: tuple[Target, int | None]) -> bytes | None:
+        """Return a picture, from the folder if it is there: a clip that is recorded again has another creation time."""
+        target, frame = place
+        named = (self._client.spec.url, target.database, target.name, target.link_id, target.create_time, frame, _WIDTH)
+        file = self._folder / f"{hashlib.sha256(json.dumps(named, default=str).encode()).hexdigest()}.png"
+        if target.create_time is not None and file.is_file():
+            return file.read_bytes()
+        try:
+            png = await self._read(target, frame)
+        except MsautoError as error:
+            self.trouble.append(f"{target.server}: {error.message}")
+            return None
+        if png is None or len(png) > _LARGEST:
+            return None
+        self._folder.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(f".{os.getpid()}.part")
+        part.write_bytes(png)
+        part.replace(file)
+        return png
+
+    async def _read(self, target: Target, frame: int | None) -> bytes | None:
+        """Fetch a picture (interface, «PNG thumbnail»): its position counts from the in point.
+
+        Both sides are given, because the one that is missing would be that of the original.
+        """
+        asset = await self._client.asset(target.database, target.address)
+        pos = None if frame is None else frame - (asset.first_frame or 0)
+        if pos is not None and pos < 0:
+            return None
+        width, height = (whole(asset.attributes.get(name)) or 0 for name in ("width", "height"))
+        shown = round(_WIDTH * height / width) if width and height else _WIDTH * 9 // 16
+        return await self._client.thumbnail(
+            target.database, target.address, pos=pos, w=_WIDTH, h=min(shown, 2 * _WIDTH)
+        )
+
+
+def _prune(folder: Path) -> None:
+    """Remove the oldest pictures beyond the limit."""
+    files = sorted(folder.glob("*.png"), key=lambda file: file.stat().st_mtime, reverse=True)
+    total = 0
+    for file in files:
+        total += file.stat().st_size
+        if total > _CACHE:
+            file.unlink(missing_ok=True)

@@ -1,0 +1,391 @@
+"use strict";
+// The list of targets: search, filters, keyboard, links, and the details of one target.
+
+const ROW = 52; // the height of a row of the list in pixels, as in page.css
+const ACTIONS = ["add", "change", "delete", "run"];
+const MOST_ROWS = 300; // rows of a table that are drawn at once
+
+const $ = (id) => document.getElementById(id);
+
+/** Read the embedded data; large data is deflated. */
+async function readTargets() {
+  const script = $("data");
+  if (!script.dataset.encoding) return JSON.parse(script.textContent);
+  const bytes = Uint8Array.from(atob(script.textContent), (sign) => sign.charCodeAt(0));
+  const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream(script.dataset.encoding));
+  return new Response(inflated).json();
+}
+
+/** Count the changes of a target by action. */
+function countActions(target) {
+  const counts = {};
+  for (const [action] of target.changes ?? []) counts[action] = (counts[action] ?? 0) + 1;
+  return counts;
+}
+
+/** What the search looks at: everything that the details show. */
+function searchText(target) {
+  const { id, clip, stills, ...shown } = target;
+  return JSON.stringify(Object.values(shown)).normalize("NFC").toLowerCase();
+}
+
+// Filters -------------------------------------------------------------------------------------------------------
+
+class Filters {
+  constructor(targets, changed) {
+    this.actions = new Set();
+    this.changed = changed;
+    this.selects = {
+      server: (target) => [target.server],
+      aspect: (target) => (target.changes ?? []).map(([, aspect]) => aspect),
+      status: (target) => [target.status],
+    };
+    for (const [name, valuesOf] of Object.entries(this.selects)) this.#offer(name, targets, valuesOf);
+    this.#offerActions(targets);
+    this.group = null;
+    $("search").addEventListener("input", changed);
+    $("reset").addEventListener("click", () => this.reset());
+    $("same").addEventListener("click", () => this.only(null));
+  }
+
+  /** Fill a choice with the values that occur and how many targets have each; hide it if there is one only. */
+  #offer(name, targets, valuesOf) {
+    const counts = new Map();
+    for (const target of targets) for (const value of new Set(valuesOf(target))) counts.set(value, (counts.get(value) ?? 0) + 1);
+    const select = $(name);
+    for (const [value, count] of [...counts].sort(([a], [b]) => (a < b ? -1 : 1)))
+      select.append(html("option", { value }, `${value.replaceAll("_", " ")} (${count})`));
+    select.parentElement.hidden = counts.size < 2;
+    select.addEventListener("change", this.changed);
+  }
+
+  #offerActions(targets) {
+    for (const action of ACTIONS) {
+      const button = $("actions").querySelector(`[data-action=${action}]`);
+      const count = targets.filter((target) => target.counts[action]).length;
+      button.querySelector(".count").textContent = count;
+      button.disabled = count === 0;
+      button.addEventListener("click", () => {
+        const on = !this.actions.delete(action);
+        if (on) this.actions.add(action);
+        button.setAttribute("aria-pressed", on);
+        this.changed();
+      });
+    }
+  }
+
+  /** Show only the targets of a group of equal changes; null shows all groups. */
+  only(group) {
+    this.group = group;
+    $("same").hidden = group === null;
+    $("same").textContent = `${groupTitle(group)} ✕`;
+    this.changed();
+  }
+
+  reset() {
+    $("search").value = "";
+    this.actions.clear();
+    for (const button of $("actions").children) button.setAttribute("aria-pressed", false);
+    for (const name of Object.keys(this.selects)) $(name).value = "";
+    this.only(null);
+  }
+
+  get active() {
+    const chosen = Object.keys(this.selects).some((name) => $(name).value);
+    return Boolean($("search").value.trim() || this.actions.size || chosen || this.group !== null);
+  }
+
+  /** The targets that have every word of the search, one of the actions, and each of the chosen values. */
+  apply(targets) {
+    const words = $("search").value.normalize("NFC").toLowerCase().split(/\s+/).filter(Boolean).map((word) => JSON.stringify(word).slice(1, -1));
+    const chosen = Object.entries(this.selects).filter(([name]) => $(name).value);
+    return targets.filter((target) => {
+      if (this.group !== null && target.group !== this.group) return false;
+      if (this.actions.size && !ACTIONS.some((action) => this.actions.has(action) && target.counts[action])) return false;
+      if (!chosen.every(([name, valuesOf]) => valuesOf(target).includes($(name).value))) return false;
+      if (!words.length) return true;
+      target.text ??= searchText(target);
+      return words.every((word) => target.text.includes(word));
+    });
+  }
+}
+
+// The list ------------------------------------------------------------------------------------------------------
+
+/** A list that has elements only for the rows in view, however long it is. */
+class WindowedList {
+  constructor(selected) {
+    this.box = $("list");
+    this.rows = $("rows");
+    this.shown = [];
+    this.current = -1;
+    this.selected = selected;
+    this.box.addEventListener("scroll", () => this.draw());
+    this.box.addEventListener("keydown", (event) => this.#key(event));
+    this.rows.addEventListener("click", (event) => {
+      const row = event.target.closest("[data-index]");
+      if (row) this.select(Number(row.dataset.index));
+    });
+    new ResizeObserver(() => this.draw()).observe(this.box);
+  }
+
+  /** Show these targets; the selected one stays selected if it is among them. */
+  show(targets) {
+    const before = this.shown[this.current];
+    this.shown = targets;
+    this.rows.style.height = `${targets.length * ROW}px`;
+    this.current = targets.indexOf(before);
+    $("none").hidden = targets.length > 0;
+    if (this.current < 0) this.box.scrollTop = 0;
+    if (this.current < 0 && targets.length) this.select(0);
+    else this.reveal();
+    this.draw();
+  }
+
+  select(index) {
+    if (!this.shown.length) return;
+    this.current = Math.max(0, Math.min(this.shown.length - 1, index));
+    this.reveal();
+    this.draw();
+    this.selected(this.shown[this.current]);
+  }
+
+  /** Scroll so that the selected row is in view. */
+  reveal() {
+    if (this.current < 0) return;
+    const top = this.current * ROW;
+    const { scrollTop, clientHeight } = this.box;
+    const away = Math.max(scrollTop - top, top + ROW - scrollTop - clientHeight);
+    if (away > 2 * ROW) this.box.scrollTop = top - clientHeight / 2;
+    else if (top < scrollTop) this.box.scrollTop = top;
+    else if (away > 0) this.box.scrollTop = top + ROW - clientHeight;
+  }
+
+  draw() {
+    const first = Math.max(0, Math.floor(this.box.scrollTop / ROW) - 4);
+    const last = Math.min(this.shown.length, Math.ceil((this.box.scrollTop + this.box.clientHeight) / ROW) + 4);
+    const indices = Array.from({ length: Math.max(0, last - first) }, (_, offset) => first + offset);
+    if (this.current >= 0 && (this.current < first || this.current >= last)) indices.push(this.current);
+    this.rows.replaceChildren(...indices.map((index) => this.#row(index)));
+    if (this.current >= 0) this.box.setAttribute("aria-activedescendant", `row-${this.current}`);
+    else this.box.removeAttribute("aria-activedescendant");
+  }
+
+  #row(index) {
+    const target = this.shown[index];
+    const place = [target.server, target.database, target.folder].filter(Boolean).join(" · ");
+    const counts = ACTIONS.filter((action) => target.counts[action])
+      .map((action) => html("span", { class: `count ${action}` }, `${SIGN[action]}${target.counts[action]}`));
+    const row = html("div", {
+      class: "entry", role: "option", id: `row-${index}`, "data-index": index, "aria-selected": index === this.current,
+      "aria-setsize": this.shown.length, "aria-posinset": index + 1,
+    },
+    html("span", { class: "name" }, target.name), html("span", { class: "counts" }, ...counts, ...statusBadge(target)),
+    html("span", { class: "place" }, place));
+    row.style.top = `${index * ROW}px`;
+    return row;
+  }
+
+  #key(event) {
+    const page = Math.max(1, Math.floor(this.box.clientHeight / ROW) - 1);
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.shown.length, End: this.shown.length };
+    if (!(event.key in steps) || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    this.select(this.current + steps[event.key]);
+  }
+}
+
+/** The status of a target where it is worth a look: not if it is planned or changed. */
+function statusBadge({ status }) {
+  return status === "planned" ? [] : [html("span", { class: `status ${status.replaceAll(" ", "-")}` }, status)];
+}
+
+// Details -------------------------------------------------------------------------------------------------------
+
+/** A value as before and after; what does not change is plain. */
+function valuePart([label, before, after]) {
+  const part = html("div", { class: "part" });
+  if (label) part.append(html("span", { class: "label" }, label), " ");
+  if (before !== null && after !== null && before !== after)
+    part.append(html("del", {}, before), html("span", { class: "arrow" }, " → "), html("ins", {}, after));
+  else part.append(html("span", { class: "value" }, after ?? before ?? ""));
+  return part;
+}
+
+function changeRow([action, aspect, key, parts, notes, [place, task]]) {
+  const sign = html("span", { class: "sign", title: action, "aria-label": action, role: "img" }, SIGN[action]);
+  const note = html("td", { class: "notes" });
+  if (notes) note.append(html("div", {}, notes));
+  if (place) note.append(html("div", { class: "source", title: task }, place));
+  return html("tr", { class: action }, html("td", {}, sign), html("td", {}, aspect.replaceAll("_", " ")),
+    html("td", { class: "key" }, key), html("td", { class: "parts" }, ...parts.map(valuePart)), note);
+}
+
+/** Rows in a container, the first ones at once and the others on demand. */
+function fillRows(container, rows, draw, after) {
+  container.append(...rows.slice(0, MOST_ROWS).map(draw));
+  if (rows.length <= MOST_ROWS) return;
+  const more = html("button", { type: "button" }, `Show all ${rows.length}`);
+  more.addEventListener("click", () => {
+    container.append(...rows.slice(MOST_ROWS).map(draw));
+    more.remove();
+  });
+  after.append(more);
+}
+
+function changesSection(changes) {
+  const heads = ["", "Aspect", "Key", "Change", "Note"].map((text, index) =>
+    html("th", { scope: "col" }, index ? text : html("span", { class: "unseen" }, "Action")));
+  const body = html("tbody");
+  const table = html("table", { class: "changes" }, html("thead", {}, html("tr", {}, ...heads)), body);
+  const section = html("section", {}, html("h3", {}, plural(changes.length, "change")),
+    html("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Changes" }, table));
+  fillRows(body, changes, changeRow, section);
+  return section;
+}
+
+function requestItem({ text, body, result }) {
+  const item = html("li", {});
+  if (result) item.append(html("span", { class: `status ${result[0].replaceAll(" ", "-")}` }, result[0]), " ");
+  item.append(html("code", {}, text));
+  if (body) item.append(html("div", { class: "body" }, body));
+  if (result?.[1]) item.append(html("div", { class: "answer" }, result[1]));
+  return item;
+}
+
+function requestsSection(requests) {
+  const list = html("ol", { class: "requests" });
+  const ran = requests.some((request) => request.result);
+  const section = html("details", {}, html("summary", {}, plural(requests.length, "request")), list);
+  section.open = ran || requests.length <= 6;
+  fillRows(list, requests, requestItem, section);
+  return section;
+}
+
+function resultSection(target) {
+  const lines = target.result.map(([kind, line]) => html("li", { class: kind }, line));
+  const verified = target.verified ? [html("p", { class: "verified" }, target.verified)] : [];
+  return lines.length || verified.length ? [html("section", { class: "result" }, html("h3", {}, "Result"), ...verified, html("ul", {}, ...lines))] : [];
+}
+
+function stillsSection({ stills, clip }) {
+  const figures = stills.map(([frame, uri]) => {
+    const caption = frame === null ? "still" : showTimecode(frame, clip?.rate);
+    return html("figure", {}, html("img", { src: uri, alt: `Still at ${caption}` }), html("figcaption", {}, caption));
+  });
+  return html("div", { class: "stills" }, ...figures);
+}
+
+const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+/** What the overview calls a group of several targets; nothing for one target. */
+const groupTitle = (group) => document.querySelector(`[data-group="${group}"]`)?.dataset.title;
+
+/** Everything about one target. */
+function details(target, showGroup) {
+  const where = [target.server, target.database, target.folder].filter(Boolean).join(" · ");
+  const head = html("header", {}, html("h2", { id: "detail-title" }, target.name, ...statusBadge(target)), html("p", { class: "place" }, where));
+  const group = groupTitle(target.group);
+  if (group) {
+    const button = html("button", { type: "button" }, `One of ${group}`);
+    button.addEventListener("click", () => showGroup(target.group));
+    head.append(button);
+  }
+  const parts = [head];
+  if (target.error) parts.push(html("div", { class: "error" }, ...target.error.map((line) => html("p", {}, line))));
+  if (target.emptied) parts.push(html("div", { class: "warning" }, ...target.emptied.map((line) => html("p", {}, line))));
+  if (target.result) parts.push(...resultSection(target));
+  if (target.clip) parts.push(new Timeline(target.clip).element);
+  if (target.stills) parts.push(stillsSection(target));
+  if (target.changes) parts.push(changesSection(target.changes));
+  if (target.requests) parts.push(requestsSection(target.requests));
+  return parts;
+}
+
+// The page ------------------------------------------------------------------------------------------------------
+
+class Page {
+  constructor(targets) {
+    this.targets = targets;
+    for (const target of targets) target.counts = countActions(target);
+    this.byHash = new Map(targets.map((target) => [target.id, target]));
+    $("explorer").hidden = false;
+    this.list = new WindowedList((target) => this.#open(target));
+    this.filters = new Filters(targets, () => this.#filter());
+    addEventListener("hashchange", () => this.#follow(true));
+    addEventListener("keydown", (event) => this.#key(event));
+    document.addEventListener("click", (event) => this.#groupLink(event));
+    const linked = this.byHash.get(location.hash.slice(1));
+    this.list.shown = linked ? targets : [];
+    this.list.current = linked ? targets.indexOf(linked) : -1;
+    this.quiet = !linked; // the first target opens without a link of its own
+    this.#filter();
+    this.quiet = false;
+    this.#follow(true);
+  }
+
+  #filter() {
+    const found = this.filters.apply(this.targets);
+    $("found").textContent = this.filters.active ? `${found.length} of ${plural(this.targets.length, "target")}` : plural(found.length, "target");
+    $("reset").hidden = !this.filters.active;
+    this.list.show(found);
+    if (!found.length) $("detail").replaceChildren();
+  }
+
+  #open(target) {
+    $("detail").replaceChildren(...details(target, (group) => this.filters.only(group)));
+    $("detail").scrollTop = 0;
+    if (!this.quiet) history.replaceState(null, "", `#${target.id}`);
+    if (!this.quiet && $("explorer").getBoundingClientRect().top < 0) $("explorer").scrollIntoView();
+  }
+
+  /** Open the target of the address, also one that the filters hide. */
+  #follow(scroll) {
+    const target = this.byHash.get(location.hash.slice(1));
+    if (!target) return;
+    if (!this.list.shown.includes(target)) this.filters.reset();
+    this.list.select(this.list.shown.indexOf(target));
+    if (scroll) $("explorer").scrollIntoView();
+  }
+
+  /** A group in the overview shows its targets in the list. */
+  #groupLink(event) {
+    const button = event.target.closest?.("[data-group]");
+    if (!button) return;
+    this.filters.reset();
+    this.filters.only(Number(button.dataset.group));
+    $("explorer").scrollIntoView();
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const search = $("search");
+    if (event.key === "Escape" && event.target === search) {
+      if (search.value) search.value = "";
+      else this.list.box.focus();
+      this.filters.changed();
+      event.preventDefault();
+      return;
+    }
+    if (event.key === "Enter" && event.target === search) this.list.box.focus();
+    if (event.target.closest("input, select, textarea")) return;
+    const act = {
+      j: () => this.list.select(this.list.current + 1),
+      k: () => this.list.select(this.list.current - 1),
+      "/": () => search.focus(),
+      Escape: () => this.filters.active && this.filters.reset(),
+    }[event.key];
+    if (!act) return;
+    if (event.key === "/") event.preventDefault();
+    act();
+  }
+}
+
+for (const element of document.querySelectorAll(".with-scripts")) element.hidden = false;
+readTargets().then(
+  (targets) => targets.length && new Page(targets),
+  (error) => {
+    $("unread").hidden = false;
+    $("unread").append(` (${error.message})`);
+  },
+);
