@@ -29,7 +29,7 @@ from msauto.ledger.memory import MemoryByUrl
 from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
 from msauto.model.events import SILENT, Event, Observer, TargetPlanned, TargetsFound
 from msauto.model.plan import Limits, Plan, Target
-from msauto.model.ports import Clock, Journal, Memory
+from msauto.model.ports import Clock, Journal, Memory, Reader
 from msauto.model.result import Result, TargetResult
 from msauto.model.run_records import RunDetails
 from msauto.model.server import ServerSpec
@@ -148,42 +148,39 @@ async def recheck_plan(
     has changed is stale. ``find_links`` reads the links of assets again: limits that protect folders may have changed
     since the plan was made. Sends GET and HEAD only.
     """
-    from msauto.planning.saved_plans.live_state_check import why_stale, with_current_places
-
     remembered = MemoryByUrl(memory, specs)
     notify = partial(_notify, observer, lambda: plan.secrets)
     unreachable: set[str] = set()
     async with _connect(specs, clock, partial(PlanningClient, read_only=True)) as servers:
 
         async def recheck(target: Target) -> tuple[Target, bool]:
-            if target.error is not None:
-                return target, False
-            reader = servers[target.server].reader
             try:
-                why = await why_stale(target, reader, remembered)
-                if find_links and why is None:
-                    target = await with_current_places(target, reader)
+                found, stale = await _recheck(target, servers[target.server].reader, remembered, find_links)
             except MsautoError as error:
                 if isinstance(error, UnreachableError):
                     unreachable.add(target.server)
-                return structs.replace(target, changes=(), requests=(), error=str(error)), False
-            return (
-                (structs.replace(target, changes=(), requests=(), error=f"stale: {why}"), True)
-                if why
-                else (target, False)
-            )
-
-        async def recheck_and_notify(target: Target) -> tuple[Target, bool]:
-            found, stale = await recheck(target)
+                found, stale = structs.replace(target, changes=(), requests=(), error=str(error)), False
             notify(TargetPlanned.of(found, "changed" if found.error is None else "error"))
             return found, stale
 
         for server, count in Counter(target.server for target in plan.targets).items():
             notify(TargetsFound(server, count))
-        checked = await concurrent_list(recheck_and_notify, plan.targets, limit=forks)
+        checked = await concurrent_list(recheck, plan.targets, limit=forks)
     targets = tuple(target for target, _ in checked)
     plan = structs.replace(plan, targets=targets, unreachable=frozenset(unreachable))
     return plan, sum(stale for _, stale in checked)
+
+
+async def _recheck(target: Target, reader: Reader, memory: Memory, find_links: bool) -> tuple[Target, bool]:
+    """Read one target of a saved plan again; return it as it is now, and whether it is stale."""
+    from msauto.planning.saved_plans.live_state_check import why_stale, with_current_places
+
+    if target.error is not None:
+        return target, False
+    why = await why_stale(target, reader, memory)
+    if why:
+        return structs.replace(target, changes=(), requests=(), error=f"stale: {why}"), True
+    return (await with_current_places(target, reader) if find_links else target), False
 
 
 def _notify(observer: Observer, secrets: Callable[[], Secrets], event: Event) -> None:

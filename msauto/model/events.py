@@ -75,7 +75,7 @@ class RequestSending(Struct, frozen=True):
 
 
 class RequestInDoubt(Struct, frozen=True):
-    """The answer to a request is lost; ``reason`` says how. Reading the target settles it."""
+    """The answer to a request is lost; ``reason`` is why. Reading the target settles it."""
 
     target: Target
     index: int

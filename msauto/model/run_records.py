@@ -29,9 +29,9 @@ class RunSummary(Struct, frozen=True):
     Its fields are the keys of ``msauto history --format json``. ``summary`` counts what the plan held (the fields of
     :class:`~msauto.model.plan.Summary`), and how many of its requests were sent, or tried (``sent``). After the end it
     also counts the outcomes of the targets (changed, failed, unverified, skipped, not_attempted). For an attempt that
-    wrote nothing it counts what was planned. ``code`` is the exit code, ``reason`` why it was not 0; ``folder`` is
-    the working directory of the command, ``repository`` the folder of the ``msauto.toml`` or ``.git`` above the
-    playbooks, if there is one. ``batch``, ``job`` and ``attempt`` (from 1) are those of a run in a batch; a
+    wrote nothing it counts what was planned. ``code`` is the exit code, ``reason`` why it was not 0. ``folder`` is
+    the working directory of the command. ``repository`` is the folder of the ``msauto.toml`` or ``.git`` above the
+    playbooks. ``batch``, ``job`` and ``attempt`` (from 1) are those of a run in a batch; a
     batch itself has no job.
     """
 

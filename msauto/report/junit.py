@@ -20,7 +20,7 @@ State = Literal["passed", "failure", "error", "skipped"]
 
 
 class TestCase(Struct, frozen=True):
-    """One test: ``kind`` and ``message`` say why it did not pass, ``details`` what it did."""
+    """One test: ``kind`` and ``message`` are why it did not pass, ``details`` what it did."""
 
     __test__ = False  # pytest must not collect it
 

@@ -55,7 +55,7 @@ def words(text: str, style: str = "", *, hang: int = 2) -> Line:
 def wrap(line: Line, width: int) -> list[tuple[Span, ...]]:
     """Return the rows of a line: none is wider than ``width``, spaces at the end not counted.
 
-    A span that is wider than a row is broken at its spaces, a word that is wider than a row within the word.
+    A span that is wider than a row is broken at its spaces, text without spaces that is wider than a row within it.
     """
     rows = [_Row()]
     for span in line.spans:

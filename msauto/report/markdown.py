@@ -43,7 +43,7 @@ _WHOLE_PLAN: Final = "For the whole plan: `msauto plan`."
 def render_plan(plan: Plan, *, name: str = "plan", limit: int | None = LIMIT, verbosity: int = 0) -> Iterator[str]:
     """Yield a plan as GitHub-flavoured Markdown, at most ``limit`` UTF-16 units long; ``None`` is unlimited.
 
-    ``name`` tells the comments of several plans apart. ``verbosity`` 1 unfolds the plan and adds the requests.
+    ``name`` identifies the comments of several plans. ``verbosity`` 1 unfolds the plan and adds the requests.
     """
     plan = redact_plan(plan)
     grouping = group_plan(plan, folded=not verbosity)
@@ -64,7 +64,7 @@ def render_plan(plan: Plan, *, name: str = "plan", limit: int | None = LIMIT, ve
 
 
 def plan_digest(plan: Plan) -> str:
-    """Return what tells plans apart, without when and how they were made."""
+    """Return what identifies a plan, without when and how they were made."""
     content = plan.targets, plan.refusals, plan.warnings, plan.unchanged, plan.skipped, plan.left_out
     return hashlib.sha256(to_key(content)).hexdigest()[:12]
 
@@ -122,13 +122,13 @@ def _warnings(grouping: Grouping) -> Iterator[str]:
 
 
 def _fitting(heading: str, items: Sequence[str], noun: str, room: int | None) -> str:
-    """Return a list with as many of its items as there is room for, and how many there is none for."""
+    """Return a list with as many of its items as fit, and how many do not."""
     if not items:
         return ""
     shown, quote = heading, "> " if heading.startswith(">") else ""
     left = len(items)
     for item in items:
-        more = f"{quote}- **{sentences.plural(left, f'further {noun}')}, for which there is no room.** {_WHOLE_PLAN}\n"
+        more = f"{quote}- **{sentences.plural(left, f'further {noun}')} that do not fit.** {_WHOLE_PLAN}\n"
         if room is not None and _units(shown) + _units(item) + _units(more) > room and left:
             return f"{shown}{more}\n"
         shown += item
@@ -149,7 +149,7 @@ def _counts(grouping: Grouping) -> str:
 
 
 def _details(blocks: Sequence[Block], room: int | None, verbosity: int) -> Iterator[str]:
-    """Yield the blocks for which there is room; the targets of the others are counted."""
+    """Yield the blocks that fit; the targets of the others are counted."""
     left = 0
     for block in blocks:
         text = "".join(_block(block, len(blocks) <= _OPEN, verbosity)) if room is None or room > 0 else ""

@@ -31,7 +31,7 @@ class _Numbered(NamedTuple):
 
 
 def name_ranges(names: Iterable[str]) -> tuple[NameRange, ...]:
-    """Return names as ranges, in the order of the first name of each; a repeated name stands again for itself.
+    """Return names as ranges, in the order of the first name of each; a repeated name is listed again.
 
     >>> [tuple(each) for each in name_ranges(["EP009", "Film", "EP010", "EP011", "EP013"])]
     [('EP009', 'EP011', 3), ('Film', 'Film', 1), ('EP013', 'EP013', 1)]

@@ -37,7 +37,7 @@ NARROWEST: Final = 60
 _BODY: Final = 80
 _COLOURS: Final[dict[Action, str]] = {"add": GREEN, "change": YELLOW, "delete": RED, "run": CYAN}
 _MOST_ROWS: Final = 40
-"""Rows of all blocks; the targets for which there is no room are one block."""
+"""Rows of all blocks; the targets that do not fit are one block."""
 _SMALLEST: Final = 3
 """Rows of the smallest block: heading, change, empty row."""
 _NAME_ROWS: Final = 4
@@ -124,7 +124,7 @@ def _fits(blocks: Sequence[Block]) -> bool:
 
 
 def _chosen(blocks: Sequence[Block], view: _View) -> list[Block]:
-    """Return the blocks for which there is room, folded ones first, and at the end one block for all others."""
+    """Return the blocks that fit, folded ones first, and at the end one block for all others."""
     chosen: set[int] = set()
     left: list[Block] = []
     room = _MOST_ROWS

@@ -116,7 +116,7 @@ class _Applying:
 
     @property
     def open_end(self) -> bool:
-        """Whether the rate does not tell when the run ends: a restore or a file may need minutes."""
+        """Whether the rate does not show when the run ends: a restore or a file may need minutes."""
         return bool(self.restores or self.downloads)
 
     def note(self, event: events.Event, now: float) -> None:

@@ -135,7 +135,7 @@ def wrap(text: str, width: int, most: int | None = None) -> list[str]:
 
 
 def _broken(word: str, width: int) -> list[str]:
-    """Return the parts of a word, each of which fits; an accent stays with its letter."""
+    """Return the parts of a text without spaces, each of which fits; an accent stays with its letter."""
     parts, room = [""], width
     for sign in word:
         needed = sign_width(sign)

@@ -111,7 +111,7 @@ def emptied_lists(target: Target) -> tuple[str, ...]:
 
 
 def show_key(change: Change) -> str:
-    """Return the key of a change, visible; empty if it says no more than the aspect.
+    """Return the key of a change, visible; empty if it only repeats the aspect.
 
     A marker is shown by its track, and by its uid if it has one: its position is a value.
     """

@@ -53,8 +53,8 @@ JSON object for each line. The JSON Schema of a line: `msauto schema events`.
   something else is not overwritten: that is an error before anything is read.
 - `--events -` writes to stdout. The plan and the result then go to stderr. It cannot be combined with `--out -` or with
   a `--format` other than `text`, which need stdout.
-- If events cannot be written (no folder, a full disk, a reader that is gone or has not read for 5 seconds), one warning
-  on stderr says so, and no more are written. The run and its exit code do not change.
+- Events may be impossible to write: no folder, a full disk, a reader that is gone or has not read for 5 seconds. Then
+  stderr has one warning, and no more are written. The run and its exit code do not change.
 - Secrets are shown as `***`, as everywhere. Messages of more than 500 characters are cut.
 - A new version of msauto may add keys and types of events within version 1: ignore what you do not know.
 - Bad playbooks and inventories are found before the first event of planning; then `command_ended` is the only line.

@@ -112,7 +112,7 @@ def origin_of(playbooks: Sequence[str]) -> dict[str, str]:
 
 
 def _repository(playbooks: Sequence[str]) -> str:
-    """Return the repository of the first playbook that exists, else of the working folder; empty if there is none."""
+    """Return the repository of the first playbook that exists, else of the working folder; empty without one."""
     try:
         named = next((path for path in map(Path, playbooks) if path.exists()), Path())
         return str(find_repository(named if named.is_dir() else named.parent) or "")

@@ -31,7 +31,7 @@ def keep(name: str, text: str) -> None:
 
 
 def read(name: str) -> str:
-    """Return the text of a file of the cache; empty if there is none."""
+    """Return the text of a file of the cache; empty if it does not exist."""
     with suppress(OSError, RuntimeError):
         return (cache_folder() / name).read_text(encoding="utf-8", errors="surrogateescape")
     return ""

@@ -17,7 +17,7 @@ _NAME: Final = "commands.json"
 
 
 def light_group(commands: click.Group) -> click.Group:
-    """Return a group that completes as ``commands`` does, and also values; it is made anew after a change of msauto."""
+    """Return a group that completes as ``commands`` does, and also values; a change of msauto renews it."""
     mark = _mark()
     try:
         index = json.loads(read(_NAME))

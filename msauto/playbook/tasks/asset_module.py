@@ -188,7 +188,7 @@ def _named_texts(item: object, attributes: Iterable[Attribute]) -> dict[str, str
 
 
 def _shared(texts: dict[str, str]) -> Mapping[str, str]:
-    """Return equal texts that exist already: large playbooks repeat them. A secret is equal to a text that is none."""
+    """Return equal texts that exist already: large playbooks repeat them. A secret is equal to a plain text."""
     plain = all(type(text) is str for text in texts.values())
     return _first_of(tuple(texts.items())) if plain else texts
 

@@ -54,7 +54,7 @@ def test_deletions_for_which_there_is_no_room_are_counted() -> None:
     assert units(comment) <= 20_000
     assert named > 50
     assert "**3000 assets are deleted; this cannot be undone:**" in comment
-    assert f"> - **{3000 - named} further deletions, for which there is no room.**" in comment
+    assert f"> - **{3000 - named} further deletions that do not fit.**" in comment
 
 
 @given(st.integers(5000, 30_000), st.integers(0, 40), st.integers(0, 300), st.integers(0, 40))
