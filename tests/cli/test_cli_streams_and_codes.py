@@ -84,7 +84,7 @@ def test_documents_are_alone_on_stdout(desk: Desk, form: str) -> None:
     for command in (("plan",), ("apply", "--yes")):
         sourced = desk.run(*command, *INV, "play.yml", "--format", form)
         assert (sourced.code, sourced.err) == (0, "")
-        assert sourced.out.startswith({"markdown": "### ", "html": "<!DOCTYPE html>"}[form])
+        assert sourced.out.startswith({"markdown": "<!-- msauto:", "html": "<!DOCTYPE html>"}[form])
 
 
 @pytest.mark.parametrize(

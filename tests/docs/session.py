@@ -188,7 +188,7 @@ class Session:
 def session(folder: Path) -> Iterator[Session]:
     """Change to an empty folder with a separate environment, beside a simulator."""
     environment, where = dict(os.environ), Path.cwd()
-    os.environ.update({"NO_COLOR": "1", "XDG_STATE_HOME": str(folder / ".state")})
+    os.environ.update({"NO_COLOR": "1", "COLUMNS": "100", "XDG_STATE_HOME": str(folder / ".state")})
     os.chdir(folder)
     running = Session(folder, Simulator(restore_seconds=0.1))
     running.server.start()
@@ -216,9 +216,12 @@ _VARYING = (
 
 
 def alike(expected: str, actual: str) -> bool:
-    """Return whether a page's output is the real one; ``...`` on a line of its own stands for any lines."""
+    """Return whether a page's output is the real one; ``...`` on a line of its own stands for any lines.
+
+    Lines may be broken elsewhere: how long a run took changes where a sentence is wrapped.
+    """
     parts = re.split(r"^ *\.\.\.\n?", _plain(expected) + "\n", flags=re.MULTILINE)
-    pattern = r"(?:.*\n)*?".join(re.escape(part) for part in parts)
+    pattern = r"(?:.*\n)*?".join(re.sub(r"(?:\\?\s)+", r"\\s+", re.escape(part)) for part in parts)
     return re.fullmatch(pattern, _plain(actual) + "\n") is not None
 
 
