@@ -10,8 +10,10 @@ from msauto.errors import MsautoError
 from msauto.model.plan import Plan
 from msauto.model.result import Result
 from msauto.planning.saved_plans.plan_file import plan_document
-from msauto.report import html, junit, markdown, plan_text, text
+from msauto.report import html, markdown
+from msauto.report.ci import junit
 from msauto.report.json import dump_document, error_json, result_json
+from msauto.report.terminal import plan_text, text
 
 MARKDOWN_LIMIT: Final = markdown.LIMIT
 

@@ -22,7 +22,7 @@ from msauto.report.name_ranges import name_ranges
 from msauto.report.result_groups import ResultGroup, group_results
 from msauto.report.result_sentences import NOT_DONE, recap_of, result_sentence
 from msauto.report.sanitizing import show, visible, visible_lines
-from msauto.report.timeline import UNICODE, draw_timeline, timeline_of_all
+from msauto.report.terminal.timeline import UNICODE, draw_timeline, timeline_of_all
 from msauto.report.value_texts import SIGNS, ValueWidth, change_notes, change_parts, show_body, show_key
 from msauto.secrets.redactor import redact_plan
 

@@ -16,9 +16,10 @@ from msauto.errors import Problem, SourceLocation
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, AspectName, Body, Change, Plan, PlannedServer, Refusal, Request, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
-from msauto.report import html, markdown, plan_text, text
+from msauto.report import html, markdown
 from msauto.report.json import dump
-from msauto.report.terminal_styles import render_table
+from msauto.report.terminal import plan_text, text
+from msauto.report.terminal.styles import render_table
 from tests.examples import examples
 
 NASTY = [

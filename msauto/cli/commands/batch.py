@@ -28,7 +28,7 @@ from msauto.playbook.settings.settings import load_settings
 from msauto.playbook.yaml.document import nearest
 from msauto.report.json import dump, problems_json
 from msauto.report.sentences import plural
-from msauto.report.text import render_problems
+from msauto.report.terminal.text import render_problems
 
 
 def _parse_report(context: click.Context, option: click.Parameter, text: str | None) -> Path | None:

@@ -45,7 +45,7 @@ from msauto.playbook.settings.settings import NAME, Settings, load_settings
 from msauto.report.result_sentences import NOT_DONE
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, refusal_reason
-from msauto.report.text import render_error
+from msauto.report.terminal.text import render_error
 from msauto.secrets.redactor import redact_plan
 
 _ALLOW = re.compile(r"--allow-(delete|remove|requests) (\d+)")

@@ -39,7 +39,7 @@ from msauto.ledger.ledger import FILE
 from msauto.model.ports import Clock
 from msauto.playbook.settings.settings import load_settings
 from msauto.report.sanitizing import visible
-from msauto.report.text import render_error
+from msauto.report.terminal.text import render_error
 from msauto.version import __version__
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")

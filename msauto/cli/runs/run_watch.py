@@ -24,8 +24,8 @@ from msauto.cli.runs.attempt_record import Attempt, reason_of
 from msauto.errors import MsautoError
 from msauto.model.events import CommandEnded, Event
 from msauto.report.event_lines import EventLines
-from msauto.report.progress import Mode, ProgressDisplay
 from msauto.report.sanitizing import visible
+from msauto.report.terminal.progress import Mode, ProgressDisplay
 from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
 
 STDOUT: Final = "-"

@@ -23,7 +23,7 @@ from msauto.model.plan import (
     Target,
 )
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
-from msauto.report.plan_text import render_plan
+from msauto.report.terminal.plan_text import render_plan
 
 GOLDEN = Path(__file__).parent / "golden"
 PAL = Fraction(25)

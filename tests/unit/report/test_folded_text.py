@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from msauto.model.plan import Change, Json, Plan, Refusal, ShownMarker, ShownSegment, Target, TargetContext
-from msauto.report.line_wrapping import Line, Span, render_lines, words
 from msauto.report.sanitizing import display_width, show, visible
-from msauto.report.timeline import ASCII, UNICODE, draw_timeline, timeline_of
+from msauto.report.terminal.line_wrapping import Line, TextSpan, render_lines, words
+from msauto.report.terminal.timeline import ASCII, UNICODE, draw_timeline, timeline_of
 from tests.unit.report.made_plans import PAL, change, check_golden, film, plan_of, text_of
 
 
@@ -106,7 +106,7 @@ def test_no_line_is_wider_than_asked(texts: list[tuple[str, str]], width: int, a
 
 @given(st.lists(TEXT.map(visible), max_size=6), st.integers(60, 100))
 def test_wrapping_keeps_every_sign(texts: list[str], width: int) -> None:
-    line = Line(tuple(Span(f"{text} ") for text in texts))
+    line = Line(tuple(TextSpan(f"{text} ") for text in texts))
     shown = "".join(render_lines([line], width=width, colour=False))
     assert re.sub(r"\s", "", shown) == re.sub(r"\s", "", "".join(texts))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from msauto.report import markdown, plan_text
+from msauto.report import markdown
+from msauto.report.terminal import plan_text
 from tests.unit.report.made_plans import episode, plan_of
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from msauto.report.sanitizing import display_width, shorten, show, show_pair, visible
-from msauto.report.terminal_styles import align, render_table
+from msauto.report.terminal.styles import align, render_table
 from msauto.report.value_texts import show_frames, show_list, show_pair_of, show_seconds, show_value
 
 ROWS = [["Новости дня", "25"], ["日本のニュース", "50"], ["Cafe\u0301", "29.97"], ["a\tb", ""]]

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from msauto.errors import Problem, SourceLocation
-from msauto.report.sarif import problems_sarif
+from msauto.report.ci.sarif import problems_sarif
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string", "minLength": 1}}, "required": ["text"]}
 COUNT = {"type": "integer", "minimum": 1}

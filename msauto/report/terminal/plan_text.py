@@ -26,11 +26,11 @@ from msauto.report.grouping import (
     merge_blocks,
     named_targets,
 )
-from msauto.report.line_wrapping import Line, Span, render_lines, words, wrap
 from msauto.report.name_ranges import NameRange, name_ranges
 from msauto.report.sanitizing import display_width, pad, show, visible, visible_lines
-from msauto.report.terminal_styles import BOLD, CYAN, DIM, GREEN, RED, YELLOW
-from msauto.report.timeline import ASCII, UNICODE, TimelineSigns, draw_timeline, legend_of, timeline_of_all
+from msauto.report.terminal.line_wrapping import Line, TextSpan, render_lines, words, wrap
+from msauto.report.terminal.styles import BOLD, CYAN, DIM, GREEN, RED, YELLOW
+from msauto.report.terminal.timeline import ASCII, UNICODE, TimelineSigns, draw_timeline, legend_of, timeline_of_all
 from msauto.secrets.redactor import redact_plan
 
 NARROWEST: Final = 60
@@ -47,7 +47,7 @@ _WIDEST_DRAWING: Final = 120
 
 
 @dataclass(frozen=True)
-class _View:
+class _PlanLayout:
     verbosity: int
     width: int
     ascii_only: bool
@@ -78,12 +78,12 @@ def render_plan(
     ``verbosity`` 1 unfolds it, shows values whole and adds the requests, which are not wrapped; 2 adds the source of
     each change. ``summary``: without the changes. ``keep_going``: targets in error are left out.
     """
-    view = _View(verbosity, max(NARROWEST, width), ascii_only)
+    view = _PlanLayout(verbosity, max(NARROWEST, width), ascii_only)
     lines = _lines(redact_plan(plan), view, summary=summary, keep_going=keep_going)
     return render_lines(lines, width=view.width, colour=colour, ascii_only=ascii_only)
 
 
-def _lines(plan: Plan, view: _View, *, summary: bool, keep_going: bool) -> Iterator[Line]:
+def _lines(plan: Plan, view: _PlanLayout, *, summary: bool, keep_going: bool) -> Iterator[Line]:
     grouping = group_plan(plan, folded=not view.verbosity)
     if not summary:
         yield from _blocks(grouping.blocks, view)
@@ -107,7 +107,7 @@ def _is_long(grouping: Grouping) -> bool:
 # Blocks --------------------------------------------------------------------------------------------------------
 
 
-def _blocks(blocks: Sequence[Block], view: _View) -> Iterator[Line]:
+def _blocks(blocks: Sequence[Block], view: _PlanLayout) -> Iterator[Line]:
     """Yield the blocks in the order of the plan, and what the signs of their timelines mean."""
     shown = blocks if view.verbosity or _fits(blocks) else _chosen(blocks, view)
     signs: set[str] = set()
@@ -123,7 +123,7 @@ def _fits(blocks: Sequence[Block]) -> bool:
     return sum(len(block.rows) + 2 for block in blocks) <= _MOST_ROWS
 
 
-def _chosen(blocks: Sequence[Block], view: _View) -> list[Block]:
+def _chosen(blocks: Sequence[Block], view: _PlanLayout) -> list[Block]:
     """Return the blocks that fit, folded ones first, and at the end one block for all others."""
     chosen: set[int] = set()
     left: list[Block] = []
@@ -138,7 +138,7 @@ def _chosen(blocks: Sequence[Block], view: _View) -> list[Block]:
     return [blocks[place] for place in sorted(chosen)] + ([merge_blocks(left)] if left else [])
 
 
-def _block(block: Block, view: _View) -> Iterator[Line]:
+def _block(block: Block, view: _PlanLayout) -> Iterator[Line]:
     yield _heading(group_sentences.block_heading(block), group_sentences.folders_note(block))
     keys = [_row_key(row) for row in block.rows]
     key_width = max((width for width in map(display_width, keys) if width <= _WIDEST_KEY), default=0)
@@ -148,7 +148,7 @@ def _block(block: Block, view: _View) -> Iterator[Line]:
         yield from _row(row, before, block, view)
     yield from (words(f"    {line}", RED, hang=6) for line in group_sentences.emptied_lists(block))
     drawing = _drawing(block, view)
-    yield from (Line((Span(f"    {line}"),)) for line in drawing)
+    yield from (Line((TextSpan(f"    {line}"),)) for line in drawing)
     if block.level == "alone":
         yield from _requests(block.targets[0].requests) if view.verbosity else ()
         return
@@ -159,8 +159,8 @@ def _block(block: Block, view: _View) -> Iterator[Line]:
 
 
 def _heading(heading: str, folder: str) -> Line:
-    spans = [Span(heading, BOLD, together=False)]
-    return Line((*spans, Span(f"  {folder}", DIM)) if folder else tuple(spans), 4)
+    spans = [TextSpan(heading, BOLD, together=False)]
+    return Line((*spans, TextSpan(f"  {folder}", DIM)) if folder else tuple(spans), 4)
 
 
 def _row_key(row: Row) -> str:
@@ -169,10 +169,10 @@ def _row_key(row: Row) -> str:
     return show(row.kind.subject) if row.kind.subject else ""
 
 
-def _row(row: Row, before: Sequence[str], block: Block, view: _View) -> Iterator[Line]:
+def _row(row: Row, before: Sequence[str], block: Block, view: _PlanLayout) -> Iterator[Line]:
     action = row.kind.action
     red = RED if action == "delete" else ""
-    spans = [Span(f"  {value_texts.SIGNS[action]} ", _COLOURS[action]), *(Span(each, red) for each in before)]
+    spans = [TextSpan(f"  {value_texts.SIGNS[action]} ", _COLOURS[action]), *(TextSpan(each, red) for each in before)]
     hang = sum(display_width(span.text) for span in spans)
     hang = hang if hang <= view.width * 2 // 5 else 8
     if row.same:
@@ -185,31 +185,31 @@ def _row(row: Row, before: Sequence[str], block: Block, view: _View) -> Iterator
     each = " on each" if block.level == "alike" else ""
     count = sentences.plural(len(row.changes) // len(block.targets), "change") if each else count
     listed = block.level != "other"
-    yield Line((*spans, Span(f"{count}{each}{', for example' if listed else ''}", red)), hang)
+    yield Line((*spans, TextSpan(f"{count}{each}{', for example' if listed else ''}", red)), hang)
     for target, change in row.examples if listed else ():
         yield _example(target, change, block, view, red)
 
 
-def _example(target: Target, change: Change, block: Block, view: _View, style: str) -> Line:
+def _example(target: Target, change: Change, block: Block, view: _PlanLayout, style: str) -> Line:
     name = f"{show(target.name, quoted=': ' in target.name)}: " if block.level != "alone" else ""
     key = value_texts.show_key(change)
     key = "" if change.aspect in {"field", "xmp", "marker"} or not key else f"{key}  "
-    return Line((Span(f"      {name}"), Span(key, style), *_values(change, target, view, style)), 8)
+    return Line((TextSpan(f"      {name}"), TextSpan(key, style), *_values(change, target, view, style)), 8)
 
 
-def _values(change: Change, target: Target, view: _View, style: str) -> Iterator[Span]:
+def _values(change: Change, target: Target, view: _PlanLayout, style: str) -> Iterator[TextSpan]:
     """Yield what a change does, then its notes."""
     parts = _parts(change, target, view, style)
     yield from parts
     notes = "; ".join(value_texts.change_notes(change))
     if notes:
         gap = "  " if parts else ""
-        yield Span(f"{gap}({notes})", style or (DIM if change.reversible else YELLOW))
+        yield TextSpan(f"{gap}({notes})", style or (DIM if change.reversible else YELLOW))
 
 
-def _parts(change: Change, target: Target, view: _View, style: str) -> list[Span]:
+def _parts(change: Change, target: Target, view: _PlanLayout, style: str) -> list[TextSpan]:
     parts = [str(part) for part in value_texts.change_parts(change, target, view.values)]
-    return [*(Span(f"{part}, ", style) for part in parts[:-1]), *(Span(part, style) for part in parts[-1:])]
+    return [*(TextSpan(f"{part}, ", style) for part in parts[:-1]), *(TextSpan(part, style) for part in parts[-1:])]
 
 
 def _source(change: Change) -> str:
@@ -221,10 +221,10 @@ def _requests(requests: tuple[Request, ...]) -> Iterator[Line]:
     for number, request in enumerate(requests, 1):
         body = f"  {value_texts.show_body(request.body, _BODY)}" if request.body else ""
         text = f"    {number:>3}. {request.method} {visible(request.path)}{body}"
-        yield Line((Span(text, DIM),), wrapped=False)
+        yield Line((TextSpan(text, DIM),), wrapped=False)
 
 
-def _drawing(block: Block, view: _View) -> list[str]:
+def _drawing(block: Block, view: _PlanLayout) -> list[str]:
     """Return the timeline of a block, if all its targets have the same."""
     timeline = timeline_of_all(block.targets) if block.level in {"alone", "alike"} else None
     if timeline is None:
@@ -243,17 +243,17 @@ def names_line(named: Sequence[NamedTargets], *, ascii_only: bool, room: int | N
     """Return the names of targets; those beyond ``room`` columns are only counted."""
     left = 0 if room is None else room
     total = sum(each.size * len(those.servers) for those in named for each in those.ranges)
-    spans, shown = [Span("    ")], 0
+    spans, shown = [TextSpan("    ")], 0
     for those in named:
-        spans += [Span(group_sentences.place_of(those))] if len(named) + len(those.servers) > 2 else []
+        spans += [TextSpan(group_sentences.place_of(those))] if len(named) + len(those.servers) > 2 else []
         for place, each in enumerate(those.ranges):
             text = group_sentences.show_range(each, "..." if ascii_only else "…")
             left -= display_width(text) + 2
             if room is not None and left < 0 and shown:
-                spans.append(Span(f"and {total - shown} more (-v lists them)"))
+                spans.append(TextSpan(f"and {total - shown} more (-v lists them)"))
                 return Line(tuple(spans), 4)
             shown += each.size * len(those.servers)
-            spans.append(Span(f"{text}{_after(place, those.ranges, shown == total)}"))
+            spans.append(TextSpan(f"{text}{_after(place, those.ranges, shown == total)}"))
     return Line(tuple(spans), 4)
 
 
@@ -264,7 +264,7 @@ def _after(place: int, ranges: Sequence[NameRange], last: bool) -> str:
 # Errors, warnings, counts, deletions ---------------------------------------------------------------------------
 
 
-def _errors(errors: Iterable[ErrorGroup], view: _View) -> Iterator[Line]:
+def _errors(errors: Iterable[ErrorGroup], view: _PlanLayout) -> Iterator[Line]:
     for error, targets in errors:
         if len(targets) == 1:
             yield _heading(sentences.target_heading(targets[0]), sentences.folder_note(targets[0]))
@@ -277,7 +277,7 @@ def _errors(errors: Iterable[ErrorGroup], view: _View) -> Iterator[Line]:
         yield Line(())
 
 
-def _warnings(warnings: Sequence[WarningGroup], view: _View) -> Iterator[Line]:
+def _warnings(warnings: Sequence[WarningGroup], view: _PlanLayout) -> Iterator[Line]:
     for text, names in warnings:
         first, *rest = visible_lines(text)
         yield words(f"Warning: {first}", YELLOW)
@@ -288,7 +288,7 @@ def _warnings(warnings: Sequence[WarningGroup], view: _View) -> Iterator[Line]:
         yield Line(())
 
 
-def _counts(grouping: Grouping, view: _View) -> Iterator[Line]:
+def _counts(grouping: Grouping, view: _PlanLayout) -> Iterator[Line]:
     """Yield a table of the counts of each aspect."""
     columns = [name for name in ("add", "change", "delete", "run") if name != "run" or any(_runs(grouping.counts))]
     kinds = {target.kind for block in grouping.blocks for target in block.targets}
@@ -303,7 +303,7 @@ def _counts(grouping: Grouping, view: _View) -> Iterator[Line]:
     for number, row in enumerate([head, *rows]) if rows else ():
         cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
         text = f"  {row[0]:{widths[0]}}  {'  '.join(cells)}"
-        yield Line((Span(text, "" if number else DIM),))
+        yield Line((TextSpan(text, "" if number else DIM),))
     if rows:
         yield Line(())
 
@@ -312,7 +312,7 @@ def _runs(counts: Iterable[KindCount]) -> Iterator[int]:
     return (each.run for each in counts)
 
 
-def _deletions(deletions: Sequence[PlannedChange], view: _View) -> Iterator[Line]:
+def _deletions(deletions: Sequence[PlannedChange], view: _PlanLayout) -> Iterator[Line]:
     """Yield every deleted asset and link, each whole."""
     if not deletions:
         return
@@ -323,5 +323,5 @@ def _deletions(deletions: Sequence[PlannedChange], view: _View) -> Iterator[Line
             what = f"link {value_texts.show_key(change)} of {what}"
         values = _parts(change, target, view, RED) if change.aspect == "asset" else []
         note = "  (removed by `exactly`)" if change.exactly else ""
-        yield Line((Span(f"  - {what}{note}", RED, together=False), Span("  ", RED), *values), 6)
+        yield Line((TextSpan(f"  - {what}{note}", RED, together=False), TextSpan("  ", RED), *values), 6)
     yield Line(())

@@ -11,12 +11,12 @@ from msauto.model.result import Outcome, Result, TargetResult
 from msauto.report import sentences
 from msauto.report.group_sentences import targets_heading
 from msauto.report.grouping import named_targets
-from msauto.report.line_wrapping import Line, Span, render_lines, words
-from msauto.report.plan_text import names_line
 from msauto.report.result_groups import ResultGroup, group_results
 from msauto.report.result_sentences import NOT_DONE, recap_of, result_lines, result_sentence
 from msauto.report.sanitizing import display_width, is_hidden, pad, show, visible, visible_lines
-from msauto.report.terminal_styles import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, paint
+from msauto.report.terminal.line_wrapping import Line, TextSpan, render_lines, words
+from msauto.report.terminal.plan_text import names_line
+from msauto.report.terminal.styles import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, paint
 from msauto.report.value_texts import show_duration
 
 _OUTCOMES: Final[dict[Outcome, str]] = {
@@ -58,16 +58,18 @@ def _group(group: ResultGroup, ascii_only: bool) -> Iterator[Line]:
         yield from _target_result(group.results[0], 0)
         return
     targets = [each.target for each in group.results]
-    outcome = Span(group.outcome, _OUTCOMES[group.outcome])
-    yield Line((Span(targets_heading(targets), BOLD, together=False), Span(": "), outcome))
+    outcome = TextSpan(group.outcome, _OUTCOMES[group.outcome])
+    yield Line((TextSpan(targets_heading(targets), BOLD, together=False), TextSpan(": "), outcome))
     yield from (words(f"  {line}", _STYLES.get(kind, ""), hang=4) for kind, line in group.lines)
     yield names_line(named_targets(targets), ascii_only=ascii_only)
     yield Line(())
 
 
 def _target_result(result: TargetResult, verbosity: int) -> Iterator[Line]:
-    outcome = Span(result.outcome, _OUTCOMES[result.outcome])
-    yield Line((Span(f"{sentences.target_heading(result.target)}", BOLD, together=False), Span(": "), outcome), 4)
+    outcome = TextSpan(result.outcome, _OUTCOMES[result.outcome])
+    yield Line(
+        (TextSpan(f"{sentences.target_heading(result.target)}", BOLD, together=False), TextSpan(": "), outcome), 4
+    )
     for kind, line in result_lines(result, whole=bool(verbosity)):
         yield replace(words(f"  {line}", _STYLES.get(kind, ""), hang=4), wrapped=kind != "request" or not verbosity)
     yield Line(())
@@ -77,10 +79,12 @@ def _recap(result: Result) -> Iterator[Line]:
     recaps = recap_of(result)
     width = max((display_width(show(server)) for server in recaps), default=0)
     for server, counts in recaps.items():
-        spans = (Span(f"{name}={number} ", _COUNTS.get(name, "") if number else "") for name, number in counts.items())
+        spans = (
+            TextSpan(f"{name}={number} ", _COUNTS.get(name, "") if number else "") for name, number in counts.items()
+        )
         seconds = result.server_seconds.get(server)
-        took = [] if seconds is None else [Span(f"in {show_duration(seconds)}")]
-        yield Line((Span(f"{pad(show(server), width)} : "), *spans, *took), 4)
+        took = [] if seconds is None else [TextSpan(f"in {show_duration(seconds)}")]
+        yield Line((TextSpan(f"{pad(show(server), width)} : "), *spans, *took), 4)
     if recaps:
         yield Line(())
 

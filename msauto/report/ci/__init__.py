@@ -1,0 +1,1 @@
+"""Results and problems in the forms that CI systems read."""

@@ -1,0 +1,1 @@
+"""Plans, results and problems as text for a terminal, and the progress of a run."""
