@@ -74,35 +74,10 @@ def folder_note(target: Target) -> str:
     return f"in {show(target.folder)}" if target.folder else "in the root folder"
 
 
-def planning_errors(plan: Plan) -> Iterator[tuple[str, str, str]]:
-    """Yield heading, folder and error of the targets in error; the same error of one server once for all targets."""
-    groups: dict[tuple[str, str], list[Target]] = {}
-    for target in plan.targets:
-        if target.error is not None:
-            groups.setdefault((target.server, target.error), []).append(target)
-    for (server, error), targets in groups.items():
-        if len(targets) == 1:
-            yield target_heading(targets[0]), folder_note(targets[0]), error
-        else:
-            yield f"{show(server)} · {_names(targets)}", "", error
-
-
 def _names(targets: list[Target]) -> str:
     named = ", ".join(show(target.name) for target in targets[:_SHOWN_TARGETS])
     more = len(targets) - _SHOWN_TARGETS
     return f"{len(targets)} targets: {named}" + (f" and {more} more" if more > 0 else "")
-
-
-def changing_by_server(plan: Plan) -> dict[str, list[Target]]:
-    """Return the targets that change by server, in the order of the plan."""
-    groups: dict[str, list[Target]] = {}
-    for target in plan.targets:
-        if target.changes and target.error is None:
-            groups.setdefault(target.server, []).append(target)
-    return groups
-
-
-# The closing sentence ------------------------------------------------------------------------------------------
 
 
 def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
