@@ -1,0 +1,98 @@
+"""What the formats have in common: markers and segments in frames from the first frame of the clip."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from msauto.interface import fields as registry
+
+_BLANKS = re.compile(r"\s+")
+
+
+class TimelineError(ValueError):
+    """A file that is not a valid timeline; ``line``: the line or row, from 1."""
+
+    def __init__(self, message: str, remedy: str = "", line: int | None = None) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineMarker:
+    """A point. ``color`` is the color, or the type, that a file shows; ``track`` the type of an ``asset`` task.
+
+    ``line`` is where the file has it, for messages.
+    """
+
+    frame: int
+    title: str = ""
+    comment: str = ""
+    user: str = ""
+    keywords: str = ""
+    rating: int = 0
+    track: str = ""
+    color: str = ""
+    line: int = field(default=0, compare=False)
+
+    def as_item(self) -> dict[str, Any]:
+        """Return the item of ``markers:`` in an ``asset`` task, without empty values."""
+        names = ("track", *registry.names(registry.MARKER_ATTRIBUTES))
+        return {"at": self.frame, **_filled(self, names)}
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineSegment:
+    """A range; ``number`` only where the file numbers segments."""
+
+    start: int
+    duration: int
+    title: str = ""
+    keywords: str = ""
+    number: int | None = None
+
+    def as_item(self) -> dict[str, Any]:
+        """Return the item of ``segments:`` in an ``asset`` task, without empty values."""
+        number = {} if self.number is None else {"number": self.number}
+        names = registry.names(registry.SEGMENT_ATTRIBUTES)
+        return {**number, "start": self.start, "duration": self.duration, **_filled(self, names)}
+
+
+def _filled(item: TimelineMarker | TimelineSegment, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in asdict(item).items() if name in names and value}
+
+
+@dataclass(slots=True)
+class Timeline:
+    """The markers and segments of a clip. ``title``: the title of the clip."""
+
+    markers: list[TimelineMarker] = field(default_factory=list)
+    segments: list[TimelineSegment] = field(default_factory=list)
+    title: str = ""
+
+    def add(self, marker: TimelineMarker, duration: int, number: int | None = None) -> None:
+        """Add a marker; with a duration, as a segment, which has no comment."""
+        if duration <= 0:
+            self.markers.append(marker)
+            return
+        title = marker.title or one_line(marker.comment)
+        self.segments.append(TimelineSegment(marker.frame, duration, title, marker.keywords, number))
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTimeline:
+    """A file for another program; ``warnings``: what that program does not see."""
+
+    text: str
+    warnings: tuple[str, ...] = ()
+
+
+def one_line(text: str) -> str:
+    r"""Return a text without line breaks and repeated spaces.
+
+    >>> one_line("two\nlines ")
+    'two lines'
+    """
+    return _BLANKS.sub(" ", text).strip()
