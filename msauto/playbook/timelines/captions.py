@@ -100,7 +100,7 @@ def _start(item: TimelineMarker | TimelineSegment) -> int:
 
 def _cue_lines(number: int, item: TimelineMarker | TimelineSegment, clock: TimelineClock) -> Iterator[str]:
     shown = _shown(item)
-    if extra := extra_values(item, shown):
+    if extra := extra_values(item, shown, colored=False):
         yield from (f"{_EXTRA}{extra}", "")
     is_marker = isinstance(item, TimelineMarker)
     yield f"{'marker' if is_marker else 'segment'} {number}"

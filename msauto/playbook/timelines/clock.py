@@ -45,7 +45,7 @@ def parse_origin(text: str | int) -> Timecode:
 
 @dataclass(frozen=True, slots=True)
 class TimelineClock:
-    """The rate of a clip, and the time code of its first frame; ``None``: as the file says, else 0."""
+    """The rate of a clip, and the time code of its first frame; ``None``: that of the file, else 0."""
 
     rate: Fraction
     origin: Timecode | None = None
@@ -62,7 +62,7 @@ class TimelineClock:
         return self.rate in DROP_FRAME_RATES and not other
 
     def position(self, text: str, line: int, *, drop: bool = False) -> int:
-        """Return the frame of the clip at a time code; ``drop``: the file says that colons mean drop frame."""
+        """Return the frame of the clip at a time code; ``drop``: in this file, colons mean drop frame."""
         timecode = self._timecode(text, line, drop=drop)
         if timecode.kind == "frames":
             return timecode.frames

@@ -49,7 +49,7 @@ def check_tracks(tracks: Mapping[str, str]) -> dict[str, str]:
     return checked
 
 
-def with_track(marker: TimelineMarker, tracks: Mapping[str, str], line: int | None = None) -> TimelineMarker:
+def with_track(marker: TimelineMarker, tracks: Mapping[str, str]) -> TimelineMarker:
     """Return a marker with its track: by name, else by color; raises :class:`TimelineError` for an unknown name."""
     named, color = marker.track, marker.color.casefold()
     if named.casefold() in tracks and named:
@@ -57,7 +57,7 @@ def with_track(marker: TimelineMarker, tracks: Mapping[str, str], line: int | No
     if named:
         track = track_named(named)
         if track not in TRACKS:
-            raise TimelineError(f"unknown track {named!r}", _known(named), line)
+            raise TimelineError(f"unknown track {named!r}", _known(named), marker.line or None)
         return replace(marker, track=track)
     default = tracks.get(OTHERS) or TRACK_OF_COLOR.get(color, DEFAULT_TRACK if color else "")
     return replace(marker, track=tracks.get(color, default))

@@ -1,8 +1,8 @@
 """CMX3600 edit decision lists: events, locators (``* LOC:``), and the marker lists of Resolve.
 
-Formats: events and ``* LOC:`` as Avid writes them (repository adamhawkey/EDL_tools, Marker_tools/README.md; the
-repository shotgunsoftware/tk-framework-editorial), and marker events of DaVinci Resolve, «Timeline markers to EDL»
-(repository 2072/TimeCode-MagiKs): a line ``note |C:ResolveColorBlue |M:name |D:frames`` below an event of one frame.
+Formats: events and ``* LOC:`` as Avid writes them (repository adamhawkey/EDL_tools, Marker_tools/README.md). DaVinci
+Resolve, «Timeline markers to EDL», writes ``note |C:ResolveColorBlue |M:name |D:frames`` below an event of one frame
+(repository 2072/TimeCode-MagiKs).
 
 What no EDL can hold is written a second time as JSON in ``* MSAUTO:`` comments, which other programs ignore.
 """
@@ -25,7 +25,7 @@ from msauto.playbook.timelines.timeline import (
     one_line,
 )
 
-_TC = r"\d{1,2}[:;]\d{2}[:;]\d{2}[:;]\d{2,3}"
+_TC = r"\d{1,4}[:;]\d{2}[:;]\d{2}[:;]\d{2,3}"
 _EVENT = re.compile(
     rf"(?P<number>\d{{1,6}})\s+(?P<reel>.*?)\s+(?P<track>\S+)\s+(?P<edit>C|D|W\d*|K\S*)\s+(?:\d{{1,4}}\s+)?"
     rf"{_TC}\s+{_TC}\s+(?P<start>{_TC})\s+(?P<end>{_TC})(?:\s.*)?"
@@ -38,7 +38,8 @@ _EXTRA = re.compile(r"\*\s*MSAUTO:\s?(?P<json>.*)")
 _NO_NAME = re.compile(r"AX|BL|\d*")
 _LONGEST_TEXT = 200
 """Characters of a text in a written line. CMX3600 has lines of 80; exports of Avid have longer locators."""
-_LONGEST_EXTRA = 160
+_EXTRA_PART = re.compile(r".{0,159}\S|.+")
+"""A line of further values; a space at its end would be lost."""
 
 
 def is_edl(text: str) -> bool:
@@ -51,7 +52,7 @@ def is_edl(text: str) -> bool:
 
 @dataclass(slots=True)
 class _Event:
-    """An event, and what the lines below it say of it."""
+    """An event, with the lines below it."""
 
     line: int
     match: re.Match[str]
@@ -180,6 +181,7 @@ def write_edl(timeline: Timeline, clock: TimelineClock) -> WrittenTimeline:
             lines += _locator_lines(marker, clock)
         else:
             inside[at].append(marker)
+    lines += [""] if lines[-1] else []
     for number, (segment, markers) in enumerate(zip(segments, inside, strict=True), 1):
         lines += _event_lines(number, segment, clock)
         for marker in markers:
@@ -209,9 +211,8 @@ def _locator_lines(marker: TimelineMarker, clock: TimelineClock) -> Iterator[str
 
 
 def _extra_lines(values: str) -> Iterator[str]:
-    values = values.replace(" ", "\\u0020")  # a space at the end of a line is easily lost
-    for at in range(0, len(values), _LONGEST_EXTRA):
-        yield f"* MSAUTO: {values[at : at + _LONGEST_EXTRA]}"
+    for part in _EXTRA_PART.findall(values):
+        yield f"* MSAUTO: {part}"
 
 
 def _marker_text(marker: TimelineMarker) -> str:
@@ -228,7 +229,8 @@ def _shortened(text: str) -> str:
 
 
 def _warnings(timeline: Timeline) -> Iterator[str]:
-    texts = [each.title or getattr(each, "comment", "") for each in (*timeline.markers, *timeline.segments)]
+    texts = [marker.title or marker.comment for marker in timeline.markers]
+    texts += [segment.title for segment in timeline.segments]
     if cut := sum(len(one_line(text)) > _LONGEST_TEXT for text in texts):
         yield f"{cut} of its texts are longer than {_LONGEST_TEXT} characters: other programs see the beginning"
     if any(marker.title and marker.comment for marker in timeline.markers):

@@ -15,8 +15,11 @@ _NATIVE = frozenset({"frame", "start", "duration", "color", "line"})
 """What every format holds; ``color`` follows from the track."""
 
 
-def extra_values(item: TimelineMarker | TimelineSegment, shown: str) -> str:
-    """Return the values of an item besides its position as JSON, where the text that is shown is not all of it."""
+def extra_values(item: TimelineMarker | TimelineSegment, shown: str, *, colored: bool = True) -> str:
+    """Return the values of an item that its position and the text that is shown do not hold, as JSON.
+
+    ``colored``: the file shows the color of its track.
+    """
     values = {each.name: getattr(item, each.name) for each in fields(item) if each.name not in _NATIVE}
     found = {name: value for name, value in values.items() if value not in {"", 0, None} or name == "number"}
     if found.get("number") is None:
@@ -25,7 +28,7 @@ def extra_values(item: TimelineMarker | TimelineSegment, shown: str) -> str:
         found.pop("title", None)
     elif shown:
         found["title"] = item.title
-    if TRACK_OF_COLOR.get(color_of(found.get("track", ""))) == found.get("track"):
+    if colored and TRACK_OF_COLOR.get(color_of(found.get("track", ""))) == found.get("track"):
         found.pop("track", None)
     return json.dumps(found, separators=(",", ":")).replace(">", "\\u003e") if found else ""
 
@@ -38,7 +41,7 @@ def with_extra_values(item: Item, text: str, show: Callable[[Item], str], line: 
         values = json.loads(text)
         changed = replace(item, **{name: _checked(type(item), name, value) for name, value in values.items()})
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        remedy = "remove the lines with MSAUTO below it, or export again"
+        remedy = "remove the MSAUTO values, or export again"
         raise TimelineError("the MSAUTO values are not as msauto writes them", remedy, line) from error
     return changed if show(changed) == item.title else replace(changed, title=item.title)
 

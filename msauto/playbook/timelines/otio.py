@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from fractions import Fraction
-from types import ModuleType
 from typing import Any
 
 from msauto.playbook.timelines.clock import TimelineClock, parse_rate
@@ -24,7 +23,7 @@ from msauto.playbook.timelines.timeline import (
 )
 
 
-def _library() -> ModuleType:
+def _library() -> Any:
     try:
         import opentimelineio
     except ImportError as error:
@@ -46,14 +45,14 @@ def read_otio(text: str, clock: TimelineClock) -> Timeline:
     except (otio.exceptions.OTIOError, ValueError) as error:
         raise TimelineError(f"not a valid OTIO file: {error}", "export the timeline as OTIO again") from error
     if not isinstance(root, otio.schema.Timeline):
-        raise TimelineError(f"the OTIO file holds a {type(root).__name__}", "export a timeline")
-    return _Reader(otio, root, clock).read()
+        raise TimelineError(f"the OTIO file holds {type(root).__name__}, not Timeline", "export a timeline")
+    return _OtioReader(otio, root, clock).read()
 
 
-class _Reader:
+class _OtioReader:
     """Reads one timeline: places in it become frames of the clip."""
 
-    def __init__(self, otio: ModuleType, root: Any, clock: TimelineClock) -> None:
+    def __init__(self, otio: Any, root: Any, clock: TimelineClock) -> None:
         self._otio = otio
         self._root = root
         self._clock = clock
@@ -75,8 +74,8 @@ class _Reader:
     def _add_marker(self, timeline: Timeline, item: Any, marker: Any) -> None:
         place = marker.marked_range
         frame = self._position(item.transformed_time(place.start_time, self._root.tracks), marker.name)
-        frames = self._frames(place.duration)
-        if frames > 1:
+        if place.duration.value > 1:
+            frames = self._frames(place.duration)
             timeline.segments.append(TimelineSegment(frame, frames, marker.name or marker.comment))
             return
         found = TimelineMarker(frame, marker.name, marker.comment, color=(marker.color or "").casefold())
@@ -111,7 +110,7 @@ def _extra(item: Any) -> str:
 def write_otio(timeline: Timeline, clock: TimelineClock) -> WrittenTimeline:
     """Write segments as clips of video tracks, as many as overlaps need, and markers as those of the timeline."""
     otio = _library()
-    writer = _Writer(otio, clock)
+    writer = _OtioWriter(otio, clock)
     start = writer.time(clock.first) if clock.first else None
     root = otio.schema.Timeline(timeline.title, global_start_time=start)
     for number, segments in enumerate(_lanes(timeline), 1):
@@ -135,10 +134,10 @@ def _lanes(timeline: Timeline) -> list[list[TimelineSegment]]:
     return lanes
 
 
-class _Writer:
+class _OtioWriter:
     """Makes objects of the library at one rate."""
 
-    def __init__(self, otio: ModuleType, clock: TimelineClock) -> None:
+    def __init__(self, otio: Any, clock: TimelineClock) -> None:
         self._otio = otio
         self._rate = float(clock.rate)
 

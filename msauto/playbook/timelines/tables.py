@@ -96,7 +96,7 @@ def read_rows(rows: Iterable[Row], clock: TimelineClock, columns: Mapping[str, s
 
 
 def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
-    """Return where each column is; raises :class:`TimelineError` if none says where a row starts."""
+    """Return where each column is; raises :class:`TimelineError` without one for the start."""
     named = [cell.strip().casefold() for cell in header[1]]
     own = {str(column): str(name).strip().casefold() for column, name in columns.items()}
     for column, name in own.items():
@@ -112,7 +112,7 @@ def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
     if "start" not in places:
         shown = ", ".join(header[1][:12])
         raise TimelineError(
-            f"no column of the header says where a row starts: {shown}",
+            f"the header has no column for the start: {shown}",
             "name it Start, or set columns={'start': 'its name'}",
             header[0],
         )
@@ -150,7 +150,7 @@ def _whole(row: _Cells, column: str) -> int | None:
     text = row[column].strip()
     if not text:
         return None
-    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
+    if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
         raise TimelineError(f"{column} {text[:40]!r} is not a whole number", "write digits", row.line)
     return int(text)
 
