@@ -129,7 +129,7 @@ def lookup_timeline(
 ) -> dict[str, list[dict[str, Any]]]:
     """The markers and segments of a timeline: EDL, OTIO, WebVTT, SRT, CSV, XLSX, or a marker list of Avid.
 
-    Positions are frames. Colors become tracks; tracks={'red': 'Cue Point'} sets them.
+    Positions are frames. Colours become tracks; tracks={'red': 'Cue Point'} sets them.
 
     Example: lookup('timeline', 'cuts.edl', rate=25, origin='10:00:00:00').markers
     """
