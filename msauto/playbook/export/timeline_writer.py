@@ -13,6 +13,8 @@ from msauto.model.timecode import Timecode
 from msauto.playbook.timelines.clock import TimelineClock
 from msauto.playbook.timelines.formats import WRITERS
 from msauto.playbook.timelines.timeline import (
+    MARKER_TEXTS,
+    SEGMENT_TEXTS,
     Timeline,
     TimelineError,
     TimelineMarker,
@@ -20,7 +22,7 @@ from msauto.playbook.timelines.timeline import (
     WrittenTimeline,
 )
 
-_HELD = frozenset({*registry.names(registry.MARKER_ATTRIBUTES), "track"})
+_HELD = frozenset({*MARKER_TEXTS, "rating", "track"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,7 @@ def timeline_of(snapshot: AssetSnapshot) -> tuple[Timeline, tuple[str, ...]]:
 
 
 def _marker(marker: Marker, frame: int) -> TimelineMarker:
-    texts: dict[str, Any] = {
-        name: marker.fields.get(name, "") for name in registry.names(registry.MARKER_ATTRIBUTES, "text")
-    }
+    texts: dict[str, Any] = {name: marker.fields.get(name, "") for name in MARKER_TEXTS}
     track = registry.track_named(marker.track)
     return TimelineMarker(
         frame,
@@ -84,6 +84,6 @@ def _not_held(marker: Marker) -> Iterator[str]:
 
 
 def _segment(segment: Segment, start: int) -> TimelineSegment:
-    texts = {name: segment.text(name) or "" for name in registry.SEGMENT_NAMES}
+    texts = {name: segment.text(name) or "" for name in SEGMENT_TEXTS}
     number = segment.number if segment.number >= 0 else None
     return TimelineSegment(start, segment.duration, **texts, number=number)

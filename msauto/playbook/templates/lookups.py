@@ -19,7 +19,7 @@ from msauto.playbook.templates.secret_tracking import TemplateFunctionError
 from msauto.playbook.timelines.clock import TimelineClock, parse_origin, parse_rate
 from msauto.playbook.timelines.formats import read_timeline
 from msauto.playbook.timelines.tables import header_delimiter
-from msauto.playbook.timelines.timeline import TimelineError
+from msauto.playbook.timelines.timeline import TimelineError, joined
 from msauto.playbook.yaml.document import nearest
 from msauto.playbook.yaml.loader import load_yaml, plain
 
@@ -143,7 +143,7 @@ def lookup_timeline(
         place = f"{name}:{error.line}" if error.line else name
         raise TemplateFunctionError(f"{place}: {error}", error.remedy) from error
     return {
-        "markers": [each.as_item() for each in found.markers],
+        "markers": [each.as_item() for each in joined(found.markers)],
         "segments": [each.as_item() for each in found.segments],
     }
 

@@ -66,10 +66,16 @@ class _OtioReader:
         timeline = Timeline(title=self._root.name)
         for item in (self._root.tracks, *self._root.find_children(descended_from_type=self._otio.core.Item)):
             for marker in item.markers:
-                self._add_marker(timeline, item, marker)
+                if self._is_shown(item, marker):
+                    self._add_marker(timeline, item, marker)
         for track in self._root.video_tracks() or self._root.tracks:
             timeline.segments += map(self._segment, track.find_clips())
         return timeline
+
+    def _is_shown(self, item: Any, marker: Any) -> bool:
+        """Return whether a marker of a clip is in the part of it that the timeline shows."""
+        is_clip = isinstance(item, self._otio.schema.Clip)
+        return not is_clip or item.trimmed_range().contains(marker.marked_range.start_time)
 
     def _add_marker(self, timeline: Timeline, item: Any, marker: Any) -> None:
         place = marker.marked_range

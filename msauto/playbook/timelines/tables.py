@@ -17,7 +17,7 @@ from typing import Final
 
 from msauto.playbook.timelines.clock import TimelineClock
 from msauto.playbook.timelines.colors import color_of
-from msauto.playbook.timelines.timeline import Timeline, TimelineError, TimelineMarker, WrittenTimeline
+from msauto.playbook.timelines.timeline import MARKER_TEXTS, Timeline, TimelineError, TimelineMarker, WrittenTimeline
 from msauto.playbook.yaml.document import nearest
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -126,7 +126,7 @@ def _add_row(timeline: Timeline, row: _Cells, clock: TimelineClock) -> None:
     track = row["track"].strip()
     marker = TimelineMarker(
         start,
-        **{name: row[name] for name in ("title", "comment", "user", "keywords")},
+        **{name: row[name] for name in MARKER_TEXTS},
         rating=_whole(row, "rating") or 0,
         track="" if _EDIT_TRACK.fullmatch(track) else track,
         color=row["color"].strip(),

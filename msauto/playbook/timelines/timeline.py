@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from msauto.interface import fields as registry
@@ -39,8 +40,7 @@ class TimelineMarker:
 
     def as_item(self) -> dict[str, Any]:
         """Return the item of ``markers:`` in an ``asset`` task, without empty values."""
-        names = ("track", *registry.names(registry.MARKER_ATTRIBUTES))
-        return {"at": self.frame, **_filled(self, names)}
+        return {"at": self.frame, **_filled(self, ("track", "rating", *MARKER_TEXTS))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,20 @@ class TimelineSegment:
     def as_item(self) -> dict[str, Any]:
         """Return the item of ``segments:`` in an ``asset`` task, without empty values."""
         number = {} if self.number is None else {"number": self.number}
-        names = registry.names(registry.SEGMENT_ATTRIBUTES)
-        return {**number, "start": self.start, "duration": self.duration, **_filled(self, names)}
+        return {**number, "start": self.start, "duration": self.duration, **_filled(self, SEGMENT_TEXTS)}
+
+
+def _held(
+    kind: type[TimelineMarker] | type[TimelineSegment], attributes: tuple[registry.Attribute, ...]
+) -> tuple[str, ...]:
+    known = {each.name for each in fields(kind)}
+    return tuple(name for name in registry.names(attributes, "text") if name in known)
+
+
+MARKER_TEXTS = _held(TimelineMarker, registry.MARKER_ATTRIBUTES)
+"""The attributes of a marker that a timeline holds, besides rating and track."""
+SEGMENT_TEXTS = _held(TimelineSegment, registry.SEGMENT_ATTRIBUTES)
+"""The attributes of a segment that a timeline holds."""
 
 
 def _filled(item: TimelineMarker | TimelineSegment, names: tuple[str, ...]) -> dict[str, Any]:
@@ -79,6 +91,22 @@ class Timeline:
             return
         title = marker.title or one_line(marker.comment)
         self.segments.append(TimelineSegment(marker.frame, duration, title, marker.keywords, number))
+
+
+def joined(markers: Iterable[TimelineMarker]) -> list[TimelineMarker]:
+    """Return one marker for each frame and track, with the texts of all: a clip has no more of them."""
+    places: dict[tuple[int, str], list[TimelineMarker]] = {}
+    for marker in markers:
+        places.setdefault((marker.frame, marker.track or registry.DEFAULT_TRACK), []).append(marker)
+    return [together[0] if len(together) == 1 else _join(together) for together in places.values()]
+
+
+def _join(markers: list[TimelineMarker]) -> TimelineMarker:
+    texts: dict[str, Any] = {}
+    for name in MARKER_TEXTS:
+        found = dict.fromkeys(getattr(each, name) for each in markers)
+        texts[name] = ("\n" if name == "comment" else " / ").join(filter(None, found))
+    return replace(markers[0], **texts, rating=max(each.rating for each in markers))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import opentimelineio as otio
 import pytest
 from timecode.timecode import Timecode as OtherTimecode
 
 from msauto.playbook.timelines.clock import TimelineClock, parse_origin, parse_rate
 from msauto.playbook.timelines.formats import WRITERS, read_timeline
-from msauto.playbook.timelines.timeline import Timeline, TimelineError, TimelineMarker, TimelineSegment
+from msauto.playbook.timelines.timeline import Timeline, TimelineError, TimelineMarker, TimelineSegment, joined
 
 CASES = Path(__file__).parents[2] / "cases" / "timelines"
 
@@ -275,6 +277,37 @@ def test_formulas_are_quoted() -> None:
     assert "'=1+1," in written
     assert ",'quoted'," in written
     assert [each["title"] for each in read("a.csv", written)["markers"]] == texts
+
+
+def test_markers_of_clips_in_otio_are_where_the_timeline_shows_them() -> None:
+    def span(start: int, duration: int) -> otio.opentime.TimeRange:
+        return otio.opentime.TimeRange(otio.opentime.RationalTime(start, 24), otio.opentime.RationalTime(duration, 24))
+
+    clip = otio.schema.Clip("Shot", source_range=span(100, 48))
+    for name, start in (("shown", 124), ("cut off", 90)):
+        clip.markers.append(otio.schema.Marker(name, marked_range=span(start, 1), color="RED"))
+    track = otio.schema.Track("V1", kind="Video", children=[otio.schema.Gap(source_range=span(0, 24)), clip])
+    audio = otio.schema.Track("A1", kind="Audio", children=[otio.schema.Clip("Sound", source_range=span(0, 72))])
+    timeline = otio.schema.Timeline("Cut", tracks=[track, audio])
+    assert read("a.otio", timeline.to_json_string()) == {
+        "markers": [{"at": 50, "track": "Cue Point", "title": "shown"}],
+        "segments": [{"start": 25, "duration": 50, "title": "Shot"}],
+    }
+
+
+@pytest.mark.parametrize(("name", "ending"), [("opentimelineio", "otio"), ("python_calamine", "xlsx")])
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, name: str, ending: str) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(TimelineError) as caught:
+        read(f"a.{ending}", {"otio": b"{}", "xlsx": b"PK\x03\x04"}[ending])
+    assert caught.value.remedy == f"pip install 'msauto[{ending}]'"
+
+
+def test_notes_on_one_frame_are_one_marker() -> None:
+    first = TimelineMarker(5, "A", "too dark", "Anna", rating=1)
+    second = TimelineMarker(5, "B", "yes", "Anna", track="General", rating=3)
+    other = TimelineMarker(5, "C", track="Icon")
+    assert joined([first, second, other]) == [TimelineMarker(5, "A / B", "too dark\nyes", "Anna", rating=3), other]
 
 
 def test_overlapping_segments_and_a_start_time_in_otio() -> None:
