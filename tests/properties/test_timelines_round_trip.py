@@ -12,7 +12,7 @@ from msauto.interface.fields import TRACKS
 from msauto.model.timecode import Timecode
 from msauto.playbook.timelines.clock import TimelineClock
 from msauto.playbook.timelines.formats import WRITERS, read_timeline
-from msauto.playbook.timelines.timeline import Timeline, TimelineMarker, TimelineSegment
+from msauto.playbook.timelines.timeline import Timeline, TimelineError, TimelineMarker, TimelineSegment
 from tests.examples import examples
 
 TEXTS = st.one_of(
@@ -48,6 +48,46 @@ def test_a_timeline_that_is_written_and_read_is_the_same(
     written = WRITERS[ending](Timeline(markers, segments, title), clock)
     found = read_timeline(written.text.encode(), f"x.{ending}", clock)
     assert _items(found) == _items(Timeline(markers, segments))
+
+
+PIECES = st.sampled_from(
+    [
+        *("TITLE:", "FCM: DROP FRAME", "\n", "\n\n", "* LOC: ", "* MSAUTO: ", "{}", '"', "01:00:00:00", "00;01;00;00"),
+        *(
+            " ",
+            "\t",
+            ",",
+            "|C:x |M:y |D:3",
+            "WEBVTT",
+            " --> ",
+            "00:00.500",
+            "Start",
+            "End",
+            "Duration",
+            "Rating",
+            "\x00",
+        ),
+        *("001  AX V C ", "NOTE msauto ", '{"number":1}', '{"OTIO_SCHEMA":"Timeline.1"}', "9" * 30),
+    ]
+)
+
+
+@settings(max_examples=examples(1000), deadline=None)
+@given(
+    ending=st.sampled_from(["edl", "otio", "csv", "vtt", "srt", "xlsx", "txt"]),
+    content=st.binary(max_size=20) | st.lists(PIECES, max_size=12).map(lambda pieces: "".join(pieces).encode()),
+)
+def test_any_file_is_read_or_refused_with_a_reason(ending: str, content: bytes) -> None:
+    refusal = _refusal(content, f"x.{ending}")
+    assert refusal is None or (str(refusal) and refusal.remedy)
+
+
+def _refusal(content: bytes, name: str) -> TimelineError | None:
+    try:
+        read_timeline(content, name, TimelineClock(Fraction(30000, 1001)))
+    except TimelineError as error:
+        return error
+    return None
 
 
 def _items(timeline: Timeline) -> list[str]:

@@ -30,7 +30,8 @@ _EVENT = re.compile(
     rf"(?P<number>\d{{1,6}})\s+(?P<reel>.*?)\s+(?P<track>\S+)\s+(?P<edit>C|D|W\d*|K\S*)\s+(?:\d{{1,4}}\s+)?"
     rf"{_TC}\s+{_TC}\s+(?P<start>{_TC})\s+(?P<end>{_TC})(?:\s.*)?"
 )
-_LIKE_EVENT = re.compile(rf"\d{{3,6}}\s.*{_TC}\s+{_TC}")
+_LIKE_TC = r"\d{1,4}[:;.,]\d{2}[:;.,]\d{2}[:;.,]\d{2}"
+_LIKE_EVENT = re.compile(rf"\d{{3,6}}\s.*{_LIKE_TC}\s+{_LIKE_TC}")
 _LOCATOR = re.compile(r"\*\s*LOC:\s*(?P<at>\S+)(?:\s+(?P<color>\S+))?(?:\s+(?P<text>.*))?")
 _RESOLVE = re.compile(r"(?P<note>.*?)\s*\|C:(?P<color>\S*)\s*\|M:(?P<name>.*?)\s*\|D:(?P<duration>\d+)")
 _CLIP_NAME = re.compile(r"\*\s*(?P<which>FROM|TO) CLIP NAME:\s*(?P<name>.*)")
@@ -87,6 +88,8 @@ def read_edl(text: str, clock: TimelineClock) -> Timeline:
     """Read events as segments, and locators and the markers of Resolve as markers."""
     timeline = Timeline()
     items = list(_items(text, timeline))
+    if not items and not is_edl(text):
+        raise TimelineError("no event and no locator found", "export it as a CMX3600 EDL")
     video = any(isinstance(each, _Event) and each.is_video for each in items)
     for each in items:
         if isinstance(each, _Locator):

@@ -64,6 +64,8 @@ def _read(content: bytes, ending: str, clock: TimelineClock, columns: Mapping[st
     if content.startswith(b"PK\x03\x04"):
         return read_xlsx(content, clock, columns)
     text = decode(content, encoding)
+    if not text.strip():
+        raise TimelineError("the file is empty", "export it again")
     if ending in _READERS:
         return _READERS[ending](text, clock)
     if ending in {"csv", "tsv"} and not is_marker_list(text):

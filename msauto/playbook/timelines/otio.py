@@ -42,11 +42,13 @@ def read_otio(text: str, clock: TimelineClock) -> Timeline:
     otio = _library()
     try:
         root = otio.adapters.read_from_string(text, "otio_json")
-    except (otio.exceptions.OTIOError, ValueError) as error:
+        if not isinstance(root, otio.schema.Timeline):
+            raise TimelineError(f"the OTIO file holds {type(root).__name__}, not Timeline", "export a timeline")
+        return _OtioReader(otio, root, clock).read()
+    except TimelineError:
+        raise
+    except (otio.exceptions.OTIOError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise TimelineError(f"not a valid OTIO file: {error}", "export the timeline as OTIO again") from error
-    if not isinstance(root, otio.schema.Timeline):
-        raise TimelineError(f"the OTIO file holds {type(root).__name__}, not Timeline", "export a timeline")
-    return _OtioReader(otio, root, clock).read()
 
 
 class _OtioReader:

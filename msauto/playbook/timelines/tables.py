@@ -66,7 +66,10 @@ class _Cells:
 
 def is_table(text: str) -> bool:
     """Return whether a text begins with a header that names where markers start."""
-    header = next(csv.reader(io.StringIO(text), delimiter=header_delimiter(text)), [])
+    try:
+        header = next(csv.reader(io.StringIO(text), delimiter=header_delimiter(text)), [])
+    except csv.Error:
+        return False
     return any(cell.strip().casefold() in COLUMNS["start"] for cell in header)
 
 
@@ -85,7 +88,7 @@ def read_rows(rows: Iterable[Row], clock: TimelineClock, columns: Mapping[str, s
     filled = [(line, row) for line, row in rows if any(cell.strip() for cell in row)]
     timeline = Timeline()
     if not filled:
-        return timeline
+        raise TimelineError("the table is empty", "add a header with a column Start")
     places = _places(filled[0], columns)
     for line, row in filled[1:]:
         if len(row) > len(filled[0][1]) and any(row[len(filled[0][1]) :]):

@@ -150,6 +150,7 @@ def test_forms_of_time_codes(text: str, frame: int) -> None:
 
 
 EVENT = "001  AX       V     C        01:00:00:00 01:00:01:00 {} {}\n"
+NO_RANGE = otio.schema.Timeline(tracks=[otio.schema.Track(children=[otio.schema.Clip()])]).to_json_string()
 HEADER = "Start,Duration,Title,Track,End,Rating\n"
 
 
@@ -180,6 +181,10 @@ HEADER = "Start,Duration,Title,Track,End,Rating\n"
         ("a.srt", "1\ntext\n", {}, "the block has no times", "-->", 1),
         ("a.otio", "{}", {}, "not Timeline", "export a timeline", None),
         ("a.otio", "{", {}, "not a valid OTIO file", "again", None),
+        ("a.edl", EVENT.format("01:00:00.00", "01:00:01.00"), {}, "invalid event", "CMX3600", 1),
+        ("a.edl", "Anna\t01:00:00:00\tV1\tred\tx\t1\n", {}, "no event and no locator found", "CMX3600", None),
+        ("a.csv", "\n", {}, "the file is empty", "again", None),
+        ("a.otio", NO_RANGE, {}, "not a valid OTIO file", "again", None),
         ("a.txt", "nothing\n", {}, "the format is not known", "EDL", None),
         ("a.xlsx", b"PK\x03\x04", {}, "not a valid XLSX", "CSV", None),
         ("a.edl", "TITLE: é".encode("latin-1"), {}, "not UTF-8", "encoding='latin-1'", None),
