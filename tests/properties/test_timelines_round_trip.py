@@ -12,7 +12,7 @@ from msauto.interface.fields import TRACKS
 from msauto.model.timecode import Timecode
 from msauto.playbook.timelines.clock import TimelineClock
 from msauto.playbook.timelines.formats import WRITERS, read_timeline
-from msauto.playbook.timelines.timeline import Timeline, TimelineError, TimelineMarker, TimelineSegment
+from msauto.playbook.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineError
 from tests.examples import examples
 
 TEXTS = st.one_of(
@@ -26,10 +26,10 @@ TEXTS = st.one_of(
     st.builds(lambda text, times: text * times, st.text("ab  ", min_size=1, max_size=3), st.integers(50, 150)),
 )
 MARKERS = st.builds(
-    TimelineMarker, st.integers(0, 10**7), TEXTS, TEXTS, TEXTS, TEXTS, st.integers(-9, 9), st.sampled_from(TRACKS)
+    EditMarker, st.integers(0, 10**7), TEXTS, TEXTS, TEXTS, TEXTS, st.integers(-9, 9), st.sampled_from(TRACKS)
 )
 SEGMENTS = st.builds(
-    TimelineSegment, st.integers(0, 10**7), st.integers(1, 10**6), TEXTS, TEXTS, st.none() | st.integers(0, 99)
+    EditSegment, st.integers(0, 10**7), st.integers(1, 10**6), TEXTS, TEXTS, st.none() | st.integers(0, 99)
 )
 CLOCKS = st.builds(
     TimelineClock,
@@ -42,12 +42,12 @@ CLOCKS = st.builds(
 @settings(max_examples=examples(300), deadline=None)
 @given(markers=st.lists(MARKERS, max_size=4), segments=st.lists(SEGMENTS, max_size=3), title=TEXTS, clock=CLOCKS)
 def test_a_timeline_that_is_written_and_read_is_the_same(
-    ending: str, markers: list[TimelineMarker], segments: list[TimelineSegment], title: str, clock: TimelineClock
+    ending: str, markers: list[EditMarker], segments: list[EditSegment], title: str, clock: TimelineClock
 ) -> None:
     clock = TimelineClock(clock.rate) if ending == "vtt" else clock
-    written = WRITERS[ending](Timeline(markers, segments, title), clock)
+    written = WRITERS[ending](EditTimeline(markers, segments, title), clock)
     found = read_timeline(written.text.encode(), f"x.{ending}", clock)
-    assert _items(found) == _items(Timeline(markers, segments))
+    assert _items(found) == _items(EditTimeline(markers, segments))
 
 
 PIECES = st.sampled_from(
@@ -90,6 +90,6 @@ def _refusal(content: bytes, name: str) -> TimelineError | None:
     return None
 
 
-def _items(timeline: Timeline) -> list[str]:
+def _items(timeline: EditTimeline) -> list[str]:
     markers = [repr(each.as_item()) for each in timeline.markers]
     return sorted(markers + [repr(each.as_item()) for each in timeline.segments])

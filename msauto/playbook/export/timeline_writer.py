@@ -15,10 +15,10 @@ from msauto.playbook.timelines.formats import WRITERS
 from msauto.playbook.timelines.timeline import (
     MARKER_TEXTS,
     SEGMENT_TEXTS,
-    Timeline,
+    EditMarker,
+    EditSegment,
+    EditTimeline,
     TimelineError,
-    TimelineMarker,
-    TimelineSegment,
     WrittenTimeline,
 )
 
@@ -42,10 +42,10 @@ class TimelineForm:
         return replace(written, warnings=(*warnings, *written.warnings))
 
 
-def timeline_of(snapshot: AssetSnapshot) -> tuple[Timeline, tuple[str, ...]]:
+def timeline_of(snapshot: AssetSnapshot) -> tuple[EditTimeline, tuple[str, ...]]:
     """Return the markers and segments of an asset, and what a timeline cannot hold."""
     asset = snapshot.asset
-    timeline = Timeline(title=asset.title or snapshot.title)
+    timeline = EditTimeline(title=asset.title or snapshot.title)
     warnings = []
     for marker in asset.markers:
         frame = marker.frame + snapshot.origin
@@ -64,10 +64,10 @@ def timeline_of(snapshot: AssetSnapshot) -> tuple[Timeline, tuple[str, ...]]:
     return timeline, tuple(warnings)
 
 
-def _marker(marker: Marker, frame: int) -> TimelineMarker:
+def _marker(marker: Marker, frame: int) -> EditMarker:
     texts: dict[str, Any] = {name: marker.fields.get(name, "") for name in MARKER_TEXTS}
     track = registry.track_named(marker.track)
-    return TimelineMarker(
+    return EditMarker(
         frame,
         **texts,
         rating=whole(marker.fields.get("rating")) or 0,
@@ -83,7 +83,7 @@ def _not_held(marker: Marker) -> Iterator[str]:
         yield f"marker {marker.uid} has attributes that no timeline holds: {', '.join(sorted(others))}"
 
 
-def _segment(segment: Segment, start: int) -> TimelineSegment:
+def _segment(segment: Segment, start: int) -> EditSegment:
     texts = {name: segment.text(name) or "" for name in SEGMENT_TEXTS}
     number = segment.number if segment.number >= 0 else None
-    return TimelineSegment(start, segment.duration, **texts, number=number)
+    return EditSegment(start, segment.duration, **texts, number=number)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from msauto.playbook.timelines.clock import TimelineClock
-from msauto.playbook.timelines.timeline import Timeline, TimelineError, TimelineMarker
+from msauto.playbook.timelines.timeline import EditMarker, EditTimeline, TimelineError
 
 _MARKER = re.compile(r"[^\t]*\t\d{1,2}[:;]\d{2}[:;]\d{2}[:;]\d{2,3}\t")
 
@@ -19,15 +19,15 @@ def is_marker_list(text: str) -> bool:
     return any(map(_MARKER.match, text.splitlines()[:20]))
 
 
-def read_marker_list(text: str, clock: TimelineClock) -> Timeline:
+def read_marker_list(text: str, clock: TimelineClock) -> EditTimeline:
     """Read markers; one of more than one frame becomes a segment."""
-    timeline = Timeline()
+    timeline = EditTimeline()
     for number, line in _whole_lines(text):
         user, at, _, color, *rest = [*line.split("\t"), "", ""]
         comment, length = rest[0], rest[1] if len(rest) > 1 else ""
         frame = clock.position(at, number)
         frames = clock.duration(length, number) if length.strip() else 1
-        marker = TimelineMarker(frame, comment.strip(), user=user.strip(), color=color.strip())
+        marker = EditMarker(frame, comment.strip(), user=user.strip(), color=color.strip())
         timeline.add(marker, frames if frames > 1 else 0)
     return timeline
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from msauto.playbook.timelines.clock import TimelineClock
 from msauto.playbook.timelines.extra_values import extra_values, with_extra_values
 from msauto.playbook.timelines.timeline import (
-    Timeline,
+    EditMarker,
+    EditSegment,
+    EditTimeline,
     TimelineError,
-    TimelineMarker,
-    TimelineSegment,
     WrittenTimeline,
     one_line,
 )
@@ -37,18 +37,18 @@ class _Cue:
     extra: str
 
 
-def read_captions(text: str, clock: TimelineClock) -> Timeline:
+def read_captions(text: str, clock: TimelineClock) -> EditTimeline:
     """Read cues as segments; a cue of one frame, or one that msauto wrote as a marker, is a marker."""
-    timeline = Timeline()
+    timeline = EditTimeline()
     for cue in _cues(text, clock):
         duration = cue.end - cue.start
         if duration < 0:
             raise TimelineError("the cue ends before it starts", "correct its times", cue.line)
         if cue.name.startswith("marker ") or (duration <= 1 and not cue.name.startswith("segment ")):
-            marker = TimelineMarker(cue.start, cue.text)
+            marker = EditMarker(cue.start, cue.text)
             timeline.markers.append(with_extra_values(marker, cue.extra, _shown, cue.line))
         else:
-            segment = TimelineSegment(cue.start, duration, cue.text)
+            segment = EditSegment(cue.start, duration, cue.text)
             timeline.segments.append(with_extra_values(segment, cue.extra, _shown, cue.line))
     return timeline
 
@@ -84,34 +84,34 @@ def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
             block = []
 
 
-def write_vtt(timeline: Timeline, clock: TimelineClock) -> WrittenTimeline:
+def write_vtt(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     """Write segments and markers as cues; a marker lasts one frame. WebVTT counts from the first frame."""
     title = one_line(timeline.title).replace("-->", "->")
     lines = [f"WEBVTT {title}".rstrip(), ""]
-    items: list[TimelineMarker | TimelineSegment] = [*timeline.segments, *timeline.markers]
+    items: list[EditMarker | EditSegment] = [*timeline.segments, *timeline.markers]
     for number, item in enumerate(sorted(items, key=_start), 1):
         lines += _cue_lines(number, item, clock)
     return WrittenTimeline("\n".join(lines))
 
 
-def _start(item: TimelineMarker | TimelineSegment) -> int:
-    return item.frame if isinstance(item, TimelineMarker) else item.start
+def _start(item: EditMarker | EditSegment) -> int:
+    return item.frame if isinstance(item, EditMarker) else item.start
 
 
-def _cue_lines(number: int, item: TimelineMarker | TimelineSegment, clock: TimelineClock) -> Iterator[str]:
+def _cue_lines(number: int, item: EditMarker | EditSegment, clock: TimelineClock) -> Iterator[str]:
     shown = _shown(item)
     if extra := extra_values(item, shown, colored=False):
         yield from (f"{_EXTRA}{extra}", "")
-    is_marker = isinstance(item, TimelineMarker)
+    is_marker = isinstance(item, EditMarker)
     yield f"{'marker' if is_marker else 'segment'} {number}"
-    end = _start(item) + (item.duration if isinstance(item, TimelineSegment) else 1)
+    end = _start(item) + (item.duration if isinstance(item, EditSegment) else 1)
     yield f"{_time(_start(item), clock)} --> {_time(end, clock)}"
     if shown:
         yield html.escape(shown, quote=False)
     yield ""
 
 
-def _shown(item: TimelineMarker | TimelineSegment) -> str:
+def _shown(item: EditMarker | EditSegment) -> str:
     return one_line(item.title or getattr(item, "comment", ""))
 
 

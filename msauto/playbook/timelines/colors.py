@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from msauto.interface.fields import DEFAULT_TRACK, TRACKS, track_named
-from msauto.playbook.timelines.timeline import TimelineError, TimelineMarker
+from msauto.playbook.timelines.timeline import EditMarker, TimelineError
 from msauto.playbook.yaml.document import nearest
 
 TRACK_OF_COLOR: Final[Mapping[str, str]] = {
@@ -49,7 +49,7 @@ def check_tracks(tracks: Mapping[str, str]) -> dict[str, str]:
     return checked
 
 
-def with_track(marker: TimelineMarker, tracks: Mapping[str, str]) -> TimelineMarker:
+def with_track(marker: EditMarker, tracks: Mapping[str, str]) -> EditMarker:
     """Return a marker with its track: by name, else by color; raises :class:`TimelineError` for an unknown name."""
     named, color = marker.track, marker.color.casefold()
     if named.casefold() in tracks and named:

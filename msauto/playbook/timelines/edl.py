@@ -17,10 +17,10 @@ from msauto.playbook.timelines.clock import TimelineClock
 from msauto.playbook.timelines.colors import COLORS, color_of
 from msauto.playbook.timelines.extra_values import extra_values, with_extra_values
 from msauto.playbook.timelines.timeline import (
-    Timeline,
+    EditMarker,
+    EditSegment,
+    EditTimeline,
     TimelineError,
-    TimelineMarker,
-    TimelineSegment,
     WrittenTimeline,
     one_line,
 )
@@ -84,9 +84,9 @@ class _Locator:
     extra: str = ""
 
 
-def read_edl(text: str, clock: TimelineClock) -> Timeline:
+def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
     """Read events as segments, and locators and the markers of Resolve as markers."""
-    timeline = Timeline()
+    timeline = EditTimeline()
     items = list(_items(text, timeline))
     if not items and not is_edl(text):
         raise TimelineError("no event and no locator found", "export it as a CMX3600 EDL")
@@ -101,7 +101,7 @@ def read_edl(text: str, clock: TimelineClock) -> Timeline:
     return timeline
 
 
-def _items(text: str, timeline: Timeline) -> Iterator[_Event | _Locator]:
+def _items(text: str, timeline: EditTimeline) -> Iterator[_Event | _Locator]:
     """Yield events and locators; each is complete once the next one is asked for."""
     drop = False
     event: _Event | None = None
@@ -142,42 +142,42 @@ def _add_line(event: _Event, line: str) -> None:
         event.notes.append(line)
 
 
-def _locator(locator: _Locator, clock: TimelineClock) -> TimelineMarker:
+def _locator(locator: _Locator, clock: TimelineClock) -> EditMarker:
     color, text = locator.match["color"] or "", locator.match["text"] or ""
     if color.casefold() not in COLORS:
         color, text = "", f"{color} {text}".strip()
     frame = clock.position(locator.match["at"], locator.line, drop=locator.drop)
-    marker = TimelineMarker(frame, text, color=color)
+    marker = EditMarker(frame, text, color=color)
     return with_extra_values(marker, locator.extra, _marker_text, locator.line)
 
 
-def _add_resolve_marker(timeline: Timeline, event: _Event, found: re.Match[str], clock: TimelineClock) -> None:
+def _add_resolve_marker(timeline: EditTimeline, event: _Event, found: re.Match[str], clock: TimelineClock) -> None:
     frame = clock.position(event.match["start"], event.line, drop=event.drop)
     notes = "\n".join(filter(None, (*event.notes, found["note"])))
     frames = int(found["duration"])
     color = found["color"].removeprefix("ResolveColor")
-    timeline.add(TimelineMarker(frame, found["name"], notes, color=color), frames if frames > 1 else 0)
+    timeline.add(EditMarker(frame, found["name"], notes, color=color), frames if frames > 1 else 0)
 
 
-def _segments(event: _Event, clock: TimelineClock) -> Iterator[TimelineSegment]:
+def _segments(event: _Event, clock: TimelineClock) -> Iterator[EditSegment]:
     start = clock.position(event.match["start"], event.line, drop=event.drop)
     end = clock.position(event.match["end"], event.line, drop=event.drop)
     if end < start:
         raise TimelineError("the event ends before it starts", "correct the record time codes", event.line)
     if end > start:  # the outgoing side of a transition has no length
-        segment = TimelineSegment(start, end - start, event.title)
+        segment = EditSegment(start, end - start, event.title)
         yield with_extra_values(segment, event.extra, _segment_text, event.line)
 
 
 # Writing -------------------------------------------------------------------------------------------------------
 
 
-def write_edl(timeline: Timeline, clock: TimelineClock) -> WrittenTimeline:
+def write_edl(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     """Write segments as events and markers as locators below the event that they are in, else above all events."""
     lines = [f"TITLE: {_shortened(timeline.title)}", f"FCM: {'DROP' if clock.drop else 'NON-DROP'} FRAME", ""]
     waiting = sorted(timeline.markers, key=lambda marker: marker.frame)
     segments = sorted(timeline.segments, key=lambda segment: segment.start)
-    inside: list[list[TimelineMarker]] = [[] for _ in segments]
+    inside: list[list[EditMarker]] = [[] for _ in segments]
     for marker in waiting:
         at = _segment_at(segments, marker.frame)
         if at is None:
@@ -193,12 +193,12 @@ def write_edl(timeline: Timeline, clock: TimelineClock) -> WrittenTimeline:
     return WrittenTimeline("\n".join(lines).rstrip("\n") + "\n", tuple(_warnings(timeline)))
 
 
-def _segment_at(segments: list[TimelineSegment], frame: int) -> int | None:
+def _segment_at(segments: list[EditSegment], frame: int) -> int | None:
     inside = (at for at, each in enumerate(segments) if each.start <= frame < each.start + each.duration)
     return next(inside, None)
 
 
-def _event_lines(number: int, segment: TimelineSegment, clock: TimelineClock) -> Iterator[str]:
+def _event_lines(number: int, segment: EditSegment, clock: TimelineClock) -> Iterator[str]:
     times = f"{clock.show(segment.start)} {clock.show(segment.start + segment.duration)}"
     yield f"{number:03}  AX       V     C        {times} {times}"
     text = _segment_text(segment)
@@ -207,7 +207,7 @@ def _event_lines(number: int, segment: TimelineSegment, clock: TimelineClock) ->
     yield from _extra_lines(extra_values(segment, text))
 
 
-def _locator_lines(marker: TimelineMarker, clock: TimelineClock) -> Iterator[str]:
+def _locator_lines(marker: EditMarker, clock: TimelineClock) -> Iterator[str]:
     text = _marker_text(marker)
     yield f"* LOC: {clock.show(marker.frame)} {color_of(marker.track).upper():7} {text}".rstrip()
     yield from _extra_lines(extra_values(marker, text))
@@ -218,11 +218,11 @@ def _extra_lines(values: str) -> Iterator[str]:
         yield f"* MSAUTO: {part}"
 
 
-def _marker_text(marker: TimelineMarker) -> str:
+def _marker_text(marker: EditMarker) -> str:
     return _shortened(marker.title or marker.comment)
 
 
-def _segment_text(segment: TimelineSegment) -> str:
+def _segment_text(segment: EditSegment) -> str:
     return _shortened(segment.title)
 
 
@@ -231,7 +231,7 @@ def _shortened(text: str) -> str:
     return flat if len(flat) <= _LONGEST_TEXT else f"{flat[: _LONGEST_TEXT - 3].rstrip()}..."
 
 
-def _warnings(timeline: Timeline) -> Iterator[str]:
+def _warnings(timeline: EditTimeline) -> Iterator[str]:
     texts = [marker.title or marker.comment for marker in timeline.markers]
     texts += [segment.title for segment in timeline.segments]
     if cut := sum(len(one_line(text)) > _LONGEST_TEXT for text in texts):

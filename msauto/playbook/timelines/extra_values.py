@@ -8,14 +8,14 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from msauto.playbook.timelines.colors import TRACK_OF_COLOR, color_of
-from msauto.playbook.timelines.timeline import TimelineError, TimelineMarker, TimelineSegment
+from msauto.playbook.timelines.timeline import EditMarker, EditSegment, TimelineError
 
-Item = TypeVar("Item", TimelineMarker, TimelineSegment)
+Item = TypeVar("Item", EditMarker, EditSegment)
 _NATIVE = frozenset({"frame", "start", "duration", "color", "line"})
 """What every format holds; ``color`` follows from the track."""
 
 
-def extra_values(item: TimelineMarker | TimelineSegment, shown: str, *, colored: bool = True) -> str:
+def extra_values(item: EditMarker | EditSegment, shown: str, *, colored: bool = True) -> str:
     """Return the values of an item that its position and the text that is shown do not hold, as JSON.
 
     ``colored``: the file shows the color of its track.
@@ -46,7 +46,7 @@ def with_extra_values(item: Item, text: str, show: Callable[[Item], str], line: 
     return changed if show(changed) == item.title else replace(changed, title=item.title)
 
 
-def _checked(kind: type[TimelineMarker] | type[TimelineSegment], name: str, value: Any) -> Any:
+def _checked(kind: type[EditMarker] | type[EditSegment], name: str, value: Any) -> Any:
     known = {each.name for each in fields(kind)} - _NATIVE
     if name not in known or not isinstance(value, int if name in {"rating", "number"} else str):
         raise TypeError(name)

@@ -14,16 +14,16 @@ from msauto.playbook.timelines.edl import is_edl, read_edl, write_edl
 from msauto.playbook.timelines.otio import read_otio, write_otio
 from msauto.playbook.timelines.spreadsheets import read_xlsx
 from msauto.playbook.timelines.tables import is_table, read_csv, write_csv
-from msauto.playbook.timelines.timeline import Timeline, TimelineError, WrittenTimeline
+from msauto.playbook.timelines.timeline import EditTimeline, TimelineError, WrittenTimeline
 
-WRITERS: Final[Mapping[str, Callable[[Timeline, TimelineClock], WrittenTimeline]]] = {
+WRITERS: Final[Mapping[str, Callable[[EditTimeline, TimelineClock], WrittenTimeline]]] = {
     "edl": write_edl,
     "otio": write_otio,
     "csv": write_csv,
     "vtt": write_vtt,
 }
 """The formats that can be written, each with its ending."""
-_READERS: Final[Mapping[str, Callable[[str, TimelineClock], Timeline]]] = {
+_READERS: Final[Mapping[str, Callable[[str, TimelineClock], EditTimeline]]] = {
     "edl": read_edl,
     "otio": read_otio,
     "vtt": read_captions,
@@ -44,7 +44,7 @@ def read_timeline(
     tracks: Mapping[str, str] | None = None,
     columns: Mapping[str, str] | None = None,
     encoding: str = "",
-) -> Timeline:
+) -> EditTimeline:
     """Read a file of any of the formats; raises :class:`TimelineError`.
 
     ``tracks``: tracks by color. ``columns``: headers of a cue sheet by column. ``encoding``: of a text without a byte
@@ -53,14 +53,14 @@ def read_timeline(
     own_tracks = check_tracks(tracks or {})
     found = _read(content, name.rpartition(".")[2].casefold(), clock, columns or {}, encoding)
     markers = [with_track(marker, own_tracks) for marker in found.markers]
-    return Timeline(
+    return EditTimeline(
         sorted(markers, key=lambda marker: marker.frame),
         sorted(found.segments, key=lambda segment: segment.start),
         found.title,
     )
 
 
-def _read(content: bytes, ending: str, clock: TimelineClock, columns: Mapping[str, str], encoding: str) -> Timeline:
+def _read(content: bytes, ending: str, clock: TimelineClock, columns: Mapping[str, str], encoding: str) -> EditTimeline:
     if content.startswith(b"PK\x03\x04"):
         return read_xlsx(content, clock, columns)
     text = decode(content, encoding)
@@ -73,7 +73,7 @@ def _read(content: bytes, ending: str, clock: TimelineClock, columns: Mapping[st
     return _read_by_content(text, clock, columns)
 
 
-def _read_by_content(text: str, clock: TimelineClock, columns: Mapping[str, str]) -> Timeline:
+def _read_by_content(text: str, clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
     if text.startswith("WEBVTT") or " --> " in text[:1000]:
         return read_captions(text, clock)
     if '"OTIO_SCHEMA"' in text[:10_000]:

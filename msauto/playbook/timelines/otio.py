@@ -15,10 +15,10 @@ from msauto.playbook.timelines.clock import TimelineClock, parse_rate
 from msauto.playbook.timelines.colors import color_of
 from msauto.playbook.timelines.extra_values import extra_values, with_extra_values
 from msauto.playbook.timelines.timeline import (
-    Timeline,
+    EditMarker,
+    EditSegment,
+    EditTimeline,
     TimelineError,
-    TimelineMarker,
-    TimelineSegment,
     WrittenTimeline,
 )
 
@@ -34,7 +34,7 @@ def _library() -> Any:
 # Reading -------------------------------------------------------------------------------------------------------
 
 
-def read_otio(text: str, clock: TimelineClock) -> Timeline:
+def read_otio(text: str, clock: TimelineClock) -> EditTimeline:
     """Read clips of video tracks (else of all) as segments, and markers of clips, tracks and the timeline.
 
     Without an origin, positions count from the start of the timeline.
@@ -63,9 +63,9 @@ class _OtioReader:
             start = root.global_start_time
             self._shift = (0 if start is None else self._frames(start)) - clock.first
 
-    def read(self) -> Timeline:
+    def read(self) -> EditTimeline:
         """Return the markers and segments."""
-        timeline = Timeline(title=self._root.name)
+        timeline = EditTimeline(title=self._root.name)
         for item in (self._root.tracks, *self._root.find_children(descended_from_type=self._otio.core.Item)):
             for marker in item.markers:
                 if self._is_shown(item, marker):
@@ -79,19 +79,19 @@ class _OtioReader:
         is_clip = isinstance(item, self._otio.schema.Clip)
         return not is_clip or item.trimmed_range().contains(marker.marked_range.start_time)
 
-    def _add_marker(self, timeline: Timeline, item: Any, marker: Any) -> None:
+    def _add_marker(self, timeline: EditTimeline, item: Any, marker: Any) -> None:
         place = marker.marked_range
         frame = self._position(item.transformed_time(place.start_time, self._root.tracks), marker.name)
         if place.duration.value > 1:
             frames = self._frames(place.duration)
-            timeline.segments.append(TimelineSegment(frame, frames, marker.name or marker.comment))
+            timeline.segments.append(EditSegment(frame, frames, marker.name or marker.comment))
             return
-        found = TimelineMarker(frame, marker.name, marker.comment, color=(marker.color or "").casefold())
+        found = EditMarker(frame, marker.name, marker.comment, color=(marker.color or "").casefold())
         timeline.markers.append(with_extra_values(found, _extra(marker), lambda each: each.title, 1))
 
-    def _segment(self, clip: Any) -> TimelineSegment:
+    def _segment(self, clip: Any) -> EditSegment:
         place = clip.transformed_time_range(clip.trimmed_range(), self._root.tracks)
-        segment = TimelineSegment(self._position(place.start_time, clip.name), self._frames(place.duration), clip.name)
+        segment = EditSegment(self._position(place.start_time, clip.name), self._frames(place.duration), clip.name)
         return with_extra_values(segment, _extra(clip), lambda each: each.title, 1)
 
     def _position(self, time: Any, name: str) -> int:
@@ -115,7 +115,7 @@ def _extra(item: Any) -> str:
 # Writing -------------------------------------------------------------------------------------------------------
 
 
-def write_otio(timeline: Timeline, clock: TimelineClock) -> WrittenTimeline:
+def write_otio(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     """Write segments as clips of video tracks, as many as overlaps need, and markers as those of the timeline."""
     otio = _library()
     writer = _OtioWriter(otio, clock)
@@ -129,9 +129,9 @@ def write_otio(timeline: Timeline, clock: TimelineClock) -> WrittenTimeline:
     return WrittenTimeline(f"{root.to_json_string()}\n")
 
 
-def _lanes(timeline: Timeline) -> list[list[TimelineSegment]]:
+def _lanes(timeline: EditTimeline) -> list[list[EditSegment]]:
     """Return segments in as few lanes as hold them without overlaps."""
-    lanes: list[list[TimelineSegment]] = []
+    lanes: list[list[EditSegment]] = []
     for segment in sorted(timeline.segments, key=lambda each: each.start):
         for lane in lanes:
             if lane[-1].start + lane[-1].duration <= segment.start:
@@ -153,7 +153,7 @@ class _OtioWriter:
         """Return a time of the library."""
         return self._otio.opentime.RationalTime(frames, self._rate)
 
-    def marker(self, marker: TimelineMarker) -> Any:
+    def marker(self, marker: EditMarker) -> Any:
         """Return a marker of one frame."""
         return self._otio.schema.Marker(
             name=marker.title,
@@ -163,7 +163,7 @@ class _OtioWriter:
             metadata=_metadata(marker),
         )
 
-    def children(self, segments: list[TimelineSegment]) -> Iterator[Any]:
+    def children(self, segments: list[EditSegment]) -> Iterator[Any]:
         """Yield the clips of a track, with gaps between them."""
         end = 0
         for segment in segments:
@@ -177,7 +177,7 @@ class _OtioWriter:
         return self._otio.opentime.TimeRange(self.time(start), self.time(duration))
 
 
-def _metadata(item: TimelineMarker | TimelineSegment) -> dict[str, str]:
+def _metadata(item: EditMarker | EditSegment) -> dict[str, str]:
     extra = extra_values(item, item.title)
     values = json.loads(extra or "{}")
     values.pop("comment", None)  # it has its own place

@@ -10,12 +10,12 @@ from typing import Any
 
 from msauto.playbook.timelines.clock import TimelineClock
 from msauto.playbook.timelines.tables import read_rows
-from msauto.playbook.timelines.timeline import Timeline, TimelineError
+from msauto.playbook.timelines.timeline import EditTimeline, TimelineError
 
 _MOST_BYTES = 256 * 1024 * 1024
 
 
-def read_xlsx(content: bytes, clock: TimelineClock, columns: Mapping[str, str]) -> Timeline:
+def read_xlsx(content: bytes, clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
     """Read the first sheet as a table; raises :class:`TimelineError`, also if the extra is missing."""
     try:
         import python_calamine as calamine

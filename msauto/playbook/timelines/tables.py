@@ -17,7 +17,7 @@ from typing import Final
 
 from msauto.playbook.timelines.clock import TimelineClock
 from msauto.playbook.timelines.colors import color_of
-from msauto.playbook.timelines.timeline import MARKER_TEXTS, Timeline, TimelineError, TimelineMarker, WrittenTimeline
+from msauto.playbook.timelines.timeline import MARKER_TEXTS, EditMarker, EditTimeline, TimelineError, WrittenTimeline
 from msauto.playbook.yaml.document import nearest
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -73,7 +73,7 @@ def is_table(text: str) -> bool:
     return any(cell.strip().casefold() in COLUMNS["start"] for cell in header)
 
 
-def read_csv(text: str, clock: TimelineClock, columns: Mapping[str, str]) -> Timeline:
+def read_csv(text: str, clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
     """Read a text with a header; ``columns``: headers by column, in addition to :data:`COLUMNS`."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=header_delimiter(text), strict=True)
     try:
@@ -83,10 +83,10 @@ def read_csv(text: str, clock: TimelineClock, columns: Mapping[str, str]) -> Tim
     return read_rows(rows, clock, columns)
 
 
-def read_rows(rows: Iterable[Row], clock: TimelineClock, columns: Mapping[str, str]) -> Timeline:
+def read_rows(rows: Iterable[Row], clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
     """Read rows, the first of which is the header: a row with a duration is a segment, any other one a marker."""
     filled = [(line, row) for line, row in rows if any(cell.strip() for cell in row)]
-    timeline = Timeline()
+    timeline = EditTimeline()
     if not filled:
         raise TimelineError("the table is empty", "add a header with a column Start")
     places = _places(filled[0], columns)
@@ -122,12 +122,12 @@ def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
     return places
 
 
-def _add_row(timeline: Timeline, row: _Cells, clock: TimelineClock) -> None:
+def _add_row(timeline: EditTimeline, row: _Cells, clock: TimelineClock) -> None:
     if not row["start"].strip():
         raise TimelineError("the row has no position", "add a time code, or delete the row", row.line)
     start = clock.position(row["start"], row.line)
     track = row["track"].strip()
-    marker = TimelineMarker(
+    marker = EditMarker(
         start,
         **{name: row[name] for name in MARKER_TEXTS},
         rating=_whole(row, "rating") or 0,
@@ -161,7 +161,7 @@ def _whole(row: _Cells, column: str) -> int | None:
 # Writing -------------------------------------------------------------------------------------------------------
 
 
-def write_csv(timeline: Timeline, clock: TimelineClock) -> WrittenTimeline:
+def write_csv(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     """Write a row for each segment and marker. It begins with a byte order mark: spreadsheets look for one."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
@@ -171,14 +171,14 @@ def write_csv(timeline: Timeline, clock: TimelineClock) -> WrittenTimeline:
     return WrittenTimeline(f"\ufeff{out.getvalue()}")
 
 
-def _segment_rows(timeline: Timeline, clock: TimelineClock) -> Iterator[tuple[int, tuple[str, ...]]]:
+def _segment_rows(timeline: EditTimeline, clock: TimelineClock) -> Iterator[tuple[int, tuple[str, ...]]]:
     for each in timeline.segments:
         times = (clock.show(each.start), clock.show_duration(each.duration))
         number = "" if each.number is None else str(each.number)
         yield each.start, (*times, each.title, "", "", "", "", each.keywords, "", number)
 
 
-def _marker_rows(timeline: Timeline, clock: TimelineClock) -> Iterator[tuple[int, tuple[str, ...]]]:
+def _marker_rows(timeline: EditTimeline, clock: TimelineClock) -> Iterator[tuple[int, tuple[str, ...]]]:
     for each in timeline.markers:
         texts = (each.title, each.comment, color_of(each.track), each.track, each.user, each.keywords)
         yield each.frame, (clock.show(each.frame), "", *texts, str(each.rating or ""), "")

@@ -22,7 +22,7 @@ class TimelineError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class TimelineMarker:
+class EditMarker:
     """A point. ``color`` is the color, or the type, that a file shows; ``track`` the type of an ``asset`` task.
 
     ``line`` is where the file has it, for messages.
@@ -44,7 +44,7 @@ class TimelineMarker:
 
 
 @dataclass(frozen=True, slots=True)
-class TimelineSegment:
+class EditSegment:
     """A range; ``number`` only where the file numbers segments."""
 
     start: int
@@ -59,49 +59,47 @@ class TimelineSegment:
         return {**number, "start": self.start, "duration": self.duration, **_filled(self, SEGMENT_TEXTS)}
 
 
-def _held(
-    kind: type[TimelineMarker] | type[TimelineSegment], attributes: tuple[registry.Attribute, ...]
-) -> tuple[str, ...]:
+def _held(kind: type[EditMarker] | type[EditSegment], attributes: tuple[registry.Attribute, ...]) -> tuple[str, ...]:
     known = {each.name for each in fields(kind)}
     return tuple(name for name in registry.names(attributes, "text") if name in known)
 
 
-MARKER_TEXTS = _held(TimelineMarker, registry.MARKER_ATTRIBUTES)
+MARKER_TEXTS = _held(EditMarker, registry.MARKER_ATTRIBUTES)
 """The attributes of a marker that a timeline holds, besides rating and track."""
-SEGMENT_TEXTS = _held(TimelineSegment, registry.SEGMENT_ATTRIBUTES)
+SEGMENT_TEXTS = _held(EditSegment, registry.SEGMENT_ATTRIBUTES)
 """The attributes of a segment that a timeline holds."""
 
 
-def _filled(item: TimelineMarker | TimelineSegment, names: tuple[str, ...]) -> dict[str, Any]:
+def _filled(item: EditMarker | EditSegment, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: value for name, value in asdict(item).items() if name in names and value}
 
 
 @dataclass(slots=True)
-class Timeline:
+class EditTimeline:
     """The markers and segments of a clip. ``title``: the title of the clip."""
 
-    markers: list[TimelineMarker] = field(default_factory=list)
-    segments: list[TimelineSegment] = field(default_factory=list)
+    markers: list[EditMarker] = field(default_factory=list)
+    segments: list[EditSegment] = field(default_factory=list)
     title: str = ""
 
-    def add(self, marker: TimelineMarker, duration: int, number: int | None = None) -> None:
+    def add(self, marker: EditMarker, duration: int, number: int | None = None) -> None:
         """Add a marker; with a duration, as a segment, which has no comment."""
         if duration <= 0:
             self.markers.append(marker)
             return
         title = marker.title or one_line(marker.comment)
-        self.segments.append(TimelineSegment(marker.frame, duration, title, marker.keywords, number))
+        self.segments.append(EditSegment(marker.frame, duration, title, marker.keywords, number))
 
 
-def joined(markers: Iterable[TimelineMarker]) -> list[TimelineMarker]:
+def joined(markers: Iterable[EditMarker]) -> list[EditMarker]:
     """Return one marker for each frame and track, with the texts of all: a clip has no more of them."""
-    places: dict[tuple[int, str], list[TimelineMarker]] = {}
+    places: dict[tuple[int, str], list[EditMarker]] = {}
     for marker in markers:
         places.setdefault((marker.frame, marker.track or registry.DEFAULT_TRACK), []).append(marker)
     return [together[0] if len(together) == 1 else _join(together) for together in places.values()]
 
 
-def _join(markers: list[TimelineMarker]) -> TimelineMarker:
+def _join(markers: list[EditMarker]) -> EditMarker:
     texts: dict[str, Any] = {}
     for name in MARKER_TEXTS:
         found = dict.fromkeys(getattr(each, name) for each in markers)

@@ -14,7 +14,7 @@ from timecode.timecode import Timecode as OtherTimecode
 
 from msauto.playbook.timelines.clock import TimelineClock, parse_origin, parse_rate
 from msauto.playbook.timelines.formats import WRITERS, read_timeline
-from msauto.playbook.timelines.timeline import Timeline, TimelineError, TimelineMarker, TimelineSegment, joined
+from msauto.playbook.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineError, joined
 
 CASES = Path(__file__).parents[2] / "cases" / "timelines"
 
@@ -28,7 +28,7 @@ def read(name: str, text: str | bytes, rate: object = 25, origin: str = "", **op
     return items(read_timeline(content, name, clock(rate, origin), **options))
 
 
-def items(timeline: Timeline) -> dict[str, Any]:
+def items(timeline: EditTimeline) -> dict[str, Any]:
     markers = [each.as_item() for each in timeline.markers]
     return {"markers": markers, "segments": [each.as_item() for each in timeline.segments]}
 
@@ -261,8 +261,8 @@ def test_a_cue_sheet_as_xlsx() -> None:
 
 
 def test_texts_that_an_edl_cannot_hold_are_shortened_for_others_and_whole_for_msauto() -> None:
-    marker = TimelineMarker(25, "long " * 100, "two\nlines", "Anna", rating=-2, track="Profanity End")
-    timeline = Timeline([marker], [TimelineSegment(0, 50, "a\nb", "k", 7)], "News")
+    marker = EditMarker(25, "long " * 100, "two\nlines", "Anna", rating=-2, track="Profanity End")
+    timeline = EditTimeline([marker], [EditSegment(0, 50, "a\nb", "k", 7)], "News")
     written = WRITERS["edl"](timeline, clock())
     assert max(map(len, written.text.splitlines())) < 240
     assert "* FROM CLIP NAME: a b\n" in written.text
@@ -277,7 +277,7 @@ def test_texts_that_an_edl_cannot_hold_are_shortened_for_others_and_whole_for_ms
 
 def test_formulas_are_quoted() -> None:
     texts = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "'=1", "'quoted'", "plain"]
-    timeline = Timeline([TimelineMarker(at, text) for at, text in enumerate(texts)])
+    timeline = EditTimeline([EditMarker(at, text) for at, text in enumerate(texts)])
     written = WRITERS["csv"](timeline, clock()).text
     assert "'=1+1," in written
     assert ",'quoted'," in written
@@ -309,16 +309,14 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, name: str, en
 
 
 def test_notes_on_one_frame_are_one_marker() -> None:
-    first = TimelineMarker(5, "A", "too dark", "Anna", rating=1)
-    second = TimelineMarker(5, "B", "yes", "Anna", track="General", rating=3)
-    other = TimelineMarker(5, "C", track="Icon")
-    assert joined([first, second, other]) == [TimelineMarker(5, "A / B", "too dark\nyes", "Anna", rating=3), other]
+    first = EditMarker(5, "A", "too dark", "Anna", rating=1)
+    second = EditMarker(5, "B", "yes", "Anna", track="General", rating=3)
+    other = EditMarker(5, "C", track="Icon")
+    assert joined([first, second, other]) == [EditMarker(5, "A / B", "too dark\nyes", "Anna", rating=3), other]
 
 
 def test_overlapping_segments_and_a_start_time_in_otio() -> None:
-    timeline = Timeline(
-        [TimelineMarker(5, "m", track="Cue Point")], [TimelineSegment(0, 50), TimelineSegment(25, 50, "b")]
-    )
+    timeline = EditTimeline([EditMarker(5, "m", track="Cue Point")], [EditSegment(0, 50), EditSegment(25, 50, "b")])
     written = WRITERS["otio"](timeline, clock(25, TEN)).text
     expected = items(timeline)
     assert read("a.otio", written, origin=TEN) == expected
