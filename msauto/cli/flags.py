@@ -200,7 +200,6 @@ planning_flags = shared_flags_of(*PLAN_FORMS, more=(_TARGET_OPTION, *_VIEW_OPTIO
 """The shared flags of a command that makes a plan."""
 run_planning_flags = shared_flags_of(*FORMS, more=(_TARGET_OPTION, *_VIEW_OPTIONS))
 """The shared flags of a command that makes a plan, and shows what came of it."""
-export_flags = shared_flags_of(*PLAN_FORMS)
 table_flags = shared_flags_of("text", "json")
 """The shared flags of a command whose result is a table."""
 

@@ -140,8 +140,9 @@ class Facts:
     def get(self, name: str) -> Any:
         """Return the fact ``name``, typed; raise :class:`Need`, :class:`NoAssetError` or :class:`AttributeError`.
 
-        Numbers are ints, times datetimes without a zone (the server's own), ``fps`` an int or a Fraction, ``duration``
-        seconds. ``markers``, ``segments`` and ``links`` are lists of mappings with the names that playbooks use.
+        Numbers are ints, times datetimes without a zone (the server's own), ``fps`` (and ``rate``, the
+        same) an int or a Fraction, ``duration`` seconds. ``markers``, ``segments`` and ``links`` are lists of mappings
+        with the names that playbooks use.
         ``xmp`` is a mapping of lists, ``parameters`` those of a graphic template. ``frame_time`` is a float: positions
         are counted by ``fps``, which is exact.
         """
@@ -154,7 +155,7 @@ class Facts:
 
     def names(self) -> tuple[str, ...]:
         """Return the names that the layers read so far can answer: for messages and completion."""
-        known = {"fps", "duration", "markers", "segments", "links", "parameters", "xmp", *_ROOT}
+        known = {"fps", "rate", "duration", "markers", "segments", "links", "parameters", "xmp", *_ROOT}
         for layer in (self.entry, self.asset):
             known.update(layer.attributes if layer else ())
         return tuple(sorted(known))
@@ -162,6 +163,7 @@ class Facts:
     def _find(self, name: str) -> Any:
         special = {
             "fps": self._fps,
+            "rate": self._fps,
             "duration": self._duration,
             "markers": lambda: list(map(_marker, self._clip().markers)),
             "segments": lambda: list(map(_segment, self._clip().segments)),

@@ -267,7 +267,7 @@ def test_a_folder_that_is_a_file(desk: Desk) -> None:
         (("--folder", "No/where"), "no folder No/where"),
         (("--channel", "silence"), "no RSS channel 'silence'"),
         (("--database", "NOWHERE"), "NOWHERE"),
-        (("--format", "json"), "an export is YAML"),
+        (("--format", "json"), "'json' is not one of 'text', 'edl', 'otio', 'csv', 'vtt'"),
     ],
 )
 def test_what_is_not_there_is_one_error(desk: Desk, arguments: tuple[str, ...], words: str) -> None:

@@ -85,8 +85,8 @@ class Session:
         assert block.file is not None
         path = self.folder / block.file
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Only YAML and TOML have comments: the line that names the file is not part of a CSV.
-        body = block.body.partition("\n")[2] if path.suffix == ".csv" else block.body
+        # Only YAML and TOML have comments: the line that names the file is not part of a CSV or an EDL.
+        body = block.body.partition("\n")[2] if path.suffix in {".csv", ".edl"} else block.body
         path.write_text(self._here(body), encoding="utf-8")
 
     def run(self, step: Step) -> str:

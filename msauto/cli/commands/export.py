@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
@@ -14,15 +13,20 @@ from typing import IO, Any
 import click
 
 from msauto.cli.exit_codes import ERROR, OK
-from msauto.cli.flags import Flags, database_flag, export_flags, require_database
+from msauto.cli.flags import Flags, database_flag, require_database, shared_flags_of
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
+from msauto.cli.timeline_files import TimelineFiles, file_errors
 from msauto.errors import MsautoError, RefusedError
 from msauto.model.live import Folder, parse_folder, show_folder
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry
 from msauto.playbook.export.file_names import FileNames
 from msauto.playbook.export.playbook_writer import HEADER, WriterOptions, header_lines, play_lines, task_lines
+from msauto.playbook.export.timeline_writer import TimelineForm
 from msauto.playbook.inventory.servers import NamedServer, named_servers
+from msauto.playbook.timelines.clock import parse_origin
+from msauto.playbook.timelines.formats import WRITERS
+from msauto.playbook.timelines.timeline import TimelineError
 from msauto.report.sentences import plural
 from msauto.server.client import AsyncMediaServer
 from msauto.server.snapshots import Snapshots, channel_snapshot
@@ -58,19 +62,46 @@ class ExportSelection:
     "--out", type=click.Path(file_okay=False), metavar="DIR", help="Write a file for each folder and channel."
 )
 @click.option("--force", is_flag=True, help="Overwrite files that were not exported by msauto.")
-@export_flags
-def command(*, flags: Flags, out: str | None, force: bool, **selection: Any) -> int:
-    """Write live state as playbooks that plan to nothing: assets, folders, channels, or the whole database."""
-    if flags.format != "text":
-        raise MsautoError(f"an export is YAML, not {flags.format}", remedy="msauto show has --format json")
-    output: StdoutExport | FolderExport = StdoutExport() if out is None else FolderExport(Path(out), force=force)
-    export = _Exporter(flags, ExportSelection(**selection), output)
+@click.option(
+    "--origin", metavar="TIMECODE", help="The time code of the first frame, for edl, otio and csv; default 00:00:00:00."
+)
+@shared_flags_of("text", *WRITERS)
+def command(*, flags: Flags, out: str | None, force: bool, origin: str | None, **selection: Any) -> int:
+    """Write live state as playbooks that plan to nothing: assets, folders, channels, or the whole database.
+
+    With --format edl, otio, csv or vtt: the markers and segments of each asset, for other programs.
+    """
+    chosen = ExportSelection(**selection)
+    form = _timeline_form(flags.format, origin, chosen)
+    export = _Exporter(flags, chosen, _output(form, None if out is None else Path(out), force=force))
     try:
         run_async(export.run())
-        output.finish()
+        export.output.finish()
     finally:
-        output.close()
+        export.output.close()
     return export.report()
+
+
+def _timeline_form(ending: str, origin: str | None, selection: ExportSelection) -> TimelineForm | None:
+    """Return the format of timelines, ``None`` for playbooks; raises :class:`MsautoError` for what does not fit."""
+    if ending not in WRITERS:
+        if origin is not None:
+            raise MsautoError("--origin is for timelines", remedy="add --format edl, otio or csv")
+        return None
+    if selection.channels:
+        raise MsautoError("a channel has no timeline", remedy="export it without --format")
+    if origin is not None and ending == "vtt":
+        raise MsautoError("the times of WebVTT count from the first frame", remedy="leave out --origin")
+    try:
+        return TimelineForm(ending, None if origin is None else parse_origin(origin))
+    except TimelineError as error:
+        raise MsautoError(str(error), remedy="write --origin 10:00:00:00") from error
+
+
+def _output(form: TimelineForm | None, out: Path | None, *, force: bool) -> StdoutExport | FolderExport | TimelineFiles:
+    if form is not None:
+        return TimelineFiles(form, out, force=force)
+    return StdoutExport() if out is None else FolderExport(out, force=force)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +172,7 @@ class FolderExport:
     def begin(self, play: ExportedPlay) -> None:
         """Begin a file beside the one that it will replace."""
         self._target = self._path(play)
-        with _file_errors(self._target):
+        with file_errors(self._target):
             self._target.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._part.open("w", encoding="utf-8", newline="\n")
         self.write(header_lines(play.about))
@@ -150,14 +181,14 @@ class FolderExport:
         """Add lines to the file."""
         if self._file is None:
             raise RuntimeError("begin a play before adding lines")
-        with _file_errors(self._target):
+        with file_errors(self._target):
             self._file.writelines(f"{line}\n" for line in lines)
 
     def end(self) -> None:
         """Move the complete file into its place."""
         if self._file is None:
             return
-        with _file_errors(self._target):
+        with file_errors(self._target):
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
@@ -190,20 +221,11 @@ class FolderExport:
 
 
 def _is_exported(path: Path) -> bool:
-    with _file_errors(path):
+    with file_errors(path):
         if not path.is_file():
             return False
         with path.open("rb") as file:
             return file.readline(256).startswith(f"# {HEADER}".encode())
-
-
-@contextmanager
-def _file_errors(path: Path) -> Iterator[None]:
-    """Name the file that cannot be read or written, and the reason."""
-    try:
-        yield
-    except OSError as error:
-        raise MsautoError(f"cannot write {path}: {error.strerror or error}", remedy="use another --out") from error
 
 
 @dataclass(slots=True)
@@ -212,7 +234,7 @@ class _Exporter:
 
     flags: Flags
     selection: ExportSelection
-    output: StdoutExport | FolderExport
+    output: StdoutExport | FolderExport | TimelineFiles
     assets: int = 0
     channels: int = 0
     warnings: list[str] = field(default_factory=list)
@@ -234,7 +256,8 @@ class _Exporter:
             print_message(f"Warning: {warning}")
         counts = [plural(self.assets, "asset")] if self.assets or not self.channels else []
         counts += [plural(self.channels, "channel")] if self.channels else []
-        files = f" in {plural(len(self.output.written), 'file')}" if isinstance(self.output, FolderExport) else ""
+        written = [] if isinstance(self.output, StdoutExport) else self.output.written
+        files = f" in {plural(len(written), 'file')}" if written or isinstance(self.output, FolderExport) else ""
         print_message(f"Exported {' and '.join(counts)}{files}.")
         if self.links and not self.selection.whole:
             print_message(f"{plural(self.links, 'link')} not exported: a link is exported with its clip.")
@@ -242,7 +265,8 @@ class _Exporter:
 
     async def _export_assets(self, client: AsyncMediaServer, server: NamedServer, prefix: tuple[str, ...]) -> None:
         database = require_database(server, self.selection.database)
-        snapshots = Snapshots(client, database, links=self.selection.links, forks=self.flags.forks)
+        links = self.selection.links and not isinstance(self.output, TimelineFiles)
+        snapshots = Snapshots(client, database, links=links, forks=self.flags.forks)
         found = await self._list(snapshots)
         folders = [(folder, list(group)) for folder, group in groupby(found, key=lambda each: each.folder)]
         plays = [_play_of_folder(prefix, database, folder) for folder, _ in folders]
@@ -253,7 +277,8 @@ class _Exporter:
             await self._write(titled, server, database, snapshots.of_titles(titles))
         for play, (_, listed) in zip(plays, folders, strict=True):
             await self._write(play, server, database, snapshots.of_listed(listed))
-        self._warn_of_xmp(server, snapshots)
+        if not isinstance(self.output, TimelineFiles):
+            self._warn_of_xmp(server, snapshots)
         if self.selection.whole and isinstance(self.output, FolderExport):
             outdated = self.output.outdated((*prefix, database))
             self.warnings += [f"{path} is from an earlier export: its folder holds no assets now" for path in outdated]
@@ -287,6 +312,9 @@ class _Exporter:
         self, play: ExportedPlay, server: NamedServer, database: str | None, snapshots: AsyncIterator[Snapshot]
     ) -> None:
         """Write one play; a play without tasks is not valid, and is not written."""
+        if isinstance(self.output, TimelineFiles):
+            await self._write_timelines(self.output, play, snapshots)
+            return
         dialect = server.spec.dialect
         options = WriterOptions(dialect.list_separator, dialect.rss_guid, dialect.removes_links)
         hosts = "all" if self.flags.options.server_url is not None else server.spec.name
@@ -306,6 +334,24 @@ class _Exporter:
             waiting.clear()
         if begun:
             self.output.end()
+
+    async def _write_timelines(
+        self, output: TimelineFiles, play: ExportedPlay, snapshots: AsyncIterator[Snapshot]
+    ) -> None:
+        async for snapshot in snapshots:
+            if not isinstance(snapshot, AssetSnapshot):
+                self._count(snapshot)
+                continue
+            if snapshot.asset.rate is None:
+                self.broken += bool(self.selection.titles)
+                self.warnings.append(f"{snapshot.title} is left out: the server reports no frame rate of it")
+                continue
+            try:
+                warnings = output.add(play.names, snapshot)
+            except TimelineError as error:
+                raise MsautoError(str(error), remedy=error.remedy) from error
+            self._count(snapshot)
+            self.warnings += [f"{snapshot.title}: {warning}" for warning in warnings]
 
     def _count(self, snapshot: Snapshot) -> None:
         self.assets += isinstance(snapshot, AssetSnapshot)

@@ -6,7 +6,7 @@ import csv
 import inspect
 import io
 import json
-import re
+from collections.abc import Mapping
 from typing import Any
 
 from jinja2 import pass_context
@@ -16,6 +16,10 @@ from msauto.errors import InputError
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.registry import LOOKUPS, template_lookup
 from msauto.playbook.templates.secret_tracking import TemplateFunctionError
+from msauto.playbook.timelines.clock import TimelineClock, parse_origin, parse_rate
+from msauto.playbook.timelines.formats import read_timeline
+from msauto.playbook.timelines.tables import header_delimiter
+from msauto.playbook.timelines.timeline import TimelineError, joined
 from msauto.playbook.yaml.document import nearest
 from msauto.playbook.yaml.loader import load_yaml, plain
 
@@ -59,7 +63,7 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = "") -> list[d
     Example: lookup('csv', 'promos.csv')
     """
     text = context.text(name)
-    between = str(delimiter) or _delimiter(text)
+    between = str(delimiter) or header_delimiter(text)
     rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=between, restkey="_more")
     try:
         found = list(rows)
@@ -69,13 +73,6 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = "") -> list[d
         if "_more" in row or None in row.values():
             raise TemplateFunctionError(f"row {number} of {name!r} has not as many values as the header has names")
     return found
-
-
-def _delimiter(text: str) -> str:
-    """Return what separates the names of a CSV header: the most frequent of comma, semicolon and tab outside quotes."""
-    header = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
-    best = max(";\t,", key=header.count)  # of as many, not the comma: it occurs in names
-    return best if best in header else ","
 
 
 @template_lookup
@@ -118,6 +115,37 @@ def lookup_lines(context: LookupContext, name: str) -> list[str]:
     Example: query('lines', 'note.txt')
     """
     return context.text(name).splitlines()
+
+
+@template_lookup
+def lookup_timeline(
+    context: LookupContext,
+    name: str,
+    rate: Any = None,
+    origin: str | int = "",
+    tracks: Mapping[str, str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    encoding: str = "",
+) -> dict[str, list[dict[str, Any]]]:
+    """The markers and segments of a timeline: EDL, OTIO, WebVTT, SRT, CSV, XLSX, or a marker list of Avid.
+
+    Positions are frames. Colours become tracks; tracks={'red': 'Cue Point'} sets them.
+
+    Example: lookup('timeline', 'cuts.edl', rate=25, origin='10:00:00:00').markers
+    """
+    content = context.read(name)
+    try:
+        if rate is None:
+            raise TimelineError("the frame rate is missing", "add rate=asset.rate")
+        clock = TimelineClock(parse_rate(rate), parse_origin(origin) if str(origin) else None)
+        found = read_timeline(content, name, clock, tracks=tracks, columns=columns, encoding=str(encoding))
+    except TimelineError as error:
+        place = f"{name}:{error.line}" if error.line else name
+        raise TemplateFunctionError(f"{place}: {error}", error.remedy) from error
+    return {
+        "markers": [each.as_item() for each in joined(found.markers)],
+        "segments": [each.as_item() for each in found.segments],
+    }
 
 
 @template_lookup

@@ -58,6 +58,7 @@ FACTS = Facts(asset=ASSET, xmp={"dc:subject": ("a", "b")}, links=(Link(("Playout
         ("user_0", "007"),
         ("house-number", "H1"),
         ("fps", Fraction(30000, 1001)),
+        ("rate", Fraction(30000, 1001)),
         ("duration", 1001),
         ("parameters", ["headline"]),
         ("xmp", {"dc:subject": ["a", "b"]}),

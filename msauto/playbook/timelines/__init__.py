@@ -1,0 +1,1 @@
+"""Timelines of other programs: EDL, OTIO, marker lists, cue sheets and captions, read and written offline."""

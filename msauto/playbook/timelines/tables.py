@@ -1,0 +1,198 @@
+"""Cue sheets: CSV and TSV with named columns, also as Premiere and Frame.io export markers.
+
+Formats: Premiere, «Export > Markers», UTF-16 with tabs: ``Marker Name, Description, In, Out, Duration, Marker Type``
+(read by PremiereMarkerTools, «import_premiere»; the duration is that of Out less In). Frame.io, «Export comments as
+CSV»: ``Comment, Commenter, Timecode`` and ``Duration`` in frames (repository logik-portal/python, frame_io). Quoting
+against spreadsheets: https://owasp.org/www-community/attacks/CSV_Injection.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from msauto.playbook.timelines.clock import TimelineClock
+from msauto.playbook.timelines.colors import color_of
+from msauto.playbook.timelines.timeline import MARKER_TEXTS, EditMarker, EditTimeline, TimelineError, WrittenTimeline
+from msauto.playbook.yaml.document import nearest
+
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "start": ("start", "in", "timecode in", "tc in", "timecode", "tc", "at", "position", "time", "start time",
+              "timecode source", "frame"),
+    "end": ("end", "out", "timecode out", "tc out", "end time"),
+    "duration": ("duration", "length"),
+    "title": ("title", "name", "marker name", "label", "clip name", "chapter", "cue"),
+    "comment": ("comment", "comments", "description", "note", "notes", "text"),
+    "color": ("color", "colour", "marker color", "marker type", "type"),
+    "track": ("track",),
+    "user": ("user", "commenter", "user name", "author"),
+    "keywords": ("keywords", "tags"),
+    "rating": ("rating",),
+    "number": ("number",),
+}  # fmt: skip
+"""The columns of a cue sheet, each with the names that it may have; of several, the first one counts."""
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_EDIT_TRACK = re.compile(r"(?i)(?:V|A|TC|D)\d*")
+_WRITTEN = ("Start", "Duration", "Title", "Comment", "Color", "Track", "User", "Keywords", "Rating", "Number")
+
+Row = tuple[int, Sequence[str]]
+"""A row and its number, from 1."""
+
+
+def header_delimiter(text: str) -> str:
+    """Return what separates the names of a CSV header: the most frequent of comma, semicolon and tab outside quotes."""
+    header = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
+    best = max(";\t,", key=header.count)  # of as many, not the comma: it occurs in names
+    return best if best in header else ","
+
+
+# Reading -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The cells of a row by column; a missing or empty cell is an empty text."""
+
+    line: int
+    cells: Mapping[str, str]
+
+    def __getitem__(self, column: str) -> str:
+        return self.cells.get(column, "")
+
+
+def is_table(text: str) -> bool:
+    """Return whether a text begins with a header that names where markers start."""
+    try:
+        header = next(csv.reader(io.StringIO(text), delimiter=header_delimiter(text)), [])
+    except csv.Error:
+        return False
+    return any(cell.strip().casefold() in COLUMNS["start"] for cell in header)
+
+
+def read_csv(text: str, clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
+    """Read a text with a header; ``columns``: headers by column, in addition to :data:`COLUMNS`."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=header_delimiter(text), strict=True)
+    try:
+        rows = [(reader.line_num, row) for row in reader]
+    except csv.Error as error:
+        raise TimelineError(f"invalid CSV: {error}", "check its quotes", reader.line_num) from error
+    return read_rows(rows, clock, columns)
+
+
+def read_rows(rows: Iterable[Row], clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
+    """Read rows, the first of which is the header: a row with a duration is a segment, any other one a marker."""
+    filled = [(line, row) for line, row in rows if any(cell.strip() for cell in row)]
+    timeline = EditTimeline()
+    if not filled:
+        raise TimelineError("the table is empty", "add a header with a column Start")
+    places = _places(filled[0], columns)
+    for line, row in filled[1:]:
+        if len(row) > len(filled[0][1]) and any(row[len(filled[0][1]) :]):
+            raise TimelineError("the row has more cells than the header", "quote cells that hold the separator", line)
+        found = {name: unquoted(row[at]) for name, at in places.items() if at < len(row)}
+        _add_row(timeline, _Cells(line, found), clock)
+    return timeline
+
+
+def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
+    """Return where each column is; raises :class:`TimelineError` without one for the start."""
+    named = [cell.strip().casefold() for cell in header[1]]
+    own = {str(column): str(name).strip().casefold() for column, name in columns.items()}
+    for column, name in own.items():
+        if column not in COLUMNS:
+            raise TimelineError(f"columns: unknown column {column!r}", nearest(column, COLUMNS))
+        if name not in named:
+            raise TimelineError(f"the header has no column {columns[column]!r}", nearest(name, named), header[0])
+    places = {}
+    for column, names in COLUMNS.items():
+        found = next((name for name in ([own[column]] if column in own else names) if name in named), None)
+        if found is not None:
+            places[column] = named.index(found)
+    if "start" not in places:
+        shown = ", ".join(header[1][:12])
+        raise TimelineError(
+            f"the header has no column for the start: {shown}",
+            "name it Start, or set columns={'start': 'its name'}",
+            header[0],
+        )
+    return places
+
+
+def _add_row(timeline: EditTimeline, row: _Cells, clock: TimelineClock) -> None:
+    if not row["start"].strip():
+        raise TimelineError("the row has no position", "add a time code, or delete the row", row.line)
+    start = clock.position(row["start"], row.line)
+    track = row["track"].strip()
+    marker = EditMarker(
+        start,
+        **{name: row[name] for name in MARKER_TEXTS},
+        rating=_whole(row, "rating") or 0,
+        track="" if _EDIT_TRACK.fullmatch(track) else track,
+        color=row["color"].strip(),
+        line=row.line,
+    )
+    timeline.add(marker, _duration(row, start, clock), _whole(row, "number"))
+
+
+def _duration(row: _Cells, start: int, clock: TimelineClock) -> int:
+    if row["duration"].strip():
+        return clock.duration(row["duration"], row.line)
+    if not row["end"].strip():
+        return 0
+    end = clock.position(row["end"], row.line)
+    if end < start:
+        raise TimelineError("the row ends before it starts", "correct its time codes", row.line)
+    return end - start
+
+
+def _whole(row: _Cells, column: str) -> int | None:
+    text = row[column].strip()
+    if not text:
+        return None
+    if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
+        raise TimelineError(f"{column} {text[:40]!r} is not a whole number", "write digits", row.line)
+    return int(text)
+
+
+# Writing -------------------------------------------------------------------------------------------------------
+
+
+def write_csv(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
+    """Write a row for each segment and marker. It begins with a byte order mark: spreadsheets look for one."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(_WRITTEN)
+    rows = [*_segment_rows(timeline, clock), *_marker_rows(timeline, clock)]
+    writer.writerows([quoted(cell) for cell in row] for _, row in sorted(rows, key=lambda each: each[0]))
+    return WrittenTimeline(f"\ufeff{out.getvalue()}")
+
+
+def _segment_rows(timeline: EditTimeline, clock: TimelineClock) -> Iterator[tuple[int, tuple[str, ...]]]:
+    for each in timeline.segments:
+        times = (clock.show(each.start), clock.show_duration(each.duration))
+        number = "" if each.number is None else str(each.number)
+        yield each.start, (*times, each.title, "", "", "", "", each.keywords, "", number)
+
+
+def _marker_rows(timeline: EditTimeline, clock: TimelineClock) -> Iterator[tuple[int, tuple[str, ...]]]:
+    for each in timeline.markers:
+        texts = (each.title, each.comment, color_of(each.track), each.track, each.user, each.keywords)
+        yield each.frame, (clock.show(each.frame), "", *texts, str(each.rating or ""), "")
+
+
+def quoted(cell: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula.
+
+    >>> quoted("=1+1"), quoted("'=1+1"), quoted("1=1")
+    ("'=1+1", "''=1+1", '1=1')
+    """
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def unquoted(cell: str) -> str:
+    """Return what :func:`quoted` quoted."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell

@@ -1,0 +1,326 @@
+"""Timelines of other programs are read as they are meant, and an error names the line and the reason."""
+
+from __future__ import annotations
+
+import io
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import opentimelineio as otio
+import pytest
+from timecode.timecode import Timecode as OtherTimecode
+
+from msauto.playbook.timelines.clock import TimelineClock, parse_origin, parse_rate
+from msauto.playbook.timelines.formats import WRITERS, read_timeline
+from msauto.playbook.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineError, joined
+
+CASES = Path(__file__).parents[2] / "cases" / "timelines"
+
+
+def clock(rate: object = 25, origin: str = "") -> TimelineClock:
+    return TimelineClock(parse_rate(rate), parse_origin(origin) if origin else None)
+
+
+def read(name: str, text: str | bytes, rate: object = 25, origin: str = "", **options: Any) -> dict[str, Any]:
+    content = text if isinstance(text, bytes) else text.encode()
+    return items(read_timeline(content, name, clock(rate, origin), **options))
+
+
+def items(timeline: EditTimeline) -> dict[str, Any]:
+    markers = [each.as_item() for each in timeline.markers]
+    return {"markers": markers, "segments": [each.as_item() for each in timeline.segments]}
+
+
+TEN = "10:00:00:00"
+EXPECTED: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]] = {
+    "resolve_markers.edl": (
+        {"origin": TEN},
+        [
+            {"at": 250, "track": "Cue Point", "title": "Ad break", "comment": "Check the «lower third»"},
+            {"at": 1505, "track": "General", "title": "Marker 2", "comment": "two\nlines"},
+        ],
+        [{"start": 3000, "duration": 250, "title": "Part 2"}],
+    ),
+    "avid_conform.edl": (
+        {"origin": TEN},
+        [
+            {"at": 39, "track": "Cue Point", "title": "ANIM FIX NEEDED"},
+            {"at": 300, "track": "Goto Cue"},
+            {"at": 325, "title": "no color here"},
+        ],
+        [{"start": 0, "duration": 250, "title": "OPENER"}, {"start": 275, "duration": 250, "title": "INTERVIEW"}],
+    ),
+    "drop_frame.edl": (
+        {"rate": "29.97", "origin": "01:00:00;00"},
+        [
+            {"at": 1799, "track": "Secondary Event", "title": "last frame before the gap"},
+            {"at": 17982, "track": "Game Time", "title": "ten minutes"},
+        ],
+        [{"start": 0, "duration": 1800, "title": "First minute"}],
+    ),
+    "avid_markers.txt": (
+        {"origin": TEN},
+        [
+            {"at": 250, "track": "Cue Point", "title": "Ad break", "user": "Anna Berg"},
+            {
+                "at": 500,
+                "track": "Secondary Event",
+                "title": "VFX - remove the logo continued on a second line",
+                "user": "Anna Berg",
+            },
+        ],
+        [{"start": 1500, "duration": 250, "title": "Part 1"}],
+    ),
+    "premiere.csv": (
+        {"tracks": {"*": "Picture", "Comment": "icon"}},
+        [
+            {"at": 250, "track": "Icon", "title": "Ad break", "comment": "Some comment"},
+            {"at": 1012, "track": "Picture"},
+        ],
+        [{"start": 500, "duration": 250, "title": "Part 1"}],
+    ),
+    "frameio.csv": (
+        {},
+        [{"at": 250, "comment": "Too dark, please lift", "user": "Anna Berg"}],
+        [{"start": 505, "duration": 50, "title": "=) nice cut"}],
+    ),
+    "cue_sheet.csv": (
+        {"columns": {"start": "Zeit", "duration": "länge", "title": "Titel"}},
+        [{"at": 250, "track": "Cue Point", "title": "Ad break", "rating": 3}, {"at": 500}],
+        [{"start": 1505, "duration": 125, "title": "Part 1"}],
+    ),
+    "chapters.vtt": (
+        {},
+        [{"at": 1500, "title": "Ad break"}],
+        [{"start": 0, "duration": 250, "title": "Opener"}, {"start": 250, "duration": 1250, "title": "News & weather"}],
+    ),
+    "subtitles.srt": (
+        {},
+        [],
+        [
+            {"start": 25, "duration": 38, "title": "Good evening. Welcome."},
+            {"start": 75, "duration": 25, "title": "News"},
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_exports_of_other_programs(name: str) -> None:
+    options, markers, segments = EXPECTED[name]
+    found = read(name, (CASES / name).read_bytes(), **options)
+    assert found == {"markers": markers, "segments": segments}
+    if name != "cue_sheet.csv":  # which needs columns
+        unnamed = read("export.txt", (CASES / name).read_bytes(), **options)
+        assert unnamed == found, "the content decides where the ending does not"
+
+
+# Rates and time codes ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate", ["29.97", "59.94"])
+def test_drop_frame_is_that_of_another_library(rate: str) -> None:
+    at = clock(rate)
+    per_day = {"29.97": 2589408, "59.94": 5178816}[rate]
+    near = {minute * 60 * round(float(rate)) + each for minute in (0, 1, 2, 9, 10, 11, 600) for each in range(-40, 41)}
+    frames = sorted({each % per_day for each in near} | set(range(0, per_day, 49999)) | {per_day - 1})
+    for frame in frames:
+        text = str(OtherTimecode(rate, frames=frame + 1))
+        assert at.position(text, 1) == frame
+        assert at.position(text.replace(";", ":"), 1, drop=True) == frame
+        assert at.show(frame) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "rate"), [(25, "25"), ("29.97", "30000/1001"), (23.976, "24000/1001"), ("30000/1001", "30000/1001"),
+                        ("23.98 fps", "24000/1001"), ("12.5", "25/2"), (30, "30"), (59.94, "60000/1001")]
+)  # fmt: skip
+def test_rates(value: object, rate: str) -> None:
+    assert str(parse_rate(value)) == rate
+
+
+@pytest.mark.parametrize(
+    ("text", "frame"), [("01;00;00;00", 107892), ("1:00:00;00", 107892), ("01:00:00:00", 108000), ("00:00:10", 300),
+                        ("00:10.5", 315), ("00:00:01,000", 30), ("77", 77)]
+)  # fmt: skip
+def test_forms_of_time_codes(text: str, frame: int) -> None:
+    assert clock("29.97").position(text, 1) == frame
+
+
+EVENT = "001  AX       V     C        01:00:00:00 01:00:01:00 {} {}\n"
+NO_RANGE = otio.schema.Timeline(tracks=[otio.schema.Track(children=[otio.schema.Clip()])]).to_json_string()
+HEADER = "Start,Duration,Title,Track,End,Rating\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "message", "remedy", "line"),
+    [
+        ("a.edl", "FCM: DROP FRAME\n* LOC: 01:01:00:00 RED x\n", {"rate": "29.97"}, "drop frame omits it", "rate=", 2),
+        ("a.edl", "FCM: DROP FRAME\n* LOC: 01:01:00:00 RED x\n", {}, "25 fps does not have", "rate=", 2),
+        ("a.edl", "* LOC: 10:00:00;00 RED x\n", {"rate": "29.97", "origin": TEN},
+         "10:00:00;00 is drop frame, but origin 10:00:00:00 is non-drop frame", "'10:00:00;00'", 1),
+        ("a.edl", "* LOC: 01:00:00:00 RED x\n", {"origin": TEN}, "before the first frame", "origin=", 1),
+        ("a.edl", "* LOC: 01:00:00:25 RED x\n", {}, "frames 00 to 24 at 25 fps", "rate=", 1),
+        ("a.edl", "* LOC:\n", {}, "no time code", "* LOC:", 1),
+        ("a.edl", "\n" + EVENT.format("01:00:01:00", "01:00:00:00"), {}, "ends before it starts", "record", 2),
+        ("a.edl", EVENT.format("01:00:01:00", "01:00:0"), {}, "invalid event", "CMX3600", 1),
+        ("a.edl", "* LOC: 01:00:00:00 RED x\n* MSAUTO: {\n", {}, "MSAUTO", "export again", 1),
+        ("a.csv", HEADER + "00:00:01:00,,x,Cu Point,,\n", {}, "unknown track 'Cu Point'", "'Cue Point'", 2),
+        ("a.csv", HEADER + ",,x,,,\n", {}, "the row has no position", "delete the row", 2),
+        ("a.csv", HEADER + '0,,"x\ny",,,\n1,,x,,0,\n', {}, "ends before it starts", "time codes", 4),
+        ("a.csv", HEADER + "0,,x,,,high\n", {}, "rating 'high' is not a whole number", "digits", 2),
+        ("a.csv", HEADER + "0,,x,,,1,more\n", {}, "more cells than the header", "quote", 2),
+        ("a.csv", "a,b\n1,2\n", {}, "no column for the start: a, b", "columns=", 1),
+        ("a.csv", HEADER, {"columns": {"begin": "x"}}, "unknown column 'begin'", "available", None),
+        ("a.csv", HEADER, {"columns": {"start": "Stat"}}, "no column 'Stat'", "'start'", 1),
+        ("a.csv", HEADER, {"tracks": {"red": "Cue"}}, "unknown track 'Cue'", "Cue Point", None),
+        ("a.vtt", "WEBVTT\n\n00:01.000 --> 00:00.500\nx\n", {}, "ends before it starts", "times", 3),
+        ("a.vtt", "WEBVTT\n\n1\nx --> y\n", {}, "invalid times", "-->", 4),
+        ("a.srt", "1\ntext\n", {}, "the block has no times", "-->", 1),
+        ("a.otio", "{}", {}, "not Timeline", "export a timeline", None),
+        ("a.otio", "{", {}, "not a valid OTIO file", "again", None),
+        ("a.edl", EVENT.format("01:00:00.00", "01:00:01.00"), {}, "invalid event", "CMX3600", 1),
+        ("a.edl", "Anna\t01:00:00:00\tV1\tred\tx\t1\n", {}, "no event and no locator found", "CMX3600", None),
+        ("a.csv", "\n", {}, "the file is empty", "again", None),
+        ("a.otio", NO_RANGE, {}, "not a valid OTIO file", "again", None),
+        ("a.txt", "nothing\n", {}, "the format is not known", "EDL", None),
+        ("a.xlsx", b"PK\x03\x04", {}, "not a valid XLSX", "CSV", None),
+        ("a.edl", "TITLE: é".encode("latin-1"), {}, "not UTF-8", "encoding='latin-1'", None),
+        ("a.edl", "TITLE: é".encode("latin-1"), {"encoding": "x"}, "unknown encoding 'x'", "latin-1", None),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_says_why(
+    name: str, text: str | bytes, options: dict[str, Any], message: str, remedy: str, line: int | None
+) -> None:
+    with pytest.raises(TimelineError) as caught:
+        read(name, text, **options)
+    assert message in str(caught.value)
+    assert remedy in caught.value.remedy
+    assert caught.value.line == line
+
+
+def test_encodings() -> None:
+    edl = "TITLE: x\n* LOC: 00:00:01:00 RED Été\n"
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le"):
+        assert read("a.edl", edl.encode(encoding))["markers"][0]["title"] == "Été"
+    assert read("a.edl", edl.encode("mac_roman"), encoding="mac_roman")["markers"][0]["title"] == "Été"
+
+
+# Spreadsheets --------------------------------------------------------------------------------------------------------
+
+PARTS = {
+    "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
+    "_rels/.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    '<Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
+    'Target="xl/workbook.xml"/></Relationships>',
+    "xl/workbook.xml": '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" '
+    'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships">'
+    '<sheets><sheet name="Cues" sheetId="1" r:id="rId1"/></sheets></workbook>',
+    "xl/_rels/workbook.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    '<Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" '
+    'Target="worksheets/sheet1.xml"/><Relationship Id="rId2" '
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/styles" Target="styles.xml"/>'
+    "</Relationships>",
+    "xl/styles.xml": '<styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+    '<cellXfs><xf numFmtId="0"/><xf numFmtId="21"/><xf numFmtId="46"/></cellXfs></styleSheet>',
+}
+
+
+def xlsx(*rows: str) -> bytes:
+    lines = "".join(f"<row>{row}</row>" for row in rows)
+    sheet = (
+        '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+        f"<sheetData>{lines}</sheetData></worksheet>"
+    )
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, text in {**PARTS, "xl/worksheets/sheet1.xml": sheet}.items():
+            archive.writestr(name, text)
+    return out.getvalue()
+
+
+def test_a_cue_sheet_as_xlsx() -> None:
+    def text(words: str) -> str:
+        return f'<c t="inlineStr"><is><t>{words}</t></is></c>'
+
+    content = xlsx(
+        text("Start") + text("Duration") + text("Title"),
+        text("00:00:10:05") + text("") + text("as text"),
+        f'<c s="1"><v>{15 / 86400}</v></c><c s="2"><v>{2 / 86400}</v></c>' + text("as times"),
+        "<c><v>500</v></c><c/>" + text("as frames"),
+    )
+    assert read("cues.xlsx", content) == {
+        "markers": [{"at": 255, "title": "as text"}, {"at": 500, "title": "as frames"}],
+        "segments": [{"start": 375, "duration": 50, "title": "as times"}],
+    }
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+
+def test_texts_that_an_edl_cannot_hold_are_shortened_for_others_and_whole_for_msauto() -> None:
+    marker = EditMarker(25, "long " * 100, "two\nlines", "Anna", rating=-2, track="Profanity End")
+    timeline = EditTimeline([marker], [EditSegment(0, 50, "a\nb", "k", 7)], "News")
+    written = WRITERS["edl"](timeline, clock())
+    assert max(map(len, written.text.splitlines())) < 240
+    assert "* FROM CLIP NAME: a b\n" in written.text
+    assert "...\n" in written.text
+    assert len(written.warnings) == 2
+    found = read("a.edl", written.text)
+    assert found["markers"][0] == marker.as_item()
+    assert found["segments"][0] == timeline.segments[0].as_item()
+    edited = read("a.edl", written.text.replace("NAME: a b", "NAME: Opener"))
+    assert edited["segments"][0] == {"number": 7, "start": 0, "duration": 50, "title": "Opener", "keywords": "k"}
+
+
+def test_formulas_are_quoted() -> None:
+    texts = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "'=1", "'quoted'", "plain"]
+    timeline = EditTimeline([EditMarker(at, text) for at, text in enumerate(texts)])
+    written = WRITERS["csv"](timeline, clock()).text
+    assert "'=1+1," in written
+    assert ",'quoted'," in written
+    assert [each["title"] for each in read("a.csv", written)["markers"]] == texts
+
+
+def test_markers_of_clips_in_otio_are_where_the_timeline_shows_them() -> None:
+    def span(start: int, duration: int) -> otio.opentime.TimeRange:
+        return otio.opentime.TimeRange(otio.opentime.RationalTime(start, 24), otio.opentime.RationalTime(duration, 24))
+
+    clip = otio.schema.Clip("Shot", source_range=span(100, 48))
+    for name, start in (("shown", 124), ("cut off", 90)):
+        clip.markers.append(otio.schema.Marker(name, marked_range=span(start, 1), color="RED"))
+    track = otio.schema.Track("V1", kind="Video", children=[otio.schema.Gap(source_range=span(0, 24)), clip])
+    audio = otio.schema.Track("A1", kind="Audio", children=[otio.schema.Clip("Sound", source_range=span(0, 72))])
+    timeline = otio.schema.Timeline("Cut", tracks=[track, audio])
+    assert read("a.otio", timeline.to_json_string()) == {
+        "markers": [{"at": 50, "track": "Cue Point", "title": "shown"}],
+        "segments": [{"start": 25, "duration": 50, "title": "Shot"}],
+    }
+
+
+@pytest.mark.parametrize(("name", "ending"), [("opentimelineio", "otio"), ("python_calamine", "xlsx")])
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, name: str, ending: str) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(TimelineError) as caught:
+        read(f"a.{ending}", {"otio": b"{}", "xlsx": b"PK\x03\x04"}[ending])
+    assert caught.value.remedy == f"pip install 'msauto[{ending}]'"
+
+
+def test_notes_on_one_frame_are_one_marker() -> None:
+    first = EditMarker(5, "A", "too dark", "Anna", rating=1)
+    second = EditMarker(5, "B", "yes", "Anna", track="General", rating=3)
+    other = EditMarker(5, "C", track="Icon")
+    assert joined([first, second, other]) == [EditMarker(5, "A / B", "too dark\nyes", "Anna", rating=3), other]
+
+
+def test_overlapping_segments_and_a_start_time_in_otio() -> None:
+    timeline = EditTimeline([EditMarker(5, "m", track="Cue Point")], [EditSegment(0, 50), EditSegment(25, 50, "b")])
+    written = WRITERS["otio"](timeline, clock(25, TEN)).text
+    expected = items(timeline)
+    assert read("a.otio", written, origin=TEN) == expected
+    assert read("a.otio", written) == expected, "without an origin, the start of the timeline counts"
+    shifted = read("a.otio", written, origin="09:59:59:00")
+    assert shifted["markers"][0]["at"] == 30
+    assert read("a.otio", written, rate=50)["segments"][1]["start"] == 50
