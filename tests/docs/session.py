@@ -30,6 +30,8 @@ _ASKS = re.compile(
     re.MULTILINE,
 )
 
+_REDRAWN = re.compile(r"\r\x1b\[2K(?:[^\r\n]*(?=\r))?")
+"""What erases a line of progress, with the line that follows until it is erased as well."""
 _ENDS = re.compile(r"^(?P<how>\^C|Killed)$", re.MULTILINE)
 """How a page shows that a command did not end by itself: what a shell prints of it."""
 
@@ -71,6 +73,13 @@ class _Terminal(io.StringIO):
         return line
 
 
+class _Screen(io.StringIO):
+    """Output to a terminal, which msauto colours."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 @dataclass
 class Session:
     """The state of one page: its folder, its simulator, the exit code of the last command."""
@@ -78,6 +87,7 @@ class Session:
     folder: Path
     server: Simulator
     code: int = 0
+    colour: bool = False
     names: dict[str, object] = field(default_factory=dict)
 
     def write(self, block: Block) -> None:
@@ -124,7 +134,7 @@ class Session:
         ending = _ENDS.search(step.expected)
         if ending is not None:
             return self._ended(words, ending["how"])
-        out = io.StringIO()
+        out = _Screen() if self.colour else io.StringIO()
         answers = "".join(f"{match['answer']}\n" for match in _ASKS.finditer(step.expected))
         stdin = _Terminal(answers, out) if answers else io.StringIO()
         before, sys.stdin = sys.stdin, stdin
@@ -133,7 +143,7 @@ class Session:
                 self.code = main(words)
         finally:
             sys.stdin = before
-        return out.getvalue()
+        return _REDRAWN.sub("", out.getvalue())
 
     def _ended(self, words: Sequence[str], how: str) -> str:
         """Run in a separate process, and end it as the page describes once its first write is under way."""
@@ -185,12 +195,13 @@ class Session:
 
 
 @contextlib.contextmanager
-def session(folder: Path) -> Iterator[Session]:
+def session(folder: Path, *, colour: bool = False) -> Iterator[Session]:
     """Change to an empty folder with a separate environment, beside a simulator."""
     environment, where = dict(os.environ), Path.cwd()
-    os.environ.update({"NO_COLOR": "1", "COLUMNS": "100", "XDG_STATE_HOME": str(folder / ".state")})
+    looks = {"NO_COLOR": "" if colour else "1", "COLUMNS": "100"}
+    os.environ.update(looks | {"XDG_STATE_HOME": str(folder / ".state")})
     os.chdir(folder)
-    running = Session(folder, Simulator(restore_seconds=0.1))
+    running = Session(folder, Simulator(restore_seconds=0.1), colour=colour)
     running.server.start()
     try:
         yield running
@@ -210,7 +221,7 @@ _VARYING = (
     (re.compile(r"\b\w+@[\w.-]+$", re.MULTILINE), "USER@HOST"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "SHA256"),
     (re.compile(r"process +\d+ on [^\s,)]+"), "process PID on HOST"),
-    (re.compile(r" in (?:(?:under )?\d+\.\d|\d{2,}) s\b"), ""),
+    (re.compile(r"\s+in (?:(?:under )?\d+\.\d|\d{2,}) s\b"), ""),
     (re.compile(r"[ \t]+$", re.MULTILINE), ""),
 )
 
