@@ -1,18 +1,20 @@
 # Two commands do all their set-up themselves, with Python 3.11+ and nothing else: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint scale bench schemas clean
+.PHONY: help demo test lint scale bench docs schemas clean
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
 WORKERS ?= auto
 CLIENTS := .venv/clients
+DOCS := .venv/docs
 
 help:
 	@echo "make demo     the main workflow on an embedded media server"
 	@echo "make test     all tests but the slow ones"
 	@echo "make lint     ruff, mypy, import-linter, codespell, our own checks (tests/lint)"
 	@echo "make scale    the slow tests"
+	@echo "make docs     the documentation: build/html, and man pages in build/man"
 	@echo "make bench    the benchmarks, as ratios"
 
 .venv/.made:
@@ -43,6 +45,12 @@ help:
 	  || echo "Chromium cannot be installed: the tests of the HTML report will be skipped" >&2
 	@touch $@
 
+.venv/.docs: .venv/.made pyproject.toml
+	@echo "Installing Sphinx into $(DOCS) (once) ..." >&2
+	@$(PYTHON) -m venv $(DOCS) && $(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --group docs
+	@touch $@
+
 demo: .venv/.demo
 	@$(BIN)/msauto demo
 
@@ -64,8 +72,14 @@ lint: .venv/.dev
 bench: .venv/.dev
 	@$(BIN)/python -m bench
 
+# Broken links and anchors are errors (-W -n). The pages are read once, for both forms.
+docs: .venv/.docs .venv/.demo
+	@$(DOCS)/bin/python -m sphinx -q -E -W -n --keep-going -d build/doctrees -b html docs build/html
+	@$(DOCS)/bin/python -m sphinx -q -W -n --keep-going -d build/doctrees -b man docs build/man
+	@$(BIN)/python -m tests.docs.built_site build
+
 schemas: .venv/.dev
 	@for name in playbook inventory settings plan batch batch-result events; do $(BIN)/msauto schema $$name > schemas/$$name.json || exit 1; done
 
 clean:
-	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,120 @@
+"""Sphinx configuration of the documentation: ``make docs``."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+from docutils import nodes
+from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+_ROOT = Path(__file__).resolve().parents[1]
+
+project = "msauto"
+author = "The msauto founders"
+version = release = runpy.run_path(str(_ROOT / "msauto" / "version.py"))["__version__"]
+
+extensions = ["myst_parser"]
+myst_heading_anchors = 4
+
+html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_title = f"msauto {release}"
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False
+html_theme_options = {"top_of_page_buttons": []}
+
+man_pages = [
+    ("reference/commands", "msauto", "automate the media servers of broadcasters", author, 1),
+    ("reference/playbook", "msauto-playbook", "the language of msauto playbooks", author, 5),
+]
+man_show_urls = False
+
+_NAVIGATION = """
+
+```{toctree}
+:hidden:
+
+tutorial
+```
+
+```{toctree}
+:hidden:
+:glob:
+:caption: How to
+
+how-to/coming-from-*
+how-to/*
+```
+
+```{toctree}
+:hidden:
+:glob:
+:caption: Reference
+
+reference/*
+dependencies
+```
+
+```{toctree}
+:hidden:
+:glob:
+:caption: Explanation
+
+explanation/*
+security
+compatibility
+```
+"""
+
+
+def _add_navigation(_: Sphinx, page: str, source: list[str]) -> None:
+    """Add the navigation to the start page here, so that GitHub shows the page without directives."""
+    if page == "index":
+        source[0] += _NAVIGATION
+
+
+class ManPageLayout(SphinxPostTransform):
+    """Lay a page out as a man page: a description first, lists in place of tables, no links to other pages."""
+
+    default_priority = 900
+    builders = ("man",)
+
+    def run(self) -> None:
+        """Change the document of one man page."""
+        for table in list(self.document.findall(nodes.table)):
+            head, *rows = ([*row.findall(nodes.entry)] for row in table.findall(nodes.row))
+            table.replace_self(nodes.definition_list("", *(_definition(head, row) for row in rows)))
+        for link in list(self.document.findall(nodes.reference)):
+            if "://" not in link.get("refuri", ""):
+                link.replace_self(link.children)
+        page = next(self.document.findall(nodes.section))
+        first = next(index for index, each in enumerate(page.children) if isinstance(each, nodes.section))
+        page.children[1:first] = [nodes.section("", nodes.title("", "Description"), *page.children[1:first])]
+
+
+def _definition(head: list[nodes.entry], row: list[nodes.entry]) -> nodes.definition_list_item:
+    """Return a row of a table as its first cell, and below it the others; from the third on with their heading."""
+    key, meaning, *others = row
+    more = [
+        nodes.paragraph("", "", nodes.emphasis("", name.astext()), nodes.Text(": "), *_inline(cell))
+        for name, cell in zip(head[2:], others, strict=True)
+        if cell.astext()
+    ]
+    term, definition = nodes.term("", "", *_inline(key)), nodes.definition("", *meaning.children, *more)
+    return nodes.definition_list_item("", term, definition)
+
+
+def _inline(cell: nodes.entry) -> list[nodes.Node]:
+    return [part for paragraph in cell.children for part in paragraph.children]
+
+
+def setup(app: Sphinx) -> None:
+    """Register what Sphinx calls while it reads the pages."""
+    app.add_lexer("csv", TextLexer)
+    app.add_post_transform(ManPageLayout)
+    app.connect("source-read", _add_navigation)
