@@ -73,10 +73,10 @@ bench: .venv/.dev
 	@$(BIN)/python -m bench
 
 # Broken links and anchors are errors (-W -n). The pages are read once, for both forms.
-docs: .venv/.docs .venv/.demo
+docs: .venv/.docs
 	@$(DOCS)/bin/python -m sphinx -q -E -W -n --keep-going -d build/doctrees -b html docs build/html
 	@$(DOCS)/bin/python -m sphinx -q -W -n --keep-going -d build/doctrees -b man docs build/man
-	@$(BIN)/python -m tests.docs.built_site build
+	@$(DOCS)/bin/python -m tests.docs.built_site build
 
 schemas: .venv/.dev
 	@for name in playbook inventory settings plan batch batch-result events; do $(BIN)/msauto schema $$name > schemas/$$name.json || exit 1; done
