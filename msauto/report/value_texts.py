@@ -171,7 +171,7 @@ def show_duration(seconds: float) -> str:
 def show_value(value: Json, name: str = "", rate: Fraction | None = None, *, limit: int | None = None) -> str:
     """Return one JSON value on one line, visible; ``name`` is its attribute, which may count frames.
 
-    Texts are always in double quotes, numbers and time codes never.
+    Texts are always in double quotes, numbers, time codes and redacted values never.
     """
     frames = _frames(value, name)
     if frames is not None:
@@ -179,7 +179,7 @@ def show_value(value: Json, name: str = "", rate: Fraction | None = None, *, lim
     if value is None:
         return _NOTHING
     if isinstance(value, str):
-        return show(value, limit=limit, quoted=True)
+        return HIDDEN if value == HIDDEN else show(value, limit=limit, quoted=True)
     if isinstance(value, list):
         return show_list(value, limit=limit)
     if isinstance(value, dict):
@@ -204,8 +204,13 @@ def show_list(values: list[Json], *, limit: int | None = None) -> str:
 
 def show_pair_of(before: Json, after: Json, name: str, rate: Fraction | None, limit: int | None) -> tuple[str, str]:
     """Return two values so that they look different if they are."""
-    if isinstance(before, str) and isinstance(after, str) and _frames(before, name) is None:
-        return show_pair(before, after, limit=limit, quoted=True)
+    if (
+        isinstance(before, str)
+        and isinstance(after, str)
+        and HIDDEN not in {before, after}
+        and _frames(before, name) is None
+    ):
+        return show_pair(str(before), str(after), limit=limit, quoted=True)
     old = show_value(before, name, rate, limit=limit)
     new = show_value(after, name, rate, limit=limit)
     if old != new or before == after:

@@ -122,7 +122,9 @@ def test_text_of_a_result_writes_nothing_but_text(target: Target, message: str, 
     pages = "".join(markdown.render_result(result)), "".join(html.render_result(result))
     assert all(map(is_harmless, pages))
     assert len({line.count("|") for line in pages[0].split("\n") if line.startswith("|")}) == 1
-    assert "<script>" not in pages[1]
+    plain = TargetResult(structs.replace(target, error=None, changes=(), requests=()), "failed")
+    empty = "".join(html.render_result(Result("r", Plan("", ""), (plain,))))
+    assert pages[1].count("<script") == empty.count("<script")
 
 
 @given(TEXT, TEXT, TEXT, TEXT)
@@ -144,7 +146,9 @@ class Skeleton(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, attrs))
+        # A link within the page holds the name of its target, percent-encoded.
+        plain = [(name, "#" if name == "href" and value and value[0] == "#" else value) for name, value in attrs]
+        self.tags.append((tag, plain))
 
     def handle_endtag(self, tag: str) -> None:
         self.tags.append(tag)
