@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -187,7 +186,7 @@ def _notify(observer: Observer, secrets: Callable[[], Secrets], event: Event) ->
     """Notify an observer of the progress of planning, without secrets; its errors are ignored."""
     with suppress(Exception):
         if isinstance(event, TargetPlanned) and event.error:
-            event = replace(event, error=secrets().redact_message(event.error))
+            event = structs.replace(event, error=secrets().redact_message(event.error))
         observer.notify(event)
 
 
