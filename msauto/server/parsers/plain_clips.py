@@ -15,6 +15,7 @@ from msauto.model.live import whole
 from msauto.server.parsers.clip import read_flag
 from msauto.server.parsers.compact_entries import EntryPacker, Names, PackedClip, pack_texts
 
+_BLANKS: Final = b" \t\r\n"  # of XML; others are not allowed in it
 _SPACE = rb"[ \t\r\n]*+"
 _VALUE = rb'"([^"<>&\x00-\x1f]*+)"'
 _OWN = rb" ([A-Za-z_][A-Za-z0-9_.-]*+)=" + _VALUE
@@ -77,7 +78,7 @@ class PlainClips:
         done = 0
         for match in _CLIP.finditer(data):
             between, done = data[done : match.start()], match.end()
-            if run is None or not (between.isspace() or not between):
+            if run is None or between.strip(_BLANKS):
                 pieces.append(self._rest(between))
                 run = None
             clip = self._pack(match) if not self._depth else None

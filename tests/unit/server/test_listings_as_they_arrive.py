@@ -127,6 +127,15 @@ def test_what_may_not_be_a_clip_is_left_to_lxml_however_it_is_cut(around: tuple[
         assert replaced(data[:cut], data[cut:]) == data
 
 
+@pytest.mark.parametrize("sign", ["\v", "\f", "x\0", "&amp;"])
+def test_what_is_between_plain_clips_is_left_to_lxml(sign: str) -> None:
+    data = f"{CLIP}{sign}{CLIP}".encode()
+    assert replaced(data) == b'<mark n="1"/>' + sign.encode() + b'<mark n="2"/>'
+    if sign != "&amp;":
+        with pytest.raises(UnreadableError):
+            read([HEAD + data + TAIL])
+
+
 # Encodings -----------------------------------------------------------------------------------------------------
 
 
