@@ -107,7 +107,7 @@ def replaced(*parts: bytes) -> bytes:
 @pytest.mark.parametrize("clip", ["<Clip></Clip>", '<Clip link_id="7"/>', CLIP, CLIP.replace("T", "Ж")])
 def test_plain_clips_never_reach_lxml(clip: str) -> None:
     listing = f"<Folder>{clip}\r\n{clip}</Folder>{clip}"
-    assert replaced(listing.encode()) == b'<Folder><mark n="1"/></Folder><mark n="2"/>'
+    assert replaced(listing.encode()) == b'<Folder><mark n="1"/>\n</Folder><mark n="2"/>'
 
 
 BEFORE_AND_AFTER = [
@@ -134,6 +134,12 @@ def test_what_is_between_plain_clips_is_left_to_lxml(sign: str) -> None:
     if sign != "&amp;":
         with pytest.raises(UnreadableError):
             read([HEAD + data + TAIL])
+
+
+def test_an_error_names_the_line_of_the_answer() -> None:
+    lines = CLIP.replace("><", ">\n<") + "\n"
+    with pytest.raises(UnreadableError, match="Oops line 14 and Folder, line 14"):
+        read([HEAD + b"\n" + lines.encode() * 4 + b"<Oops></Folder>" + lines.encode()])
 
 
 # Encodings -----------------------------------------------------------------------------------------------------
