@@ -96,7 +96,9 @@ class Redactor:
         return TargetContext(
             context.frames,
             tuple(structs.replace(each, title=redact(each.title)) for each in context.segments),
-            tuple(structs.replace(each, title=redact(each.title)) for each in context.markers),
+            tuple(
+                structs.replace(each, title=redact(each.title), track=redact(each.track)) for each in context.markers
+            ),
         )
 
     def _change(self, change: Change) -> Change:

@@ -65,6 +65,16 @@ def test_the_end_says_why_nothing_was_sent(desk: Desk) -> None:
     assert "terminal" in last["reason"]
 
 
+def test_an_error_of_planning_shows_no_secret(desk: Desk) -> None:
+    asset = "asset: {title: EP001, fields: {comment: !secret %s}}"
+    tasks = "".join(f"    - {asset % secret}\n" for secret in ("first-secret", "second-secret"))
+    desk.write("play.yml", f"- hosts: all\n  tasks:\n{tasks}")
+    desk.run("plan", "play.yml", *INV, "--events", "plan.jsonl")
+    text = (desk.folder / "plan.jsonl").read_text(encoding="utf-8")
+    assert "two tasks declare different values: '***'" in lines_of(text)[2]["error"]
+    assert "-secret" not in text
+
+
 def test_a_lost_answer_is_in_doubt_until_it_is_settled(desk: Desk, sim: Simulator) -> None:
     sim.faults.add("cut_after@POST*1")
     assert desk.run("apply", desk.comment("new"), *INV, "--yes", "--events", "run.jsonl").code == 0

@@ -15,6 +15,7 @@ from msauto.model.live import whole
 from msauto.server.parsers.clip import read_flag
 from msauto.server.parsers.compact_entries import EntryPacker, Names, PackedClip, pack_texts
 
+_BLANKS: Final = b" \t\r\n"  # of XML; others are not allowed in it
 _SPACE = rb"[ \t\r\n]*+"
 _VALUE = rb'"([^"<>&\x00-\x1f]*+)"'
 _OWN = rb" ([A-Za-z_][A-Za-z0-9_.-]*+)=" + _VALUE
@@ -33,7 +34,10 @@ _MOST_HELD: Final = 2**14
 
 
 class PlainClips:
-    """Takes plain clips out of a document, and leaves one empty element for each run of them, the ``mark``."""
+    """Takes plain clips out of a document, and leaves one empty element for each run of them, the ``mark``.
+
+    Line ends are left, too.
+    """
 
     __slots__ = ("_count", "_depth", "_held", "_is_begun", "_is_off", "_packer", "_runs", "_shapes", "mark")
 
@@ -75,19 +79,22 @@ class PlainClips:
         pieces: list[bytes] = []
         run: list[PackedClip] | None = None
         done = 0
+        has_lines = b"\n" in data
         for match in _CLIP.finditer(data):
-            between, done = data[done : match.start()], match.end()
-            if run is None or not (between.isspace() or not between):
+            start, between, done = done, data[done : match.start()], match.end()
+            if run is None or between.strip(_BLANKS):
                 pieces.append(self._rest(between))
-                run = None
+                run, start = None, match.start()
             clip = self._pack(match) if not self._depth else None
             if clip is None:
-                pieces.append(match[0])
+                pieces.append(data[start:done])
                 run = None
                 continue
             if run is None:
                 run = self._new_run(pieces)
             run.append(clip)
+            if has_lines:  # errors of lxml name the line
+                pieces.append(b"\n" * data.count(b"\n", start, done))
         pieces.append(self._rest(data[done:]))
         return b"".join(pieces)
 

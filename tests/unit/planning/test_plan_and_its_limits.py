@@ -189,6 +189,14 @@ def test_a_plan_survives_its_file() -> None:
     jsonschema.validate(data, plan_schema())
 
 
+def test_a_plan_of_an_older_version_has_no_context() -> None:
+    data = json_of(rich_plan())
+    for target in data["targets"]:
+        del target["context"]
+    data["checksum"] = checksum(data)
+    assert {target.context for target in plan_from_json(data).targets} == {None}
+
+
 def test_the_contract_to_the_letter() -> None:
     context = stage(Clip("Evening News", folder="Raw/2026", fields={"comment": "raw"}))
     plan = plan_of(context, asset_intent({"title": "Evening News", "fields": {"comment": "Ready"}}, file="news.yml"))

@@ -107,7 +107,7 @@ def replaced(*parts: bytes) -> bytes:
 @pytest.mark.parametrize("clip", ["<Clip></Clip>", '<Clip link_id="7"/>', CLIP, CLIP.replace("T", "Ж")])
 def test_plain_clips_never_reach_lxml(clip: str) -> None:
     listing = f"<Folder>{clip}\r\n{clip}</Folder>{clip}"
-    assert replaced(listing.encode()) == b'<Folder><mark n="1"/></Folder><mark n="2"/>'
+    assert replaced(listing.encode()) == b'<Folder><mark n="1"/>\n</Folder><mark n="2"/>'
 
 
 BEFORE_AND_AFTER = [
@@ -125,6 +125,21 @@ def test_what_may_not_be_a_clip_is_left_to_lxml_however_it_is_cut(around: tuple[
     data = around[0] + CLIP.encode() + around[1]
     for cut in range(len(around[0]) + 1):
         assert replaced(data[:cut], data[cut:]) == data
+
+
+@pytest.mark.parametrize("sign", ["\v", "\f", "x\0", "&amp;"])
+def test_what_is_between_plain_clips_is_left_to_lxml(sign: str) -> None:
+    data = f"{CLIP}{sign}{CLIP}".encode()
+    assert replaced(data) == b'<mark n="1"/>' + sign.encode() + b'<mark n="2"/>'
+    if sign != "&amp;":
+        with pytest.raises(UnreadableError):
+            read([HEAD + data + TAIL])
+
+
+def test_an_error_names_the_line_of_the_answer() -> None:
+    lines = CLIP.replace("><", ">\n<") + "\n"
+    with pytest.raises(UnreadableError, match="Oops line 14 and Folder, line 14"):
+        read([HEAD + b"\n" + lines.encode() * 4 + b"<Oops></Folder>" + lines.encode()])
 
 
 # Encodings -----------------------------------------------------------------------------------------------------
