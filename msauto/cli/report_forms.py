@@ -82,12 +82,17 @@ FORMS: Final[Mapping[str, ReportForm]] = {
     "json": ReportForm(_json_plan, lambda result, _: dump_document(result_json(plan_document(result.plan), result))),
     "markdown": ReportForm(
         lambda plan, view: markdown.render_plan(
-            plan, name=view.markdown_id, limit=view.markdown_limit, verbosity=view.verbosity
+            plan,
+            name=view.markdown_id,
+            limit=view.markdown_limit,
+            verbosity=view.verbosity,
+            keep_going=view.keep_going,
         ),
         lambda result, view: markdown.render_result(result, name=view.markdown_id),
     ),
     "html": ReportForm(
-        lambda plan, view: html.render_plan(plan, view.stills), lambda result, _: html.render_result(result)
+        lambda plan, view: html.render_plan(plan, view.stills, keep_going=view.keep_going),
+        lambda result, _: html.render_result(result),
     ),
     "junit": ReportForm(lambda plan, _: (junit.render_plan(plan),), lambda result, _: (junit.render_result(result),)),
 }

@@ -40,15 +40,19 @@ _RESERVED: Final = 2_000
 _WHOLE_PLAN: Final = "For the whole plan: `msauto plan`."
 
 
-def render_plan(plan: Plan, *, name: str = "plan", limit: int | None = LIMIT, verbosity: int = 0) -> Iterator[str]:
+def render_plan(
+    plan: Plan, *, name: str = "plan", limit: int | None = LIMIT, verbosity: int = 0, keep_going: bool = False
+) -> Iterator[str]:
     """Yield a plan as GitHub-flavoured Markdown, at most ``limit`` UTF-16 units long; ``None`` is unlimited.
 
     ``name`` identifies the comments of several plans. ``verbosity`` 1 unfolds the plan and adds the requests.
+    ``keep_going``: targets in error are left out.
     """
     plan = redact_plan(plan)
     grouping = group_plan(plan, folded=not verbosity)
     digest = plan_digest(plan)
-    head = f"<!-- msauto:plan:{name} v1 plan={digest} -->\n### {_icon(plan)}{sentences.plan_sentence(plan)}\n\n"
+    sentence = sentences.plan_sentence(plan, keep_going=keep_going)
+    head = f"<!-- msauto:plan:{name} v1 plan={digest} -->\n### {_icon(plan)}{sentence}\n\n"
     foot = f"\n<sub>Plan {digest} · msauto {code(visible(plan.msauto))}</sub>\n"
     room = None if limit is None else limit - _units(head) - _units(foot)
     yield head

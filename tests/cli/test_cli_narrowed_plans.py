@@ -55,6 +55,15 @@ def test_handlers_and_refusals_are_those_of_the_narrowed_plan(desk: Desk) -> Non
     assert desk.run("apply", "--yes", *INV, "play.yml", "--target", "Promo 1").code == 4
 
 
+def test_a_title_that_looks_like_a_glob_is_that_title_alone(desk: Desk, sim: Simulator) -> None:
+    for title in ("News [a]", "News a", "News b", "News *"):
+        sim.state.databases["NEWS"].add_clip(title, "Raw", frames=100)
+    desk.play(*map(comment, ("News a", "News [a]", "News b", "News *")))
+    assert changed(desk, "--target", "News [a]") == ["News [a]"]
+    assert changed(desk, "--target", "News *") == ["News *"]
+    assert changed(desk, "--target", "News [ab]", "--target", "News [a]") == ["News a", "News [a]", "News b"]
+
+
 def test_what_another_name_of_the_clip_wants_is_not_removed(desk: Desk, sim: Simulator) -> None:
     sim.state.clip("Long Film").markers.clear()
     keep = {"at": 100, "track": "General", "title": "Keep"}

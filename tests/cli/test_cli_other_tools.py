@@ -56,3 +56,10 @@ def test_hosts_tasks_and_tags_are_listed_offline(desk: Desk) -> None:
         "plan", "play.yml", "-i", "inventory.yml", "--list-tasks", "--skip-tags", "prep", "--format", "json"
     )
     assert [(play["hosts"], play["tasks"]) for play in document.json] == [(["studio-a"], [])]
+
+
+def test_a_play_without_a_name_is_listed_by_its_place(desk: Desk) -> None:
+    desk.write("play.yml", [{"hosts": "all", "tasks": []}])
+    assert desk.run("plan", "play.yml", "-i", "inventory.yml", "--list-hosts").out == (
+        "play.yml:1:3  (1 host)\n  studio-a\n"
+    )

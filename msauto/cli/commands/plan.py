@@ -95,7 +95,8 @@ def _listing(plays: Sequence[PlayOutline], listed: str, form: str) -> str:
 
 
 def _play_lines(play: PlayOutline, listed: str) -> Iterator[str]:
-    yield f"{visible(play.name)}  ({visible(play.file)}, {plural(len(play.hosts), 'host')})"
+    file = "" if play.name.startswith(f"{play.file}:") else f"{visible(play.file)}, "
+    yield f"{visible(play.name)}  ({file}{plural(len(play.hosts), 'host')})"
     if listed == "hosts":
         yield from (f"  {visible(host)}" for host in play.hosts)
     elif listed == "tags":

@@ -248,7 +248,7 @@ class ApplyRun:
     def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:
         """Show the plan in place of a result, unless it is shown already."""
         if self.flags.format != "text":
-            show_plan(plan, self.flags, error=error)
+            show_plan(plan, self.flags, keep_going=self.options.keep_going, error=error)
 
     def _finish(self, plan: Plan, result: Result) -> int:
         """Show the result; return the exit code, which does not depend on whether the result can be written."""

@@ -175,8 +175,12 @@ async def _check_missing(
 async def _remedy_for_missing(context: SurveyContext, group: IntentGroup, title: str | None) -> str:
     """Return what to do about a missing asset: the nearest live titles, if it is named by its title."""
     near = await context.similar.near(context.reader, group.database, title) if title else ()
-    meant = f"did you mean {' or '.join(map(repr, near))}? Else " if near else ""
-    return f"{meant}correct the title, or write `missing: skip`"
+    remedy = "correct the title, or write `missing: skip`"
+    if not near:
+        return remedy
+    *others, last = map(repr, near)
+    named = f"{', '.join(others)} or {last}" if others else last
+    return f"did you mean {named}? Else {remedy}"
 
 
 def database_not_found(server: ServerSpec, database: str, source: TaskSource) -> PlanningError:

@@ -52,7 +52,7 @@ def nearest_titles(title: str, titles: Iterable[str]) -> tuple[str, ...]:
     """
     folded = _folded(title)
     found: dict[str, list[str]] = {}
-    near = (each for each in titles if _may_be_similar(folded, _folded(each)))
+    near = (each for each in titles if each != title and _may_be_similar(folded, _folded(each)))
     for each in islice(near, _MOST_COMPARED):
         found.setdefault(_folded(each), []).append(each)
     best = [folded] if folded in found else get_close_matches(folded, found, _SHOWN, 0.75)

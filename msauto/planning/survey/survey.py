@@ -6,7 +6,7 @@ It works target by target and drops live state as soon as it is compared.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -64,11 +64,12 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
     of_databases = tuple(intent for intent in intents if isinstance(intent.ref, DatabaseRef))
     rest = tuple(intent for intent in intents if not isinstance(intent.ref, DatabaseRef))
     databases = await group_intents(server, of_databases, reader, 1, context.answers)
-    outcomes = [await _plan_and_notify(context, group) for group in databases if _is_chosen(context, group)]
+    outcomes = [await _plan_and_notify(context, group) for group in filter(_choice(context, databases), databases)]
     loaded = [each.target for each in outcomes if each.target is not None and each.target.changes]
     context = replace(context, answers=XmpAnswers({each.database: each.changes[0].source for each in loaded}))
     groups = await group_intents(server, rest, reader, forks, context.answers)
-    chosen = [group for group in groups if _is_chosen(context, group)]
+    is_chosen = _choice(context, groups)
+    chosen = list(filter(is_chosen, groups))
     context.notify(events.TargetsFound(server.name, len(outcomes) + len(chosen)))
     plan = partial(_plan_and_notify, context)
     assets = [outcome async for outcome in concurrent_map(plan, chosen, limit=forks)]
@@ -77,7 +78,7 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
         chosen = groups
         assets = [outcome async for outcome in concurrent_map(partial(_plan_group, context), groups, limit=forks)]
     one_a_clip = await _with_one_target_a_clip(context, chosen, assets)
-    outcomes += [outcome for group, outcome in one_a_clip if _is_chosen(context, group)]
+    outcomes += [outcome for group, outcome in one_a_clip if is_chosen(group)]
     targets = [each.target for each in outcomes if each.target is not None]
     first = min((target.batch for target in targets), default=0)
     states = Counter(each.state for each in outcomes)
@@ -95,9 +96,10 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
     )
 
 
-def _is_chosen(context: SurveyContext, group: IntentGroup) -> bool:
-    """Whether to plan a group. What cannot be read may hold a chosen target, so its error is kept."""
-    return context.choice.takes(group.all_names) or group.is_unknown
+def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[IntentGroup], bool]:
+    """Return whether to plan a group, as a function. What cannot be read may hold a chosen target, and is kept."""
+    takes = context.choice.among(name for group in groups for name in group.all_names)
+    return lambda group: takes(group.all_names) or group.is_unknown
 
 
 def _may_remove(outcome: SurveyedTarget) -> bool:

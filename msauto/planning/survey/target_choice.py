@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
@@ -21,15 +21,29 @@ class TargetChoice:
         self._matched: set[str] = set()
         self._known: dict[str, None] = {}
 
-    def takes(self, names: Iterable[str]) -> bool:
-        """Return whether a target of these names is planned."""
+    def among(self, known: Iterable[str]) -> Callable[[Iterable[str]], bool]:
+        """Return whether a target with some names is planned, as a function of them.
+
+        ``known`` are the names of all targets of a server: a glob that is one of them chooses that name alone, so that
+        the title ``News [a]`` does not choose ``News a``.
+        """
         if not self._globs:
-            return True
-        self._known |= dict.fromkeys(names := tuple(names))
-        forms = [plain(name) for name in names]
-        matched = {glob for glob, form in self._globs.items() if any(_matches(name, form) for name in forms)}
-        self._matched |= matched
-        return bool(matched)
+            return lambda _: True
+        titles = dict.fromkeys(known)
+        self._known |= titles
+        exact = {plain(title) for title in titles}.intersection(self._globs.values())
+
+        def takes(names: Iterable[str]) -> bool:
+            forms = {plain(name) for name in names}
+            matched = {
+                glob
+                for glob, form in self._globs.items()
+                if (form in forms if form in exact else any(fnmatchcase(name, form) for name in forms))
+            }
+            self._matched |= matched
+            return bool(matched)
+
+        return takes
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -48,8 +62,3 @@ class TargetChoice:
                     f"--target {glob!r} matches no target of the playbooks",
                     remedy=f"did you mean {near[0]!r}?" if near else "name a title, a channel or a glob such as 'EP*'",
                 )
-
-
-def _matches(name: str, glob: str) -> bool:
-    """Return whether a name matches; a title with brackets also matches itself."""
-    return name == glob or fnmatchcase(name, glob)

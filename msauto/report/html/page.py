@@ -32,12 +32,13 @@ _SCRIPTS = ("elements.js", "timecode.js", "timeline.js", "page.js")
 _MOST_GROUPS = 40
 
 
-def render_plan(plan: Plan, stills: Stills = NO_STILLS) -> Iterator[str]:
-    """Yield a plan as an HTML page, with pictures of its clips."""
+def render_plan(plan: Plan, stills: Stills = NO_STILLS, *, keep_going: bool = False) -> Iterator[str]:
+    """Yield a plan as an HTML page, with pictures of its clips. ``keep_going``: targets in error are left out."""
     plan = redact_plan(plan)
     links = link_ids(plan.targets)
     blocks, overview = _plan_overview(plan, links, stills)
-    return _page(plan_sentence(plan), plan, overview, planned_targets(plan.targets, links, blocks, stills), stills)
+    sentence = plan_sentence(plan, keep_going=keep_going)
+    return _page(sentence, plan, overview, planned_targets(plan.targets, links, blocks, stills), stills)
 
 
 def render_result(result: Result) -> Iterator[str]:

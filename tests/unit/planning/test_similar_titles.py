@@ -21,6 +21,7 @@ LIVE = ["EP001", "EP002", "Evening News", "Вечерние новости", "Pr
         ("Evning News", ("Evening News",)),
         ("Вечерние новсти", ("Вечерние новости",)),
         ("Promo 7 - Weekend", ("Promo 7 – Weekend",)),
+        ("Evening News", ()),
         ("Long Film", ()),
         ("", ()),
     ],
@@ -43,6 +44,13 @@ def test_each_unknown_title_names_the_nearest() -> None:
     assert "did you mean 'EP001'? Else correct the title" in errors["EP1"]
     assert "did you mean 'EP002'?" in errors["EP2"]
     assert sum(each.startswith("select") for each in scene.reader.asked) == 2  # the reader of the client keeps it
+
+
+def test_several_titles_are_listed_in_a_sentence() -> None:
+    found = stage(Clip("EP 001"), Clip("EP-001", link_id=2), Clip("EP_001", link_id=3)).plan(
+        intent(film("EP1"), comment("a"))
+    )
+    assert "did you mean 'EP 001', 'EP-001' or 'EP_001'? Else" in str(found.targets[0].error)
 
 
 def test_without_an_error_nothing_is_listed() -> None:
