@@ -164,16 +164,18 @@ def test_a_run_that_is_stopped_leaves_none_behind_and_the_next_one_mends_it(
     assert again.json["targets"] == []
 
 
-def test_a_plan_that_sends_one_is_neither_kept_nor_applied(desk: Desk, sim: Simulator, flags: list[str]) -> None:
+def test_a_plan_that_sends_a_computed_one_is_neither_kept_nor_applied(
+    desk: Desk, sim: Simulator, flags: list[str]
+) -> None:
     sourced = desk.run("plan", "play.yml", *flags, "--out", "plan.json")
     assert sourced.code == 1
-    sourced.one_error("plan.json", "a plan file holds no secrets", "apply the playbooks themselves")
+    sourced.one_error("'EP001' (field user_1) is sent a text computed from a secret", "apply the playbooks themselves")
     assert not (desk.folder / "plan.json").exists()
     printed = desk.run("plan", "play.yml", *flags, "--format", "json")
     desk.write("printed.json", printed.out)
     refused = desk.run("apply", "printed.json", *flags[:2], *flags[-2:], "--yes")
     assert refused.code == 1
-    refused.one_error("a request sends a secret", "apply the playbooks themselves")
+    refused.one_error("a request sends a secret", "save the plan with --out")
     check(desk, sourced, printed, refused)
     assert sim.writes() == []
 
