@@ -57,8 +57,9 @@ def compile_template(text: str) -> Compiled:
     alone = _expression_alone(text, text)
     if alone is not None:
         return _compile_expression(alone)
-    template = _SANDBOX.from_string(text)
-    only_joins = all(isinstance(node, nodes.Output) for node in _SANDBOX.parse(text).body)
+    tree = _SANDBOX.parse(text)
+    only_joins = all(isinstance(node, nodes.Output) for node in tree.body)  # no statement could use a secret unseen
+    template = _SANDBOX.from_string(tree)
 
     def render(names: TemplateNames) -> str:
         parts: list[str] = []
