@@ -147,7 +147,9 @@ async def recheck_plan(
     has changed is stale. ``find_links`` reads the links of assets again: limits that protect folders may have changed
     since the plan was made. Sends GET and HEAD only.
     """
-    remembered = MemoryByUrl(memory, specs)
+    remembered: Memory = MemoryByUrl(memory, specs)
+    if plan.secrets:
+        remembered = SecretTokenMemory(remembered, lambda: plan.secrets)
     notify = partial(_notify, observer, lambda: plan.secrets)
     unreachable: set[str] = set()
     async with _connect(specs, clock, partial(PlanningClient, read_only=True)) as servers:
@@ -173,12 +175,13 @@ async def recheck_plan(
 async def _recheck(target: Target, reader: Reader, memory: Memory, find_links: bool) -> tuple[Target, bool]:
     """Read one target of a saved plan again; return it as it is now, and whether it is stale."""
     from msauto.planning.saved_plans.live_state_check import why_stale, with_current_places
+    from msauto.planning.saved_plans.plan_secrets import STALE
 
     if target.error is not None:
-        return target, False
+        return target, target.error.startswith(STALE)  # a secret that it is sent has changed
     why = await why_stale(target, reader, memory)
     if why:
-        return structs.replace(target, changes=(), requests=(), error=f"stale: {why}"), True
+        return structs.replace(target, changes=(), requests=(), error=f"{STALE}{why}"), True
     return (await with_current_places(target, reader) if find_links else target), False
 
 

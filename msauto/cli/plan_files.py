@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from msauto.errors import InputError, MsautoError, PlanningError, Problem, SourceLocation
+from msauto.errors import InputError, MsautoError, Problem, SourceLocation
 from msauto.model.plan import Plan
-from msauto.planning.saved_plans.plan_file import plan_document, plan_from_json
+from msauto.planning.saved_plans.plan_file import plan_from_json, saved_document
+from msauto.planning.saved_plans.plan_secrets import ReadSecret
 from msauto.playbook.settings.settings import NAME
 from msauto.report.json import dump_document
-from msauto.secrets.redactor import redact_plan
 
 
 def is_plan_file(path: str) -> bool:
@@ -27,9 +27,12 @@ def is_plan_file(path: str) -> bool:
         return False
 
 
-def read_plan_file(path: str) -> Plan:
-    """Return a saved plan; raises :class:`InputError` if it is damaged or of another version."""
-    return plan_from_json(_read_json(path), path=path)
+def read_plan_file(path: str, read_secret: ReadSecret | None = None) -> Plan:
+    """Return a saved plan; raises :class:`InputError` if it is damaged or of another version.
+
+    ``read_secret`` as for :func:`~msauto.planning.saved_plans.plan_file.plan_from_json`.
+    """
+    return plan_from_json(_read_json(path), path=path, read_secret=read_secret)
 
 
 def settings_folder(paths: Sequence[str]) -> Path:
@@ -45,18 +48,19 @@ def settings_folder(paths: Sequence[str]) -> Path:
 
 
 def write_plan_file(plan: Plan, path: str) -> None:
-    """Write the plan to a file, completely or not at all."""
+    """Write the plan to a file, completely or not at all; raises ``PlanningError`` for a secret without a source."""
+    document = saved_document(plan)
     target = Path(path)
     part: Path | None = None
     try:
         if target.exists() and not target.is_file():
             with target.open("w", encoding="utf-8") as pipe:  # for example; there is nothing to replace
-                pipe.writelines(dump_document(plan_document(plan)))
+                pipe.writelines(dump_document(document))
             return
         number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # readable by the owner only
         part = Path(name)
         with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.writelines(dump_document(plan_document(plan)))
+            file.writelines(dump_document(document))
             file.flush()
             os.fsync(file.fileno())
         part.replace(target)
@@ -66,21 +70,6 @@ def write_plan_file(plan: Plan, path: str) -> None:
         raise MsautoError(
             f"cannot write the plan to {path}: {error.strerror}", remedy="name a file that you can write"
         ) from error
-
-
-def require_no_secret(plan: Plan, path: str) -> None:
-    """Raise if a request of the plan holds a secret: plan files hold none, so the plan could not be applied."""
-    targets = redact_plan(plan).targets
-    target = next((each for each in targets if any(request.secret for request in each.requests)), None)
-    if target is None:
-        return
-    change = next(target.changes[number] for each in target.requests if each.secret for number in each.changes)
-    raise PlanningError(
-        f"cannot write the plan to {path}: {target.name!r} ({change.aspect} {change.key}) is sent a secret, and a "
-        "plan file holds no secrets",
-        place=change.source.place,
-        remedy="apply the playbooks themselves: msauto apply PLAYBOOK",
-    )
 
 
 def _input_folders(path: str) -> Iterator[Path]:

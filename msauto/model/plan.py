@@ -68,7 +68,10 @@ class Change(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_def
         ""
     )
     secret: Annotated[
-        bool, Meta(description="its values are secret and shown as ***; it cannot be undone, as no value is kept")
+        bool,
+        Meta(
+            description="its values are secret: *** or, in a saved plan, tokens; it cannot be undone, as none is kept"
+        ),
     ] = False
 
     @property
@@ -145,7 +148,8 @@ class Request(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_de
         bool, Meta(description="sent only after everything that the requests before it expect has been read")
     ] = False
     secret: Annotated[
-        bool, Meta(description="it sends a secret, shown as ***: a plan with such a request cannot be applied")
+        bool,
+        Meta(description="it sends a secret: a token in a saved plan, *** in a printed one, which cannot be applied"),
     ] = False
 
 

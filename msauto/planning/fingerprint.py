@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -44,10 +46,17 @@ def slow_if_secret(target: Target, live: LiveTarget, secrets: Secrets) -> Target
 
 def _slow(looked: Iterable[str], live: LiveTarget, salt: bytes) -> str:
     digest = hashlib.scrypt(_canonical_text(looked, live), salt=salt, n=2**14, r=8, p=1, dklen=32)
-    return f"{_SLOW}{salt.hex()}:{digest.hex()}"
+    return f"{SLOW}{salt.hex()}:{digest.hex()}"
 
 
-_SLOW = "scrypt:"
+SLOW: Final = "scrypt:"
+KEYED: Final = re.compile(r"hmac:((?:[0-9a-f]{2})*):([0-9a-f]{64})")
+"""The fingerprint of a saved target that is sent a secret; its key is derived from the secret, and not in the file."""
+
+
+def keyed(key: bytes, plain: str) -> str:
+    """Return the HMAC of a fingerprint."""
+    return hmac.new(key, plain.encode(), hashlib.sha256).hexdigest()
 
 
 def _canonical_text(looked: Iterable[str], live: LiveTarget) -> bytes:
@@ -69,9 +78,11 @@ def is_fresh(target: Target, live: LiveTarget) -> bool:
     """Return whether the state that planning compared is unchanged; a clip that was recorded again is another clip."""
     if target.kind == "asset" and (live.asset is None or is_another_clip(target, live.asset)):
         return False
-    if target.fingerprint.startswith(_SLOW):
+    if target.fingerprint.startswith(SLOW):
         salt = bytes.fromhex(target.fingerprint.split(":")[1])
         return _slow(target.looked, live, salt) == target.fingerprint
+    if found := KEYED.fullmatch(target.fingerprint):
+        return hmac.compare_digest(keyed(bytes.fromhex(found[1]), fingerprint(target.looked, live)), found[2])
     return fingerprint(target.looked, live) == target.fingerprint
 
 

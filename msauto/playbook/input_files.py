@@ -72,7 +72,7 @@ class Files:
         if path not in self._documents:
             document = self._documents[path] = parse_yaml(self.read(path), path)
             if document.has_secrets:
-                self.taint.add_tagged(document.data)
+                self.taint.add_tagged(document.data, path)
         return self._documents[path]
 
     def taken(self, path: str) -> Document:

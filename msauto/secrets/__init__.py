@@ -8,7 +8,9 @@ A text is marked with ``!secret`` or ``| secret``. It is sent as it is; everywhe
    (``Secrets``). :mod:`.encodings` has the forms that are searched for, and :mod:`.detection` recognizes other ones.
 3. :mod:`.redactor` turns a plan, or a result, into the one that may be shown or kept.
 4. :mod:`.secret_tokens` lets the ledger recognize a secret again without storing it.
-5. :mod:`.secret_names` lists the names that hold secrets. :mod:`.redacted_lines` uses it for excerpts of files that
+5. :mod:`.secret_sources` remembers where secrets come from: a saved plan
+   (:mod:`msauto.planning.saved_plans.plan_secrets`) stores that in their place.
+6. :mod:`.secret_names` lists the names that hold secrets. :mod:`.redacted_lines` uses it for excerpts of files that
    cannot be parsed.
 
 The secrets of the servers themselves (passwords) never enter a plan; :mod:`msauto.server.echoed_secrets` redacts

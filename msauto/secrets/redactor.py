@@ -116,7 +116,8 @@ class Redactor:
     def _request(self, request: Request) -> Request:
         path, body = self._secrets.redact_path(request.path), request.body
         if body is not None and self._secrets.occurs_in(body.content.decode("utf-8", "replace")):
-            body = Body(body.media_type)
+            shown = self._secrets.redact(body.text or "").encode()
+            body = Body.of(shown, body.media_type) if self._secrets.partly else Body(body.media_type)
         expect = tuple(map(self._expect, request.expect))
         secret = request.secret or path != request.path or body is not request.body
         return structs.replace(request, path=path, body=body, expect=expect, secret=secret)
@@ -154,7 +155,7 @@ class Redactor:
 
     def _mask(self, value: Json) -> Json:
         """Return a value with ``***`` in place of each text that contains a secret."""
-        return map_texts(value, lambda text: HIDDEN if self._secrets.occurs_in(text) else text, self._secrets.redact)
+        return map_texts(value, self._secrets.mask, self._secrets.redact)
 
     def _mask_earlier(self, before: Json, after: Json) -> Json:
         """Return the earlier value of a change: where the new one is secret, the earlier one was, too."""

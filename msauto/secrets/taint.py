@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from msauto.errors import InputError, MsautoError, Problem, ServerError
 from msauto.secrets.detection import is_readable, normalized
 from msauto.secrets.encodings import SecretEncodings, can_redact, longest_first, merged
+from msauto.secrets.secret_sources import SecretSources
 
 HIDDEN: Final = "***"
 DETECTED: Final = f"{HIDDEN} (the message repeats a secret in another encoding)"
@@ -31,8 +32,21 @@ SHORTEST_BEGINNING: Final = 8
 class Secrets:
     """Secret texts, which never show in its ``repr``."""
 
-    def __init__(self, texts: Iterable[str] = (), known: Secrets | None = None) -> None:
-        """``known``: secrets that are among ``texts``, and whose encodings are reused."""
+    def __init__(
+        self,
+        texts: Iterable[str] = (),
+        known: Secrets | None = None,
+        sources: SecretSources | None = None,
+        *,
+        partly: bool = False,
+    ) -> None:
+        """``known``: secrets that are among ``texts``, and whose encodings are reused.
+
+        ``partly``: only the secret itself is hidden in a text that contains it, as the rest comes from a plan file.
+        """
+        self.partly = partly
+        self.sources = sources or SecretSources()
+        """Where the texts come from, as far as it is known."""
         self.texts = frozenset(filter(can_redact, texts))
         """The texts themselves: to compare with, never to show."""
         self.parts: tuple[SecretEncodings, ...] = known.parts if known is not None else ()
@@ -65,6 +79,10 @@ class Secrets:
         for form in self._present(text):
             text = text.replace(form, HIDDEN)
         return text
+
+    def mask(self, text: str) -> str:
+        """Return ``***`` for a text that contains a secret; with ``partly``, the text without it."""
+        return self.redact(text) if self.partly else HIDDEN if self.occurs_in(text) else text
 
     def present_as_is(self, text: str) -> Sequence[str]:
         """Return the secrets that a text contains unencoded, the longest first."""
@@ -124,6 +142,7 @@ class SecretsFound:
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._texts = set(texts)
         self._known = NO_SECRETS
+        self.sources = SecretSources()
         self._grew = bool(self._texts)
 
     def add(self, text: str) -> None:
@@ -141,7 +160,7 @@ class SecretsFound:
     def known(self) -> Secrets:
         """Return all secrets found so far."""
         if self._grew:
-            self._known, self._grew = Secrets(self._texts, self._known), False
+            self._known, self._grew = Secrets(self._texts, self._known, self.sources), False
         return self._known
 
     @contextmanager

@@ -16,7 +16,7 @@ from msauto.cli import output
 from msauto.cli.exit_codes import CHANGES, ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS, ignore_interrupts, run_async
-from msauto.cli.plan_files import require_no_secret, write_plan_file
+from msauto.cli.plan_files import write_plan_file
 from msauto.cli.report_forms import FORMS
 from msauto.cli.runs.attempt_record import origin_of
 from msauto.cli.runs.consent import ask
@@ -32,7 +32,9 @@ from msauto.model.events import PlanningEnded, PlanningStarted
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
+from msauto.planning.saved_plans.plan_file import saved_document
 from msauto.report.html.stills import NO_STILLS, Stills
+from msauto.report.json import dump_document
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, refusal_error, refusal_reason
 from msauto.secrets.redactor import redact_plan
@@ -74,11 +76,12 @@ class ApplyRun:
         except RefusedError as error:
             show_plan(plan, self.flags, keep_going=options.keep_going, error=error)
             raise
-        if options.out is not None:
-            require_no_secret(plan, options.out)
-            if options.out != STDOUT:  # there it is shown, as JSON
+        if options.out == STDOUT:
+            output.print_result(dump_document(saved_document(plan)))
+        else:
+            if options.out is not None:
                 write_plan_file(plan, options.out)
-        show_plan(plan, self.flags, keep_going=options.keep_going, stills=stills)
+            show_plan(plan, self.flags, keep_going=options.keep_going, stills=stills)
         if plan.errors:
             return report_errors(plan, self.flags)
         return CHANGES if options.detailed_exitcode and plan.requests else OK

@@ -24,6 +24,7 @@ from msauto.playbook.inventory.servers import servers_called
 from msauto.playbook.resolve import resolve
 from msauto.playbook.tasks.operation_modules import check_dest
 from msauto.playbook.templates.lookup_context import LookupContext
+from msauto.playbook.templates.secret_values import read_secret
 from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.secrets.taint import SecretsFound
 
@@ -78,7 +79,7 @@ def saved_source(saved: Plan, specs: tuple[ServerSpec, ...]) -> PlanSource:
         )
         return PlannedRun(structs.replace(plan, refusals=refusals(plan, limits)), stale)
 
-    return PlanSource(specs, scopes_of_plan(saved, specs), SecretsFound(), plan)
+    return PlanSource(specs, scopes_of_plan(saved, specs), SecretsFound(saved.secrets.texts), plan)
 
 
 def open_source(flags: Flags, paths: tuple[str, ...]) -> PlanSource:
@@ -98,7 +99,7 @@ def open_source(flags: Flags, paths: tuple[str, ...]) -> PlanSource:
     }
     for flag in (flag for flag, value in given.items() if value):
         raise _invalid(saved[0], f"{flag} cannot change a saved plan", "make the plan again with this flag")
-    plan = read_plan_file(saved[0])
+    plan = read_plan_file(saved[0], lambda source: read_secret(_lookups(flags), options.inventories, source, saved[0]))
     _check_downloads(plan, saved[0], flags)
     specs = servers_called(options, [target.server for target in plan.targets])
     _check_urls(plan, specs)
@@ -119,9 +120,21 @@ def _check_urls(plan: Plan, specs: tuple[ServerSpec, ...]) -> None:
 
 def _check_downloads(plan: Plan, path: str, flags: Flags) -> None:
     """Refuse a plan that writes a file outside the allowed folders: the plan may come from an untrusted source."""
-    context = LookupContext({}, Files(), Path(), repository_of(Path()), writable=flags.settings.download_folders)
     for request in (request for target in plan.targets for request in target.requests if request.dest is not None):
-        check_dest(str(request.dest), SourceNode(Document(path)), context)
+        check_dest(str(request.dest), SourceNode(Document(path)), _lookups(flags))
+
+
+def _lookups(flags: Flags) -> LookupContext:
+    """Return what a saved plan may read and write: the same as a playbook in the working folder."""
+    options, here = flags.options, Path()
+    return LookupContext(
+        options.env,
+        Files(mib=options.file_mib),
+        here,
+        repository_of(here),
+        options.lookup_folders,
+        flags.settings.download_folders,
+    )
 
 
 def _invalid(path: str, message: str, remedy: str) -> InputError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
@@ -19,14 +19,15 @@ from msauto.model.desired import Batch
 from msauto.model.plan import InputHash, Plan, PlannedServer, Refusal, Settlement, Summary, Target
 from msauto.model.result import ReportedProblem
 from msauto.planning.saved_plans.plan_integrity import find_undisclosed_request
+from msauto.planning.saved_plans.plan_secrets import PlanConcealer, PlanRevealer, ReadSecret, SavedSecret
 from msauto.secrets.redactor import redact_plan
-from msauto.secrets.taint import HIDDEN
+from msauto.secrets.taint import HIDDEN, SecretsFound
 
 FORMAT: Final = "msauto-plan"
 VERSION: Final = 1
 
 
-class PlanDocument(Struct, frozen=True, forbid_unknown_fields=True):
+class PlanDocument(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """The whole JSON document."""
 
     format: Annotated[Literal["msauto-plan"], Meta(description="always msauto-plan")]
@@ -48,6 +49,9 @@ class PlanDocument(Struct, frozen=True, forbid_unknown_fields=True):
     settlements: Annotated[
         tuple[Settlement, ...], Meta(description="what applying writes into the ledger without a request")
     ]
+    secrets: Annotated[
+        tuple[SavedSecret, ...], Meta(description="the secrets that a saved plan sends: none of them is in the file")
+    ] = ()
     checksum: Annotated[str, Meta(description="over all other keys: a plan that was edited is refused")]
 
 
@@ -58,11 +62,33 @@ _REMEDY: Final = "make the plan again with `msauto plan --out`; a plan file is n
 
 def plan_document(plan: Plan) -> dict[str, Any]:
     """Return the plan as a JSON object that holds no secret of the plan; its targets are :class:`LazyItems`."""
-    plan = redact_plan(plan)
-    shared = {name: getattr(plan, name) for name in _SHARED} | {"targets": ()}
-    data: dict[str, Any] = to_json(PlanDocument(FORMAT, VERSION, summary=plan.summary, checksum="", **shared))
-    data["targets"] = LazyItems(plan.targets)
+    data = _document(redact_plan(plan))
     return data | {"checksum": checksum(data)}
+
+
+def saved_document(plan: Plan) -> dict[str, Any]:
+    """Return the plan as it is saved: as :func:`plan_document`, but it can be applied even if it sends secrets.
+
+    Raises ``PlanningError`` for a secret that has no source, or is sent in an unknown encoding.
+    """
+    if not plan.secrets:
+        return plan_document(plan)
+    concealer = PlanConcealer(plan.secrets)
+    concealed = concealer.plan(plan)
+    data = _document(concealed, concealer.saved())
+    if concealer.saved():
+        data["secrets"] = to_json(concealer.sealed(checksum(data)))
+    return data | {"checksum": checksum(data)}
+
+
+def _document(plan: Plan, secrets: tuple[SavedSecret, ...] = ()) -> dict[str, Any]:
+    shared = {name: getattr(plan, name) for name in _SHARED} | {"targets": ()}
+    document = PlanDocument(
+        format=FORMAT, version=VERSION, summary=plan.summary, secrets=secrets, checksum="", **shared
+    )
+    data: dict[str, Any] = to_json(document)
+    data["targets"] = LazyItems(plan.targets)
+    return data
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
@@ -71,8 +97,11 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
     return data | {"targets": [*data["targets"]]}
 
 
-def plan_from_json(data: object, *, path: str = "the plan file") -> Plan:
-    """Read the JSON value of a plan file. Raises ``InputError`` for anything but a plan as we write it."""
+def plan_from_json(data: object, *, path: str = "the plan file", read_secret: ReadSecret | None = None) -> Plan:
+    """Read the JSON value of a plan file. Raises ``InputError`` for anything but a plan as we write it.
+
+    ``read_secret`` reads the secrets that the plan sends; without it, such a plan is checked but cannot be applied.
+    """
     plan = _check_document(data, path)
     try:
         document = from_json(PlanDocument, plan)
@@ -80,7 +109,34 @@ def plan_from_json(data: object, *, path: str = "the plan file") -> Plan:
         raise _refuse(path, str(error), _REMEDY) from None
     counts = {name: getattr(document.summary, name) for name in _COUNTS}
     found = Plan(**{name: getattr(document, name) for name in _SHARED}, **counts)
-    _check_requests(found, path)
+    if not document.secrets:
+        _check_requests(found, path)
+    elif read_secret is not None:
+        found = _with_secrets(found, document.secrets, _digest_of(plan), read_secret, path)
+    return found
+
+
+def _digest_of(data: Mapping[str, Any]) -> str:
+    """Return the digest of a document that its secrets seal."""
+    return checksum({**data, "secrets": [{**each, "seal": ""} for each in data["secrets"]]})
+
+
+def _with_secrets(
+    plan: Plan, secrets: tuple[SavedSecret, ...], digest: str, read_secret: ReadSecret, path: str
+) -> Plan:
+    """Return the plan with its secrets, checked as a plan without."""
+    try:
+        revealer = PlanRevealer.open(secrets, read_secret)
+    except ValueError as error:
+        raise _refuse(path, str(error), _REMEDY) from None
+    if not revealer.is_sealed(secrets, digest):
+        message = "the plan was changed by someone who does not know the secrets that it sends"
+        raise _refuse(path, message, "do not apply it: make the plan again, and ask who changed this one")
+    with SecretsFound(revealer.values).redacted_errors():
+        found = revealer.plan(plan)
+        for target in found.targets:
+            _require_whole(target.name, (to_json(request) for request in target.requests), path)
+        _check_requests(found, path)
     return found
 
 
@@ -133,11 +189,9 @@ def _check_document(data: object, path: str) -> dict[str, Any]:
     if data.get("version") != VERSION:
         message = f"the plan has version {data.get('version')!r}; this msauto reads version {VERSION}"
         raise _refuse(path, message, "apply it with the msauto that made it, or make it again")
-    for target, request in _raw_requests(data):
-        # Paths that we write hold no plain `*`: `***` is refused even where the mark `secret` was removed.
-        if request.get("secret") or HIDDEN in str(request.get("path")):
-            message = f"{target.get('name')!r}: a request sends a secret, and a plan does not hold it"
-            raise _refuse(path, message, "apply the playbooks themselves: msauto apply PLAYBOOK")
+    if not data.get("secrets"):
+        for target, requests in _raw_requests(data):
+            _require_whole(target.get("name"), requests, path)
     for key in ("result", "problems"):
         if key in data:
             raise _refuse(path, f"this is the output of `msauto apply`, not a plan: it has `{key}`", _REMEDY)
@@ -146,13 +200,21 @@ def _check_document(data: object, path: str) -> dict[str, Any]:
     return data
 
 
-def _raw_requests(data: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+def _require_whole(name: object, requests: Iterable[Mapping[str, Any]], path: str) -> None:
+    """Refuse a request whose secret is hidden: what is printed holds ``***`` in its place."""
+    for request in requests:
+        # Paths that we write hold no plain `*`: `***` is refused even where the mark `secret` was removed.
+        if request.get("secret") or HIDDEN in str(request.get("path")):
+            message = f"{name!r}: a request sends a secret, and a printed plan does not hold it"
+            raise _refuse(path, message, "save the plan with --out, or apply the playbooks: msauto apply PLAYBOOK")
+
+
+def _raw_requests(data: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
     targets = data.get("targets")
     for target in targets if isinstance(targets, list) else ():
         requests = target.get("requests") if isinstance(target, dict) else None
-        for request in requests if isinstance(requests, list) else ():
-            if isinstance(request, dict):
-                yield target, request
+        if isinstance(requests, list):
+            yield target, [request for request in requests if isinstance(request, dict)]
 
 
 def _check_requests(plan: Plan, path: str) -> None:

@@ -138,7 +138,7 @@ class Hosts:
         return None
 
     def _lenient_scope(self, name: str) -> TemplateScope:
-        return self.scope(name, "").with_env(EnvView(self.env, lenient=True))
+        return self.scope(name, "").with_env(EnvView(self.env, self.files.taint.found.sources, lenient=True))
 
     def check_server(self, name: str) -> None:
         """Raise for problems of the ``server:`` block; its secrets need not be set."""
@@ -152,7 +152,7 @@ class Hosts:
         host_variables: dict[str, HostVars] = {}
         groups = {group: list(members) for group, members in self.inventory.groups.items()}
         shared: dict[str, Any] = {
-            "env": EnvView(self.env),
+            "env": EnvView(self.env, self.files.taint.found.sources),
             "now": self.now,
             "playbook_dir": str(here.resolve()),
             "groups": groups,

@@ -22,7 +22,7 @@ from msauto.playbook.templates.filters import REMOVED, REMOVED_TESTS
 from msauto.playbook.templates.lookups import lookup, query
 from msauto.playbook.templates.names import OMIT, TemplateNames, UsesAssetError, mark_text
 from msauto.playbook.templates.registry import FILTERS, TESTS
-from msauto.playbook.templates.secret_tracking import TemplateFunctionError
+from msauto.playbook.templates.secret_tracking import Evaluation, TemplateFunctionError
 from msauto.playbook.templates.template_errors import explain_failure, explain_syntax
 from msauto.playbook.yaml.document import SourceNode, did_you_mean
 
@@ -57,15 +57,19 @@ def compile_template(text: str) -> Compiled:
     alone = _expression_alone(text, text)
     if alone is not None:
         return _compile_expression(alone)
-    template = _SANDBOX.from_string(text)
+    tree = _SANDBOX.parse(text)
+    only_joins = all(isinstance(node, nodes.Output) for node in tree.body)  # no statement could use a secret unseen
+    template = _SANDBOX.from_string(tree)
 
     def render(names: TemplateNames) -> str:
         parts: list[str] = []
-        size = 0
+        size, taint = 0, names.taint
         for part in template.root_render_func(template.new_context({"__scope__": names}, shared=False)):
             size += len(part)
             _check_size(size, "characters")
             parts.append(part)
+            if only_joins:
+                taint.end_part(part)
         return "".join(parts)
 
     return render
@@ -168,10 +172,12 @@ def render_text(text: str, names: TemplateNames, node: SourceNode) -> Any:
 
     ``Need``, ``NoAssetError`` and ``UsesAssetError`` pass through.
     """
-    value, touched = _evaluate(text, names, node, expression=False)
+    value, evaluation = _evaluate(text, names, node, expression=False)
     if isinstance(text, MarkedTemplate):
         return mark_text(value, names.taint, node)
-    return names.taint.taint(value, node) if touched and value is not OMIT else value
+    if not evaluation.touched or value is OMIT:
+        return value
+    return names.taint.taint(value, node, computed=evaluation.computed)
 
 
 def evaluate_expression(text: str, names: TemplateNames, node: SourceNode) -> Any:
@@ -179,15 +185,15 @@ def evaluate_expression(text: str, names: TemplateNames, node: SourceNode) -> An
     return _evaluate(text, names, node, expression=True)[0]
 
 
-def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: bool) -> tuple[Any, bool]:
-    """Return the value of a template or expression, and whether it used a secret."""
+def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: bool) -> tuple[Any, Evaluation]:
+    """Return the value of a template or expression, and what it did with secrets."""
     tracker = names.taint
     tracker.start()
     try:
         value = _run(_compiled(text, node, expression=expression), names, node)
     except InputError as error:
         own = any(problem.place == node.place for problem in error.problems)  # else a variable redacted it
-        if tracker.end() and own:
+        if tracker.end().touched and own:
             raise node.error(
                 _REASON_REDACTED, "check what the template does with the secret", kind="template"
             ) from None

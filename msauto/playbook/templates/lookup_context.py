@@ -26,9 +26,13 @@ class LookupContext:
     opened: Sequence[str] = ()
     writable: Sequence[str] = ()
 
+    def path(self, name: str) -> str:
+        """Return the path of a file beside the playbook."""
+        return str(self.folder / name)
+
     def read(self, name: str) -> bytes:
         """Return the bytes of a file beside the playbook; raises :class:`TemplateFunctionError` for one outside."""
-        path = self.folder / name
+        path = Path(self.path(name))
         try:
             folders = [self.root, *map(Path, self.opened)]
             inside = any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from msauto.model.facts import Facts
 from msauto.playbook.templates.secret_tracking import TaintTracker, TemplateFunctionError
 from msauto.playbook.yaml.document import SourceNode
+from msauto.secrets.secret_sources import SecretReference, SecretSources
 from msauto.secrets.tainted_text import TaintedText
 
 
@@ -70,20 +71,23 @@ class AssetView:
 class EnvView:
     """``env`` in templates: the environment. ``lenient``: a variable that is not set counts as not known yet."""
 
-    __slots__ = ("_lenient", "_values")
+    __slots__ = ("_lenient", "_sources", "_values")
 
-    def __init__(self, values: Mapping[str, str], *, lenient: bool = False) -> None:
+    def __init__(self, values: Mapping[str, str], sources: SecretSources, *, lenient: bool = False) -> None:
         self._values = values
+        self._sources = sources
         self._lenient = lenient
 
     def look(self, name: str) -> str:
         """Return a variable of the environment; raises ``AttributeError`` if it is not set."""
         try:
-            return self._values[name]
+            value = self._values[name]
         except KeyError as error:
             if self._lenient:
                 raise UsesAssetError(name) from error
             raise AttributeError(name) from error
+        self._sources.note(value, SecretReference("env", name))
+        return value
 
     def names(self) -> Iterable[str]:
         """Return the names of all variables."""

@@ -1,0 +1,51 @@
+"""Where the secrets of a run come from: a saved plan keeps this in place of a secret.
+
+A secret has a source if its text is exactly that of an environment variable, of a file, or of a text that is tagged
+``!secret`` in a YAML file. A text that a template composes of plain text and such secrets is saved with them replaced.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from msauto.secrets.encodings import can_redact
+
+
+class SecretReference(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where a secret can be read again."""
+
+    kind: Annotated[
+        Literal["env", "file", "yaml"],
+        Meta(description="an environment variable, the text of a file, or a text tagged !secret in a YAML file"),
+    ]
+    name: Annotated[str, Meta(description="the variable, or the path of the file")]
+    place: Annotated[tuple[str | int, ...], Meta(description="the keys and indices that lead to the tagged text")] = ()
+
+    def __str__(self) -> str:
+        """Describe the reference in a message."""
+        if self.kind == "env":
+            return f"the environment variable {self.name}"
+        return f"{'.'.join(map(str, self.place))} in {self.name}" if self.kind == "yaml" else f"the file {self.name}"
+
+
+class SecretSources:
+    """The references that are known for texts, and the texts that are composed of plain text and such secrets."""
+
+    def __init__(self) -> None:
+        self.composed: set[str] = set()
+        self._references: dict[str, dict[SecretReference, None]] = {}
+
+    def note(self, text: str, reference: SecretReference) -> None:
+        """Note that a text was read, which may be or become a secret."""
+        if can_redact(text):
+            self._references.setdefault(str(text), {})[reference] = None
+
+    def of(self, text: str) -> tuple[SecretReference, ...]:
+        """Return where a text was read; empty if it was computed."""
+        return tuple(self._references.get(text, ()))
+
+    def can_be_saved(self, text: str) -> bool:
+        """Return whether references can replace all that is secret in a secret text."""
+        return text in self._references or text in self.composed
