@@ -2,7 +2,7 @@
 
 From each secret, scrypt with a salt derives two halves. The ``check`` is stored and shows whether the secret is the
 same. The key is not stored: it seals the whole document, and the fingerprints of the targets that are sent the secret.
-So nobody who does not know the secret can have it sent by another request, and each guess is slow.
+So only someone who knows the secret can have it sent by another request, and each guess is slow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads the secrets of a saved plan again, where its references say, and only where lookups may read."""
+"""Reads the secrets of a saved plan again, by their references, and only where lookups may read."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def _tagged(context: LookupContext, source: SecretReference) -> str:
     except (InputError, LookupError, TypeError):  # the message of invalid YAML could show what is in the file
         text = None
     if not isinstance(text, TaintedText):
-        raise TemplateFunctionError("there is no text tagged !secret", "restore it, or make the plan again")
+        raise TemplateFunctionError("text tagged !secret not found", "restore it, or make the plan again")
     return str(text)
