@@ -122,7 +122,7 @@ def test_text_of_a_result_writes_nothing_but_text(target: Target, message: str, 
     pages = "".join(markdown.render_result(result)), "".join(html.render_result(result))
     assert all(map(is_harmless, pages))
     assert len({line.count("|") for line in pages[0].split("\n") if line.startswith("|")}) == 1
-    assert "<script>" not in pages[1]
+    assert pages[1].count("<script>") == 1  # that of the page
 
 
 @given(TEXT, TEXT, TEXT, TEXT)
@@ -188,7 +188,10 @@ def with_text(plan: Plan, sourced: str) -> Plan:
 @settings(deadline=None, max_examples=examples(150))
 def test_html_has_the_same_tags_whatever_the_texts(plan: Plan, sourced: str) -> None:
     hostile = "".join(html.render_plan(with_text(plan, f"q{sourced}")))
-    assert Skeleton(hostile).tags == Skeleton("".join(html.render_plan(with_text(plan, "q")))).tags
+    plain = "".join(html.render_plan(with_text(plan, "q")))
+    pages = (re.sub(r' href="#[^"]*"', ' href="#"', page) for page in (hostile, plain))  # they hold the title
+    tags, expected = (Skeleton(page).tags for page in pages)
+    assert tags == expected
     assert is_harmless(hostile)
 
 
