@@ -17,7 +17,7 @@ _BLANK_SIGNS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Characters that are blank although their category is not (Hangul fillers, blank Braille, joiners)."""
 _PRINTABLE_BUT_HIDDEN = re.compile(f"[{''.join(_BLANK_SIGNS)}\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _ESCAPED = frozenset('"\\')
-_OURS = ("→", " · ", "[…")
+_OURS = ("→", " · ", "…")
 """Marks of reports: a text that contains one is quoted, so that it cannot imitate a report."""
 
 _EMOJI = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"

@@ -192,7 +192,10 @@ def with_text(plan: Plan, sourced: str) -> Plan:
 @settings(deadline=None, max_examples=examples(150))
 def test_html_has_the_same_tags_whatever_the_texts(plan: Plan, sourced: str) -> None:
     hostile = "".join(html.render_plan(with_text(plan, f"q{sourced}")))
-    assert Skeleton(hostile).tags == Skeleton("".join(html.render_plan(with_text(plan, "q")))).tags
+    plain = "".join(html.render_plan(with_text(plan, "q")))
+    pages = (re.sub(r' href="#[^"]*"', ' href="#"', page) for page in (hostile, plain))  # they hold the title
+    tags, expected = (Skeleton(page).tags for page in pages)
+    assert tags == expected
     assert is_harmless(hostile)
 
 

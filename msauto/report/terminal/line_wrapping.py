@@ -11,7 +11,7 @@ from msauto.report.sanitizing import display_width, split_at_width
 from msauto.report.terminal.styles import paint
 
 _QUOTED: Final = re.compile(r'("(?:[^"\\]|\\.)*")')
-_ASCII: Final = ((" · ", " / "), ("→", "->"), ("━", "="), ("…", "..."))
+_ASCII: Final = ((" · ", " / "), ("→", "->"), ("…", "..."))
 """The signs of reports, and what replaces them on a terminal that has ASCII only."""
 
 

@@ -167,3 +167,12 @@ def test_skin_tones_and_joiners_belong_to_their_emoji() -> None:
     assert show("👩\u200d🚀 launch") == "👩\u200d🚀 launch"
     assert show("a\u200db") == r'"a\u200db"'
     assert show("👩\u200d") == r'"👩\u200d"'
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"), [("Wait…", '"Wait…"'), ("A ━ B", "A ━ B"), ("EP1…EP9 (9)", '"EP1…EP9 (9)"')]
+)
+def test_a_title_keeps_the_signs_of_reports(title: str, shown: str) -> None:
+    plan = plan_of(structs.replace(film(), name=title))
+    assert f"- studio-b · ARCHIVE · {shown}  in Promos" in text_of(plan, width=120)
+    assert f"- studio-b / ARCHIVE / {shown}  in Promos" in text_of(plan, width=120, ascii_only=True)
