@@ -8,7 +8,7 @@ either in exactly one row of one block, or is one of ``deletions``:
   - ``alike``: at least 3 targets whose changes are the same;
   - ``similar``: at least 10 targets with the same kinds of change (action, aspect, subject) and other values;
   - ``alone``: one target;
-  - ``other``: made by :func:`merge_blocks`, for a report that has no room for more blocks.
+  - ``other``: made by :func:`merge_blocks`, for a report that has no space for more blocks.
 
 - ``Block.rows``: what the block does, a :class:`Row` for each thing that is shown. ``row.changes`` are all the pairs
   of target and change that it stands for. If ``row.same``, ``row.examples`` holds one pair that shows all of them;

@@ -54,16 +54,16 @@ def render_plan(
     sentence = sentences.plan_sentence(plan, keep_going=keep_going)
     head = f"<!-- msauto:plan:{name} v1 plan={digest} -->\n### {_icon(plan)}{sentence}\n\n"
     foot = f"\n<sub>Plan {digest} · msauto {code(visible(plan.msauto))}</sub>\n"
-    room = None if limit is None else limit - _units(head) - _units(foot)
+    space = None if limit is None else limit - _units(head) - _units(foot)
     yield head
     for heading, items, noun in _lists(plan, grouping):
-        text = _fitting(heading, items, noun, None if room is None else room - _RESERVED)
-        room = None if room is None else room - _units(text)
+        text = _fitting(heading, items, noun, None if space is None else space - _RESERVED)
+        space = None if space is None else space - _units(text)
         yield text
     counts = _counts(grouping)
-    room = None if room is None else room - _units(counts)
+    space = None if space is None else space - _units(counts)
     yield counts
-    yield from _details(grouping.blocks, room, verbosity)
+    yield from _details(grouping.blocks, space, verbosity)
     yield foot
 
 
@@ -125,7 +125,7 @@ def _warnings(grouping: Grouping) -> Iterator[str]:
         yield f"- **Warning** {code(' '.join(visible_lines(text)))}\n" + (f"  - {code(names)}\n" if names else "")
 
 
-def _fitting(heading: str, items: Sequence[str], noun: str, room: int | None) -> str:
+def _fitting(heading: str, items: Sequence[str], noun: str, space: int | None) -> str:
     """Return a list with as many of its items as fit, and how many do not."""
     if not items:
         return ""
@@ -133,7 +133,7 @@ def _fitting(heading: str, items: Sequence[str], noun: str, room: int | None) ->
     left = len(items)
     for item in items:
         more = f"{quote}- **{sentences.plural(left, f'further {noun}')} that do not fit.** {_WHOLE_PLAN}\n"
-        if room is not None and _units(shown) + _units(item) + _units(more) > room and left:
+        if space is not None and _units(shown) + _units(item) + _units(more) > space and left:
             return f"{shown}{more}\n"
         shown += item
         left -= 1
@@ -152,15 +152,15 @@ def _counts(grouping: Grouping) -> str:
 # Details -------------------------------------------------------------------------------------------------------
 
 
-def _details(blocks: Sequence[Block], room: int | None, verbosity: int) -> Iterator[str]:
+def _details(blocks: Sequence[Block], space: int | None, verbosity: int) -> Iterator[str]:
     """Yield the blocks that fit; the targets of the others are counted."""
     left = 0
     for block in blocks:
-        text = "".join(_block(block, len(blocks) <= _OPEN, verbosity)) if room is None or room > 0 else ""
-        if not text or (room is not None and _units(text) > room - _units(_not_shown(10**9))):
+        text = "".join(_block(block, len(blocks) <= _OPEN, verbosity)) if space is None or space > 0 else ""
+        if not text or (space is not None and _units(text) > space - _units(_not_shown(10**9))):
             left += len(block.targets)
             continue
-        room = None if room is None else room - _units(text)
+        space = None if space is None else space - _units(text)
         yield text
     yield _not_shown(left) if left else ""
 

@@ -173,17 +173,17 @@ def _cut(pieces: list[Piece], limit: int | None, skip: int) -> str:
     rest = pieces[skip:]
     if limit is None or _width(rest) + len(lead) <= limit:
         return lead + _text(rest)
-    room = max(12, limit - len(lead) - len(f"[…{len(rest)}…]"))
-    head = _fit(rest, room * 2 // 3)
-    tail = _fit(rest[::-1], room - room * 2 // 3)
+    space = max(12, limit - len(lead) - len(f"[…{len(rest)}…]"))
+    head = _fit(rest, space * 2 // 3)
+    tail = _fit(rest[::-1], space - space * 2 // 3)
     left = len(rest) - head - tail
     if left <= 0:
         return lead + _text(rest)
     return f"{lead}{_text(rest[:head])}[…{left}…]{_text(rest[len(rest) - tail :])}"
 
 
-def _fit(pieces: list[Piece], room: int) -> int:
-    return sum(1 for _ in takewhile(room.__ge__, accumulate(width for _, width in pieces)))
+def _fit(pieces: list[Piece], space: int) -> int:
+    return sum(1 for _ in takewhile(space.__ge__, accumulate(width for _, width in pieces)))
 
 
 def _text(pieces: list[Piece]) -> str:

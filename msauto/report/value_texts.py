@@ -190,12 +190,12 @@ def show_value(value: Json, name: str = "", rate: Fraction | None = None, *, lim
 def show_list(values: list[Json], *, limit: int | None = None) -> str:
     """Return a list in brackets. ``limit`` (columns) cuts its end."""
     shown: list[str] = []
-    room = limit
+    space = limit
     for value in values:
         element = show_value(value, limit=limit)
-        if room is not None:
-            room -= display_width(element) + 2
-            if room < 0 and shown:
+        if space is not None:
+            space -= display_width(element) + 2
+            if space < 0 and shown:
                 shown.append(f"[…{len(values) - len(shown)}…]")
                 break
         shown.append(element)

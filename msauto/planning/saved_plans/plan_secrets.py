@@ -1,4 +1,4 @@
-"""Secrets in plan files: a token stands for each, with a reference to where it is read when the plan is applied.
+"""Secrets in plan files: a token replaces each, with a reference to where it is read when the plan is applied.
 
 From each secret, scrypt with a salt derives two halves. The ``check`` is stored and shows whether the secret is the
 same. The key is not stored: it seals the whole document, and the fingerprints of the targets that are sent the secret.
@@ -161,9 +161,9 @@ class PlanConcealer:
         for change, shown in zip(real.changes, masked.changes, strict=True):
             with self._named(real, change):
                 changes.append(change if shown == change else self._change(change, shown))
-        for request, told in zip(real.requests, masked.requests, strict=True):
+        for request, redacted in zip(real.requests, masked.requests, strict=True):
             with self._named(real, real.changes[request.changes[0]]):
-                requests.append(request if told == request else self._request(request, told))
+                requests.append(request if redacted == request else self._request(request, redacted))
         target = structs.replace(masked, changes=tuple(changes), requests=tuple(requests), fingerprint=real.fingerprint)
         tokens = _tokens_of(target)
         if not tokens or real.fingerprint.startswith(SLOW):

@@ -21,7 +21,7 @@ from msauto.playbook.schema.value_types import Flag, Name, Opt, Read, Seconds, S
 def _version(value: Any) -> tuple[int, ...]:
     if isinstance(value, bool) or not isinstance(value, str):
         written = getattr(value, "text", str(value).lower())
-        raise invalid(f"must be text, not {written}", f'quote it: "{written}"')
+        raise invalid(f"must be text, not {written}", f'quote it: "{written}"', kind="wrong-type")
     if not re.fullmatch(r"\d{1,6}(\.\d{1,6}){0,5}", value.strip()):
         raise invalid(f"{value[:40]!r} is not a valid version", 'write it as "2.9.87"')
     return tuple(int(part) for part in value.strip().split("."))

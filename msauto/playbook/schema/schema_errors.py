@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -118,21 +117,21 @@ def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Sc
     if key and isinstance(at, dict):
         path, on_key = (*path, key), True
     target = node.child(*path)
-    return SchemaProblem(target.path, target.problem(message, remedy, key=on_key, kind=_kind(error["type"], message)))
+    return SchemaProblem(target.path, target.problem(message, remedy, key=on_key, kind=_kind(error, message)))
 
 
-def _kind(error_type: str, message: str) -> ProblemKind:
+def _kind(error: Any, message: str) -> ProblemKind:
     """Return the kind of a problem that pydantic found."""
-    if error_type == "extra_forbidden":
-        return "not-supported" if message.endswith("not supported") else "unknown-key"
-    if "time code" in message:
-        return "time-code"
-    if error_type in _EXPECTED or _WRONG_TYPE.search(message):
-        return "wrong-type"
-    return "missing-key" if error_type == "missing" else "invalid-value"
-
-
-_WRONG_TYPE = re.compile(r" must be (?:text|true or false|a whole number), not |has no value")
+    match error["type"]:
+        case "extra_forbidden":
+            return "not-supported" if message.endswith("not supported") else "unknown-key"
+        case "missing":
+            return "missing-key"
+        case "invalid":
+            kind: ProblemKind = error["ctx"]["kind"]
+            return kind
+        case other:
+            return "wrong-type" if other in _EXPECTED else "invalid-value"
 
 
 def _with_indentation(

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, TypeAlias, TypeVar
 from pydantic import Discriminator, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from msauto.errors import ProblemKind
 from msauto.interface.allowed_characters import unreportable
 from msauto.model.live import Folder, parse_folder
 from msauto.model.timecode import Timecode, TimecodeError
@@ -73,10 +74,12 @@ def has_pending(data: Any) -> bool:
     return isinstance(data, UnrenderedTemplate)
 
 
-def invalid(message: str, remedy: str = "", *, key: str = "") -> PydanticCustomError:
+def invalid(
+    message: str, remedy: str = "", *, key: str = "", kind: ProblemKind = "invalid-value"
+) -> PydanticCustomError:
     """Return a validation error; ``key`` names the key of the mapping that it is about."""
     text = message.replace("{", "{{").replace("}", "}}")
-    return PydanticCustomError("invalid", text, {"invalid": message, "remedy": remedy, "key": key})
+    return PydanticCustomError("invalid", text, {"invalid": message, "remedy": remedy, "key": key, "kind": kind})
 
 
 TEMPLATE_SCHEMA: dict[str, Any] = {"type": "string", "pattern": r"\{[{%]", "description": "a template"}
@@ -93,7 +96,7 @@ class _Templated:
 
     def _validate(self, value: Any, handler: core_schema.ValidatorFunctionWrapHandler) -> Any:
         if value is None:
-            raise invalid("has no value", 'write "" to clear it, or remove the key')
+            raise invalid("has no value", 'write "" to clear it, or remove the key', kind="wrong-type")
         if self._template and isinstance(value, UnrenderedTemplate):
             return value
         return handler(value)
@@ -182,16 +185,18 @@ def _label(value: Any) -> str:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, bool):
-        raise invalid("must be text, not true or false", f'quote it: "{str(value).lower()}"')
+        raise invalid("must be text, not true or false", f'quote it: "{str(value).lower()}"', kind="wrong-type")
     if isinstance(value, WrittenInt | WrittenFloat):
-        raise invalid(f"must be text, not the number {value.text}", f'quote it: "{value.text}"')
+        raise invalid(f"must be text, not the number {value.text}", f'quote it: "{value.text}"', kind="wrong-type")
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        raise invalid("must be text, not a number with a decimal point", "convert it: | round(2) | string")
+        raise invalid(
+            "must be text, not a number with a decimal point", "convert it: | round(2) | string", kind="wrong-type"
+        )
     if isinstance(value, datetime | date):
         return value.isoformat()
-    raise invalid(f"must be text, not {kind_of(value)}")
+    raise invalid(f"must be text, not {kind_of(value)}", kind="wrong-type")
 
 
 def reportable(text: str) -> str:
@@ -205,7 +210,7 @@ def reportable(text: str) -> str:
 def _strict_text(value: Any) -> str:
     if isinstance(value, WrittenInt | WrittenFloat | int) and not isinstance(value, bool):
         written = getattr(value, "text", str(value))
-        raise invalid(f"must be text, not the number {written}", f'quote it: "{written}"')
+        raise invalid(f"must be text, not the number {written}", f'quote it: "{written}"', kind="wrong-type")
     return _text(value)
 
 
@@ -218,7 +223,7 @@ def _name(value: Any) -> str:
 
 def _secret(value: Any) -> str:
     if not isinstance(value, str):
-        raise invalid(f"must be text, not {kind_of(value)}", "quote it")
+        raise invalid(f"must be text, not {kind_of(value)}", "quote it", kind="wrong-type")
     return str(value)
 
 
@@ -227,7 +232,7 @@ def _whole(value: Any) -> int:
         return int(value)
     digits = isinstance(value, str) and value.strip().isdecimal()
     remedy = "remove the quotes, or add | int to the template" if digits else ""
-    raise invalid(f"must be a whole number, not {shown_value(value)}", remedy)
+    raise invalid(f"must be a whole number, not {shown_value(value)}", remedy, kind="wrong-type")
 
 
 def _rating(value: Any) -> int:
@@ -272,7 +277,7 @@ def _seconds(value: Any) -> float:
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise invalid(f"must be true or false, not {shown_value(value)}")
+    raise invalid(f"must be true or false, not {shown_value(value)}", kind="wrong-type")
 
 
 def shown_value(value: Any) -> str:
@@ -354,13 +359,17 @@ _shared_position = lru_cache(1000)(Timecode.parse)
 def _position(value: Any) -> Timecode:
     if isinstance(value, bool) or not isinstance(value, int | str):
         shown = getattr(value, "text", shown_value(value))
-        raise invalid(f"must be a time code or a number of frames, not {shown}", 'quote time codes: "00:00:10:00"')
+        raise invalid(
+            f"must be a time code or a number of frames, not {shown}",
+            'quote time codes: "00:00:10:00"',
+            kind="time-code",
+        )
     try:
         if isinstance(value, str) and type(value) is not str:
             return Timecode.parse(value)  # a secret is equal to the same text, which is not secret
         return _shared_position(value if isinstance(value, str) else int(value))
     except (TimecodeError, ValueError) as error:
-        raise invalid(str(error)) from error
+        raise invalid(str(error), kind="time-code") from error
 
 
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|m|h|d)")

@@ -87,16 +87,8 @@ def parse_yaml(data: bytes, file: str) -> Document:
         has_templates=reader.has_templates,
         has_secrets=reader.has_secrets,
     )
-    flaws = tuple(
-        document.problem(text, place, remedy, kind=_kind_of_flaw(text)) for text, remedy, place in reader.found
-    )
+    flaws = tuple(document.problem(text, place, remedy, kind=kind) for text, remedy, place, kind in reader.found)
     return replace(document, flaws=flaws) if flaws else document
-
-
-def _kind_of_flaw(message: str) -> ProblemKind:
-    if message.startswith("duplicate key"):
-        return "duplicate-key"
-    return "secret" if "secret" in message else "yaml"
 
 
 def dump_yaml(value: Any, *, indent: int = 2, sort_keys: bool = False) -> str:
@@ -188,7 +180,7 @@ class _EventReader:
         self.aliased = 0
         self.repeated = 0
         self.hidden: dict[Hidden, None] = {}
-        self.found: dict[tuple[str, str, SourceLocation], None] = {}
+        self.found: dict[tuple[str, str, SourceLocation, ProblemKind], None] = {}
         self.broken: set[Path] = set()
         self.has_templates = self.has_secrets = False
         self.next: Callable[[], Any] = loader(text).get_event
@@ -283,7 +275,9 @@ class _EventReader:
             self.broken.add(tuple(self.way))
         elif not merged:
             first = _packed(merges[0][0]) if name not in data else entries[3 * list(data).index(name)]
-            self._flaw(f"duplicate key {name!r} (first in line {first >> 32})", "keep one of them", key)
+            self._flaw(
+                f"duplicate key {name!r} (first in line {first >> 32})", "keep one of them", key, "duplicate-key"
+            )
         broken = set(self.broken)
         text = str(getattr(key, "value", None))
         self._value(self.next(), depth, max(secret, _secrecy(text)), text)
@@ -297,7 +291,7 @@ class _EventReader:
             self._flaw(*self._why_no_key(event), event)
         elif event.tag == TAG:
             self.hidden[(*_start(event), *_end(event))] = None
-            self._flaw("a key cannot be secret", "mark its value", event)
+            self._flaw("a key cannot be secret", "mark its value", event, "secret")
         else:
             text = _joined_surrogates(event.value)
             is_text = False
@@ -376,7 +370,7 @@ class _EventReader:
         if tag == TAG:
             self.has_secrets = True
             if "{{" not in text and not can_redact(text):  # the result of a template is checked later
-                self._flaw(*why_too_short(text), event)
+                self._flaw(*why_too_short(text), event, "secret")
             return TaintedText(text)
         try:
             data = text if is_text or tag is not None else resolve_scalar(text)
@@ -392,8 +386,8 @@ class _EventReader:
             return self.texts.setdefault(text, text)
         return self.texts.get(text, text)
 
-    def _flaw(self, message: str, remedy: str, event: Any) -> None:
-        self.found[message, remedy, SourceLocation(self.file, *_start(event))] = None
+    def _flaw(self, message: str, remedy: str, event: Any, kind: ProblemKind = "yaml") -> None:
+        self.found[message, remedy, SourceLocation(self.file, *_start(event)), kind] = None
 
     def _check_depth(self, depth: int, event: Any) -> None:
         if depth > MAX_DEPTH:

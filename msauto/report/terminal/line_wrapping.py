@@ -78,11 +78,11 @@ def _fits(row: _TerminalRow, text: str, width: int) -> bool:
     return row.used + display_width(text.rstrip()) <= width
 
 
-def _parts(span: TextSpan, room: int) -> Iterator[TextSpan]:
+def _parts(span: TextSpan, space: int) -> Iterator[TextSpan]:
     for word in re.findall(r"\s*\S+\s*", span.text) or [span.text]:
         rest = word
-        while display_width(rest.rstrip()) > room:
-            head, rest = split_at_width(rest, room)
+        while display_width(rest.rstrip()) > space:
+            head, rest = split_at_width(rest, space)
             yield TextSpan(head, span.style)
         yield TextSpan(rest, span.style)
 

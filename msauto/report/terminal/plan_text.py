@@ -55,8 +55,8 @@ class _PlanLayout:
     @cached_property
     def values(self) -> value_texts.ValueWidth:
         """How much of a value is shown: a few rows of it, or everything."""
-        room = _VALUE_ROWS * (self.width - 20)
-        return value_texts.WHOLE if self.verbosity else value_texts.ValueWidth(room, room)
+        space = _VALUE_ROWS * (self.width - 20)
+        return value_texts.WHOLE if self.verbosity else value_texts.ValueWidth(space, space)
 
     @property
     def signs(self) -> TimelineSigns:
@@ -127,12 +127,12 @@ def _chosen(blocks: Sequence[Block], view: _PlanLayout) -> list[Block]:
     """Return the blocks that fit, folded ones first, and at the end one block for all others."""
     chosen: set[int] = set()
     left: list[Block] = []
-    room = _MOST_ROWS
+    space = _MOST_ROWS
     for place in sorted(range(len(blocks)), key=lambda place: blocks[place].level == "alone"):
-        rows = 1 + sum(len(wrap(line, view.width)) for line in _block(blocks[place], view)) if room >= _SMALLEST else 0
-        if rows and (rows <= room or not chosen):
+        rows = 1 + sum(len(wrap(line, view.width)) for line in _block(blocks[place], view)) if space >= _SMALLEST else 0
+        if rows and (rows <= space or not chosen):
             chosen.add(place)
-            room -= rows
+            space -= rows
         else:
             left.append(blocks[place])
     return [blocks[place] for place in sorted(chosen)] + ([merge_blocks(left)] if left else [])
@@ -152,7 +152,7 @@ def _block(block: Block, view: _PlanLayout) -> Iterator[Line]:
     if block.level == "alone":
         yield from _requests(block.targets[0].requests) if view.verbosity else ()
         return
-    yield names_line(block.named(), ascii_only=view.ascii_only, room=_NAME_ROWS * (view.width - 4))
+    yield names_line(block.named(), ascii_only=view.ascii_only, space=_NAME_ROWS * (view.width - 4))
     tasks = {change.source.task for row in block.rows for _, change in row.changes}
     if len(tasks) == 1 and (task := tasks.pop()):
         yield words(f"    task {show(task, quoted=True)}", DIM, hang=6)
@@ -230,8 +230,8 @@ def _drawing(block: Block, view: _PlanLayout) -> list[str]:
     if timeline is None:
         return []
     label = 0 if timeline.only_adds else len("before ")
-    room = view.width - 4 - label - 2 - len(timeline.length)
-    rows = draw_timeline(timeline, min(room, _WIDEST_DRAWING), view.signs)
+    space = view.width - 4 - label - 2 - len(timeline.length)
+    rows = draw_timeline(timeline, min(space, _WIDEST_DRAWING), view.signs)
     shown = [f"{name:{label}}{drawing}" if label else drawing for name, drawing in rows]
     return [*shown[:-1], f"{shown[-1]}  {timeline.length}"]
 
@@ -239,9 +239,9 @@ def _drawing(block: Block, view: _PlanLayout) -> list[str]:
 # Names ---------------------------------------------------------------------------------------------------------
 
 
-def names_line(named: Sequence[NamedTargets], *, ascii_only: bool, room: int | None = None) -> Line:
-    """Return the names of targets; those beyond ``room`` columns are only counted."""
-    left = 0 if room is None else room
+def names_line(named: Sequence[NamedTargets], *, ascii_only: bool, space: int | None = None) -> Line:
+    """Return the names of targets; those beyond ``space`` columns are only counted."""
+    left = 0 if space is None else space
     total = sum(each.size * len(those.servers) for those in named for each in those.ranges)
     spans, shown = [TextSpan("    ")], 0
     for those in named:
@@ -249,7 +249,7 @@ def names_line(named: Sequence[NamedTargets], *, ascii_only: bool, room: int | N
         for place, each in enumerate(those.ranges):
             text = group_sentences.show_range(each, "..." if ascii_only else "…")
             left -= display_width(text) + 2
-            if room is not None and left < 0 and shown:
+            if space is not None and left < 0 and shown:
                 spans.append(TextSpan(f"and {total - shown} more (-v lists them)"))
                 return Line(tuple(spans), 4)
             shown += each.size * len(those.servers)

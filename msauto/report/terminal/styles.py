@@ -97,7 +97,7 @@ def _wrapped_rows(
     """Yield the lines of rows whose cells wrap within their columns."""
     del kept, width
     for row in rows:
-        cells = [wrap(cell, room, most) for cell, room in zip(row, columns, strict=True)]
+        cells = [wrap(cell, space, most) for cell, space in zip(row, columns, strict=True)]
         yield from (_line(line, columns) for line in zip_longest(*cells, fillvalue=""))
 
 
@@ -136,14 +136,14 @@ def wrap(text: str, width: int, most: int | None = None) -> list[str]:
 
 def _broken(word: str, width: int) -> list[str]:
     """Return the parts of a text without spaces, each of which fits; an accent stays with its letter."""
-    parts, room = [""], width
+    parts, space = [""], width
     for sign in word:
         needed = sign_width(sign)
-        if needed > room:
+        if needed > space:
             parts.append("")
-            room = width
+            space = width
         parts[-1] += sign
-        room -= needed
+        space -= needed
     return parts
 
 
