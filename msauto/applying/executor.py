@@ -129,7 +129,10 @@ class _PlanExecution:
         self._context.commits.flush()
         if self._context.commits.failure is None:
             with suppress(MsautoError):
-                self._context.journal.end(self._context.run, result)
+                if executor.unsettled:
+                    self._context.journal.leave(self._context.run)
+                else:
+                    self._context.journal.end(self._context.run, result)
         self._context.notify(events.RunEnded(result))
         return result
 

@@ -76,13 +76,13 @@ async def _settle(context: ApplyContext, server: ServerConnection, record: Targe
         context = replace(context, policy=structs.replace(context.policy, read_pauses=()))
     slots = asyncio.Semaphore(1)
     await slots.acquire()
-    executor = TargetExecutor(context, server, record.target, ConcurrencySlot(slots), resumed=_progress(record))
+    executor = TargetExecutor(context, server, record.target, ConcurrencySlot(slots), resumed=progress_of(record))
     await executor.run()
     assert executor.result is not None
     return executor.result
 
 
-def _progress(record: TargetRecord) -> TargetProgress:
+def progress_of(record: TargetRecord) -> TargetProgress:
     """Return how far the target had come when it was interrupted."""
     results: list[RequestResult] = []
     tries = 0

@@ -23,11 +23,12 @@ class WaveExecutor(Protocol):
     """Applies the targets of a wave, in this process or on workers.
 
     ``results`` by the number of the target. ``spans``: for each server, the seconds of the clock from the start of its
-    first target to the end of its last.
+    first target to the end of its last. ``unsettled``: the next run must settle some targets by reading.
     """
 
     results: dict[int, TargetResult]
     spans: dict[str, tuple[float, float]]
+    unsettled: bool
 
     async def run(self, failures: BatchFailures, wave: Iterable[NumberedTarget]) -> None:
         """Apply the targets that may start, and note their failures. Cancelled: what is under way is unverified."""
@@ -64,6 +65,7 @@ class LocalWaveExecutor:
         self._changed = asyncio.Event()
         self.results: dict[int, TargetResult] = {}
         self.spans: dict[str, tuple[float, float]] = {}
+        self.unsettled = False
         for server in servers.values():
             server.breaker.on_change = self._changed.set
 
@@ -123,7 +125,7 @@ class LocalWaveExecutor:
         number, target = numbered
         breaker = server.breaker.state
         reason = breaker.message(target.server, self._context.run) if breaker.open else self._frozen()
-        if reason:
+        if reason and number not in self._resumed:
             self._skip(numbered, reason)
             return
         executor = TargetExecutor(self._context, server, target, slot, self._resumed.get(number))
