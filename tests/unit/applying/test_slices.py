@@ -1,0 +1,242 @@
+"""Slices: workers that die, a session that is lost, a run that is stopped. Nothing is sent twice, or forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msauto.applying.apply_context import ApplyContext
+from msauto.applying.cancellation import Cancellation
+from msauto.applying.executor import apply_with
+from msauto.applying.group_commit import GroupCommit
+from msauto.applying.slices import SlicedWaveExecutor, SliceResult, StopSignal, TargetSlice, run_slice
+from msauto.applying.states import RetryPolicy
+from msauto.errors import LedgerError, ServerError
+from msauto.model.plan import Target
+from msauto.model.ports import Journal
+from msauto.model.result import Result
+from msauto.model.run_records import RequestRecord, RequestState, TargetRecord
+from tests.unit.applying.applying_world import DictJournal, Stage, World, fields_target, plan_of
+
+COUNT = 120  # targets: three slices
+
+
+class WorkerDiedError(Exception):
+    """SIGKILL: nothing is sent or recorded after it."""
+
+
+class WorkerJournal:
+    """The journal as one worker sees it: nothing is recorded once the worker is dead."""
+
+    def __init__(self, journal: DictJournal) -> None:
+        self._journal = journal
+        self.dead = False
+
+    def __getattr__(self, name: str) -> Any:
+        return self._nothing if self.dead and name != "commit" else getattr(self._journal, name)
+
+    def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
+        if self.dead:
+            raise LedgerError("dead")
+        return self._journal.commit(calls)
+
+    def _nothing(self, *values: object) -> None:
+        """Record nothing."""
+
+
+@dataclass
+class Cluster:
+    """Workers in this process, which share one journal. ``dies_at``: the sends at which a worker dies, in total.
+
+    A slice whose worker died is run again, ``tries`` times in all, as a scheduler does.
+    """
+
+    stage: Stage
+    dies_at: frozenset[int] = frozenset()
+    tries: int = 3
+    cancellation: Cancellation = field(default_factory=Cancellation)
+    signals: list[StopSignal] = field(default_factory=list)
+    slices: list[TargetSlice] = field(default_factory=list)
+    lost_session_after: int | None = None
+    targets: Sequence[Target] = ()
+
+    # The shared ledger -------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        if self.lost_session_after is not None and len(self.stage.world.sent) >= self.lost_session_after:
+            raise LedgerError("the session with the ledger is lost")
+
+    def stop(self, signal: StopSignal) -> None:
+        self.check()
+        self.signals.append(signal)
+        self.cancellation()
+
+    async def wait_for_slices(self, numbers: Iterable[int]) -> None:
+        self.check()
+
+    def records(self, positions: Sequence[int]) -> Mapping[int, TargetRecord]:
+        self.check()
+        return {position: self._record(self.targets[position]) for position in positions}
+
+    def _record(self, target: Target) -> TargetRecord:
+        journal = self.stage.journal
+        begun = "then" if ("planned", target.name) in journal.lines else None
+        states: list[RequestState] = [
+            journal.states.get((target.name, index), "planned")  # type: ignore[misc]
+            for index in range(len(target.requests))
+        ]
+        sent = self.stage.world.clock.now().isoformat()
+        requests = tuple(RequestRecord(state, 1, sent=None if state == "planned" else sent) for state in states)
+        return TargetRecord(target, requests, begun, journal.outcomes.get(target.name))  # type: ignore[arg-type]
+
+    # The workers -------------------------------------------------------------------------------------------------
+
+    async def map(self, server: str, slices: Iterator[TargetSlice]) -> AsyncGenerator[SliceResult, None]:
+        del server
+        for piece in slices:
+            self.slices.append(piece)
+            yield await self._with_tries(piece)
+
+    async def _with_tries(self, piece: TargetSlice) -> SliceResult:
+        for _ in range(self.tries):
+            with suppress(WorkerDiedError):
+                return await self._on_worker(piece)
+        raise ServerError(f"slice {piece.number}: {self.tries} workers were lost", remedy="look at the workers")
+
+    async def _on_worker(self, piece: TargetSlice) -> SliceResult:
+        stage, world = self.stage, self.stage.world
+        journal = WorkerJournal(stage.journal)
+
+        def on_send(path: str) -> None:
+            del path
+            journal.dead = journal.dead or len(world.sent) in self.dies_at
+            self.dies_at -= {len(world.sent)}
+            if journal.dead:
+                raise WorkerDiedError
+
+        world.on_send = on_send
+        context = ApplyContext(
+            "run-1",
+            cast("Journal", journal),
+            stage.memory,
+            world.clock,
+            stage.events,
+            GroupCommit(cast("Journal", journal)),
+            self.cancellation,
+            RetryPolicy(),
+        )
+        records = self.records([number for number, _ in piece.targets])
+        result = await run_slice(context, stage.server(), piece, records, lambda: None, forks=4)
+        if journal.dead:
+            raise WorkerDiedError
+        return result
+
+
+def run(stage: Stage, cluster: Cluster, targets: Sequence[Target], cancellation: Cancellation | None = None) -> Result:
+    cluster.targets = targets
+
+    async def everything() -> Result:
+        executor_of = partial(SlicedWaveExecutor, shared=cluster, map_slices=cluster.map, frozen=lambda: None)
+        return await apply_with(
+            executor_of,
+            plan_of(*targets),
+            stage.journal,
+            stage.memory,
+            stage.world.clock,
+            stage.events,
+            cancellation=cancellation,
+        )
+
+    return asyncio.run(everything())
+
+
+def targets_of(world: World, count: int = COUNT) -> list[Target]:
+    return [fields_target(world, f"Clip {number:03}", 2) for number in range(count)]
+
+
+def test_slices_do_what_one_process_does() -> None:
+    stage = Stage()
+    cluster = Cluster(stage)
+    result = run(stage, cluster, targets_of(stage.world))
+    assert Counter(each.outcome for each in result.targets) == {"changed": COUNT}
+    assert [each.target.name for each in result.targets] == sorted(each.target.name for each in result.targets)
+    assert [len(piece.targets) for piece in cluster.slices] == [50, 50, 20]
+    assert stage.journal.ended is not None
+    assert result.ok
+
+
+@given(st.frozensets(st.integers(0, 239), max_size=6))
+def test_workers_that_die_lose_nothing_and_double_nothing(dies_at: frozenset[int]) -> None:
+    stage = Stage()
+    result = run(stage, Cluster(stage, dies_at, tries=9), targets_of(stage.world))
+    assert max(Counter(stage.world.sent).values()) == 1
+    for each in result.targets:
+        done = set(stage.world.assets[each.target.name].attributes.values()) == {"new"}
+        # What was journalled and not seen done is never sent again: reading cannot show that it will not arrive.
+        assert each.outcome == ("changed" if done else "unverified")
+        assert done or dies_at
+
+
+def test_a_slice_whose_workers_all_die_ends_the_run() -> None:
+    stage = Stage()
+    cluster = Cluster(stage, frozenset({110}), tries=1)
+    result = run(stage, cluster, targets_of(stage.world))
+    outcomes = [each.outcome for each in result.targets]
+    assert set(outcomes[:50]) == {"changed"}
+    assert "unverified" in outcomes[50:100]
+    assert set(outcomes[50:100]) <= {"changed", "unverified", "not attempted"}
+    assert set(outcomes[100:]) == {"not attempted"}
+    assert "1 workers were lost" in result.targets[-1].message
+    assert stage.journal.ended is None
+    assert ("leave", "run-1") in stage.journal.lines
+    assert max(Counter(stage.world.sent).values()) == 1
+
+
+def test_a_lost_session_of_the_coordinator_ends_the_run() -> None:
+    stage = Stage()
+    cluster = Cluster(stage, lost_session_after=120)
+    result = run(stage, cluster, targets_of(stage.world))
+    last = result.targets[-1]
+    assert (last.outcome, last.message) == ("not attempted", "the session with the ledger is lost")
+    assert stage.journal.ended is None
+    assert max(Counter(stage.world.sent).values()) == 1
+
+
+def test_cancelling_tells_the_workers_and_starts_nothing() -> None:
+    stage, cancellation = Stage(), Cancellation()
+    cluster = Cluster(stage)
+    targets = targets_of(stage.world)
+    cancelling = stage.world.effects[targets[10].requests[0].path]
+
+    def cancel(world: World) -> None:
+        cancelling(world)
+        cancellation()
+
+    stage.world.effects[targets[10].requests[0].path] = cancel
+    result = run(stage, cluster, targets, cancellation)
+    assert result.interrupted
+    assert cluster.signals == ["finish"]
+    assert len(cluster.slices) == 1
+    assert result.targets[-1].outcome == "not attempted"
+    assert stage.journal.ended is not None
+
+
+@pytest.mark.parametrize("state", ["down", "401"])
+def test_a_server_that_cannot_be_reached_is_left_alone_by_later_slices(state: str) -> None:
+    stage = Stage()
+    stage.world.state = lambda world: "up" if len(world.sent) < 20 else state
+    cluster = Cluster(stage)
+    result = run(stage, cluster, targets_of(stage.world))
+    assert len(cluster.slices) == 1
+    assert result.targets[-1].outcome == "not attempted"
+    assert "msauto apply --resume run-1" in result.targets[-1].message
