@@ -223,7 +223,7 @@ def result_of(record: TargetRecord) -> TargetResult:
     assert record.outcome is not None
     requests = tuple(
         RequestResult(
-            "not sent" if each.state == "planned" or each.state == "sending" else each.state,  # noqa: PLR1714 - for mypy
+            "not sent" if each.state == "planned" or each.state == "sending" else each.state,
             each.status,
             each.message,
             each.tries,
