@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+)
 from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
@@ -22,18 +31,18 @@ def is_over(left: float) -> bool:
 class _LookAhead(Generic[R]):
     """The started calls whose results are not yet yielded, oldest first; keeps ``limit`` of them running."""
 
-    def __init__(self, calls: Iterator[Coroutine[Any, Any, R]], limit: int) -> None:
+    def __init__(self, calls: Iterator[Coroutine[Any, Any, R]], limit: int, waiting: int) -> None:
         self.tasks: deque[asyncio.Task[R]] = deque()
         self._calls = calls
         self._limit = limit
+        self._capacity = limit + waiting
         self._running = 0
         self._exhausted = False
         self._finished = asyncio.Event()
 
     def start(self) -> None:
         """Start calls up to the limit; none if too many results wait, or one has failed."""
-        capacity = self._limit + MAX_WAITING
-        while not self._exhausted and self._running < self._limit and len(self.tasks) < capacity:
+        while not self._exhausted and self._running < self._limit and len(self.tasks) < self._capacity:
             try:
                 call = next(self._calls)
             except StopIteration:
@@ -58,16 +67,18 @@ class _LookAhead(Generic[R]):
         self._finished.set()
 
 
-async def concurrent_map(function: Callable[[T], Awaitable[R]], items: Iterable[T], *, limit: int) -> AsyncIterator[R]:
+async def concurrent_map(
+    function: Callable[[T], Awaitable[R]], items: Iterable[T], *, limit: int, waiting: int = MAX_WAITING
+) -> AsyncGenerator[R, None]:
     """Yield ``await function(item)`` for each item, in the order of the items, with at most ``limit`` running.
 
-    A slow item does not delay the others, until ``MAX_WAITING`` results wait for it. Items are taken as calls finish,
+    A slow item does not delay the others, until ``waiting`` results wait for it. Items are taken as calls finish,
     so a generator of 300,000 items is never stored. The first exception is raised in the order of the items, and no
     items are taken after it; the running calls are cancelled and awaited.
     """
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
-    ahead = _LookAhead((_call(function, item) for item in items), limit)
+    ahead = _LookAhead((_call(function, item) for item in items), limit, waiting)
     in_a_row = 0
     try:
         while True:

@@ -10,6 +10,7 @@
      ├── LockedError           another run holds the lock
      ├── LedgerError           the ledger cannot be used: locked, corrupt, read-only, full
      ├── DownloadError         a file could not be written: disk full, no permission
+     ├── ClusterError          the Dask cluster: not reachable, lost, no worker for a server, another version
      └── ServerError           the server, or the connection to it
           ├── NotSentError     the request was certainly not sent
           │    └── UnreachableError  no connection: refused, unknown host name, TLS, time-out
@@ -110,8 +111,18 @@ class MsautoError(Exception):
         self.message = message
         self.remedy = remedy
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle it without its cause: classes have different parameters."""
+        return _rebuilt, (type(self), self.args, dict(self.__dict__))
+
     def __str__(self) -> str:
         return f"{self.message}\n  → {self.remedy}" if self.remedy else self.message
+
+
+def _rebuilt(kind: type[MsautoError], args: tuple[object, ...], state: dict[str, object]) -> MsautoError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class InputError(MsautoError):
@@ -152,6 +163,10 @@ class LedgerError(MsautoError):
 
 class DownloadError(MsautoError):
     """A download could not be saved; no incomplete file is left."""
+
+
+class ClusterError(MsautoError):
+    """The Dask cluster cannot be used, or was lost."""
 
 
 class ServerError(MsautoError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msauto.interface.dialect import Dialect
@@ -88,7 +88,8 @@ class ServerSpec:
 
     ``url``: scheme, host and port without a path; ``version``: the product version as numbers, ``None``: newest;
     ``timezone``: an IANA name for times without a time zone; ``request_line``: the limit in bytes. ``proxy``: the
-    only proxy that is used; the environment is not read.
+    only proxy that is used; the environment is not read. ``worker``: the resources of the Dask workers that may reach
+    it, each with its amount.
     """
 
     name: str
@@ -102,4 +103,9 @@ class ServerSpec:
     request_line: int = 8000
     dialect: Dialect = Dialect()
     proxy: Proxy | None = None
+    worker: Mapping[str, float] = field(default_factory=dict)
     variables: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def share(self, parts: int) -> ServerSpec:
+        """Return the server with the limits that one of ``parts`` users of it may use at the same time."""
+        return replace(self, connections=max(1, self.connections // parts))
