@@ -1,8 +1,9 @@
-"""Applies waves in slices, which run on workers. All of them journal into one run of the shared ledger.
+"""Applies waves in slices on the workers of a cluster. All of them journal into one run of the shared ledger.
 
-A slice holds a lock in the ledger while it runs. If its worker is lost, the slice may run again on another worker once
+A slice holds a lock in the ledger while it runs. If its worker is lost, the slice runs again on another worker once
 that lock is free: what the ledger records as finished is not repeated, and what it records as started is settled by
-reading. The coordinator tells the workers to stop through the ledger.
+reading.
+A slice that is cancelled finishes the requests that are under way, and starts none.
 """
 
 from __future__ import annotations
@@ -11,9 +12,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from copy import deepcopy
-from itertools import count
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct, structs
 
@@ -22,44 +21,21 @@ from msauto.applying.batches import BatchFailures, NumberedTarget
 from msauto.applying.circuit_breaker import BreakerState
 from msauto.applying.recovery import progress_of
 from msauto.applying.wave_executor import LocalWaveExecutor, not_attempted
-from msauto.concurrency import run_unless
+from msauto.concurrency import ConcurrencySlot, finish, run_unless
 from msauto.errors import MsautoError, one_line
 from msauto.model import events
 from msauto.model.result import RequestResult, TargetResult
 from msauto.model.run_records import TargetRecord
 
-StopSignal = Literal["finish", "at once"]
-"""How workers stop: they ``finish`` what is under way, or abandon it."""
-
-SLICE_TARGETS: Final = 50
-"""Targets of a slice: some seconds of work."""
-
 _CHECK_SECONDS: Final = 1.0
 
 
-class TargetSlice(Struct, frozen=True):
-    """Some targets of one server. ``number`` is that of the slice in its run, and names its lock.
+class ItemResult(Struct, frozen=True):
+    """What became of a target on a worker; ``result`` is ``None`` if it was not started."""
 
-    ``failures`` and ``breaker`` are what the coordinator knew when it made the slice.
-    """
-
-    number: int
-    server: str
-    targets: tuple[NumberedTarget, ...]
-    failures: BatchFailures
-    breaker: BreakerState
-
-
-class SliceResult(Struct, frozen=True):
-    """What became of a slice; ``results`` by the numbers of the targets, without those that were not started.
-
-    ``error``: why the record in the ledger is not complete.
-    """
-
-    results: Mapping[int, TargetResult]
+    result: TargetResult | None
     breaker: BreakerState
     events: tuple[events.Event, ...] = ()
-    error: str = ""
 
 
 class SharedRun(Protocol):
@@ -68,37 +44,39 @@ class SharedRun(Protocol):
     def check(self) -> None:
         """Raise if the session is lost, and with it the locks."""
 
-    def stop(self, signal: StopSignal) -> None:
-        """Tell the workers to stop."""
-
-    async def wait_for_slices(self, numbers: Iterable[int]) -> None:
-        """Wait, for a bounded time, until no worker holds the lock of one of these slices."""
+    async def wait_for_workers(self) -> bool:
+        """Wait, for a bounded time, until no worker can send anything for this run; return whether that is so."""
 
     def records(self, positions: Sequence[int]) -> Mapping[int, TargetRecord]:
         """Return what the ledger records of targets, by their positions in the plan."""
 
 
-MapSlices = Callable[[str, Iterator[TargetSlice]], AsyncGenerator[SliceResult, None]]
-"""Runs the slices of a server on workers; yields their results in order, and takes slices as workers become free."""
+class MapTargets(Protocol):
+    """Applies targets of a server on workers; takes them as workers become free, and yields the results in order."""
+
+    def __call__(
+        self, server: str, targets: Iterator[NumberedTarget], failures: BatchFailures, breaker: BreakerState
+    ) -> AsyncGenerator[ItemResult, None]:
+        """Yield the results; raise ``MsautoError`` if the workers, or the record of what they did, are lost."""
 
 
 class SlicedWaveExecutor:
     """Implements :class:`~msauto.applying.wave_executor.WaveExecutor` on workers.
 
-    After any error of the workers no slice is started. The results of slices that were lost are those of the ledger;
-    ``unsettled``: it does not know some of them, so that the next run must read these targets.
+    After any error of the workers no target is started. The results of targets that no worker has reported are those
+    of the ledger. ``unsettled``: it does not know some of them, so that the next run must read these targets.
     """
 
     def __init__(
-        self, context: ApplyContext, shared: SharedRun, map_slices: MapSlices, frozen: Callable[[], str | None]
+        self, context: ApplyContext, shared: SharedRun, map_targets: MapTargets, frozen: Callable[[], str | None]
     ) -> None:
         self._context = context
         self._shared = shared
-        self._map_slices = map_slices
+        self._map_targets = map_targets
         self._frozen = frozen
-        self._numbers = count()
-        self._under_way: dict[int, TargetSlice] = {}
+        self._under_way: dict[int, NumberedTarget] = {}
         self._breakers: dict[str, BreakerState] = defaultdict(BreakerState)
+        self._stopped = asyncio.Event()
         self._error = ""
         self.results: dict[int, TargetResult] = {}
         self.spans: dict[str, tuple[float, float]] = {}
@@ -109,7 +87,7 @@ class SlicedWaveExecutor:
         return self._breakers
 
     async def run(self, failures: BatchFailures, wave: Iterable[NumberedTarget]) -> None:
-        """Apply the targets of a wave in slices, those of all servers at the same time."""
+        """Apply the targets of a wave, those of all servers at the same time."""
         by_server: dict[str, list[NumberedTarget]] = defaultdict(list)
         for number, target in wave:
             if target.error is None:
@@ -117,100 +95,111 @@ class SlicedWaveExecutor:
             else:
                 self._skip((number, target), target.error)
         watching = asyncio.ensure_future(self._watch(failures))
-        signal: StopSignal = "at once"
         try:
-            async with asyncio.TaskGroup() as group:
-                for server, targets in by_server.items():
-                    group.create_task(self._run_server(failures, server, targets))
-            signal = "finish"
+            await run_unless(self._run_servers(failures, by_server), self._stopped)
         finally:
             watching.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
             if self._under_way:
-                await self._collect(signal)
+                await self._collect(failures)
         for numbered in (each for targets in by_server.values() for each in targets):
             if self._error and numbered[0] not in self.results:
                 self._skip(numbered, self._error)
 
+    async def _run_servers(self, failures: BatchFailures, by_server: Mapping[str, Sequence[NumberedTarget]]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for server, targets in by_server.items():
+                group.create_task(self._run_server(failures, server, targets))
+
     async def _run_server(self, failures: BatchFailures, server: str, targets: Sequence[NumberedTarget]) -> None:
         began = self._context.clock.monotonic()
+        started = self._startable(failures, server, targets)
         try:
-            async with aclosing(self._map_slices(server, self._slices(failures, server, targets))) as results:
+            async with aclosing(self._map_targets(server, started, failures, self._breakers[server])) as results:
                 async for result in results:
                     self._note(failures, server, result)
         except MsautoError as error:
             self._fail(error)
-        first, _ = self.spans.get(server, (began, began))
-        self.spans[server] = first, self._context.clock.monotonic()
+        finally:
+            first, _ = self.spans.get(server, (began, began))
+            self.spans[server] = first, self._context.clock.monotonic()
 
-    def _slices(self, failures: BatchFailures, server: str, targets: Sequence[NumberedTarget]) -> Iterator[TargetSlice]:
-        """Yield the slices that may start, one whenever the runner takes it."""
-        for start in range(0, len(targets), SLICE_TARGETS):
-            some = tuple(targets[start : start + SLICE_TARGETS])
-            breaker = self._breakers[server]
-            stopped = self._context.cancellation.requested or failures.stop_reason() is not None or self._error
-            reason = breaker.message(server, self._context.run) if breaker.open else self._frozen()
-            if stopped:
+    def _startable(
+        self, failures: BatchFailures, server: str, targets: Sequence[NumberedTarget]
+    ) -> Iterator[NumberedTarget]:
+        """Yield the targets that may start, when the runner takes them."""
+        for numbered in targets:
+            if self._must_stop(failures):
                 return
+            breaker = self._breakers[server]
+            reason = breaker.message(server, self._context.run) if breaker.open else self._frozen()
             if reason:
-                for numbered in some:
-                    self._skip(numbered, reason)
-                continue
-            piece = TargetSlice(next(self._numbers), server, some, deepcopy(failures), breaker)
-            self._under_way[piece.number] = piece
-            yield piece
+                self._skip(numbered, reason)
+            else:
+                self._under_way[numbered[0]] = numbered
+                yield numbered
 
-    def _note(self, failures: BatchFailures, server: str, result: SliceResult) -> None:
-        piece = self._under_way.pop(min(number for number, each in self._under_way.items() if each.server == server))
-        self._breakers[server] = result.breaker
-        for event in result.events:
+    def _must_stop(self, failures: BatchFailures) -> bool:
+        return bool(self._error) or self._context.cancellation.requested or failures.stop_reason() is not None
+
+    def _note(self, failures: BatchFailures, server: str, found: ItemResult) -> None:
+        number, target = self._under_way.pop(next(n for n, (_, t) in self._under_way.items() if t.server == server))
+        self._breakers[server] = found.breaker
+        for event in found.events:
             self._context.notify(event)
-        for number, target in piece.targets:
-            if number in result.results:
-                self.results[number] = structs.replace(result.results[number], target=target)
-                failures.note(self.results[number], server_lost=result.breaker.open)
-        if result.error:
-            self.unsettled = True
-            self._error = self._error or result.error
+        if found.result is not None:
+            self.results[number] = structs.replace(found.result, target=target)
+            failures.note(self.results[number], server_lost=found.breaker.open)
+            self._context.notify(events.TargetFinished(self.results[number]))
 
     async def _watch(self, failures: BatchFailures) -> None:
-        """Tell the workers to stop once the run is cancelled, or its batch has failed; notice a lost session."""
+        """Stop the workers once the run is cancelled, its batch has failed, or the session is lost."""
         try:
-            while not (self._context.cancellation.requested or failures.stop_reason() or self._error):
+            while not self._must_stop(failures):
                 await self._context.cancellation.sleep(self._context.clock, _CHECK_SECONDS)
                 self._shared.check()
-            self._shared.stop("finish")
         except MsautoError as error:
             self._fail(error)
+        self._stopped.set()
 
     def _fail(self, error: MsautoError) -> None:
         self._error = self._error or one_line(error)
         self.unsettled = True
 
-    async def _collect(self, signal: StopSignal) -> None:
-        """Take the results of slices that have not reported from the ledger, once their workers have stopped."""
+    async def _collect(self, failures: BatchFailures) -> None:
+        """Take the results that no worker has reported from the ledger, once the workers have stopped."""
         lost, self._under_way = self._under_way, {}
-        positions = {number: target for piece in lost.values() for number, target in piece.targets}
         records: Mapping[int, TargetRecord] = {}
+        ended = cancelled = False
         try:
-            self._shared.stop(signal)
-            await self._shared.wait_for_slices(lost)
-            records = self._shared.records(list(positions))
+            ended = await self._shared.wait_for_workers()
+        except asyncio.CancelledError:
+            cancelled = True
         except MsautoError as error:
             self._fail(error)
-        for number, target in positions.items():
-            record = records.get(number)
-            if record is not None and record.outcome is not None:
-                self.results[number] = structs.replace(result_of(record), target=target)
-            elif record is None or record.begun is not None:
-                self.unsettled = True
-                message = "its worker was lost; the next run settles it by reading"
-                results = (RequestResult("unverified", message=message),) * len(target.requests)
-                self.results[number] = TargetResult(target, "unverified", message, results)
-            else:
-                continue
-            self._context.notify(events.TargetFinished(self.results[number]))
+        with suppress(MsautoError):
+            records = self._shared.records(list(lost))
+        for numbered in lost.values():
+            self._take(numbered, records.get(numbered[0]), ended=ended)
+            if numbered[0] in self.results:
+                failures.note(self.results[numbered[0]])
+        if cancelled:
+            raise asyncio.CancelledError
+
+    def _take(self, numbered: NumberedTarget, record: TargetRecord | None, *, ended: bool) -> None:
+        """Take the result of a target from the ledger; ``ended``: no worker works on it any more."""
+        number, target = numbered
+        if record is not None and record.outcome is not None:
+            self.results[number] = structs.replace(result_of(record), target=target)
+        elif record is not None and record.begun is None and ended:
+            return  # not started
+        else:
+            self.unsettled = True
+            message = "its worker has not reported; the next run settles it by reading"
+            results = (RequestResult("unverified", message=message),) * len(target.requests)
+            self.results[number] = TargetResult(target, "unverified", message, results)
+        self._context.notify(events.TargetFinished(self.results[number]))
 
     def _skip(self, numbered: NumberedTarget, reason: str) -> None:
         number, target = numbered
@@ -233,24 +222,41 @@ def result_of(record: TargetRecord) -> TargetResult:
     return TargetResult(record.target, record.outcome, record.message, requests, record.differences, record.learned)
 
 
-async def run_slice(
-    context: ApplyContext,
-    server: ServerConnection,
-    piece: TargetSlice,
-    records: Mapping[int, TargetRecord],
-    frozen: Callable[[], str | None],
-    *,
-    forks: int,
-) -> SliceResult:
-    """Apply a slice in this process. ``records``: what the ledger has of its targets, if it ran before."""
-    finished = {number: result_of(each) for number, each in records.items() if each.outcome is not None}
-    started = {n: progress_of(each) for n, each in records.items() if each.begun is not None and n not in finished}
-    server.breaker.state = piece.breaker
-    executor = LocalWaveExecutor(context, {piece.server: server}, frozen, forks, started)
-    left = [numbered for numbered in piece.targets if numbered[0] not in finished]
-    left.sort(key=lambda numbered: numbered[0] not in started)
-    await run_unless(executor.run(piece.failures, left), context.cancellation.at_once)
-    context.commits.flush()
-    failure = context.commits.failure
-    error = "" if failure is None else one_line(failure)
-    return SliceResult(finished | executor.results, server.breaker.state, error=error)
+class SliceExecution:
+    """Applies the targets of one slice on a worker, each by :meth:`apply`.
+
+    ``context.observer`` receives nothing else than the events of this slice. ``failures`` and ``breaker`` are what the
+    coordinator knew when it made the slice.
+    """
+
+    def __init__(
+        self,
+        context: ApplyContext,
+        server: ServerConnection,
+        failures: BatchFailures,
+        breaker: BreakerState,
+        frozen: Callable[[], str | None],
+    ) -> None:
+        self._context = context
+        self._server = server
+        self._failures = failures
+        self._frozen = frozen
+        server.breaker.state = breaker
+
+    async def apply(self, numbered: NumberedTarget, record: TargetRecord | None = None) -> TargetResult | None:
+        """Apply one target; ``record``: what the ledger has of it, if its slice ran before.
+
+        If the task is cancelled, the requests under way are finished first. ``None``: the target was not started.
+        """
+        number, target = numbered
+        if record is not None and record.outcome is not None:
+            return result_of(record)
+        started = {} if record is None or record.begun is None else {number: progress_of(record)}
+        executor = LocalWaveExecutor(self._context, {target.server: self._server}, self._frozen, 1, started)
+        slots = asyncio.Semaphore(1)
+        await slots.acquire()
+        work = executor.apply_one(self._failures, numbered, ConcurrencySlot(slots))
+        _, cancelled = await finish(work, self._context.cancellation)
+        if cancelled:
+            raise asyncio.CancelledError
+        return executor.results.get(number)

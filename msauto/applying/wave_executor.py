@@ -75,7 +75,7 @@ class LocalWaveExecutor:
 
     async def run(self, failures: BatchFailures, wave: Iterable[NumberedTarget]) -> None:
         """Apply the targets that may start, and note their failures."""
-        await run_each(partial(self._apply_admitted, failures), self._startable(failures, wave), limit=self._forks)
+        await run_each(partial(self.apply_one, failures), self._startable(failures, wave), limit=self._forks)
 
     async def _startable(
         self, failures: BatchFailures, wave: Iterable[NumberedTarget]
@@ -101,7 +101,7 @@ class LocalWaveExecutor:
     def _may_start(self, failures: BatchFailures) -> bool:
         return not self._context.cancellation.requested and failures.stop_reason() is None
 
-    async def _apply_admitted(self, failures: BatchFailures, numbered: NumberedTarget, slot: ConcurrencySlot) -> None:
+    async def apply_one(self, failures: BatchFailures, numbered: NumberedTarget, slot: ConcurrencySlot) -> None:
         """Apply a target once the circuit breaker of its server admits it."""
         number, target = numbered
         server = self._servers.get(target.server)

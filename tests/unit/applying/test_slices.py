@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any, cast
 
 import pytest
@@ -16,11 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msauto.applying.apply_context import ApplyContext
+from msauto.applying.batches import BatchFailures, NumberedTarget
 from msauto.applying.cancellation import Cancellation
+from msauto.applying.circuit_breaker import BreakerState
 from msauto.applying.executor import apply_with
 from msauto.applying.group_commit import GroupCommit
-from msauto.applying.slices import SlicedWaveExecutor, SliceResult, StopSignal, TargetSlice, run_slice
+from msauto.applying.slices import ItemResult, SlicedWaveExecutor, SliceExecution
 from msauto.applying.states import RetryPolicy
+from msauto.concurrency import concurrent_list
 from msauto.errors import LedgerError, ServerError
 from msauto.model.plan import Target
 from msauto.model.ports import Journal
@@ -28,7 +32,7 @@ from msauto.model.result import Result
 from msauto.model.run_records import RequestRecord, RequestState, TargetRecord
 from tests.unit.applying.applying_world import DictJournal, Stage, World, fields_target, plan_of
 
-COUNT = 120  # targets: three slices
+COUNT, SLICE = 120, 50  # targets: three slices
 
 
 class WorkerDiedError(Exception):
@@ -64,9 +68,7 @@ class Cluster:
     stage: Stage
     dies_at: frozenset[int] = frozenset()
     tries: int = 3
-    cancellation: Cancellation = field(default_factory=Cancellation)
-    signals: list[StopSignal] = field(default_factory=list)
-    slices: list[TargetSlice] = field(default_factory=list)
+    slices: list[int] = field(default_factory=list)
     lost_session_after: int | None = None
     targets: Sequence[Target] = ()
 
@@ -76,13 +78,9 @@ class Cluster:
         if self.lost_session_after is not None and len(self.stage.world.sent) >= self.lost_session_after:
             raise LedgerError("the session with the ledger is lost")
 
-    def stop(self, signal: StopSignal) -> None:
+    async def wait_for_workers(self) -> bool:
         self.check()
-        self.signals.append(signal)
-        self.cancellation()
-
-    async def wait_for_slices(self, numbers: Iterable[int]) -> None:
-        self.check()
+        return True
 
     def records(self, positions: Sequence[int]) -> Mapping[int, TargetRecord]:
         self.check()
@@ -101,19 +99,27 @@ class Cluster:
 
     # The workers -------------------------------------------------------------------------------------------------
 
-    async def map(self, server: str, slices: Iterator[TargetSlice]) -> AsyncGenerator[SliceResult, None]:
+    async def map(
+        self, server: str, targets: Iterator[NumberedTarget], failures: BatchFailures, breaker: BreakerState
+    ) -> AsyncGenerator[ItemResult, None]:
         del server
-        for piece in slices:
-            self.slices.append(piece)
-            yield await self._with_tries(piece)
+        while some := list(islice(targets, SLICE)):
+            self.slices.append(len(some))
+            for each in await self._with_tries(some, failures, breaker):
+                breaker = each.breaker
+                yield each
 
-    async def _with_tries(self, piece: TargetSlice) -> SliceResult:
+    async def _with_tries(
+        self, some: list[NumberedTarget], failures: BatchFailures, breaker: BreakerState
+    ) -> list[ItemResult]:
         for _ in range(self.tries):
             with suppress(WorkerDiedError):
-                return await self._on_worker(piece)
-        raise ServerError(f"slice {piece.number}: {self.tries} workers were lost", remedy="look at the workers")
+                return await self._on_worker(some, failures, breaker)
+        raise ServerError(f"{self.tries} workers were lost", remedy="look at the workers")
 
-    async def _on_worker(self, piece: TargetSlice) -> SliceResult:
+    async def _on_worker(
+        self, some: list[NumberedTarget], failures: BatchFailures, breaker: BreakerState
+    ) -> list[ItemResult]:
         stage, world = self.stage, self.stage.world
         journal = WorkerJournal(stage.journal)
 
@@ -125,28 +131,30 @@ class Cluster:
                 raise WorkerDiedError
 
         world.on_send = on_send
+        shared = cast("Journal", journal)
         context = ApplyContext(
-            "run-1",
-            cast("Journal", journal),
-            stage.memory,
-            world.clock,
-            stage.events,
-            GroupCommit(cast("Journal", journal)),
-            self.cancellation,
-            RetryPolicy(),
+            "run-1", shared, stage.memory, world.clock, stage.events, GroupCommit(shared), Cancellation(), RetryPolicy()
         )
-        records = self.records([number for number, _ in piece.targets])
-        result = await run_slice(context, stage.server(), piece, records, lambda: None, forks=4)
+        connection = stage.server()
+        execution = SliceExecution(context, connection, failures, breaker, lambda: None)
+        records = self.records([number for number, _ in some])
+
+        async def apply(numbered: NumberedTarget) -> ItemResult:
+            result = await execution.apply(numbered, records[numbered[0]])
+            return ItemResult(result, connection.breaker.state)
+
+        results = await concurrent_list(apply, some, limit=4)
+        context.commits.flush()
         if journal.dead:
             raise WorkerDiedError
-        return result
+        return results
 
 
 def run(stage: Stage, cluster: Cluster, targets: Sequence[Target], cancellation: Cancellation | None = None) -> Result:
     cluster.targets = targets
 
     async def everything() -> Result:
-        executor_of = partial(SlicedWaveExecutor, shared=cluster, map_slices=cluster.map, frozen=lambda: None)
+        executor_of = partial(SlicedWaveExecutor, shared=cluster, map_targets=cluster.map, frozen=lambda: None)
         return await apply_with(
             executor_of,
             plan_of(*targets),
@@ -170,7 +178,7 @@ def test_slices_do_what_one_process_does() -> None:
     result = run(stage, cluster, targets_of(stage.world))
     assert Counter(each.outcome for each in result.targets) == {"changed": COUNT}
     assert [each.target.name for each in result.targets] == sorted(each.target.name for each in result.targets)
-    assert [len(piece.targets) for piece in cluster.slices] == [50, 50, 20]
+    assert cluster.slices == [50, 50, 20]
     assert stage.journal.ended is not None
     assert result.ok
 
@@ -225,8 +233,7 @@ def test_cancelling_tells_the_workers_and_starts_nothing() -> None:
     stage.world.effects[targets[10].requests[0].path] = cancel
     result = run(stage, cluster, targets, cancellation)
     assert result.interrupted
-    assert cluster.signals == ["finish"]
-    assert len(cluster.slices) == 1
+    assert cluster.slices == [50]
     assert result.targets[-1].outcome == "not attempted"
     assert stage.journal.ended is not None
 
