@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from tests import postgres
 from tests.examples import examples
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=examples(100))
@@ -41,6 +43,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the counts, each once."""
+    if any(postgres.ABSENT in str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])):
+        terminalreporter.write_line(f"SKIPPED: {postgres.ABSENT}", red=True, bold=True)
     told = list(dict.fromkeys(_counts(terminalreporter)))
     if told:
         terminalreporter.section("counted")
@@ -53,3 +57,41 @@ def _counts(reporter: pytest.TerminalReporter) -> Iterator[str]:
         for report in reports:
             properties: list[tuple[str, Any]] = getattr(report, "user_properties", [])
             yield from (str(value) for name, value in properties if name == COUNTED)
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgres.PostgresServer]:
+    """A PostgreSQL server, shared by all tests of a run; in CI it must be there."""
+    require_postgres()
+    base = tmp_path_factory.getbasetemp()
+    with postgres.common_server(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) as server:
+        yield server
+
+
+def require_postgres() -> None:
+    """Skip the test where PostgreSQL is not installed; in CI, fail."""
+    if postgres.binaries() is None:
+        if os.environ.get("CI"):
+            pytest.fail(postgres.ABSENT)
+        pytest.skip(postgres.ABSENT)
+
+
+@pytest.fixture(scope="session")
+def _postgres_databases() -> list[str]:
+    """The databases of this worker that no test uses now."""
+    return []
+
+
+@pytest.fixture
+def shared_place(postgres_server: postgres.PostgresServer, _postgres_databases: list[str]) -> Iterator[str]:
+    """The URL of a shared ledger that does not exist yet."""
+    database = _postgres_databases.pop() if _postgres_databases else postgres_server.new_database()
+    yield postgres_server.url(database)
+    postgres_server.empty(database)
+    _postgres_databases.append(database)
+
+
+@pytest.fixture(params=["local", "shared"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where a ledger is: the test runs with a local and with a shared one."""
+    return tmp_path if request.param == "local" else str(request.getfixturevalue("shared_place"))

@@ -58,8 +58,10 @@ class RedactedObserver:
 
 
 def _redacted(redactor: Redactor, value: Any) -> object:
-    """Return a value, or each one of a sequence, as it may be shown."""
+    """Return a value, or each one of a sequence or mapping, as it may be shown."""
     if isinstance(value, tuple | list):
         return [_redacted(redactor, each) for each in value]
+    if isinstance(value, dict):
+        return {name: _redacted(redactor, each) for name, each in value.items()}
     redact = _REDACT.get(type(value))
     return value if redact is None else redact(redactor, value)

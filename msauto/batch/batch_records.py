@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 from msgspec import structs
 
@@ -40,7 +39,7 @@ def past_results(ledger: Ledger, batch: str | None = None) -> Iterator[BatchResu
     """Yield the results of a batch, or of all, newest first; one whose process died is interrupted."""
     for summary, record in ledger.batches():
         if batch is None or summary.batch == batch:
-            yield _result(ledger.path, record, died=summary.status == "died")
+            yield _result(ledger.name, record, died=summary.status == "died")
 
 
 def last_result(ledger: Ledger, batch: str) -> BatchResult | None:
@@ -54,12 +53,12 @@ def last_result(ledger: Ledger, batch: str) -> BatchResult | None:
     return newest if ran.run == newest.run else structs.replace(newest, earlier=(*ran.jobs, *ran.earlier))
 
 
-def _result(path: Path, record: str, *, died: bool) -> BatchResult:
+def _result(name: str, record: str, *, died: bool) -> BatchResult:
     try:
         result = load(BatchResult, record)
     except ValueError as error:
         remedy = "use the msauto that wrote it, or choose another --state-dir"
         raise LedgerError(
-            f"the ledger {path} has a batch that this msauto cannot read: {error}", remedy=remedy
+            f"the ledger {name} has a batch that this msauto cannot read: {error}", remedy=remedy
         ) from None
     return structs.replace(result, outcome="interrupted", reason="its process died") if died else result

@@ -16,6 +16,7 @@ import click
 from msauto.cli.plan_files import settings_folder
 from msauto.cli.report_forms import FORMS, MARKDOWN_LIMIT, PLAN_FORMS
 from msauto.errors import MsautoError
+from msauto.ledger import LedgerPlace
 from msauto.playbook.inventory.servers import NamedServer
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.settings.allowed_values import MOST_FORKS
@@ -32,6 +33,7 @@ class Flags:
 
     ``settings_file`` is its absolute path, also if it does not exist. ``given_inventories`` and ``given_forks`` are
     those of the command line, without the defaults of the settings. ``targets`` are globs of titles; none means all.
+    ``state_dir`` is the folder of this machine, and ``ledger`` the same folder or a URL.
     ``width``, ``ascii_only`` and ``summary`` define how plans and results are shown as text, the last two as Markdown.
     """
 
@@ -39,6 +41,7 @@ class Flags:
     given_inventories: tuple[str, ...]
     given_forks: int | None
     state_dir: Path
+    ledger: LedgerPlace
     format: str
     verbosity: int
     no_color: bool
@@ -225,6 +228,7 @@ def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
         given_inventories=shared["inventory"],
         given_forks=shared["forks"],
         state_dir=state_folder(shared["state_dir"], settings),
+        ledger=ledger_place(shared["state_dir"], settings),
         format=shared["form"],
         verbosity=shared["verbose"],
         no_color=shared["no_color"],
@@ -250,6 +254,14 @@ def state_folder(given: str | None, settings: Settings) -> Path:
         return Path(settings.state_dir)
     home = os.environ.get("XDG_STATE_HOME")
     return (Path(home) if home else Path.home() / ".local" / "state") / "msauto"
+
+
+def ledger_place(given: str | None, settings: Settings) -> LedgerPlace:
+    """Return where the ledger is: shared if the settings name a URL, even with ``--state-dir``; else the state folder.
+
+    Otherwise a run with a folder of its own would not see the locks of the others.
+    """
+    return settings.ledger_url or state_folder(given, settings)
 
 
 def _split(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
-from msauto.ledger.locks import is_held, run_lock
+from msauto.ledger.locks import Locks
 from msauto.ledger.store import Row, Store, Value, format_time
 from msauto.model.codec import dump, load
 from msauto.model.plan import Json, Request, Target
@@ -25,14 +24,24 @@ CODE, REASON, USER, FOLDER, REPOSITORY = "code", "reason", "user", "folder", "re
 BATCH, JOB, ATTEMPT = "batch", "job", "attempt"
 """The notes on how a run ended, who started it, and to which job of a batch it belongs."""
 
+HISTORY = "see `msauto history` for the runs"
 _REFUSED = 4
 _MAX_DAYS = 365 * 100  # longer than any ledger, and still a valid date
 _MAX_RUNS = 2**62  # SQLite counts up to 2**63
 
 _RUN = "SELECT name, started, ended, status, playbooks, summary, id, host FROM run"
-_COUNT_SENT = "SELECT count(*) FROM request WHERE run = ? AND tries > 0 AND state <> 'not sent'"
+_REQUESTS = "SELECT target, planned, state, tries, status, message, sent, settled FROM request WHERE run = ?"
+_TARGETS = "SELECT position, planned, begun, outcome, message, differences FROM target WHERE run = ?"
+_LEARNED = "SELECT target, item, value FROM learned WHERE run = ?"
+_COUNT_SENT = "SELECT run, count(*) FROM request WHERE tries > 0 AND state <> 'not sent'"
 _READ_ATTEMPTS = "SELECT * FROM attempt ORDER BY started DESC, name DESC"
 _READ_BATCHES = "SELECT summary, record FROM batch ORDER BY started DESC, name DESC"
+_WRITE_NOTE = """
+    INSERT INTO note (run, name, text) VALUES (?, ?, ?) ON CONFLICT (run, name) DO UPDATE SET text = excluded.text"""
+_WRITE_BATCH = """
+    INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (name) DO UPDATE SET batch = excluded.batch, started = excluded.started, ran = excluded.ran,
+    summary = excluded.summary, record = excluded.record"""
 _WRITE_ATTEMPT = "INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _PRUNE_ATTEMPTS = """
     DELETE FROM attempt
@@ -50,32 +59,42 @@ _PRUNE_BATCHES = """
     AND started != (SELECT max(started) FROM batch AS same WHERE same.batch = batch.batch AND same.ran = batch.ran)"""
 
 
-def read_history(store: Store, run_locks: Path) -> list[RunSummary]:
+def read_history(store: Store, locks: Locks) -> list[RunSummary]:
     """Return all runs, newest first."""
+    rows = store.read(f"{_RUN} ORDER BY started DESC, id DESC")
+    notes: dict[int, dict[str, str]] = defaultdict(dict)
+    if rows and store.has("note"):
+        for number, name, text in store.read("SELECT run, name, text FROM note"):
+            notes[number][name] = text
+    open_runs = "run IN (SELECT id FROM run WHERE ended IS NULL OR summary NOT LIKE '%\"sent\"%')"
+    sent: dict[int, int] = dict(store.read(f"{_COUNT_SENT} AND {open_runs} GROUP BY run")) if rows else {}
     with store.decoding():
-        return [_summary(store, row, run_locks) for row in store.read(f"{_RUN} ORDER BY started DESC, id DESC")]
+        runs = [_summary(row, notes[row[6]], sent.get(row[6], 0)) for row in rows]
+    return _with_status(runs, locks)
 
 
-def read_run(store: Store, run_locks: Path, name: str) -> RunDetails:
+def read_run(store: Store, locks: Locks, name: str) -> RunDetails:
     """Return everything about one run of the ledger."""
     (row,) = store.read(f"{_RUN} WHERE name = ?", (name,))
     ((number, pid, host, msauto),) = store.read("SELECT id, pid, host, msauto FROM run WHERE name = ?", (name,))
+    notes = _notes(store, number)
     with store.decoding():
-        summary = _summary(store, row, run_locks)
-        return RunDetails(summary, pid, host, msauto, _targets(store, number), _notes(store, number))
+        (summary,) = _with_status([_summary(row, notes, count_sent(store, number))], locks)
+        targets = tuple(read_targets(store, number).values())
+        return RunDetails(summary, pid, host, msauto, targets, notes)
 
 
 def count_sent(store: Store, number: Value) -> int:
     """Return how many requests of a run were sent, or tried; ``number`` is its id."""
-    ((count,),) = store.read(_COUNT_SENT, (number,))
-    return int(count)
+    rows = store.read(f"{_COUNT_SENT} AND run = ? GROUP BY run", (number,))
+    return int(rows[0][1]) if rows else 0
 
 
 def write_notes(store: Store, run: str, notes: Mapping[str, str]) -> None:
     """Add notes to a run; a run that is not in the ledger is ignored."""
     for (number,) in store.read("SELECT id FROM run WHERE name = ?", (run,)):
         rows = ((number, name, text) for name, text in notes.items())
-        store.write("INSERT OR REPLACE INTO note (run, name, text) VALUES (?, ?, ?)", *rows)
+        store.write(_WRITE_NOTE, *rows)
 
 
 def write_attempt(store: Store, attempt: RunSummary) -> None:
@@ -111,17 +130,17 @@ def read_attempts(store: Store) -> list[RunSummary]:
 
 def write_batch(store: Store, summary: RunSummary, record: str, *, ran: bool) -> None:
     """Record a batch, or what has become of it; ``ran``: its jobs were started."""
-    row = (summary.run, summary.batch, summary.started, ran, dump(summary), record)
-    store.write("INSERT OR REPLACE INTO batch VALUES (?, ?, ?, ?, ?, ?)", row)
+    store.write(_WRITE_BATCH, (summary.run, summary.batch, summary.started, int(ran), dump(summary), record))
 
 
-def read_batches(store: Store, run_locks: Path) -> list[tuple[RunSummary, str]]:
+def read_batches(store: Store, locks: Locks) -> list[tuple[RunSummary, str]]:
     """Return all batches with their records, newest first."""
     if not store.has("batch"):  # a ledger of an earlier msauto
         return []
     with store.decoding():
         rows = [(load(RunSummary, summary), record) for summary, record in store.read(_READ_BATCHES)]
-    return [(_with_status(summary, run_locks), record) for summary, record in rows]
+    summaries = _with_status([summary for summary, _ in rows], locks)
+    return [(summary, record) for summary, (_, record) in zip(summaries, rows, strict=True)]
 
 
 def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int | None) -> int:
@@ -136,18 +155,16 @@ def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int 
     rules = (min(keep_runs or 0, _MAX_RUNS), since)
     store.write(_PRUNE_ATTEMPTS, rules)
     store.write(_PRUNE_BATCHES, rules)
-    return store.write(_PRUNE_RUNS, rules)
+    return store.count(_PRUNE_RUNS, rules)
 
 
-def _summary(store: Store, row: Row, run_locks: Path) -> RunSummary:
-    name, started, ended, status, playbooks, summary, number, host = row
+def _summary(row: Row, notes: Mapping[str, str], sent: int) -> RunSummary:
+    name, started, ended, status, playbooks, summary, _, host = row
     # A ledger of an earlier msauto counts «not attempted» as two words.
     counts = {each.replace(" ", "_"): count for each, count in json.loads(summary).items()}
-    if "sent" not in counts:  # in progress, died, or of an earlier msauto
-        counts["sent"] = count_sent(store, number)
-    notes = _notes(store, number)
+    counts.setdefault("sent", sent)  # in progress, died, or of an earlier msauto
     code = int(notes[CODE]) if CODE in notes else None
-    found = RunSummary(
+    return RunSummary(
         run=name,
         started=started,
         ended=ended,
@@ -162,13 +179,14 @@ def _summary(store: Store, row: Row, run_locks: Path) -> RunSummary:
         repository=notes.get(REPOSITORY, ""),
         **_job(notes),
     )
-    return _with_status(found, run_locks)
 
 
-def _with_status(run: RunSummary, run_locks: Path) -> RunSummary:
-    """Return a run that has not ended with its status now: its process holds a lock."""
-    died = run.status == "running" and not is_held(run_lock(run_locks, run.run).path)
-    return structs.replace(run, status="died") if died else run
+def _with_status(runs: list[RunSummary], locks: Locks) -> list[RunSummary]:
+    """Return the runs with their status now: the process of one that has not ended holds a lock."""
+    alive = locks.alive([run.run for run in runs if run.status == "running"])
+    return [
+        structs.replace(run, status="died") if run.status == "running" and run.run not in alive else run for run in runs
+    ]
 
 
 def _job(notes: Mapping[str, str]) -> dict[str, Any]:
@@ -182,26 +200,25 @@ def _notes(store: Store, number: Value) -> dict[str, str]:
     return dict(store.read("SELECT name, text FROM note WHERE run = ? ORDER BY name", (number,)))
 
 
-def _targets(store: Store, number: Value) -> tuple[TargetRecord, ...]:
+def read_targets(store: Store, number: Value, positions: Collection[int] | None = None) -> dict[int, TargetRecord]:
+    """Return the targets of a run by their positions: these, or all."""
+    some, values = "", [number]
+    if positions is not None:
+        some, values = f" IN (-1{', ?' * len(positions)})", [number, *positions]
+    of_target, of_position = (f" AND {column}{some}" if some else "" for column in ("target", "position"))
     planned: dict[int, list[Request]] = defaultdict(list)
     records: dict[int, list[RequestRecord]] = defaultdict(list)
     learned: dict[int, dict[str, Json]] = defaultdict(dict)
-    for target, request, state, tries, status, *texts in store.read(
-        "SELECT target, planned, state, tries, status, message, sent, settled"
-        " FROM request WHERE run = ? ORDER BY target, position",
-        (number,),
-    ):
+    requests = store.read(f"{_REQUESTS}{of_target} ORDER BY target, position", values)
+    for target, request, state, tries, status, *texts in requests:
         planned[target].append(load(Request, request))
         records[target].append(RequestRecord(state, tries, None if status is None else int(status), *texts))
     if store.has("learned"):
-        for target, item, value in store.read("SELECT target, item, value FROM learned WHERE run = ?", (number,)):
+        for target, item, value in store.read(f"{_LEARNED}{of_target}", values):
             learned[target][item] = json.loads(value)
-    rows = store.read(
-        "SELECT position, planned, begun, outcome, message, differences FROM target WHERE run = ? ORDER BY position",
-        (number,),
-    )
-    return tuple(
-        TargetRecord(
+    rows = store.read(f"{_TARGETS}{of_position} ORDER BY position", values)
+    return {
+        position: TargetRecord(
             structs.replace(load(Target, target), requests=tuple(planned[position])),
             tuple(records[position]),
             begun,
@@ -211,4 +228,4 @@ def _targets(store: Store, number: Value) -> tuple[TargetRecord, ...]:
             learned[position],
         )
         for position, target, begun, outcome, message, differences in rows
-    )
+    }

@@ -7,15 +7,14 @@ import os
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 
 from msgspec import structs
 
 from msauto.errors import LedgerError
-from msauto.ledger.history import count_sent
-from msauto.ledger.locks import FileLock, run_lock
+from msauto.ledger.history import HISTORY, count_sent
+from msauto.ledger.locks import Lock, Locks, this_process
 from msauto.ledger.store import Store, format_time
 from msauto.model.codec import dump, to_json
 from msauto.model.plan import Plan, Target
@@ -29,6 +28,10 @@ _UNSENT = """
     UPDATE request SET state = 'not sent', message = ?
     WHERE run = ? AND target = ? AND position = ? AND state IN ('planned', 'sending')"""
 
+_LEARNED = """
+    INSERT INTO learned (run, target, item, value) VALUES (?, ?, ?, ?)
+    ON CONFLICT (run, target, item) DO UPDATE SET value = excluded.value"""
+
 
 class LedgerJournal:
     """Implements the port ``Journal``. The whole plan is written when a run starts, so that the run can be resumed.
@@ -36,25 +39,24 @@ class LedgerJournal:
     ``notes`` are recorded with the next run, for example why a freeze was overridden.
     """
 
-    def __init__(self, store: Store, run_locks: Path, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, locks: Locks, now: Callable[[], datetime]) -> None:
         self._store = store
-        self._run_locks = run_locks
+        self._locks = locks
         self._now = now
         self._runs: dict[str, _JournalledRun] = {}
         self.together = store.together
         self.commit = store.commit
+        self.check = store.check
         self.next_run = new_run_name(now())
         self.notes: dict[str, str] = {}
 
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         """Open a run with its plan; return the run's name, which was ``next_run`` until now."""
-        while self._store.read("SELECT 1 FROM run WHERE name = ?", (self.next_run,)):
-            self.next_run = new_run_name(self._now())
-        name = self.next_run
-        lock = run_lock(self._run_locks, name)
+        lock: Lock | None = None
         try:
             with self._store.together():
-                lock.try_hold("")
+                lock = self._hold_next()
+                name = self.next_run
                 texts = (json.dumps(playbooks, ensure_ascii=False), dump(plan.summary))
                 self._store.write(
                     "INSERT INTO run (name, started, status, playbooks, summary, msauto, pid, host)"
@@ -67,24 +69,46 @@ class LedgerJournal:
                 notes = ((run.id, *note) for note in self.notes.items())
                 self._store.write("INSERT INTO note (run, name, text) VALUES (?, ?, ?)", *notes)
         except BaseException:
-            lock.remove()
+            if lock is not None:
+                lock.release()
             raise
         self.notes = {}
         self.next_run = new_run_name(self._now())
         self._runs[name] = run
         return name
 
+    def _hold_next(self) -> Lock:
+        """Hold the lock of the next run; its name becomes one that no other run has, nor gets meanwhile."""
+        while True:
+            lock = self._locks.run(self.next_run)
+            if lock.try_hold(this_process(self.next_run, self._time())):
+                if not self._store.read("SELECT 1 FROM run WHERE name = ?", (self.next_run,)):
+                    return lock
+                lock.release()
+            self.next_run = new_run_name(self._now())
+
     def reopen(self, run: str, targets: Sequence[Target]) -> bool:
         """Continue the record of a run that died; no other process can until it is ended, or left."""
-        lock = run_lock(self._run_locks, run)
-        if not lock.try_hold(""):
+        lock, workers, me = self._locks.run(run), self._locks.workers(run), this_process(run, self._time())
+        if not lock.try_hold(me):
             return False
+        if not workers.try_hold(me):  # the process has died, and a worker of it has not ended yet
+            lock.release()
+            return False
+        workers.release()
         self._runs[run] = self._run(run, lock, targets)
         return True
 
+    def attach(self, run: str, targets: Mapping[int, Target]) -> None:
+        """Write to the record of a run that another process has started: to these targets, by their positions.
+
+        The caller takes part in the run: :meth:`msauto.ledger.ledger.Ledger.hold_shared`. It cannot end the run.
+        """
+        self._runs[run] = self._run(run, None, targets)
+
     def leave(self, run: str) -> None:
-        """Release a run that was reopened and is not closed."""
-        self._runs.pop(run).lock.remove()
+        """Release a run that was reopened and is not closed, or to which this process is attached."""
+        self._runs.pop(run).release()
 
     def planned(self, run: str, target: Target) -> None:
         """Record that a target is started; one that was not in the plan is added."""
@@ -94,9 +118,8 @@ class LedgerJournal:
     def sending(self, run: str, target: Target, index: int) -> None:
         """Record that a request is about to be sent."""
         values = (self._time(), *self._find(run, target), index)
-        changed = self._store.write(_SENDING, values)
-        if changed != 1:
-            raise LedgerError(f"the ledger {self._store.path} does not contain request {index} of {target.name}")
+        missing = f"the ledger {self._store.name} does not contain request {index} of {target.name}"
+        self._store.write(_SENDING, values, missing=missing)
 
     def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
         """Record the outcome of a request."""
@@ -117,7 +140,7 @@ class LedgerJournal:
                 *((result.requests[index].message, *where, index) for index in unsent),
             )
             self._store.write(
-                "INSERT OR REPLACE INTO learned (run, target, item, value) VALUES (?, ?, ?, ?)",
+                _LEARNED,
                 *((*where, item, dump(value)) for item, value in result.learned.items()),
             )
 
@@ -136,17 +159,19 @@ class LedgerJournal:
                 "UPDATE run SET ended = ?, status = ?, summary = ? WHERE id = ?",
                 (self._time(), status, json.dumps(summary), number),
             )
-        self._runs.pop(run).lock.remove()
+        self._runs.pop(run).release()
 
     def close(self) -> None:
         """Release the runs that were not ended: they are reported as died."""
         for run in self._runs.values():
-            run.lock.release()
+            run.release()
         self._runs.clear()
 
-    def _run(self, name: str, lock: FileLock, targets: Sequence[Target]) -> _JournalledRun:
-        ((number,),) = self._store.read("SELECT id FROM run WHERE name = ?", (name,))
-        return _JournalledRun(number, lock, targets)
+    def _run(self, name: str, lock: Lock | None, targets: Sequence[Target] | Mapping[int, Target]) -> _JournalledRun:
+        rows = self._store.read("SELECT id FROM run WHERE name = ?", (name,))
+        if not rows:
+            raise LedgerError(f"run {name} not found in the ledger {self._store.name}", remedy=HISTORY)
+        return _JournalledRun(rows[0][0], lock, targets)
 
     def _write_target(self, run: int, position: int, target: Target) -> None:
         planned = dump(structs.replace(target, requests=()))
@@ -173,17 +198,25 @@ class LedgerJournal:
 class _JournalledRun:
     """A run in progress: its id in the ledger, its lock, and the positions of its targets."""
 
-    def __init__(self, number: int, lock: FileLock, targets: Sequence[Target]) -> None:
+    def __init__(self, number: int, lock: Lock | None, targets: Sequence[Target] | Mapping[int, Target]) -> None:
         self.id = number
-        self.lock = lock
-        self._targets = list(targets)  # kept, so that no other value gets the id of one of them
-        self.positions = {id(target): position for position, target in enumerate(self._targets)}
+        self._lock = lock  # None: another process has started the run
+        self._targets = dict(targets) if isinstance(targets, Mapping) else dict(enumerate(targets))
+        # The targets are kept, so that no other value gets the id of one of them.
+        self.positions = {id(target): position for position, target in self._targets.items()}
 
     def add(self, target: Target) -> int:
         """Give a target that was not in the plan its position."""
+        if self._lock is None:
+            raise LedgerError(f"{target.name} is not among the targets of this worker", remedy="an error in msauto")
         position = self.positions[id(target)] = len(self._targets)
-        self._targets.append(target)
+        self._targets[position] = target
         return position
+
+    def release(self) -> None:
+        """Release the lock of the run."""
+        if self._lock is not None:
+            self._lock.release()
 
 
 def new_run_name(now: datetime) -> str:

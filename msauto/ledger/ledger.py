@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from msauto.errors import LedgerError, RefusedError
+from msauto.errors import LedgerError, LockedError, RefusedError
 from msauto.ledger import history, locks
 from msauto.ledger.journal import LedgerJournal
-from msauto.ledger.locks import FileLock, LockScope, run_lock
+from msauto.ledger.locks import FileLocks, Lock, Locks, LockScope, this_process
 from msauto.ledger.memory import LedgerMemory
 from msauto.ledger.store import Store, format_time
+from msauto.model.ledger_url import LedgerUrl, LedgerUrlError, is_ledger_url, parse_ledger_url
 from msauto.model.ports import Clock
-from msauto.model.run_records import RunDetails, RunSummary
+from msauto.model.run_records import RunDetails, RunSummary, TargetRecord
 
+if TYPE_CHECKING:
+    from msauto.ledger.advisory_locks import AdvisoryLocks
+
+LedgerPlace = Path | LedgerUrl
 FILE = "ledger.sqlite"
 
 
@@ -24,33 +30,51 @@ def _now() -> datetime:
 
 
 class Ledger:
-    """Our own record, in ``state_dir``; ``journal`` and ``memory`` are its ports.
+    """Our own record; ``journal`` and ``memory`` are its ports.
 
-    Open it with :meth:`open`, as a context manager. Errors are ``LedgerError``, with path, cause and remedy.
+    It is local, in a folder, or shared by machines. Open it with :meth:`open`, as a context manager. Errors are
+    ``LedgerError``, with its name, cause and remedy.
     """
 
-    def __init__(self, state_dir: Path, *, readonly: bool, now: Callable[[], datetime]) -> None:
-        if not readonly:
-            locks.require_file_locks()
-        self.state_dir = state_dir
-        self._run_locks = state_dir / "runs"
+    def __init__(self, store: Store, ledger_locks: Locks, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._locks = ledger_locks
         self._now = now
-        self._store = Store(state_dir / FILE, readonly=readonly)
-        self.journal = LedgerJournal(self._store, self._run_locks, now)
-        self.memory = LedgerMemory(self._store, lambda: format_time(now()))
+        self.journal = LedgerJournal(store, ledger_locks, now)
+        self.memory = LedgerMemory(store, lambda: format_time(now()))
 
     @classmethod
-    def open(cls, state_dir: Path | str, *, readonly: bool = False, now: Callable[[], datetime] = _now) -> Ledger:
-        """Open the ledger of a folder; ``now`` returns the time in UTC.
+    def open(cls, place: LedgerPlace | str, *, readonly: bool = False, now: Callable[[], datetime] = _now) -> Ledger:
+        """Open the ledger of a folder, or a shared one by its URL; ``now`` returns the time in UTC.
 
-        ``readonly`` creates no file and no folder; a missing ledger is empty.
+        ``readonly`` creates no file, no folder and no tables; a missing ledger is empty.
         """
-        return cls(Path(state_dir), readonly=readonly, now=now)
+        if isinstance(place, str) and is_ledger_url(place):
+            place = _parsed(place)
+        if not readonly:
+            locks.require_file_locks()
+        if isinstance(place, LedgerUrl):
+            return cls(*_open_shared(place, readonly=readonly), now)
+        from msauto.ledger.sqlite_store import SqliteStore
+
+        folder = Path(place)
+        return cls(SqliteStore(folder / FILE, readonly=readonly), FileLocks(folder), now)
+
+    @staticmethod
+    def exists(place: LedgerPlace) -> bool:
+        """Return whether there is a ledger, without creating one."""
+        if isinstance(place, Path):
+            return (place / FILE).is_file()
+        store, _ = _open_shared(place, readonly=True)
+        try:
+            return store.has("run")
+        finally:
+            store.close()
 
     @property
-    def path(self) -> Path:
-        """The file."""
-        return self._store.path
+    def name(self) -> str:
+        """The file, or the URL without a password."""
+        return self._store.name
 
     @property
     def empty(self) -> bool:
@@ -59,7 +83,7 @@ class Ledger:
 
     def history(self) -> list[RunSummary]:
         """Return all runs, newest first."""
-        return history.read_history(self._store, self._run_locks)
+        return history.read_history(self._store, self._locks)
 
     def attempts(self) -> list[RunSummary]:
         """Return all attempts to apply, newest first: the runs, the attempts that wrote nothing, and the batches."""
@@ -82,7 +106,7 @@ class Ledger:
         if found and name:
             some = ", ".join(each.run for each in found[:3])
             raise LedgerError(f"{name} matches {len(found)} runs: {some}", remedy="give more characters of the name")
-        raise LedgerError(f"run {name} not found in the ledger {self.path}", remedy="see `msauto history` for the runs")
+        raise LedgerError(f"run {name} not found in the ledger {self.name}", remedy=history.HISTORY)
 
     def run_details(self, run: str) -> RunDetails:
         """Return everything about one run, by its name or the start of it; ``last`` is the newest run.
@@ -93,8 +117,8 @@ class Ledger:
         if not self.is_run(summary.run):
             is_batch = bool(summary.batch) and not summary.job
             why = "is a batch, not a run" if is_batch else f"wrote nothing: {summary.reason or summary.status}"
-            raise RefusedError(f"{summary.run} {why}", remedy="see `msauto history` for the runs")
-        return history.read_run(self._store, self._run_locks, summary.run)
+            raise RefusedError(f"{summary.run} {why}", remedy=history.HISTORY)
+        return history.read_run(self._store, self._locks, summary.run)
 
     def is_run(self, name: str) -> bool:
         """Return whether an attempt is a run, which may have sent requests."""
@@ -110,11 +134,26 @@ class Ledger:
 
     def batches(self) -> list[tuple[RunSummary, str]]:
         """Return all batches with their records, newest first."""
-        return history.read_batches(self._store, self._run_locks)
+        return history.read_batches(self._store, self._locks)
 
-    def batch_locks(self, batch: str, run: str) -> tuple[FileLock, FileLock]:
-        """Return the lock of a batch, which only one of its runs can hold, and that of this run."""
-        return FileLock(self.state_dir / "locks" / f"batch-{batch}.lock"), run_lock(self._run_locks, run)
+    @contextmanager
+    def running_batch(self, batch: str, run: str) -> Iterator[None]:
+        """Hold the lock of a batch, which only one of its runs can, and that of this run; raises ``LockedError``.
+
+        The locks of a shared ledger end with its session, so the ledger must stay open.
+        """
+        me = this_process(run, format_time(self._now()))
+        lock, alive = self._locks.batch(batch), self._locks.run(run)
+        if not lock.try_hold(me):
+            raise LockedError(
+                f"the batch {batch} is running already: {lock.holder()}", remedy="wait until it has ended"
+            )
+        try:
+            alive.try_hold(me)
+            yield
+        finally:
+            alive.release()
+            lock.release()
 
     def note_end(self, run: str, notes: Mapping[str, str]) -> None:
         """Add notes to a run that has ended."""
@@ -124,7 +163,7 @@ class Ledger:
         if runs:
             return runs[0]
         remedy = "to use another ledger, give its folder with --state-dir"
-        raise LedgerError(f"the ledger {self.path} contains no runs", remedy=remedy)
+        raise LedgerError(f"the ledger {self.name} contains no runs", remedy=remedy)
 
     def prune(self, *, keep_runs: int | None = None, keep_days: int | None = None) -> int:
         """Delete old runs, as :func:`.history.prune`; return their number. What is remembered of assets stays."""
@@ -134,7 +173,50 @@ class Ledger:
         self, scopes: Iterable[LockScope], clock: Clock, *, lock_timeout: float = 0.0
     ) -> AbstractAsyncContextManager[None]:
         """Hold the locks for the next run, as :func:`.locks.hold`."""
-        return locks.hold(self.state_dir / "locks", scopes, clock, run=self.journal.next_run, lock_timeout=lock_timeout)
+        return locks.hold(self._locks, scopes, clock, run=self.journal.next_run, lock_timeout=lock_timeout)
+
+    # Workers of a run that another process has started: with a shared ledger only ---------------------------------
+
+    @contextmanager
+    def hold_shared(self, run: str, scopes: Iterable[LockScope]) -> Iterator[None]:
+        """Take part in a run of another process, which holds these scopes; any number of workers may.
+
+        A later run with one of the scopes does not begin before. Raises ``LedgerError`` if the run has ended, or its
+        session is lost: then nothing may be sent.
+        """
+        held = self._shared_locks().hold_shared(run, scopes)
+        try:
+            yield
+        finally:
+            for lock in reversed(held):
+                lock.release()
+
+    def slice_lock(self, run: str, number: int) -> Lock:
+        """Return the lock of a slice of a run, which only one worker at a time may hold."""
+        return self._shared_locks().slice(run, number)
+
+    def is_alive(self, run: str) -> bool:
+        """Return whether the process that started a run is alive, and its session with the ledger."""
+        return self._shared_locks().is_alive(run)
+
+    def target_records(self, run: str, positions: Collection[int]) -> dict[int, TargetRecord]:
+        """Return what is recorded of these targets of a run, by their positions."""
+        self._shared_locks()
+        rows = self._store.read("SELECT id FROM run WHERE name = ?", (run,))
+        if not rows:
+            raise LedgerError(f"run {run} not found in the ledger {self.name}", remedy=history.HISTORY)
+        with self._store.decoding():
+            return history.read_targets(self._store, rows[0][0], positions)
+
+    def _shared_locks(self) -> AdvisoryLocks:
+        from msauto.ledger.advisory_locks import AdvisoryLocks
+
+        if not isinstance(self._locks, AdvisoryLocks):
+            raise LedgerError(
+                f"the ledger {self.name} is local, and workers on other machines cannot write to it",
+                remedy="apply on Dask needs a shared ledger: url in [state] of msauto.toml",
+            )
+        return self._locks
 
     def close(self) -> None:
         """Close; closing twice does nothing."""
@@ -146,3 +228,18 @@ class Ledger:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _open_shared(url: LedgerUrl, *, readonly: bool) -> tuple[Store, Locks]:
+    from msauto.ledger.advisory_locks import AdvisoryLocks
+    from msauto.ledger.postgres_store import PostgresStore
+
+    store = PostgresStore(url, readonly=readonly)
+    return store, AdvisoryLocks(store)
+
+
+def _parsed(url: str) -> LedgerUrl:
+    try:
+        return parse_ledger_url(url)
+    except LedgerUrlError as error:
+        raise LedgerError(f"the URL of the ledger {error}", remedy=error.remedy) from None

@@ -1,20 +1,23 @@
 """Locks that end with their process: one run at a time for each server and database, and one that each run holds.
 
-``flock`` belongs to the open file, and the kernel releases it however the process ends. The files remain; a file that
-is not locked means nothing. Its text names the holder, for messages alone.
+Of a local ledger they are files: ``flock`` belongs to the open file, and the kernel releases it however the process
+ends. The files remain; a file that is not locked means nothing. Its text names the holder, for messages alone. Those of
+a shared ledger are in :mod:`msauto.ledger.advisory_locks`.
 """
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import json
 import os
 import re
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from msauto.concurrency import is_over
 from msauto.errors import LedgerError, LockedError
@@ -37,16 +40,77 @@ class LockScope:
     def __str__(self) -> str:
         return f"{self.server} {self.database}".strip()
 
+    def normalized(self) -> LockScope:
+        """Return the scope with a text that is the same for all URLs of one server."""
+        return replace(self, server=server_key(self.server))
+
+    @property
+    def exact(self) -> str:
+        """A text that no two scopes share."""
+        return json.dumps([self.server, self.database])
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lock, for messages; ``run`` is empty if the holder is not a run."""
+
+    run: str
+    pid: int
+    host: str
+    since: str
+    user: str = ""
+
+    def __str__(self) -> str:
+        run = f"run {self.run}, " if self.run else ""
+        user = f"{self.user}@" if self.user else ""
+        return f"{run}process {self.pid} on {user}{self.host}, since {self.since}"
+
+
+class Lock(Protocol):
+    """An exclusive lock, released at the latest when its process ends."""
+
+    def try_hold(self, holder: Holder) -> bool:
+        """Take the lock if it is free, and record the holder; raises ``LedgerError``."""
+
+    def holder(self) -> str:
+        """Return who holds the lock, as a text; the holder may not have recorded it yet."""
+
+    def release(self) -> None:
+        """Release the lock if it is held."""
+
+
+class Locks(Protocol):
+    """The locks of a ledger."""
+
+    def scope(self, scope: LockScope) -> Lock:
+        """Return the lock of a run that writes to a server and database."""
+
+    def senders(self, scope: LockScope) -> Lock:
+        """Return the lock that is free once no worker of any run may still send to a server and database."""
+
+    def run(self, run: str) -> Lock:
+        """Return the lock that a run holds while its process is alive."""
+
+    def batch(self, batch: str) -> Lock:
+        """Return the lock that one run of a batch holds."""
+
+    def workers(self, run: str) -> Lock:
+        """Return the lock that is free once no worker of a run may still write to its record."""
+
+    def alive(self, runs: Collection[str]) -> set[str]:
+        """Return those of the runs whose process, or a worker of them, is alive. Writes nothing."""
+
 
 class FileLock:
-    """An exclusive lock on a file."""
+    """An exclusive lock on a file; ``once``: the file belongs to one run, and is removed with it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, once: bool = False) -> None:
         self.path = path
+        self._once = once
         self._file: int | None = None
 
-    def try_hold(self, text: str) -> bool:
-        """Take the lock if it is free, and write ``text`` into the file; raises ``LedgerError``."""
+    def try_hold(self, holder: Holder) -> bool:
+        """Take the lock if it is free, and write the holder into the file; raises ``LedgerError``."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -55,7 +119,7 @@ class FileLock:
                     os.close(file)
                     return False
                 os.ftruncate(file, 0)
-                os.pwrite(file, text.encode(), 0)
+                os.pwrite(file, json.dumps(asdict(replace(holder, user=""))).encode(), 0)  # the user's own folder
             except BaseException:
                 os.close(file)
                 raise
@@ -66,28 +130,70 @@ class FileLock:
         return True
 
     def holder(self) -> str:
-        """Return the text that the holder wrote; it may not have written it yet."""
+        """Return who holds the lock, as a text; the holder may not have written it yet."""
         try:
-            return self.path.read_text(encoding="utf-8") or "another run"
-        except (OSError, ValueError):
+            return str(Holder(**json.loads(self.path.read_bytes())))
+        except (OSError, ValueError, TypeError):
             return "another run"
-
-    def remove(self) -> None:
-        """Release the lock, and remove its file: it belongs to one run."""
-        self.path.unlink(missing_ok=True)
-        self.release()
 
     def release(self) -> None:
         """Release the lock if it is held."""
         file, self._file = self._file, None
-        if file is not None:
-            os.ftruncate(file, 0)
-            os.close(file)
+        if file is None:
+            return
+        if self._once:
+            self.path.unlink(missing_ok=True)
+        os.ftruncate(file, 0)
+        os.close(file)
 
 
-def run_lock(folder: Path, run: str) -> FileLock:
-    """Return the lock that a run holds while its process is alive."""
-    return FileLock(folder / f"{run}.alive")
+class FileLocks:
+    """The locks of a local ledger: files in its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def scope(self, scope: LockScope) -> FileLock:
+        """Return the lock of a run that writes to a server and database."""
+        return FileLock(_path(self._folder / "locks", scope))
+
+    def senders(self, scope: LockScope) -> FreeLock:  # noqa: ARG002 - the port's
+        """Return a lock that is always free: a local run has no workers."""
+        return FreeLock()
+
+    def run(self, run: str) -> FileLock:
+        """Return the lock that a run holds while its process is alive."""
+        return FileLock(self._run_path(run), once=True)
+
+    def batch(self, batch: str) -> FileLock:
+        """Return the lock that one run of a batch holds."""
+        return FileLock(self._folder / "locks" / f"batch-{batch}.lock")
+
+    def workers(self, run: str) -> FreeLock:  # noqa: ARG002 - the port's
+        """Return a lock that is always free: a local run has no workers."""
+        return FreeLock()
+
+    def alive(self, runs: Collection[str]) -> set[str]:
+        """Return those of the runs whose process is alive. Writes nothing."""
+        return {run for run in runs if is_held(self._run_path(run))}
+
+    def _run_path(self, run: str) -> Path:
+        return self._folder / "runs" / f"{run}.alive"
+
+
+class FreeLock:
+    """A lock that nothing else takes."""
+
+    def try_hold(self, holder: Holder) -> bool:  # noqa: ARG002 - the port's
+        """Return that it is free."""
+        return True
+
+    def holder(self) -> str:
+        """Return that no holder is known."""
+        return "another run"
+
+    def release(self) -> None:
+        """Do nothing."""
 
 
 def is_held(path: Path) -> bool:
@@ -113,44 +219,52 @@ def require_file_locks() -> None:
         ) from error
 
 
+def this_process(run: str, since: str) -> Holder:
+    """Return this process as the holder of a lock."""
+    return Holder(run, os.getpid(), socket.gethostname(), since, user_name())
+
+
+def user_name() -> str:
+    """Return the name of the user, or the number: in a container, it may have no name."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())
+
+
 @asynccontextmanager
 async def hold(
-    folder: Path, scopes: Iterable[LockScope], clock: Clock, *, run: str, lock_timeout: float = 0.0
+    locks: Locks, scopes: Iterable[LockScope], clock: Clock, *, run: str, lock_timeout: float = 0.0
 ) -> AsyncIterator[None]:
     """Hold the locks of all scopes; raise ``LockedError`` with the holder if one is not free in time.
 
-    Every run takes them in the same order, so that no two runs wait for each other.
+    Every run takes them in the same order, so that no two runs wait for each other. Then no worker of an earlier run
+    may still send there: the coordinator of such a worker is dead, so no further one begins.
     """
     until = clock.monotonic() + lock_timeout
+    ordered = sorted(set(scopes))
     async with AsyncExitStack() as held:
-        for scope in sorted(set(scopes)):
-            lock = FileLock(_path(folder, scope))
+        for scope in ordered:
+            lock = locks.scope(scope)
             await _take(lock, scope, clock, run, until)
             held.callback(lock.release)
+        for scope in ordered:
+            senders = locks.senders(scope)
+            await _take(senders, scope, clock, run, until)
+            senders.release()
         yield
 
 
-async def _take(lock: FileLock, scope: LockScope, clock: Clock, run: str, until: float) -> None:
-    since = clock.now().isoformat(timespec="seconds")
-    holder = {"pid": os.getpid(), "host": socket.gethostname(), "run": run, "since": since}
-    while not lock.try_hold(json.dumps(holder)):
+async def _take(lock: Lock, scope: LockScope, clock: Clock, run: str, until: float) -> None:
+    holder = this_process(run, clock.now().isoformat(timespec="seconds"))
+    while not lock.try_hold(holder):
         left = until - clock.monotonic()
         if is_over(left):
             raise LockedError(
-                f"{scope} is locked by {_holder(lock.path)}",
+                f"{scope} is locked by {lock.holder()}",
                 remedy="wait until that run has ended, or give --lock-timeout SECONDS",
             )
         await clock.sleep(min(_POLL, left))
-
-
-def _holder(path: Path) -> str:
-    """Return who holds a lock; the holder may not have written it yet."""
-    try:
-        holder = json.loads(path.read_bytes())
-        run = f"run {holder['run']}, " if holder["run"] else ""
-        return f"{run}process {holder['pid']} on {holder['host']}, since {holder['since']}"
-    except (OSError, ValueError, TypeError, KeyError):
-        return "another run"
 
 
 def _flock(file: int, *, shared: bool = False) -> bool:
@@ -165,7 +279,7 @@ def _flock(file: int, *, shared: bool = False) -> bool:
 
 def _path(folder: Path, scope: LockScope) -> Path:
     """Return a readable file name that no two scopes share."""
-    scope = replace(scope, server=server_key(scope.server))
-    exact = hashlib.sha256(json.dumps([scope.server, scope.database]).encode()).hexdigest()[:16]
+    scope = scope.normalized()
+    exact = hashlib.sha256(scope.exact.encode()).hexdigest()[:16]
     readable = re.sub(r"[^A-Za-z0-9.-]+", "-", str(scope)).strip("-")[:60]
     return folder / f"{readable}.{exact}.lock"

@@ -21,8 +21,13 @@ _FORGET = """
     DELETE FROM memory
     WHERE server = ? AND database = ? AND kind = ? AND name = ? AND link_id = ? AND create_time = ? AND item = ?"""
 _FORGET_ASSETS = "DELETE FROM memory WHERE server = ? AND database = ? AND kind = 'asset' AND substr(item, 1, ?) = ?"
-_PENDING = "SELECT DISTINCT database, name FROM memory WHERE server = ? AND kind = 'asset' AND item GLOB 'pending:*'"
-_KEEP = "INSERT OR REPLACE INTO memory VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_PENDING = """
+    SELECT DISTINCT database, name FROM memory
+    WHERE server = ? AND kind = 'asset' AND substr(item, 1, 8) = 'pending:'"""
+_KEEP = """
+    INSERT INTO memory VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (server, database, kind, name, link_id, create_time, item)
+    DO UPDATE SET value = excluded.value, written = excluded.written"""
 
 
 class LedgerMemory:

@@ -12,7 +12,7 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
-VERSION = 1
+VERSION = 2
 APPLICATION = 0x6D736175  # "msau": the mark of our files
 BUSY = 10.0  # seconds to wait for another msauto that is writing
 
@@ -122,16 +122,24 @@ def _prepare(connection: sqlite3.Connection) -> None:
 def _create(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if not _is_ledger(connection):
+        is_ledger = _is_ledger(connection)
+        for statement in statements():
+            connection.execute(statement)
+        if not is_ledger or _number(connection, "PRAGMA user_version") < VERSION:
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
-        for statement in TABLES.read_text(encoding="utf-8").split(";"):
-            connection.execute(statement)
         connection.execute("COMMIT")
     except BaseException:
         with suppress(sqlite3.Error):  # SQLite rolls back automatically on some errors, such as a full disk
             connection.execute("ROLLBACK")
         raise
+
+
+def statements() -> list[str]:
+    """Return the statements that make the tables, and complete those of an earlier version."""
+    lines = TABLES.read_text(encoding="utf-8").splitlines()
+    text = "\n".join(line for line in lines if not line.startswith("--"))
+    return [each for each in map(str.strip, text.split(";")) if each]
 
 
 def _number(connection: sqlite3.Connection, query: str) -> int:

@@ -1,4 +1,7 @@
--- The tables of the ledger. A ledger of an earlier msauto gets the missing ones when it is opened for writing.
+-- The tables of the ledger, local and shared: msauto/ledger/tables.py. A ledger of an earlier msauto gets the missing
+-- ones when it is opened for writing. They only ever grow: raise VERSION with each change.
+-- A shared ledger has the same, with three replacements: TEXT, INTEGER PRIMARY KEY and WITHOUT ROWID are not those of
+-- PostgreSQL (msauto/ledger/postgres_tables.py).
 
 CREATE TABLE IF NOT EXISTS run (
     id INTEGER PRIMARY KEY,
@@ -82,7 +85,7 @@ CREATE TABLE IF NOT EXISTS attempt (
     summary TEXT NOT NULL,
     code INTEGER NOT NULL,
     reason TEXT NOT NULL,
-    user TEXT NOT NULL,
+    "user" TEXT NOT NULL,
     host TEXT NOT NULL,
     folder TEXT NOT NULL
 ) WITHOUT ROWID;
@@ -101,4 +104,20 @@ CREATE TABLE IF NOT EXISTS batch (
     ran INTEGER NOT NULL,
     summary TEXT NOT NULL,
     record TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- Version 2
+
+CREATE INDEX IF NOT EXISTS run_started ON run (started);
+
+-- Who holds a lock of a shared ledger. Whether it is held is known by the server alone; `session` is its process there.
+CREATE TABLE IF NOT EXISTS holder (
+    lock TEXT NOT NULL,
+    session INTEGER NOT NULL,
+    run TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    "user" TEXT NOT NULL,
+    host TEXT NOT NULL,
+    since TEXT NOT NULL,
+    PRIMARY KEY (lock, session)
 ) WITHOUT ROWID;

@@ -167,8 +167,11 @@ class Memory(Protocol):
 class Journal(Protocol):
     """The write-ahead record of a run. Every call is durable when it returns, or when its ``together`` ends."""
 
-    def together(self) -> AbstractContextManager[None]:
-        """Make the calls inside, also those to the memory, in one transaction."""
+    def together(self, *, alone: bool = False) -> AbstractContextManager[None]:
+        """Make the calls inside, also those to the memory, in one transaction.
+
+        With ``alone``, no other process writes with ``alone`` meanwhile: what is read inside stays true.
+        """
 
     def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
         """Make the calls in one transaction; the future ends, in any thread, once they are durable.
@@ -176,6 +179,9 @@ class Journal(Protocol):
         Raises what a call raises, after a rollback; the future carries what the commit raises. Other calls to the
         journal or the memory wait for the commit.
         """
+
+    def check(self) -> None:
+        """Raise if the ledger is known to be lost, and with it the locks. Takes no time: call it before each send."""
 
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         """Open a run with its plan; return the run's name."""

@@ -59,7 +59,7 @@ class SecretTokenMemory:
 
         With a salt of its own, its tokens would not be recognized, and a command that runs once would run twice.
         """
-        with journal.together():
+        with journal.together(alone=True):
             self._find_salt()
 
     def conceal(self, text: str) -> str:

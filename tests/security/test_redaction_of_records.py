@@ -72,7 +72,7 @@ def test_the_message_of_an_unexpected_exception_shows_no_secret(tmp_path: Path) 
     async def plan(*_: object) -> PlannedRun:
         raise ValueError(f"cannot encode {TOKEN}")
 
-    flags = Flags(ResolveOptions(()), (), None, tmp_path, "text", 0, no_color=True, config=None)
+    flags = Flags(ResolveOptions(()), (), None, tmp_path, tmp_path, "text", 0, no_color=True, config=None)
     source = PlanSource((), frozenset(), SecretsFound([TOKEN]), plan)
     options = RunOptions(Limits(), AllowedTimes(), Attempt(None, ()))
     for check in (True, False):

@@ -17,7 +17,7 @@ from msauto.batch.batch_summary import render_json, render_text
 from msauto.batch.check import CheckContext, check_batch, unreachable_addresses
 from msauto.batch.monitoring.systemd import JournalStream, is_journal
 from msauto.cli.exit_codes import ERROR, INCOMPLETE, OK
-from msauto.cli.flags import no_color_flag, parse_age, state_folder
+from msauto.cli.flags import ledger_place, no_color_flag, parse_age, state_folder
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
 from msauto.cli.runs.batch_job import BatchSignals
 from msauto.cli.runs.batch_session import BatchSession, JobChoice, open_batch
@@ -131,8 +131,8 @@ def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | 
     """
     now = datetime.now(UTC)
     batch = load_batch(file) if file is not None else None
-    folder = state_folder(state_dir, load_settings(None, Path(file or ".").parent))
-    with Ledger.open(folder, readonly=True) as ledger:
+    place = ledger_place(state_dir, load_settings(None, Path(file or ".").parent))
+    with Ledger.open(place, readonly=True) as ledger:
         if batch is not None:
             rows = [*status_of_file(batch, last_result(ledger, batch.name), now, max_age)]
         else:
@@ -142,7 +142,7 @@ def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | 
     if form == "json":
         print_result(dump([to_json(each) for each in rows]))
     elif not rows:
-        print_message(f"No batches in {ledger.path}.")
+        print_message(f"No batches in {ledger.name}.")
     else:
         zone = batch.schedule.timezone if batch is not None else "UTC"
         headers = ("batch", "job", "last outcome", "last success", "next start", "frozen")

@@ -39,7 +39,7 @@ def command(*, flags: Flags, run: str | None, every: bool, **filters: Any) -> No
     Instead of a name, its first characters are enough if no other name begins with them. In a repository (a folder with
     msauto.toml or .git, and those below it) the list has the runs of this repository.
     """
-    with Ledger.open(flags.state_dir, readonly=True) as ledger:
+    with Ledger.open(flags.ledger, readonly=True) as ledger:
         if run is not None:
             found = ledger.find(run)
             if found.batch and not found.job:
@@ -61,7 +61,7 @@ def command(*, flags: Flags, run: str | None, every: bool, **filters: Any) -> No
         headers = ("run", "started", "took", "status", "playbooks", "outcome", "who")
         _print_table(headers, map(_row, runs), flags, whole=headers[:4])
     elif not found_runs:
-        print_message(f"No runs in {ledger.path}.")
+        print_message(f"No runs in {ledger.name}.")
 
 
 def _matches(

@@ -25,7 +25,7 @@ from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
 @report_flags
 def command(*, flags: Flags, run: str) -> None:
     """Show a past run again, in any form: by its name in `msauto history`, the start of it, or `last`."""
-    with Ledger.open(flags.state_dir, readonly=True) as ledger:
+    with Ledger.open(flags.ledger, readonly=True) as ledger:
         found = ledger.find(run)
         if found.batch and not found.job:
             result = next(each for each in past_results(ledger, found.batch) if each.run == found.run)

@@ -66,7 +66,7 @@ class ApplyRun:
     def _check(self) -> int:
         """Plan, show, and write nothing anywhere except ``--out``."""
         options = self.options
-        with Ledger.open(self.flags.state_dir, readonly=True) as ledger, _nothing_sent():
+        with Ledger.open(self.flags.ledger, readonly=True) as ledger, _nothing_sent():
             planned = run_async(self._plan(ledger))
             plan = with_state_refusal(planned.plan, self.flags, ledger)
             stills = run_async(self._stills(plan)) if options.stills else NO_STILLS
@@ -95,7 +95,7 @@ class ApplyRun:
     def _plan_and_apply(self) -> int:
         """Lock, plan, show, ask, apply; return the exit code."""
         self._require_state()
-        with Ledger.open(self.flags.state_dir) as ledger, asyncio.Runner() as runner:
+        with Ledger.open(self.flags.ledger) as ledger, asyncio.Runner() as runner:
             locks = ledger.hold(self.source.scopes, self.clock, lock_timeout=self.options.lock_timeout)
             with _nothing_sent():
                 run_async(locks.__aenter__(), runner)
@@ -148,7 +148,7 @@ class ApplyRun:
         """
         if not self.flags.settings.require_state:
             return
-        with Ledger.open(self.flags.state_dir, readonly=True) as ledger:
+        with Ledger.open(self.flags.ledger, readonly=True) as ledger:
             if not ledger.empty:
                 return
             with _nothing_sent():

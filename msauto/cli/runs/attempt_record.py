@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import getpass
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +18,10 @@ from msauto.cli.exit_codes import INTERRUPTED, LOCKED, REFUSED, exit_code_of
 from msauto.cli.flags import Flags
 from msauto.cli.output import print_message
 from msauto.errors import InputError, LedgerError, MsautoError
-from msauto.ledger import Ledger
+from msauto.ledger import Ledger, LedgerPlace
 from msauto.ledger.history import ATTEMPT, BATCH, CODE, FOLDER, JOB, REASON, REPOSITORY, USER
 from msauto.ledger.journal import new_run_name
-from msauto.ledger.ledger import FILE
+from msauto.ledger.locks import user_name
 from msauto.ledger.store import format_time
 from msauto.model.plan import Plan
 from msauto.model.result import Result
@@ -36,11 +35,12 @@ _STATUS: Final[Mapping[int, RunStatus]] = {REFUSED: "refused", LOCKED: "locked",
 class Attempt:
     """One call of ``apply`` or ``undo``, as far as it got.
 
-    ``flags`` is set when they are read, ``plan`` when it is made, ``run`` and ``result`` when the attempt becomes a
-    run. With ``check`` nothing is recorded. ``notes`` are recorded with it: the job of a batch, for example.
+    ``given`` is the ledger until the settings are read. ``flags`` is set when they are, ``plan`` when it is made,
+    ``run`` and ``result`` when the attempt becomes a run. With ``check`` nothing is recorded. ``notes`` are recorded
+    with it: the job of a batch, for example.
     """
 
-    state_dir: str | None
+    given: LedgerPlace | None
     playbooks: tuple[str, ...]
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     flags: Flags | None = None
@@ -54,25 +54,25 @@ class Attempt:
 
     def record(self, code: int) -> None:
         """Record the attempt and its exit code; a failure is a warning and changes nothing else."""
-        folder = self._folder()
-        if folder is None or self.check:
+        place = self.flags.ledger if self.flags is not None else self.given
+        if place is None or self.check:
             return
         try:
             if not self.run:
-                self._record(folder, code)
-            elif (folder / FILE).is_file():  # otherwise it was removed: do not create a new one for this
-                with Ledger.open(folder) as ledger:
+                self._record(place, code)
+            elif Ledger.exists(place):  # otherwise it was removed: do not create a new one for this
+                with Ledger.open(place) as ledger:
                     ledger.note_end(self.run, {CODE: str(code)} | ({REASON: self.reason} if self.reason else {}))
         except (LedgerError, OSError) as error:
             message = error.message if isinstance(error, MsautoError) else str(error)
             print_message(f"Warning: this attempt is missing from the history: {message}")
 
-    def _record(self, folder: Path, code: int) -> None:
+    def _record(self, place: LedgerPlace, code: int) -> None:
         required = self.flags is not None and self.flags.settings.require_state
-        if required and not (folder / FILE).is_file():
+        if required and not Ledger.exists(place):
             return  # do not create a ledger in a folder that is not mounted
         now = datetime.now(UTC)
-        with Ledger.open(folder) as ledger:
+        with Ledger.open(place) as ledger:
             ledger.record(
                 RunSummary(
                     run=new_run_name(now),
@@ -91,24 +91,14 @@ class Attempt:
                 )
             )
 
-    def _folder(self) -> Path | None:
-        """Return the folder of the ledger; ``None`` if it depends on settings that cannot be read."""
-        if self.flags is not None:
-            return self.flags.state_dir
-        return Path(os.path.expanduser(self.state_dir)) if self.state_dir else None  # noqa: PTH111 - no error for an unknown user
-
 
 def origin_of(playbooks: Sequence[str]) -> dict[str, str]:
     """Return who applies, from which folder, and the repository of the playbooks."""
     try:
-        user = getpass.getuser()
-    except (OSError, KeyError):  # in a container, the user number may have no name
-        user = str(os.getuid())
-    try:
         folder = str(Path.cwd())
     except OSError:  # it was removed
         folder = ""
-    return {USER: user, FOLDER: folder, REPOSITORY: _repository(playbooks)}
+    return {USER: user_name(), FOLDER: folder, REPOSITORY: _repository(playbooks)}
 
 
 def _repository(playbooks: Sequence[str]) -> str:
@@ -126,7 +116,9 @@ def recorded(function: Callable[..., int]) -> Callable[..., int]:
     @functools.wraps(function)
     def command(**given: Any) -> int:
         named = (f"{verb} {given[name]}" for name, verb in (("run", "undo"), ("resumed", "resume")) if given.get(name))
-        attempt = Attempt(given["state_dir"], tuple(named) or tuple(given.get("playbooks") or ()))
+        folder: str | None = given["state_dir"]
+        place = Path(os.path.expanduser(folder)) if folder else None  # noqa: PTH111 - no error for an unknown user
+        attempt = Attempt(place, tuple(named) or tuple(given.get("playbooks") or ()))
         click.get_current_context().obj = attempt
         return record_end(attempt, functools.partial(function, **given))
 

@@ -26,7 +26,7 @@ from msauto.batch.batch_result import DifferingTarget
 from msauto.batch.batch_run import JobAttempt
 from msauto.batch.schedule import open_until
 from msauto.cli.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED, exit_code_of
-from msauto.cli.flags import Flags, state_folder
+from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS
 from msauto.cli.output import print_message
 from msauto.cli.plan_files import settings_folder
@@ -35,6 +35,7 @@ from msauto.cli.runs.attempt_record import Attempt, record_end
 from msauto.cli.runs.options import AllowedTimes, RunOptions, allow
 from msauto.cli.runs.plan_sources import open_source
 from msauto.errors import LockedError, MsautoError, UnreachableError
+from msauto.ledger import LedgerPlace
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.model.codec import to_json
 from msauto.model.plan import Change, Target
@@ -113,10 +114,14 @@ class BatchSignals:
 
 @dataclass(frozen=True, slots=True)
 class BatchJobs:
-    """Runs the jobs of a batch. ``notes`` are recorded with each run."""
+    """Runs the jobs of a batch. ``notes`` are recorded with each run.
+
+    A job whose own settings name a shared ledger uses that one, because its locks are there.
+    """
 
     batch: BatchFile
-    state_dir: str | None
+    state_dir: Path
+    ledger: LedgerPlace
     signals: BatchSignals
     notes: dict[str, str]
     check: bool = False
@@ -128,7 +133,7 @@ class BatchJobs:
             return JobAttempt(OK, f"{job.plan} does not exist", skipped=True)
         notes = {**self.notes, BATCH: self.batch.name, JOB: job.name, ATTEMPT: str(attempt)}
         check = self.check or job.args.do == "plan"
-        record = Attempt(self.state_dir, job.playbooks or (job.plan or "",), notes=notes, check=check)
+        record = Attempt(self.ledger, job.playbooks or (job.plan or "",), notes=notes, check=check)
         closed: list[str] = []
         again = False
         try:
@@ -190,7 +195,8 @@ class BatchJobs:
             options=options,
             given_inventories=job.inventories,
             given_forks=job.args.forks,
-            state_dir=state_folder(self.state_dir, settings),
+            state_dir=self.state_dir,
+            ledger=settings.ledger_url or self.ledger,
             format="text",
             verbosity=0,
             no_color=True,

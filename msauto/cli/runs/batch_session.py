@@ -27,15 +27,14 @@ from msauto.batch.monitoring.monitor import Monitor
 from msauto.batch.monitoring.systemd import notify_status
 from msauto.batch.schedule import DueStarts, outside_of
 from msauto.cli.exit_codes import ERROR, REFUSED, exit_code_of
-from msauto.cli.flags import state_folder
+from msauto.cli.flags import ledger_place, state_folder
 from msauto.cli.output import print_message
 from msauto.cli.runs.attempt_record import Attempt, origin_of, reason_of
 from msauto.cli.runs.batch_job import BatchJobs, BatchSignals
-from msauto.errors import InputError, LockedError, MsautoError
-from msauto.ledger import Ledger
+from msauto.errors import InputError, MsautoError
+from msauto.ledger import Ledger, LedgerPlace
 from msauto.ledger.history import FOLDER, REPOSITORY, USER
 from msauto.ledger.journal import new_run_name
-from msauto.ledger.ledger import FILE
 from msauto.model.ports import Clock
 from msauto.playbook.settings.settings import load_settings
 from msauto.report.sanitizing import visible
@@ -51,8 +50,8 @@ def open_batch(file: str, state_dir: str | None, *, check: bool) -> BatchFile:
         return load_batch(file)
     except InputError as error:
         with suppress(MsautoError):
-            folder = state_folder(state_dir, load_settings(None, Path(file).parent))
-            Attempt(str(folder), (file,), reason=reason_of(error), check=check).record(ERROR)
+            place = ledger_place(state_dir, load_settings(None, Path(file).parent))
+            Attempt(place, (file,), reason=reason_of(error), check=check).record(ERROR)
         raise
 
 
@@ -85,6 +84,7 @@ class BatchSession:
     _due: DueStarts = field(default_factory=DueStarts)
     _keeps: bool = False
     _state: Path = Path()
+    _ledger: LedgerPlace = Path()
     _result: BatchResult | None = None
     _deliveries: list[SentMessage] = field(default_factory=list)
     _monitor: Monitor = field(init=False)
@@ -158,8 +158,9 @@ class BatchSession:
         """Find the ledger, and what it knows of the batch; without an expected ledger, nothing is recorded."""
         settings = load_settings(None, Path(self.batch.file).parent)
         self._state = state_folder(self.state_dir, settings)
-        self._keeps = not self.choice.check and (not settings.require_state or (self._state / FILE).is_file())
-        with Ledger.open(self._state, readonly=True) as ledger:
+        self._ledger = ledger_place(self.state_dir, settings)
+        self._keeps = not self.choice.check and (not settings.require_state or Ledger.exists(self._ledger))
+        with Ledger.open(self._ledger, readonly=True) as ledger:
             self.last = last_result(ledger, self.batch.name)
         if self.last is not None:
             self._result = structs.replace(self._now, earlier=(*self.last.jobs, *self.last.earlier))
@@ -183,19 +184,8 @@ class BatchSession:
         if not self._keeps:
             yield
             return
-        with Ledger.open(self._state) as ledger:
-            lock, alive = ledger.batch_locks(self.batch.name, self._now.run)
-        if not lock.try_hold(f"run {self._now.run}, process {os.getpid()} on {socket.gethostname()}"):
-            raise LockedError(
-                f"the batch {self.batch.name} is running already: {lock.holder()}",
-                remedy="wait until it has ended",
-            )
-        alive.try_hold("")
-        try:
+        with Ledger.open(self._ledger) as ledger, ledger.running_batch(self.batch.name, self._now.run):
             yield
-        finally:
-            alive.remove()
-            lock.release()
 
     # The jobs -----------------------------------------------------------------------------------------------------
 
@@ -216,9 +206,7 @@ class BatchSession:
         if not self.choice.check:
             self._deliveries += self._monitor.started(self._now.run)
         notes = {"traceparent": self._now.traceparent} if self._now.traceparent else {}
-        runner = BatchJobs(
-            self.batch, self.state_dir or str(self._state), self.signals, notes, self.choice.check, self.clock
-        )
+        runner = BatchJobs(self.batch, self._state, self._ledger, self.signals, notes, self.choice.check, self.clock)
         run = BatchRun(
             self.batch,
             runner,
@@ -257,7 +245,7 @@ class BatchSession:
         if not self._keeps:
             return
         try:
-            with Ledger.open(self._state) as ledger:
+            with Ledger.open(self._ledger) as ledger:
                 origin = origin_of((result.file,))
                 record_result(ledger, result, origin[FOLDER], origin[REPOSITORY])
         except MsautoError as error:

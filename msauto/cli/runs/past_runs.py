@@ -31,7 +31,7 @@ def find_run(flags: Flags, name: str, *, to_undo: bool) -> RunDetails:
     If the ``last`` run changed nothing, the run before it may be days old: the user must decide whether to undo that
     one, so :class:`RefusedError` names it.
     """
-    with Ledger.open(flags.state_dir, readonly=True) as ledger:
+    with Ledger.open(flags.ledger, readonly=True) as ledger:
         details = ledger.run_details(name)
         _note_skipped(ledger, name, details.summary)
         if not to_undo or name != "last" or details.summary.status == "running" or servers_of(details):

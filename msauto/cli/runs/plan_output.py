@@ -74,5 +74,5 @@ def with_state_refusal(plan: Plan, flags: Flags, ledger: Ledger) -> Plan:
     if not settings.require_state or not ledger.empty:
         return plan
     remedy = "mount the folder that holds it; for the very first run, set `require = false` under [state]"
-    refusal = Refusal("state", str(settings.file), str(flags.state_dir), remedy)
+    refusal = Refusal("state", str(settings.file), str(flags.ledger), remedy)
     return structs.replace(plan, refusals=(*plan.refusals, refusal))

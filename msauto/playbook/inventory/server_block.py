@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 from msauto.interface.dialect import Dialect
@@ -16,6 +15,7 @@ from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import TemplateScope, Variable
 from msauto.playbook.yaml.document import Problems, SourceNode
+from msauto.secrets.stored_secrets import SecretSourceError, secret_in_file, secret_in_keyring
 from msauto.secrets.tainted_text import misplaced_secrets
 
 
@@ -93,8 +93,6 @@ def _tls(args: TlsArgs | None, node: SourceNode) -> Tls:
 
 # Secrets of a file or the keyring ---------------------------------------------------------------------------------
 
-_LARGEST: Final = 65536
-
 
 def read_secret(
     text: str | None, file: str | None, keyring: str | None, user: str, node: SourceNode, key: str
@@ -113,37 +111,15 @@ def read_secret(
 
 def secret_of_file(file: str, node: SourceNode) -> Secret:
     """Return the secret that a file beside the document contains; raises :class:`InputError`."""
-    path = Path(beside(node.document.file, file))
     try:
-        if not path.is_dir() and path.stat().st_size > _LARGEST:
-            raise node.error(
-                f"the file {file!r} is too large for a secret",
-                "use a file that contains only the secret",
-                kind="secret",
-            )
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise node.error(
-            f"cannot read the file {file!r}: {why}", "use a file that contains the secret", kind="secret"
-        ) from None
-    text = text.removesuffix("\n").removesuffix("\r")  # editors add a line end
-    if not text:
-        raise node.error(f"the file {file!r} is empty", "write the secret into it", kind="secret")
-    return Secret(text)
+        return Secret(secret_in_file(Path(beside(node.document.file, file)), file))
+    except SecretSourceError as error:
+        raise node.error(str(error), error.remedy, kind="secret") from None
 
 
 def secret_of_keyring(service: str, user: str, node: SourceNode) -> Secret:
     """Return the secret of a user in the system keyring; raises :class:`InputError`."""
     try:
-        text = import_module("keyring").get_password(service, user)
-    except ImportError:
-        remedy = "pip install 'msauto[keyring]', or use the environment or a file"
-        raise node.error("the package keyring is not installed", remedy, kind="secret") from None
-    except Exception as error:  # noqa: BLE001 - each backend raises errors of its own
-        why = type(error).__name__
-        raise node.error(f"cannot read the system keyring ({why})", "unlock it, or use a file", kind="secret") from None
-    if not text:
-        remedy = f"keyring set {service} {user}"
-        raise node.error(f"the system keyring has no secret of {user!r} for {service!r}", remedy, kind="secret")
-    return Secret(text)
+        return Secret(secret_in_keyring(service, user))
+    except SecretSourceError as error:
+        raise node.error(str(error), error.remedy, kind="secret") from None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import time
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Discriminator, Tag
 
+from msauto.model.ledger_url import LedgerUrlError, parse_ledger_url
 from msauto.playbook.input_files import MOST_FILE_MIB
+from msauto.playbook.schema import key_rules as rule
 from msauto.playbook.schema.inventory import TimezoneName
 from msauto.playbook.schema.strict_model import Model, key, need
 from msauto.playbook.schema.value_types import Count, Flag, Label, Name, Plain, Read, Texts, When, between, invalid
@@ -77,9 +79,30 @@ class DownloadArgs(Model):
     folders: Plain[list[Name]] = key("folders outside the repository that dest may name, relative to this file")
 
 
+def _ledger_url(text: str) -> str:
+    try:
+        return str(parse_ledger_url(text))
+    except LedgerUrlError as error:
+        raise invalid(str(error), error.remedy) from None
+
+
+_PASSWORDS = ("password_env", "password_file", "password_keyring")
+
+
 class StateArgs(Model):
     """The ledger."""
 
+    rules: ClassVar = (
+        rule.one_of(_PASSWORDS, ("has both {0} and {1}", "keep one of them")),
+        *(rule.needs(each, ("url",), "has a password but no url", "add url") for each in _PASSWORDS),
+    )
+
+    url: Plain[Annotated[str, AfterValidator(_ledger_url)]] = key(
+        "shared ledger in PostgreSQL, such as postgresql://msauto@db.example/msauto; default: the state folder"
+    )
+    password_env: Plain[Name] = key("environment variable with the password of url")
+    password_file: Plain[Name] = key("file with the password of url, relative to this file")
+    password_keyring: Plain[Name] = key("service name of the password in the system keyring, for the user of url")
     require: Plain[Flag] = key("refuse an empty ledger, for example in a container without its volume")
     keep_runs: Plain[Count] = key("runs that the ledger keeps; default all")
     keep_days: Plain[Count] = key("days for which the ledger keeps its runs; default unlimited")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from msauto.errors import InputError, SourceLocation
+from msauto.model.ledger_url import LedgerUrl, PasswordSource, parse_ledger_url
 from msauto.model.plan import Limits
 from msauto.playbook.input_files import FILE_MIB, how_to_find
 from msauto.playbook.settings.allowed_values import DAYS, Day
@@ -20,7 +21,7 @@ from msauto.playbook.yaml.document import Path as DataPath
 from msauto.secrets.redacted_lines import redact_lines
 
 if TYPE_CHECKING:
-    from msauto.playbook.schema.settings import DatedFreezeArgs, FreezeArgs
+    from msauto.playbook.schema.settings import DatedFreezeArgs, FreezeArgs, StateArgs
 
 NAME = "msauto.toml"
 
@@ -52,6 +53,7 @@ class Settings:
     inventories: tuple[str, ...] = ()
     forks: int | None = None
     state_dir: str | None = None
+    ledger_url: LedgerUrl | None = None
     timezone: str | None = None
     limits: Limits = field(default_factory=Limits)
     freezes: tuple[Freeze | DatedFreeze, ...] = ()
@@ -86,6 +88,7 @@ def _settings(document: Document, path: Path) -> Settings:
         inventories=tuple(str(path.parent / each) for each in as_list(args.inventory or [])),
         forks=args.forks,
         state_dir=_beside(path, args.state_dir) if args.state_dir else None,
+        ledger_url=_ledger_url(path, state),
         timezone=args.tz,
         limits=Limits(
             delete_assets=default.delete_assets if limits.delete_assets is None else limits.delete_assets,
@@ -103,6 +106,20 @@ def _settings(document: Document, path: Path) -> Settings:
         download_folders=tuple(_beside(path, each) for each in (args.download and args.download.folders) or ()),
         file_mib=args.file_mib or FILE_MIB,
     )
+
+
+def _ledger_url(path: Path, state: StateArgs) -> LedgerUrl | None:
+    """Return the shared ledger; its password is read when it is opened, so other commands do not need it."""
+    if state.url is None:
+        return None
+    source: PasswordSource | None = None
+    if state.password_env is not None:
+        source = PasswordSource("env", state.password_env)
+    elif state.password_file is not None:
+        source = PasswordSource("file", _beside(path, state.password_file))
+    elif state.password_keyring is not None:
+        source = PasswordSource("keyring", state.password_keyring)
+    return parse_ledger_url(state.url, source)
 
 
 def _freeze(args: FreezeArgs | DatedFreezeArgs, timezone: str | None, node: SourceNode) -> Freeze | DatedFreeze:

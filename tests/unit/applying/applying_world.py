@@ -215,7 +215,7 @@ class DictJournal:
         self.ended: Result | None = None
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self, *, alone: bool = False) -> Iterator[None]:
         self.transactions += 1
         if self.transactions == self.fails_at:
             raise LedgerError("the ledger cannot grow: the disk is full")
@@ -228,6 +228,9 @@ class DictJournal:
         durable: Future[None] = Future()
         durable.set_result(None)
         return durable
+
+    def check(self) -> None:
+        pass
 
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         self.lines.append(("start",))

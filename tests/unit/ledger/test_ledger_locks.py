@@ -4,25 +4,28 @@ import asyncio
 import functools
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from msauto.errors import LedgerError, LockedError
 from msauto.ledger import Ledger, LockScope
+from msauto.ledger.locks import user_name
 
 NEWS = LockScope("http://studio-a:7901", "NEWS")
 OLD = LockScope("http://studio-a:7901", "OLD")
 
 
-def in_loop(test: Callable[[Path], Coroutine[object, object, None]]) -> Callable[[Path], None]:
+def in_loop(test: Callable[[Any], Coroutine[object, object, None]]) -> Callable[[Any], None]:
     @functools.wraps(test)
-    def run(tmp_path: Path) -> None:
-        asyncio.run(test(tmp_path))
+    def run(place: Path | str) -> None:
+        asyncio.run(test(place))
 
     return run
 
@@ -44,32 +47,33 @@ class Clock:
         self.seconds += seconds
 
 
-async def take(folder: Path, *scopes: LockScope, wait: float = 0.0, clock: Clock | None = None) -> None:
+async def take(folder: Path | str, *scopes: LockScope, wait: float = 0.0, clock: Clock | None = None) -> None:
     with Ledger.open(folder) as ledger:
         async with ledger.hold(scopes, clock or Clock(), lock_timeout=wait):
             pass
 
 
 @in_loop
-async def test_held_and_free_again(tmp_path: Path) -> None:
+async def test_held_and_free_again(place: Path | str) -> None:
     clock = Clock()
-    with Ledger.open(tmp_path) as ledger:
+    with Ledger.open(place) as ledger:
         async with ledger.hold([NEWS], clock):
-            await take(tmp_path, OLD)
+            await take(place, OLD)
             with pytest.raises(LockedError) as caught:
-                await take(tmp_path, OLD, NEWS, wait=3, clock=clock)
-            await take(tmp_path, OLD)
-        await take(tmp_path, OLD, NEWS)
+                await take(place, OLD, NEWS, wait=3, clock=clock)
+            await take(place, OLD)
+        await take(place, OLD, NEWS)
     assert clock.seconds == pytest.approx(3)
     assert f"http://studio-a:7901 NEWS is locked by run {ledger.journal.next_run}" in caught.value.message
     assert f"process {os.getpid()} on " in caught.value.message
+    assert isinstance(place, Path) or f" on {user_name()}@{socket.gethostname()}, since" in caught.value.message
     assert "since 2026-11-20T10:15:00+00:00" in caught.value.message
     assert "--lock-timeout" in caught.value.remedy
 
 
 @in_loop
-async def test_waiting_until_it_is_free(tmp_path: Path) -> None:
-    held, free = Ledger.open(tmp_path), asyncio.Event()
+async def test_waiting_until_it_is_free(place: Path | str) -> None:
+    held, free = Ledger.open(place), asyncio.Event()
 
     async def other() -> None:
         async with held.hold([NEWS], Clock()):
@@ -85,27 +89,28 @@ async def test_waiting_until_it_is_free(tmp_path: Path) -> None:
     task = asyncio.ensure_future(other())
     await asyncio.sleep(0)
     clock = Waiting()
-    await take(tmp_path, NEWS, wait=60, clock=clock)
+    await take(place, NEWS, wait=60, clock=clock)
     await task
     held.close()
     assert 1 < clock.seconds < 60
 
 
 @in_loop
-async def test_no_lock_for_nothing(tmp_path: Path) -> None:
-    await take(tmp_path)
-    assert not (tmp_path / "locks").exists()
+async def test_no_lock_for_nothing(place: Path | str) -> None:
+    await take(place)
+    if isinstance(place, Path):
+        assert not (place / "locks").exists()
 
 
 @in_loop
-async def test_names_that_look_alike_are_different_locks(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path) as ledger:
+async def test_names_that_look_alike_are_different_locks(place: Path | str) -> None:
+    with Ledger.open(place) as ledger:
         async with ledger.hold([LockScope("a", "b c")], Clock()):
-            await take(tmp_path, LockScope("a", "b-c"), LockScope("a b", "c"))
+            await take(place, LockScope("a", "b-c"), LockScope("a b", "c"))
 
 
 @in_loop
-async def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
+async def test_a_lock_dies_with_its_process(place: Path | str) -> None:
     code = (
         "import asyncio, sys; from msauto.ledger import Ledger; from tests.unit.ledger.test_ledger_locks import *\n"
         "async def main():\n"
@@ -113,29 +118,31 @@ async def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
         "        print('held', flush=True); sys.stdin.read()\n"
         "asyncio.run(main())"
     )
-    command = [sys.executable, "-c", code, str(tmp_path)]
+    command = [sys.executable, "-c", code, str(place)]
     process = subprocess.Popen(command, stdout=-1, stdin=-1)  # noqa: ASYNC220 - nothing else runs in this loop
     assert process.stdout is not None
     assert process.stdin is not None
     try:
         assert process.stdout.readline() == b"held\n"
         with pytest.raises(LockedError, match=f"process {process.pid} on"):
-            await take(tmp_path, NEWS)
+            await take(place, NEWS)
     finally:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         process.stdout.close()
         process.stdin.close()
-    await take(tmp_path, NEWS)
+    await take(place, NEWS)
 
 
-@in_loop
-async def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path) as ledger:
-        (tmp_path / "locks").write_text("a file where the folder should be")
-        with pytest.raises(LedgerError, match="cannot be used") as caught:
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    async def held() -> None:
+        with Ledger.open(tmp_path) as ledger:
+            (tmp_path / "locks").write_text("a file where the folder should be")
             async with ledger.hold([NEWS], Clock()):
                 pass
+
+    with pytest.raises(LedgerError, match="cannot be used") as caught:
+        asyncio.run(held())
     assert "--state-dir" in caught.value.remedy
 
 
@@ -149,13 +156,13 @@ async def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         "https://127.0.0.1:7901",
     ],
 )
-def test_names_of_this_host_are_one(tmp_path: Path, other: str) -> None:
+def test_names_of_this_host_are_one(place: Path | str, other: str) -> None:
     async def both() -> None:
-        with Ledger.open(tmp_path) as ledger:
+        with Ledger.open(place) as ledger:
             async with ledger.hold([LockScope("http://localhost:7901", "NEWS")], Clock()):
-                await take(tmp_path, LockScope("http://127.0.0.1:7902", "NEWS"))
-                await take(tmp_path, LockScope("http://127.0.0.12:7901", "NEWS"))
+                await take(place, LockScope("http://127.0.0.1:7902", "NEWS"))
+                await take(place, LockScope("http://127.0.0.12:7901", "NEWS"))
                 with pytest.raises(LockedError):
-                    await take(tmp_path, LockScope(other, "NEWS"))
+                    await take(place, LockScope(other, "NEWS"))
 
     asyncio.run(both())

@@ -11,35 +11,35 @@ from msauto.model.plan import Json, TargetId
 CLIP = TargetId("studio-a", "NEWS", "asset", "Новости дня й", 7, "2026-11-20T10:00:00")
 
 
-def test_items_come_back(tmp_path: Path) -> None:
+def test_items_come_back(place: Path | str) -> None:
     items: dict[str, Json] = {
         "field:comment": "a\nb",
         "field:layer": 3,
         "segment:1": {"keywords": ["x", None, 1.5]},
         "flag": False,
     }
-    with Ledger.open(tmp_path) as ledger:
+    with Ledger.open(place) as ledger:
         ledger.memory.remember(CLIP, items)
         assert ledger.memory.recall(CLIP) == items
-    with Ledger.open(tmp_path, readonly=True) as ledger:
+    with Ledger.open(place, readonly=True) as ledger:
         assert ledger.memory.recall(CLIP) == items
 
 
-def test_none_forgets(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path) as ledger:
+def test_none_forgets(place: Path | str) -> None:
+    with Ledger.open(place) as ledger:
         ledger.memory.remember(CLIP, {"a": 1, "b": 2})
         ledger.memory.remember(CLIP, {"a": None, "c": None, "b": 3})
         assert ledger.memory.recall(CLIP) == {"b": 3}
 
 
-def test_a_kind_of_item_is_forgotten_of_all_assets_of_a_database(tmp_path: Path) -> None:
+def test_a_kind_of_item_is_forgotten_of_all_assets_of_a_database(place: Path | str) -> None:
     clips = [CLIP, structs.replace(CLIP, name="News", link_id=None)]
     others = [
         structs.replace(CLIP, server="studio-b"),
         structs.replace(CLIP, database="OLD"),
         structs.replace(CLIP, name="NEWS", kind="database", link_id=None),
     ]
-    with Ledger.open(tmp_path) as ledger:
+    with Ledger.open(place) as ledger:
         for target in (*clips, *others):
             ledger.memory.remember(target, {"xmp:dc:title": ["a"], "xmp_batch:x": True, "field:xmp:": "b"})
         ledger.memory.forget_assets("studio-a", "NEWS", "xmp:")
@@ -47,7 +47,7 @@ def test_a_kind_of_item_is_forgotten_of_all_assets_of_a_database(tmp_path: Path)
         assert all("xmp:dc:title" in ledger.memory.recall(other) for other in others)
 
 
-def test_another_clip_is_another_clip(tmp_path: Path) -> None:
+def test_another_clip_is_another_clip(place: Path | str) -> None:
     others = [
         structs.replace(CLIP, server="studio-b"),
         structs.replace(CLIP, database="OLD"),
@@ -58,21 +58,21 @@ def test_another_clip_is_another_clip(tmp_path: Path) -> None:
         structs.replace(CLIP, create_time=None),
         structs.replace(CLIP, kind="rss_channel"),
     ]
-    with Ledger.open(tmp_path) as ledger:
+    with Ledger.open(place) as ledger:
         ledger.memory.remember(CLIP, {"a": 1})
         assert [ledger.memory.recall(other) for other in others] == [{}] * len(others)
 
 
-def test_one_title_in_two_spellings_of_unicode(tmp_path: Path) -> None:
+def test_one_title_in_two_spellings_of_unicode(place: Path | str) -> None:
     decomposed = unicodedata.normalize("NFD", CLIP.name)
     assert decomposed != CLIP.name
-    with Ledger.open(tmp_path) as ledger:
+    with Ledger.open(place) as ledger:
         ledger.memory.remember(structs.replace(CLIP, name=decomposed), {"a": 1})
         assert ledger.memory.recall(CLIP) == {"a": 1}
 
 
-def test_what_is_owed_is_found_without_knowing_of_whom(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path) as ledger:
+def test_what_is_owed_is_found_without_knowing_of_whom(place: Path | str) -> None:
+    with Ledger.open(place) as ledger:
         assert ledger.memory.pending("studio-a") == frozenset()
         ledger.memory.remember(CLIP, {"pending:handler:Export": {"run": "r"}, "field:comment": "x"})
         ledger.memory.remember(structs.replace(CLIP, name="Film"), {"field:pending:": "x", "command:X": True})
@@ -83,5 +83,8 @@ def test_what_is_owed_is_found_without_knowing_of_whom(tmp_path: Path) -> None:
         assert ledger.memory.pending("studio-a") == {("NEWS", unicodedata.normalize("NFC", CLIP.name))}
         ledger.memory.remember(CLIP, {"pending:handler:Export": None})
         assert ledger.memory.pending("studio-a") == frozenset()
+
+
+def test_a_missing_ledger_has_nothing_pending(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "nowhere", readonly=True) as ledger:
         assert ledger.memory.pending("studio-a") == frozenset()

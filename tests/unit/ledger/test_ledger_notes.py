@@ -7,12 +7,12 @@ from msauto.ledger import Ledger
 from tests.unit.ledger.ledger_plans import plan
 
 
-def test_a_note_belongs_to_the_next_run_alone(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path) as ledger:
+def test_a_note_belongs_to_the_next_run_alone(place: Path | str) -> None:
+    with Ledger.open(place) as ledger:
         ledger.journal.notes["override_freeze"] = "Новости: the minister resigned"
         first = ledger.journal.start(plan(), [])
         second = ledger.journal.start(plan(), [])
-    with Ledger.open(tmp_path, readonly=True) as ledger:
+    with Ledger.open(place, readonly=True) as ledger:
         assert ledger.run_details(first).notes == {"override_freeze": "Новости: the minister resigned"}
         assert ledger.run_details(second).notes == {}
 

@@ -31,8 +31,8 @@ def days() -> Days:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path, days: Days) -> Iterator[Ledger]:
-    with Ledger.open(tmp_path, now=days) as opened:
+def ledger(place: Path | str, days: Days) -> Iterator[Ledger]:
+    with Ledger.open(place, now=days) as opened:
         yield opened
 
 
@@ -89,7 +89,7 @@ def test_numbers_of_any_size_are_rules(ledger: Ledger, days: Days) -> None:
     assert names(ledger) == runs[::-1]
 
 
-def test_what_is_not_closed_stays(ledger: Ledger, days: Days, tmp_path: Path) -> None:
+def test_what_is_not_closed_stays(ledger: Ledger, days: Days, place: Path | str) -> None:
     died = run_on(ledger, days, 90, close=False)
     run_on(ledger, days, 80)
     last = run_on(ledger, days, 1)

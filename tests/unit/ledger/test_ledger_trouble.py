@@ -12,6 +12,7 @@ import pytest
 
 from msauto.errors import LedgerError
 from msauto.ledger import Ledger, tables
+from msauto.ledger.sqlite_store import SqliteStore
 from tests.unit.ledger.ledger_plans import plan, target
 
 
@@ -165,6 +166,7 @@ def test_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_full(tmp_path: Path) -> None:
     with Ledger.open(tmp_path) as ledger:
+        assert isinstance(ledger._store, SqliteStore)
         connection = ledger._store._connection
         assert connection is not None
         connection.execute("PRAGMA max_page_count = 12")
@@ -183,6 +185,7 @@ def test_read_only(tmp_path: Path) -> None:
     Ledger.open(tmp_path).close()
     connection = sqlite3.connect(f"file:{tmp_path}/ledger.sqlite?mode=ro", uri=True)
     with Ledger.open(tmp_path) as ledger:
+        assert isinstance(ledger._store, SqliteStore)
         real, ledger._store._connection = ledger._store._connection, connection
         with pytest.raises(LedgerError, match="read-only"):
             ledger.memory.remember(target().id, {"a": 1})

@@ -1,0 +1,314 @@
+"""The shared ledger: one session with PostgreSQL, in which the writes of a transaction take one round trip.
+
+The writes of a transaction are queued, and sent with its COMMIT in one pipeline. The session holds the locks of the
+run as well (:mod:`msauto.ledger.advisory_locks`). So a commit that succeeds shows that they are still held. After the
+session is lost, nothing succeeds, and it is not opened again: another run may have taken the locks.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from msauto.errors import LedgerError
+from msauto.ledger import postgres_tables
+from msauto.ledger.postgres_tables import SILENCE
+from msauto.ledger.store import Row, Store, Value
+from msauto.ledger.tables import ForeignError
+from msauto.model.ledger_url import LedgerUrl
+
+if TYPE_CHECKING:
+    from psycopg import Cursor
+
+    from msauto.ledger.postgres_tables import Connection
+
+_LONG = 600.0  # seconds: reading the whole history, or removing most of it
+_QUEUED = 1000  # writes that are sent together at most
+_ALONE = 0x6D7361616C  # the lock of `together(alone=True)`
+
+_DAMAGED_REMEDY = "restore a backup of its schema msauto, if there is one; another program may have written there"
+_LOST_REMEDY = (
+    "run it again once the database server can be reached: the next run, from any machine, reads what this one left"
+)
+
+
+class PostgresStore(Store):
+    """The tables in the schema ``msauto`` of a database. Opened for reading without them, it is empty.
+
+    ``held`` counts the locks that this session holds, by name.
+    """
+
+    damaged_remedy = _DAMAGED_REMEDY
+
+    def __init__(self, url: LedgerUrl, *, readonly: bool) -> None:
+        super().__init__(str(url))
+        self.held: Counter[str] = Counter()
+        self._readonly = readonly
+        self._psycopg = postgres_tables.load_psycopg()
+        self._queue: list[tuple[str, Row, str | None]] = []
+        self._begun = False
+        self._alone = False
+        self._lost: LedgerError | None = None
+        self._connection: Connection | None = None
+        self._watch: _Watch | None = None
+        with self._translated():
+            connection = postgres_tables.connect(url)
+        self._watch = _Watch(connection.fileno())
+        self._connection = connection
+        try:
+            with self._answer(_LONG):
+                self._is_empty = not self._open_tables(connection)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open_tables(self, connection: Connection) -> bool:
+        """Return whether there are tables: always, unless the ledger is opened for reading."""
+        if not self._readonly:
+            postgres_tables.migrate(connection)
+            return True
+        connection.execute("SET default_transaction_read_only = on")
+        return postgres_tables.has_tables(connection)
+
+    def close(self) -> None:
+        """Close; closing twice does nothing. The server then releases the locks of the session."""
+        self._wait()
+        self._thread.shutdown()
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.end()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    # Reading and writing ------------------------------------------------------------------------------------------
+
+    def read(self, query: str, values: Iterable[Value] = ()) -> list[Row]:
+        """Return the rows of a SELECT, which sees the writes before it."""
+        if self._is_empty:
+            return []
+        self._wait()
+        cursor = self._send(query, tuple(values))
+        assert cursor is not None
+        return [tuple(map(_decoded, row)) for row in cursor.fetchall()]
+
+    def has(self, table: str) -> bool:
+        """Return whether a table exists: a ledger of an earlier msauto, opened for reading, may lack it."""
+        return bool(self.read("SELECT 1 WHERE to_regclass(?) IS NOT NULL", (f"{postgres_tables.SCHEMA}.{table}",)))
+
+    def count(self, statement: str, *rows: Row) -> int:
+        """Write as :meth:`write`, and return the number of rows that it changed."""
+        changed = 0
+        with self.together():
+            for row in rows:
+                cursor = self._send(statement, row)
+                assert cursor is not None
+                changed += cursor.rowcount
+        return changed
+
+    def check(self) -> None:
+        """Raise if the session is known to be lost. Asks no server, so it may be called before each request."""
+        if self._lost is None and self._watch is not None and self._watch.ended():
+            self._lost = self._lost_error("the server has ended it")
+        if self._lost is not None:
+            raise self._lost
+
+    def try_lock(self, key: int, *, shared: bool) -> bool:
+        """Take an advisory lock of the session if it is free."""
+        ((taken,),) = self.read(f"SELECT pg_try_advisory_lock{'_shared' if shared else ''}(?::bigint)", (key,))
+        return bool(taken)
+
+    def unlock(self, key: int, *, shared: bool) -> None:
+        """Release an advisory lock of the session."""
+        self.read(f"SELECT pg_advisory_unlock{'_shared' if shared else ''}(?::bigint)", (key,))
+
+    # Transactions -------------------------------------------------------------------------------------------------
+
+    def _write(self, statement: str, rows: tuple[Row, ...], missing: str | None) -> None:
+        self._queue.extend((statement, row, missing) for row in rows)
+        if len(self._queue) >= _QUEUED:
+            self._send()
+
+    def _begin(self, *, alone: bool) -> None:
+        if self._readonly:
+            raise LedgerError(f"the ledger {self.name} is open for reading", remedy="this is an error in msauto")
+        self.check()
+        self._queue, self._begun, self._alone = [], False, alone
+
+    def _make_durable(self) -> None:
+        try:
+            self._send(commit=True)
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def _roll_back(self) -> None:
+        self._queue = []
+        connection, begun, self._begun = self._connection, self._begun, False
+        if connection is not None and begun and self._lost is None:
+            with suppress(LedgerError), self._answer(SILENCE):
+                connection.execute("ROLLBACK")
+
+    def _send(self, query: str | None = None, values: Row = (), *, commit: bool = False) -> Cursor[Row] | None:
+        """Send the queued writes, then a query or the COMMIT, in one round trip; return the result of the query."""
+        connection = self._usable()
+        queue, self._queue = self._queue, []
+        found = end = None
+        begin = self._depth or commit
+        with self._answer(SILENCE if commit else _LONG):
+            if not (queue or begin or query is None):
+                return connection.execute(_portable(query), tuple(map(_encoded, values)))
+            with connection.pipeline():
+                if begin and not self._begun:
+                    self._begun = True
+                    connection.execute("BEGIN")
+                    if self._alone:
+                        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_ALONE,))
+                written = [
+                    (connection.execute(_portable(statement), tuple(map(_encoded, row))), missing)
+                    for statement, row, missing in queue
+                ]
+                if query is not None:
+                    found = connection.execute(_portable(query), tuple(map(_encoded, values)))
+                if commit:
+                    end = connection.execute("COMMIT")
+            if end is not None:
+                self._begun = False
+                if end.statusmessage != "COMMIT":
+                    raise self._psycopg.InternalError("the transaction was not committed")
+        for cursor, missing in written:
+            if missing is not None and cursor.rowcount != 1:
+                raise LedgerError(missing)
+        return found
+
+    # Errors -------------------------------------------------------------------------------------------------------
+
+    def _usable(self) -> Connection:
+        if self._lost is not None:
+            raise self._lost
+        if self._connection is None:
+            raise LedgerError(f"the ledger {self.name} is closed", remedy="this is an error in msauto")
+        return self._connection
+
+    @contextmanager
+    def _answer(self, seconds: float) -> Iterator[None]:
+        """Wait for an answer of the server; if none comes in time, the session is lost."""
+        assert self._watch is not None
+        with self._translated(), self._watch.within(seconds):
+            yield
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except ForeignError as error:
+            remedy = "use the msauto that wrote it, or another database: url in [state] of msauto.toml"
+            raise LedgerError(f"the ledger {self.name} cannot be used: {error}", remedy=remedy) from error
+        except self._psycopg.Error as error:
+            connection = self._connection
+            if connection is not None and connection.closed:
+                why = "no answer came" if self._watch is not None and self._watch.silent else _reason(error)
+                self._lost = self._lost_error(why)
+                raise self._lost from None
+            cause, remedy = _cause(error)
+            raise LedgerError(f"the ledger {self.name} {cause}", remedy=remedy) from None
+
+    def _lost_error(self, why: str) -> LedgerError:
+        message = f"the session with the ledger {self.name} is lost ({why}), and with it the locks of this run"
+        return LedgerError(message, remedy=_LOST_REMEDY)
+
+
+class _Watch:
+    """Ends a connection whose server does not answer in time, also while another thread waits for the answer."""
+
+    def __init__(self, file: int) -> None:
+        self.silent = False
+        self._socket = socket.socket(fileno=os.dup(file))
+        self._until: float | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="msauto ledger watch", daemon=True)
+        self._thread.start()
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """End the connection if what is inside takes longer."""
+        self._until = monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._until = None
+
+    def ended(self) -> bool:
+        """Return whether the server has ended the connection, as far as this machine knows; reads nothing."""
+        poll = select.poll()
+        poll.register(self._socket, getattr(select, "POLLRDHUP", 0))
+        return bool(poll.poll(0))
+
+    def end(self) -> None:
+        """Stop watching."""
+        self._stop.set()
+        self._thread.join()
+        self._socket.close()
+
+    def _run(self) -> None:
+        while not self._stop.wait(1.0):
+            until = self._until
+            if until is not None and monotonic() > until:
+                self.silent = True
+                with suppress(OSError):
+                    self._socket.shutdown(socket.SHUT_RDWR)
+                return
+
+
+@lru_cache(maxsize=256)
+def _portable(statement: str) -> bytes:
+    return statement.replace("%", "%%").replace("?", "%s").encode()
+
+
+# PostgreSQL stores no NUL. It is written as two other characters, in a way that no other text is written.
+_ESCAPE = "\x1a"
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, str) and ("\0" in value or _ESCAPE in value):
+        return value.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0")
+    return value
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, str) and _ESCAPE in value:
+        return value.replace(f"{_ESCAPE}0", "\0").replace(f"{_ESCAPE}1", _ESCAPE)
+    return value
+
+
+def _reason(error: Exception) -> str:
+    """Return what the server or libpq says, in one line, without values of a row."""
+    primary = getattr(getattr(error, "diag", None), "message_primary", None)
+    return " ".join((primary or str(error)).split()) or type(error).__name__
+
+
+_GRANT = "let this role use the database: see docs/how-to/share-a-ledger.md"
+_CAUSES = {
+    "53100": ("cannot grow: the disk of the database server is full", "free some space there, and run it again"),
+    "53300": ("accepts no more connections", "raise max_connections of the database server, or run less at a time"),
+    "42501": ("does not let this role read and write", _GRANT),
+    "3D000": ("has no such database", "create it: see docs/how-to/share-a-ledger.md"),
+    "28P01": ("does not accept the password", "check password_env, password_file or password_keyring in [state]"),
+    "28000": ("does not accept this user", _GRANT),
+    "25006": ("is read-only", "use the primary server of the database, and a role that may write"),
+}
+
+
+def _cause(error: Exception) -> tuple[str, str]:
+    """Return why the ledger cannot be used, and what to do."""
+    code = getattr(error, "sqlstate", None) or ""
+    remedy = "check the database server, and url in [state] of msauto.toml"
+    return _CAUSES.get(code, (f"cannot be used: {_reason(error)}", remedy))

@@ -1,0 +1,74 @@
+"""The address of a shared ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+SCHEMES = ("postgresql", "postgres")
+_SECRET = frozenset({"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
+
+
+class LedgerUrlError(ValueError):
+    """A text that is not the URL of a shared ledger; the message is a predicate, and ``remedy`` what to do."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
+@dataclass(frozen=True, slots=True)
+class PasswordSource:
+    """Where a password is: an environment variable, a file (its path), or a service of the system keyring."""
+
+    kind: Literal["env", "file", "keyring"]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerUrl:
+    """Where the shared ledger is: a URL of libpq without a password, such as ``postgresql://msauto@db/msauto``.
+
+    Without ``password``, libpq takes it from ``PGPASSWORD``, its password file or its service file.
+    """
+
+    url: str
+    password: PasswordSource | None = None
+
+    @property
+    def user(self) -> str:
+        """The user that the URL names, or nothing."""
+        parts = urlsplit(self.url)
+        return unquote(parts.username or "") or dict(parse_qsl(parts.query)).get("user", "")
+
+    def __str__(self) -> str:
+        return self.url
+
+
+def parse_ledger_url(text: str, password: PasswordSource | None = None) -> LedgerUrl:
+    """Return the address of a shared ledger; raises :class:`LedgerUrlError`, which does not show the text."""
+    text = text.strip()
+    try:
+        parts = urlsplit(text)
+        secret = parts.password is not None or any(name.lower() in _SECRET for name, _ in parse_qsl(parts.query, True))
+    except ValueError as error:
+        raise LedgerUrlError("cannot be read as a URL", _REMEDY) from error
+    if parts.scheme.lower() not in SCHEMES or not text.partition(":")[2].startswith("//"):
+        raise LedgerUrlError("must begin with postgresql://", _REMEDY)
+    if secret:
+        raise LedgerUrlError(
+            "must not contain a password",
+            "remove it, and use password_env, password_file or password_keyring, or libpq's PGPASSWORD or service file",
+        )
+    if any(not sign.isprintable() or sign.isspace() for sign in text):
+        raise LedgerUrlError("must not contain spaces or control characters", "write them as %20, for example")
+    return LedgerUrl(text, password)
+
+
+def is_ledger_url(text: str) -> bool:
+    """Return whether a text is meant as a URL, not as a folder."""
+    return text.strip().lower().startswith(tuple(f"{scheme}:" for scheme in SCHEMES))
+
+
+_REMEDY = "write it as postgresql://USER@HOST:PORT/DATABASE, or postgresql:///?service=NAME"

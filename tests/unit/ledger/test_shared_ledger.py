@@ -1,0 +1,267 @@
+"""What only a shared ledger does: workers of another process, errors of its own, texts that PostgreSQL cannot store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import psycopg
+import pytest
+
+from msauto.errors import LedgerError, LockedError
+from msauto.ledger import Ledger, LockScope, postgres_store
+from msauto.ledger.postgres_store import PostgresStore
+from msauto.model.ledger_url import LedgerUrl, PasswordSource
+from msauto.model.plan import TargetId
+from msauto.model.result import RequestResult, Result, TargetResult
+from tests.unit.ledger.ledger_plans import channel, plan, target
+from tests.unit.ledger.test_ledger_locks import NEWS, OLD, Clock, take
+
+
+@contextmanager
+def scoped(ledger: Ledger, *scopes: LockScope) -> Iterator[None]:
+    """Hold scopes as the coordinator of a run does."""
+    held = ledger.hold(scopes, Clock())
+
+    async def begin() -> None:
+        await held.__aenter__()
+
+    async def end() -> None:
+        await held.__aexit__(None, None, None)
+
+    with asyncio.Runner() as runner:
+        runner.run(begin())
+        try:
+            yield
+        finally:
+            runner.run(end())
+
+
+def end_sessions(place: str) -> None:
+    """End all sessions of a database, as its administrator does."""
+    with psycopg.connect(place, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+        )
+
+
+def test_a_worker_writes_to_the_run_of_another_process(shared_place: str) -> None:
+    whole = plan()
+    first, second = whole.targets
+    with Ledger.open(shared_place) as coordinator, Ledger.open(shared_place) as worker, scoped(coordinator, NEWS):
+        run = coordinator.journal.start(whole, ["news.yml"])
+        with worker.hold_shared(run, [NEWS]):
+            worker.journal.attach(run, {1: second})
+            worker.journal.planned(run, second)
+            worker.journal.sending(run, second, 0)
+            worker.journal.settled(run, second, 0, RequestResult("done", 200, "", 1))
+            done = TargetResult(second, "changed", requests=(RequestResult("done", 200, "", 1),))
+            worker.journal.finished(run, done)
+            with pytest.raises(LedgerError, match="is not among the targets of this worker"):
+                worker.journal.planned(run, first)
+            worker.journal.leave(run)
+        records = coordinator.target_records(run, [1])
+        assert list(records) == [1]
+        assert (records[1].target, records[1].outcome) == (second, "changed")
+        assert [each.state for each in records[1].requests] == ["done"]
+        assert coordinator.target_records(run, []) == {}
+        coordinator.journal.end(run, Result(run, whole, (TargetResult(first, "skipped"), done)))
+        (summary,) = worker.history()
+        assert (summary.status, summary.summary["sent"]) == ("ok", 1)
+
+
+def test_a_slice_has_one_worker(shared_place: str) -> None:
+    with Ledger.open(shared_place) as one, Ledger.open(shared_place) as two:
+        me = SimpleNamespace(run="r", pid=1, host="h", since="", user="u")
+        lock = one.slice_lock("r", 3)
+        assert lock.try_hold(me)  # type: ignore[arg-type]
+        assert not two.slice_lock("r", 3).try_hold(me)  # type: ignore[arg-type]
+        assert not one.slice_lock("r", 3).try_hold(me)  # type: ignore[arg-type]
+        assert two.slice_lock("r", 4).try_hold(me)  # type: ignore[arg-type]
+        lock.release()
+        assert two.slice_lock("r", 3).try_hold(me)  # type: ignore[arg-type]
+
+
+def test_workers_of_a_dead_coordinator_keep_new_runs_out(shared_place: str) -> None:
+    with Ledger.open(shared_place) as worker:
+        coordinator = Ledger.open(shared_place)
+        with scoped(coordinator, NEWS, OLD):
+            run = coordinator.journal.start(plan(), [])
+            assert worker.is_alive(run)
+            with worker.hold_shared(run, [NEWS]), worker.hold_shared(run, [NEWS]):
+                coordinator.close()
+                assert not worker.is_alive(run)
+                assert [each.status for each in worker.history()] == ["running"], "its worker is not finished"
+                asyncio.run(take(shared_place, OLD))
+                with pytest.raises(LockedError, match=f"NEWS is locked by run {run}, process"):
+                    asyncio.run(take(shared_place, NEWS))
+                with Ledger.open(shared_place) as other:
+                    assert not other.journal.reopen(run, plan().targets)
+        asyncio.run(take(shared_place, NEWS))
+        assert [each.status for each in worker.history()] == ["died"]
+        with Ledger.open(shared_place) as other:
+            assert other.journal.reopen(run, plan().targets)
+
+
+def refuse_to_begin(worker: Ledger, run: str, *scopes: LockScope) -> None:
+    with (
+        pytest.raises(LedgerError, match=r"has ended, or its session is lost"),
+        worker.hold_shared(run, scopes),
+    ):
+        raise AssertionError
+
+
+def test_no_worker_begins_without_its_coordinator(shared_place: str) -> None:
+    whole = plan()
+    with Ledger.open(shared_place) as coordinator, Ledger.open(shared_place) as worker:
+        with scoped(coordinator, NEWS):
+            run = coordinator.journal.start(whole, [])
+            refuse_to_begin(worker, run, NEWS, OLD)
+        with Ledger.open(shared_place) as another, scoped(another, NEWS):
+            refuse_to_begin(worker, run, NEWS)
+        with scoped(coordinator, NEWS):
+            coordinator.journal.end(run, Result(run, whole, ()))
+            refuse_to_begin(worker, run, NEWS)
+        asyncio.run(take(shared_place, NEWS))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda ledger: ledger.hold_shared("r", [NEWS]).__enter__(),
+        lambda ledger: ledger.slice_lock("r", 1),
+        lambda ledger: ledger.is_alive("r"),
+        lambda ledger: ledger.target_records("r", [1]),
+    ],
+)
+def test_a_local_ledger_has_no_workers(tmp_path: Path, call: Callable[[Ledger], object]) -> None:
+    with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="is local") as caught:
+        call(ledger)
+    assert "url in [state]" in caught.value.remedy
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\x1a", "\x1a0", "\0\x1a1\x1a", "plain %s ? 100%"])
+def test_any_text_comes_back(shared_place: str, text: str) -> None:
+    clip = TargetId("studio-a", "NEWS", "asset", text)
+    with Ledger.open(shared_place) as ledger:
+        ledger.memory.remember(clip, {text: [text]})
+        assert ledger.memory.recall(clip) == {text: [text]}
+        assert ledger.memory.recall(TargetId("studio-a", "NEWS", "asset", text.replace("\0", "\x1a0"))) in (
+            {},
+            {text: [text]},
+        )
+    assert postgres_store._decoded(postgres_store._encoded(text)) == text
+
+
+def test_planning_without_tables_makes_none(shared_place: str) -> None:
+    with Ledger.open(shared_place, readonly=True) as ledger:
+        assert ledger.memory.recall(target().id) == {}
+        assert ledger.history() == []
+        assert ledger.empty
+        with pytest.raises(LedgerError, match="is open for reading"):
+            ledger.journal.start(plan(), [])
+    assert not Ledger.exists(LedgerUrl(shared_place))
+    Ledger.open(shared_place).close()
+    assert Ledger.exists(LedgerUrl(shared_place))
+
+
+def test_a_lost_session_refuses_everything_after_it(shared_place: str) -> None:
+    with Ledger.open(shared_place) as ledger:
+        run = ledger.journal.start(plan(target(), channel()), [])
+        ledger.journal.check()
+        end_sessions(shared_place)
+        with pytest.raises(LedgerError, match=r"the session with the ledger .* is lost") as caught:
+            ledger.journal.check()
+        assert "run it again" in caught.value.remedy
+        with pytest.raises(LedgerError, match="is lost"):
+            ledger.journal.planned(run, target())
+        with pytest.raises(LedgerError, match="is lost"):
+            ledger.journal.commit([lambda: None])
+    with Ledger.open(shared_place) as ledger:
+        assert ledger.history()[0].status == "died"
+
+
+def test_a_commit_notices_that_the_session_is_lost(shared_place: str) -> None:
+    with Ledger.open(shared_place) as ledger:
+        held = ledger._store._begin  # after the check: the session ends between the two
+
+        def begin(*, alone: bool) -> None:
+            held(alone=alone)
+            end_sessions(shared_place)
+
+        ledger._store._begin = begin  # type: ignore[method-assign]
+        committing = ledger.journal.commit([lambda: ledger.memory.remember(target().id, {"a": 1})])
+        with pytest.raises(LedgerError, match="is lost"):
+            committing.result()
+    with Ledger.open(shared_place) as ledger:
+        assert ledger.memory.recall(target().id) == {}
+
+
+def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match=r"cannot be used: connection") as caught:
+        Ledger.open(f"postgresql:///x?host={tmp_path}")
+    assert "[state]" in caught.value.remedy
+
+
+@pytest.mark.parametrize("url", ["postgresql://a:swordfish@h/x", "postgresql://h/x?password=swordfish"])
+def test_a_url_with_a_password_is_refused(url: str) -> None:
+    with pytest.raises(LedgerError, match="must not contain a password") as caught:
+        Ledger.open(url)
+    assert "swordfish" not in str(caught.value)
+    assert "password_env" in caught.value.remedy
+
+
+def test_a_password_that_is_not_there(tmp_path: Path) -> None:
+    for source in (PasswordSource("env", "MSAUTO_NO_SUCH"), PasswordSource("file", str(tmp_path / "none"))):
+        with pytest.raises(LedgerError, match=r"the password of the ledger: .*(is not set|cannot read)"):
+            Ledger.open(LedgerUrl("postgresql:///x", source))
+
+
+def test_a_newer_ledger_is_refused(shared_place: str) -> None:
+    Ledger.open(shared_place).close()
+    with psycopg.connect(shared_place) as connection:
+        connection.execute("UPDATE msauto.ledger_version SET version = version + 1")
+    for readonly in (True, False):
+        with pytest.raises(LedgerError, match="newer msauto") as caught:
+            Ledger.open(shared_place, readonly=readonly)
+        assert caught.value.remedy
+
+
+def test_the_schema_of_another_program_is_refused(shared_place: str) -> None:
+    with psycopg.connect(shared_place) as connection:
+        connection.execute("CREATE SCHEMA msauto")
+        connection.execute("CREATE TABLE msauto.theirs (x int)")
+    for readonly in (True, False):
+        with pytest.raises(LedgerError, match="is that of another program"):
+            Ledger.open(shared_place, readonly=readonly)
+
+
+def test_an_earlier_ledger_is_completed(shared_place: str) -> None:
+    with Ledger.open(shared_place) as ledger:
+        run = ledger.journal.start(plan(), [])
+    with psycopg.connect(shared_place) as connection:
+        connection.execute(
+            "DROP TABLE msauto.holder; DROP INDEX msauto.run_started; UPDATE msauto.ledger_version SET version = 1"
+        )
+    with Ledger.open(shared_place, readonly=True) as ledger:
+        assert [each.run for each in ledger.history()] == [run]
+    with Ledger.open(shared_place) as ledger:
+        assert [each.run for each in ledger.history()] == [run]
+        asyncio.run(take(shared_place, NEWS))
+        assert ledger._store.read("SELECT version FROM ledger_version") == [(2,)]
+
+
+def test_commits_are_durable_also_where_the_server_does_not_ask_for_it(shared_place: str) -> None:
+    with psycopg.connect(shared_place, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {connection.info.dbname} SET synchronous_commit = off")
+    try:
+        with Ledger.open(shared_place) as ledger:
+            assert isinstance(ledger._store, PostgresStore)
+            assert ledger._store.read("SHOW synchronous_commit") == [("on",)]
+    finally:
+        with psycopg.connect(shared_place, autocommit=True) as connection:
+            connection.execute(f"ALTER DATABASE {connection.info.dbname} RESET synchronous_commit")
