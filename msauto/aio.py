@@ -300,7 +300,7 @@ async def apply_plan(
         journal = redacted_journal(journal, Redactor(plan.secrets, memory.conceal))
         observer = RedactedObserver(observer, redactor)
     with SecretsFound(plan.secrets.texts).redacted_errors():
-        async with _connect(specs, clock) as servers:
+        async with _connect(specs, clock, partial(AsyncMediaServer, admit=journal.check)) as servers:
             result = await apply(
                 plan,
                 servers,

@@ -16,7 +16,7 @@ from msauto.applying.group_commit import Call
 from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
 from msauto.concurrency import ConcurrencySlot
-from msauto.errors import MsautoError, NotSentError, RejectedError, UnreachableError, one_line
+from msauto.errors import LedgerError, MsautoError, NotSentError, RejectedError, UnreachableError, one_line
 from msauto.model import events
 from msauto.model.codec import from_json
 from msauto.model.plan import Request, Target
@@ -216,6 +216,8 @@ class TargetExecutor:
             return await self._download(request, index)
         try:
             answer = await self._sender.send(request)
+        except LedgerError as error:  # the ledger was lost while the request waited for a connection
+            return states.NotSent(one_line(error))
         except Exception as error:  # noqa: BLE001 - after an unknown error the request is in doubt
             self._contact.failed(error, read=False)
             event = _event_of(error)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from msauto.ledger.postgres_tables import Connection
 
+_PROVEN = 5.0  # seconds: an answer shows for so long that the server has not released the locks
 _LONG = 600.0  # seconds: reading the whole history, or removing most of it
 _QUEUED = 1000  # writes that are sent together at most
 _ALONE = 0x6D7361616C  # the lock of `together(alone=True)`
@@ -57,6 +58,7 @@ class PostgresStore(Store):
         self._begun = False
         self._alone = False
         self._lost: LedgerError | None = None
+        self._answered = monotonic()  # when the last request was sent that the server has answered
         self._connection: Connection | None = None
         self._watch: _Watch | None = None
         with self._translated():
@@ -109,17 +111,23 @@ class PostgresStore(Store):
         changed = 0
         with self.together():
             for row in rows:
-                cursor = self._send(statement, row)
+                cursor = self._send(statement, row, long=True)
                 assert cursor is not None
                 changed += cursor.rowcount
         return changed
 
     def check(self) -> None:
-        """Raise if the session is known to be lost. Asks no server, so it may be called before each request."""
+        """Raise if the session is lost. Asks the server only if it has not answered for some seconds.
+
+        If the network is cut, the server releases the locks some seconds later than that.
+        """
         if self._lost is None and self._watch is not None and self._watch.ended():
             self._lost = self._lost_error("the server has ended it")
         if self._lost is not None:
             raise self._lost
+        if monotonic() - self._answered > _PROVEN:
+            self._wait()
+            self._send("SELECT 1")
 
     def try_lock(self, key: int, *, shared: bool) -> bool:
         """Take an advisory lock of the session if it is free."""
@@ -157,13 +165,18 @@ class PostgresStore(Store):
             with suppress(LedgerError), self._answer(SILENCE):
                 connection.execute("ROLLBACK")
 
-    def _send(self, query: str | None = None, values: Row = (), *, commit: bool = False) -> Cursor[Row] | None:
-        """Send the queued writes, then a query or the COMMIT, in one round trip; return the result of the query."""
+    def _send(
+        self, query: str | None = None, values: Row = (), *, commit: bool = False, long: bool = False
+    ) -> Cursor[Row] | None:
+        """Send the queued writes, then a query or the COMMIT, in one round trip; return the result of the query.
+
+        While locks are held, the server must answer soon, unless the query takes ``long``.
+        """
         connection = self._usable()
         queue, self._queue = self._queue, []
         found = end = None
         begin = self._depth or commit
-        with self._answer(SILENCE if commit else _LONG):
+        with self._answer(SILENCE if commit or (self.held.total() and not long) else _LONG):
             if not (queue or begin or query is None):
                 return connection.execute(_portable(query), tuple(map(_encoded, values)))
             with connection.pipeline():
@@ -202,8 +215,10 @@ class PostgresStore(Store):
     def _answer(self, seconds: float) -> Iterator[None]:
         """Wait for an answer of the server; if none comes in time, the session is lost."""
         assert self._watch is not None
+        sent = monotonic()
         with self._translated(), self._watch.within(seconds):
             yield
+        self._answered = sent
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -54,7 +54,7 @@ class Store(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Raise if the ledger is known to be lost. Asks no server, so it may be called before each request."""
+        """Raise if the ledger is lost, and with it the locks. Mostly takes no time: call it before each request."""
 
     @abstractmethod
     def _write(self, statement: str, rows: tuple[Row, ...], missing: str | None) -> None:

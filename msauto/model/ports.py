@@ -181,7 +181,7 @@ class Journal(Protocol):
         """
 
     def check(self) -> None:
-        """Raise if the ledger is known to be lost, and with it the locks. Takes no time: call it before each send."""
+        """Raise if the ledger is lost, and with it the locks. Mostly takes no time: call it before each send."""
 
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         """Open a run with its plan; return the run's name."""

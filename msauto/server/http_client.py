@@ -73,7 +73,8 @@ class HttpClient:
     """Sends requests to one media server, and judges the answers.
 
     ``read_only`` refuses everything but GET and HEAD before anything is sent. ``transport`` replaces the network.
-    ``reads`` counts the reads, without further attempts.
+    ``reads`` counts the reads, without further attempts. ``admit`` is called at the last moment before each write, and
+    may raise an ``MsautoError``: then it is not sent.
     """
 
     def __init__(
@@ -83,10 +84,12 @@ class HttpClient:
         read_only: bool = False,
         transport: httpx2.AsyncBaseTransport | None = None,
         clock: Clock | None = None,
+        admit: Callable[[], None] = lambda: None,
     ) -> None:
         self.spec = spec_of(server) if isinstance(server, str) else server
         self.read_only = read_only
         self.reads = 0
+        self._admit = admit
         self._clock = clock or SystemClock()
         self._headers = headers(self.spec)
         self._base = base_url(self.spec)
@@ -227,7 +230,9 @@ class HttpClient:
         body = request.body
         if body is not None:
             headers.append(("Content-Type", body.media_type))
-        return self._transport.send(request.method, request.path, headers, body.content if body else None, limits)
+        content = body.content if body else None
+        admit = () if request.method in _READS else (self._admit,)
+        return self._transport.send(request.method, request.path, headers, content, limits, *admit)
 
     async def _reply(self, response: _Arriving, most: int) -> RawAnswer:
         """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one."""

@@ -12,7 +12,7 @@ import os
 import re
 import socket
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -70,6 +70,10 @@ class TimeLimits(Struct, frozen=True):
     pace: float | None = None
 
 
+def _admitted() -> None:
+    """Admit a request."""
+
+
 class ExactTransport:
     """Sends each request once, byte for byte. Follows no redirects, keeps no cookies, ignores the environment.
 
@@ -99,14 +103,24 @@ class ExactTransport:
         self._drops = False  # the server has dropped a used connection
 
     async def send(
-        self, method: str, target: str, headers: Headers, content: bytes | None, limits: TimeLimits
+        self,
+        method: str,
+        target: str,
+        headers: Headers,
+        content: bytes | None,
+        limits: TimeLimits,
+        admit: Callable[[], None] = _admitted,
     ) -> ArrivingAnswer:
-        """Send the request to the target; return the answer when its head has arrived."""
+        """Send the request to the target; return the answer when its head has arrived.
+
+        ``admit`` is called at the last moment before it is sent: after the wait for a free connection.
+        """
         await self._free.acquire()
         new_sockets: list[socket.socket] = []
         _NEW_SOCKETS.set(new_sockets)
         deadline = limits.pace and asyncio.get_running_loop().time() + limits.connect + limits.pace
         try:
+            admit()
             session = self._session(kept=not self._drops and (self._keeps or method in _READS))
             sending = session.request(
                 method,
@@ -241,11 +255,18 @@ class HttpxTransport:
         self._transport = transport
 
     async def send(
-        self, method: str, target: str, headers: Headers, content: bytes | None, limits: TimeLimits
+        self,
+        method: str,
+        target: str,
+        headers: Headers,
+        content: bytes | None,
+        limits: TimeLimits,
+        admit: Callable[[], None] = _admitted,
     ) -> HttpxAnswer:
         """Send the request. Its extension ``target`` is the exact target, which httpx2 would rewrite in a URL."""
         import httpx2
 
+        admit()
         timeout = {"connect": limits.connect, "read": limits.read}
         encoded = [(name.encode(), text.encode()) for name, text in headers]
         extensions = {"target": target.encode("ascii"), "timeout": timeout}
