@@ -14,8 +14,9 @@ What only some commands need is imported where it is used, so that a plan starts
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ from msauto.ledger.memory import MemoryByUrl
 from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
 from msauto.model.events import SILENT, Event, Observer, TargetPlanned, TargetsFound
 from msauto.model.plan import Limits, Plan, Target
-from msauto.model.ports import Clock, Journal, Memory, Reader
+from msauto.model.ports import Clock, Journal, Memory, NamedMemory, Reader
 from msauto.model.result import Result, TargetResult
 from msauto.model.run_records import RunDetails
 from msauto.model.server import ServerSpec
@@ -47,6 +48,7 @@ from msauto.version import __version__
 
 if TYPE_CHECKING:
     from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection
+    from msauto.slices.cluster import Cluster
 
 __all__ = ["SystemClock"]
 
@@ -85,45 +87,64 @@ def scopes_of_plan(plan: Plan, specs: Iterable[ServerSpec]) -> frozenset[LockSco
 async def make_plan(
     resolved: ResolvedPlaybooks,
     *,
-    memory: Memory,
+    memory: NamedMemory,
     clock: Clock,
     forks: int,
     limits: Limits,
     forget_pending: bool = False,
     targets: Sequence[str] = (),
     observer: Observer = SILENT,
+    on: str | None = None,
 ) -> Plan:
     """Read the servers, compare, and return the plan. Sends GET and HEAD only, and downloads no file.
 
     ``forks``: the targets surveyed at a time on each server. A target that cannot be planned carries its error.
     ``forget_pending`` drops what earlier runs left: pending handlers, and commands in doubt. ``targets`` are globs of
     titles: the plan is that of the targets that they match, and a glob that matches none is an error. ``observer``
-    receives the progress, without secrets.
+    receives the progress, without secrets. ``on``: the Dask cluster whose workers read, such as ``dask://HOST:PORT``.
     """
-    remembered = SecretTokenMemory(MemoryByUrl(memory, specs_of(resolved)), resolved.secrets.known)
+    by_url = MemoryByUrl(memory, specs_of(resolved))
+    remembered = SecretTokenMemory(by_url, resolved.secrets.known)
     unreachable: set[str] = set()
     choice = TargetChoice(targets)
 
-    async def survey_one(work: ServerIntents) -> Survey:
+    def context_of(work: ServerIntents, reader: Reader) -> SurveyContext:
+        return SurveyContext(
+            work.server,
+            reader,
+            remembered,
+            find_links=bool(limits.protected),
+            hash_file=hash_file,
+            forget=forget_pending,
+            secrets=resolved.secrets.known,
+            choice=choice,
+            notify=partial(_notify, observer, resolved.secrets.known),
+        )
+
+    async def survey_here(work: ServerIntents) -> Survey:
         async with PlanningClient(work.server, read_only=True) as client:
-            context = SurveyContext(
-                work.server,
-                ServerReader(client, clock=clock),
-                remembered,
-                find_links=bool(limits.protected),
-                hash_file=hash_file,
-                forget=forget_pending,
-                secrets=resolved.secrets.known,
-                choice=choice,
-                notify=partial(_notify, observer, resolved.secrets.known),
-            )
-            found = await survey(work.intents, context, forks=forks)
+            found = await survey(work.intents, context_of(work, ServerReader(client, clock=clock)), forks=forks)
             if client.unreachable:
                 unreachable.add(work.server.name)
             return found
 
+    async def survey_on(cluster: Cluster, work: ServerIntents) -> Survey:
+        async with cluster.server(work.server, clock, forks=forks) as remote:
+            context = replace(
+                context_of(work, remote.reader), runner=cluster.surveying(remote, by_url, resolved.secrets)
+            )
+            found = await survey(work.intents, context, forks=forks, asked=forks * 32)
+            if remote.unreachable:
+                unreachable.add(work.server.name)
+            return found
+
     with resolved.secrets.redacted_errors():
-        surveys = await concurrent_list(survey_one, resolved.work, limit=max(1, len(resolved.work)))
+        async with AsyncExitStack() as stack:
+            survey_one: Callable[[ServerIntents], Awaitable[Survey]] = survey_here
+            if on is not None:
+                cluster = await stack.enter_async_context(_cluster(on, resolved))
+                survey_one = partial(survey_on, cluster)
+            surveys = await concurrent_list(survey_one, resolved.work, limit=max(1, len(resolved.work)))
     created = clock.now().isoformat(timespec="seconds")
     plan = assemble(resolved, surveys, created=created, version=__version__, limits=limits)
     if not plan.errors:
@@ -131,11 +152,17 @@ async def make_plan(
     return structs.replace(plan, warnings=(*choice.warnings, *plan.warnings), unreachable=frozenset(unreachable))
 
 
+def _cluster(on: str, resolved: ResolvedPlaybooks) -> AbstractAsyncContextManager[Cluster]:
+    from msauto.slices.cluster import open_cluster
+
+    return open_cluster(on, specs_of(resolved), resolved.secrets)
+
+
 async def recheck_plan(
     plan: Plan,
     specs: Sequence[ServerSpec],
     *,
-    memory: Memory,
+    memory: NamedMemory,
     clock: Clock,
     forks: int,
     find_links: bool = False,

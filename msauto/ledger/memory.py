@@ -10,13 +10,16 @@ from msgspec import structs
 
 from msauto.ledger.store import Store, Value
 from msauto.model.codec import dump
-from msauto.model.plan import Json, TargetId
-from msauto.model.ports import Memory
+from msauto.model.plan import Json, Kind, TargetId
+from msauto.model.ports import NamedMemory
 from msauto.model.server import ServerSpec
 
 _RECALL = """
     SELECT item, value FROM memory
     WHERE server = ? AND database = ? AND kind = ? AND name = ? AND link_id = ? AND create_time = ?"""
+_RECALL_NAMED = """
+    SELECT link_id, create_time, item, value FROM memory
+    WHERE server = ? AND database = ? AND kind = ? AND name = ?"""
 _FORGET = """
     DELETE FROM memory
     WHERE server = ? AND database = ? AND kind = ? AND name = ? AND link_id = ? AND create_time = ? AND item = ?"""
@@ -45,6 +48,18 @@ class LedgerMemory:
         with self._store.decoding():
             return {str(item): json.loads(str(value)) for item, value in rows}
 
+    def recall_named(self, server: str, database: str, kind: Kind, name: str) -> Mapping[TargetId, Mapping[str, Json]]:
+        """Return the items of all targets of a name."""
+        found: dict[TargetId, dict[str, Json]] = {}
+        rows = self._store.read(_RECALL_NAMED, (server, database, kind, unicodedata.normalize("NFC", name)))
+        with self._store.decoding():
+            for link_id, create_time, item, value in rows:
+                target = TargetId(
+                    server, database, kind, name, int(link_id) if link_id else None, str(create_time) or None
+                )
+                found.setdefault(target, {})[str(item)] = json.loads(str(value))
+        return found
+
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget the items of all assets of a database that start with ``prefix``."""
         with self._store.together():
@@ -67,13 +82,18 @@ class LedgerMemory:
 class MemoryByUrl:
     """A memory that identifies servers by URL, so that a host renamed in the inventory is the same server."""
 
-    def __init__(self, memory: Memory, specs: Iterable[ServerSpec]) -> None:
+    def __init__(self, memory: NamedMemory, specs: Iterable[ServerSpec]) -> None:
         self._memory = memory
         self._urls = {spec.name: spec.url for spec in specs}
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         """Return the items remembered of a target."""
         return self._memory.recall(self._by_url(target))
+
+    def recall_named(self, server: str, database: str, kind: Kind, name: str) -> Mapping[TargetId, Mapping[str, Json]]:
+        """Return the items of all targets of a name."""
+        found = self._memory.recall_named(self._urls.get(server, server), database, kind, name)
+        return {structs.replace(target, server=server): items for target, items in found.items()}
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Remember items; a value of ``None`` forgets the item."""

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from msauto.model.desired import SelectRef
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
-from msauto.model.plan import Address, Json, Plan, Request, Target, TargetId
+from msauto.model.plan import Address, Json, Kind, Plan, Request, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.model.server import ServerSpec
 
@@ -162,6 +162,13 @@ class Memory(Protocol):
 
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         """Return database and title of the assets that have a ``pending:…`` item: a request that a run left."""
+
+
+class NamedMemory(Memory, Protocol):
+    """The memory of a ledger, which also finds what it remembers by name: a slice takes it along."""
+
+    def recall_named(self, server: str, database: str, kind: Kind, name: str) -> Mapping[TargetId, Mapping[str, Json]]:
+        """Return the items of all targets of a name: a clip that is recorded again is another target."""
 
 
 class Journal(Protocol):

@@ -24,7 +24,7 @@ from msauto.concurrency import concurrent_map
 from msauto.errors import ClusterError
 from msauto.model.ports import Work
 from msauto.model.server import ServerSpec
-from msauto.running.parcels import Parcel, Reduce, SharedValues, as_usual, pack, unpack
+from msauto.running.parcels import Contents, Parcel, PlainContents, SharedValues, UnresolvedError, pack, unpack
 from msauto.running.slices import SAME_VERSIONS, VERSIONS, SliceLimits, SliceResult, keep, run_slice, version_mismatch
 
 T = TypeVar("T")
@@ -47,11 +47,11 @@ _POLL: Final = 1.0
 class DaskRunner:
     """Implements ``Runner`` on a cluster; :func:`connected` makes one."""
 
-    def __init__(self, client: Client, address: str, workers: Mapping[str, Any], reduce: Reduce = as_usual) -> None:
+    def __init__(self, client: Client, address: str, workers: Mapping[str, Any], contents: Contents) -> None:
         self._client = client
         self._address = address
         self._workers = workers
-        self._reduce = reduce
+        self._contents = contents
         self._run = secrets.token_hex(4)
         self._numbers = count()
         self._known = SharedValues()
@@ -82,24 +82,25 @@ class DaskRunner:
 
     async def _run_slice(self, work: Work[T, R], items: Sequence[T], limits: SliceLimits) -> SliceResult:
         async with self._place(work.server.worker):
-            parcel, used = pack((work, items), self._reduce, self._known)
-            shared = self._keep(used)
-            numbers = tuple(shared)
-            result = await self._result(
-                self._client.submit(
+            while True:
+                parcel, used = pack((work, items), self._contents, self._known)
+                shared = self._keep(used)
+                future = self._client.submit(
                     run_slice,
                     VERSIONS,
                     limits,
                     parcel,
-                    numbers,
+                    tuple(shared),
                     *shared.values(),
                     key=self._key("slice"),
                     resources=dict(work.server.worker) or None,
                     pure=False,
                 )
-            )
-        found: SliceResult = unpack(result)
-        return found
+                result: SliceResult = unpack(await self._result(future))
+                if not isinstance(result.error, UnresolvedError) or result.results:
+                    return result
+                if self._contents.supply(result.error.key):
+                    self._kept.clear()  # another slice may have done so already
 
     def _place(self, resources: _Resources) -> asyncio.Semaphore:
         """Return what bounds the slices that are submitted for the same workers."""
@@ -113,7 +114,7 @@ class DaskRunner:
         found: dict[int, Future] = {}
         for number in sorted(used):
             if number not in self._kept:
-                parcel, inner = pack(self._known[number].value, self._reduce, self._known)
+                parcel, inner = pack(self._known[number].value, self._contents, self._known)
                 future = self._client.submit(keep, parcel, key=self._key("shared"), pure=False)
                 self._kept[number] = future, inner
             future, inner = self._kept[number]
@@ -209,7 +210,7 @@ class _SliceSize:
 
 @asynccontextmanager
 async def connected(
-    address: str, servers: Sequence[ServerSpec], reduce: Reduce = as_usual, *, seconds: float = _TO_CONNECT
+    address: str, servers: Sequence[ServerSpec], contents: Contents | None = None, *, seconds: float = _TO_CONNECT
 ) -> AsyncIterator[DaskRunner]:
     """Connect to the scheduler at ``dask://HOST:PORT`` (or ``tls://``) and yield a runner.
 
@@ -226,7 +227,7 @@ async def connected(
             await _connect(client, address)
         await _check_versions(client)
         workers = await _workers(client)
-        runner = DaskRunner(client, address, workers, reduce)
+        runner = DaskRunner(client, address, workers, contents or PlainContents())
         runner.check(servers)
         watching = asyncio.ensure_future(runner.watch(servers))
         try:

@@ -4,14 +4,43 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from msauto.errors import MsautoError
 
 T = TypeVar("T")
 
-Reduce = Callable[[object], Any]
-"""Returns how an object is pickled, as ``__reduce__`` does; ``NotImplemented``: as usual."""
+
+class UnresolvedError(MsautoError):
+    """A parcel refers to something that the worker does not have; the coordinator must send it."""
+
+    def __init__(self, key: object) -> None:
+        super().__init__("a parcel cannot be opened here")
+        self.key = key
+
+
+class Contents(Protocol):
+    """How the objects of a run are pickled."""
+
+    def __call__(self, value: object) -> Any:
+        """Return how an object is pickled, as ``__reduce__`` does; ``NotImplemented``: as usual."""
+
+    def supply(self, key: object) -> bool:
+        """Send from now on what a worker lacks (:class:`UnresolvedError`); return whether that changes anything."""
+
+
+class PlainContents:
+    """Pickles everything as usual."""
+
+    def __call__(self, value: object) -> Any:
+        """Return ``NotImplemented``."""
+        return NotImplemented
+
+    def supply(self, key: object) -> bool:
+        """Return that nothing changes."""
+        return False
 
 
 class Shared(Generic[T]):
@@ -67,9 +96,9 @@ class SharedValues:
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, reduce: Reduce, known: SharedValues) -> None:
+    def __init__(self, file: io.BytesIO, contents: Contents, known: SharedValues) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._reduce = reduce
+        self._contents = contents
         self._known = known
         self.used: set[int] = set()
 
@@ -81,7 +110,7 @@ class _Pickler(pickle.Pickler):
         return number
 
     def reducer_override(self, value: object) -> Any:
-        return self._reduce(value)
+        return self._contents(value)
 
 
 class _Unpickler(pickle.Unpickler):
@@ -93,15 +122,13 @@ class _Unpickler(pickle.Unpickler):
         return self._shared[number].as_shared(self._shared)
 
 
-def as_usual(_: object) -> Any:
-    """Pickle every object as usual (:data:`Reduce`)."""
-    return NotImplemented
+_PLAIN: Final = PlainContents()
 
 
-def pack(value: object, reduce: Reduce = as_usual, known: SharedValues | None = None) -> tuple[Parcel, set[int]]:
+def pack(value: object, contents: Contents = _PLAIN, known: SharedValues | None = None) -> tuple[Parcel, set[int]]:
     """Return a parcel, and the numbers of the shared values that it refers to."""
     file = io.BytesIO()
-    pickler = _Pickler(file, reduce, known or SharedValues())
+    pickler = _Pickler(file, contents, known or SharedValues())
     pickler.dump(value)
     return Parcel(file.getvalue()), pickler.used
 

@@ -6,6 +6,7 @@ A secret has a source if its text is exactly that of an environment variable, of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -49,3 +50,28 @@ class SecretSources:
     def can_be_saved(self, text: str) -> bool:
         """Return whether references can replace all that is secret in a secret text."""
         return text in self._references or text in self.composed
+
+    def copy(self) -> SecretSources:
+        """Return a copy."""
+        copy = SecretSources()
+        copy.merge(self)
+        return copy
+
+    def since(self, before: SecretSources) -> SecretSources:
+        """Return what was added after a copy was made."""
+        found, earlier = SecretSources(), dict(before.noted())
+        found.composed = self.composed - before.composed
+        for text, references in self.noted():
+            if references != earlier.get(text):
+                found._references[text] = dict.fromkeys(references)
+        return found
+
+    def merge(self, other: SecretSources) -> None:
+        """Add what was noted elsewhere."""
+        self.composed |= other.composed
+        for text, references in other.noted():
+            self._references.setdefault(text, {}).update(dict.fromkeys(references))
+
+    def noted(self) -> Iterator[tuple[str, tuple[SecretReference, ...]]]:
+        """Yield each text that was read, and where."""
+        return ((text, tuple(references)) for text, references in self._references.items())

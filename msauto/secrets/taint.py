@@ -163,6 +163,28 @@ class SecretsFound:
             self._known, self._grew = Secrets(self._texts, self._known, self.sources), False
         return self._known
 
+    def texts(self) -> frozenset[str]:
+        """Return the texts found so far: to compare with, never to show."""
+        return frozenset(self._texts)
+
+    def snapshot(self) -> SecretsFound:
+        """Return a copy of what was found so far."""
+        copy = SecretsFound(self._texts)
+        copy.sources = self.sources.copy()
+        return copy
+
+    def since(self, before: SecretsFound) -> SecretsFound:
+        """Return what was found after a snapshot."""
+        found = SecretsFound(self._texts - before.texts())
+        found.sources = self.sources.since(before.sources)
+        return found
+
+    def merge(self, other: SecretsFound) -> None:
+        """Add what was found elsewhere."""
+        for text in other.texts():
+            self.add(text)
+        self.sources.merge(other.sources)
+
     @contextmanager
     def redacted_errors(self) -> Iterator[None]:
         """Redact each error that is raised inside."""

@@ -66,6 +66,10 @@ class LinkIndex:
         self._heads = array("l", [-1]) * (1 << (len(entries) * _KEYS).bit_length())
         self._next = array("l", [-1]) * (len(entries) * _KEYS)
 
+    def __reduce__(self) -> tuple[Callable[[Sequence[Entry]], LinkIndex], tuple[Sequence[Entry]]]:
+        """Pickle the entries alone: hashes of texts differ in another process."""
+        return _indexed, (self._entries,)
+
     def add(self, number: int, entry: Entry) -> None:
         """Add an entry by its number."""
         for place, key in enumerate(_keys(entry), number * _KEYS):
@@ -110,6 +114,13 @@ class LinkIndex:
 
     def _head(self, key: object) -> int:
         return hash(key) & (len(self._heads) - 1)
+
+
+def _indexed(entries: Sequence[Entry]) -> LinkIndex:
+    index = LinkIndex(entries)
+    for number, entry in enumerate(entries):
+        index.add(number, entry)
+    return index
 
 
 async def index_links(entries: Sequence[Entry]) -> LinkIndex:

@@ -14,6 +14,11 @@ from msauto.server.client import AsyncMediaServer
 _FAILURES_TO_OPEN: Final = 3
 
 
+def is_unreachable(opened_by: ServerError | None) -> bool:
+    """Whether a server as a whole does not answer, by the error that opened the circuit breaker."""
+    return opened_by is not None and getattr(opened_by, "status", None) not in UNAUTHORIZED_STATUSES
+
+
 class PlanningClient(AsyncMediaServer):
     """A client with a circuit breaker, which opens for the server as a whole; then every read fails at once.
 
@@ -22,19 +27,19 @@ class PlanningClient(AsyncMediaServer):
     names no request, because it is the same for all targets.
     """
 
-    _error: ServerError | None = None
+    opened_by: ServerError | None = None
+    """The error that opened the circuit breaker."""
     _failures = 0
 
     @property
     def unreachable(self) -> bool:
         """Whether the server as a whole does not answer; rejected credentials are an answer."""
-        return self._error is not None and getattr(self._error, "status", None) not in UNAUTHORIZED_STATUSES
+        return is_unreachable(self.opened_by)
 
     @contextmanager
     def _context(self, request: Request, setting: str) -> Iterator[None]:
-        opened_by = self._error
-        if opened_by is not None:
-            raise opened_by.with_traceback(None)
+        if self.opened_by is not None:
+            raise self.opened_by.with_traceback(None)
         try:
             with super()._context(request, setting):
                 yield
@@ -45,6 +50,6 @@ class PlanningClient(AsyncMediaServer):
             failed = isinstance(error, UnreachableError) or status in UNAUTHORIZED_STATUSES
             if failed or self._failures >= _FAILURES_TO_OPEN:
                 error.request = ""
-                self._error = self._error or error
+                self.opened_by = self.opened_by or error
             raise
         self._failures = 0

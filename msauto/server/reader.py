@@ -22,7 +22,8 @@ from msauto.server.clip_identity import LinkIndex, index_links, settle_home
 from msauto.server.listing_selection import bounds_of, pick, within
 
 T = TypeVar("T")
-_Key = tuple[Hashable, ...]
+ReadKey = tuple[Hashable, ...]
+"""What is read: its kind (asset, xmp, list, there, links, channel), and the arguments."""
 
 _TITLE_KEYS = frozenset({"", "title"})
 _KEPT = 8192
@@ -35,7 +36,7 @@ class ServerReader:
     def __init__(self, client: AsyncMediaServer, *, clock: Clock | None = None) -> None:
         self._client = client
         self._clock = clock or SystemClock()
-        self._answers: dict[_Key, asyncio.Future[object]] = {}
+        self._answers: dict[ReadKey, asyncio.Future[object]] = {}
         self.reads = 0  # requests sent so far, without repetitions
         self._now: datetime | None = None
         self._one_by_one = False  # GETUSERFIELDS must be asked by name
@@ -45,10 +46,36 @@ class ServerReader:
     def fresh(self) -> ServerReader:
         """Return a reader of the same server without any answers, for verification."""
         reader = ServerReader(self._client, clock=self._clock)
-        reader._one_by_one = self._one_by_one  # what is known about the server stays valid
-        reader._deep = self._deep
+        reader.learned = self.learned
         reader._settles = False  # verification does not compare folders
         return reader
+
+    @property
+    def learned(self) -> tuple[bool, bool]:
+        """What is known about the server, and stays valid: XMP fields need names, listings show what is below."""
+        return self._one_by_one, self._deep
+
+    @learned.setter
+    def learned(self, learned: tuple[bool, bool]) -> None:
+        self._one_by_one, self._deep = learned
+
+    async def read(self, key: ReadKey) -> object:
+        """Return the answer to a key, as the method of its kind does."""
+        match key:
+            case ("asset", str() as database, Address() as address):
+                return await self.read_asset(database, address)
+            case ("xmp", str() as database, Address() as address, *names):
+                return await self._once(key, lambda: self._field(database, address, str(names[0]) if names else None))
+            case ("list", str() as database, tuple() as folder, *filters):
+                after, mimetype = (None if each is None else str(each) for each in filters)
+                return await self.read_folder(database, folder, after, mimetype)
+            case ("there", str() as database, tuple() as folder):
+                return await self._has_folder(database, folder)
+            case ("links", str() as database):
+                return await self._link_index(database)
+            case ("channel", str() as name):
+                return await self.read_channel(name)
+        raise ValueError(key)
 
     # Assets ----------------------------------------------------------------------------------------------------
 
@@ -59,7 +86,7 @@ class ServerReader:
         """
 
         async def read() -> Asset | None:
-            asset = await self._found(self._client.asset(database, address))
+            asset = await self._read_clip(database, address)
             if asset is None:
                 return None
             by_title = address.namespace in _TITLE_KEYS
@@ -76,6 +103,9 @@ class ServerReader:
             )
 
         return await self._once(("asset", database, address), read)
+
+    async def _read_clip(self, database: str, address: Address) -> Asset | None:
+        return await self._found(self._client.asset(database, address))
 
     async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
         """Return the XMP fields: by one request for all, or one for each name if the server needs that."""
@@ -231,7 +261,7 @@ class ServerReader:
         except NotFoundError:
             return None
 
-    async def _once(self, key: _Key, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _once(self, key: ReadKey, ask: Callable[[], Awaitable[T]]) -> T:
         """Return the answer to ``key``; the first asker asks, the others wait. An asker that is cancelled passes on."""
         while (asked := self._answers.get(key)) is not None:
             if not asked.cancelled():

@@ -16,7 +16,7 @@ from msauto.ledger import LockScope
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import Observer
 from msauto.model.plan import Limits, Plan
-from msauto.model.ports import Clock, Memory
+from msauto.model.ports import Clock, NamedMemory
 from msauto.model.server import ServerSpec
 from msauto.planning.limits import refusals
 from msauto.playbook.input_files import Files, repository_of
@@ -44,7 +44,7 @@ class PlanSource:
     specs: tuple[ServerSpec, ...]
     scopes: frozenset[LockScope]
     secrets: SecretsFound
-    plan: Callable[[Memory, Clock, int, Limits, Observer], Awaitable[PlannedRun]]
+    plan: Callable[[NamedMemory, Clock, int, Limits, Observer], Awaitable[PlannedRun]]
 
 
 def resolved_source(
@@ -52,7 +52,7 @@ def resolved_source(
 ) -> PlanSource:
     """Return the source of playbooks, or of what undoes a run; ``targets`` are globs of titles."""
 
-    async def plan(memory: Memory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> PlannedRun:
+    async def plan(memory: NamedMemory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> PlannedRun:
         return PlannedRun(
             await make_plan(
                 resolved,
@@ -72,7 +72,7 @@ def resolved_source(
 def saved_source(saved: Plan, specs: tuple[ServerSpec, ...]) -> PlanSource:
     """Return the source of a saved plan: every target is read again, and the limits are those of today."""
 
-    async def plan(memory: Memory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> PlannedRun:
+    async def plan(memory: NamedMemory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> PlannedRun:
         find_links = bool(limits.protected)
         plan, stale = await recheck_plan(
             saved, specs, memory=memory, clock=clock, forks=forks, find_links=find_links, observer=observer

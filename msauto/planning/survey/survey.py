@@ -6,15 +6,13 @@ It works target by target and drops live state as soon as it is compared.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeVar
 
 from msgspec import structs
 
-from msauto.concurrency import concurrent_map
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError
 from msauto.model import events
@@ -22,6 +20,7 @@ from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, I
 from msauto.model.facts import Facts
 from msauto.model.plan import Settlement, Target, TargetId
 from msauto.model.ports import LiveTarget
+from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.limits import LISTS
@@ -57,26 +56,30 @@ class Survey:
     settlements: tuple[Settlement, ...] = ()
 
 
-async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: int) -> Survey:
-    """Plan one server, at most ``forks`` targets at once. An error of a target becomes its ``error``."""
+async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: int, asked: int | None = None) -> Survey:
+    """Plan one server, at most ``forks`` targets at once. An error of a target becomes its ``error``.
+
+    ``asked``: the clips that a selection asks for at once, if not ``forks``: a cluster answers many together.
+    """
     server, reader = context.server, context.reader
     context = replace(context, pending=context.memory.pending(server.name))
     of_databases = tuple(intent for intent in intents if isinstance(intent.ref, DatabaseRef))
     rest = tuple(intent for intent in intents if not isinstance(intent.ref, DatabaseRef))
     databases = await group_intents(server, of_databases, reader, 1, context.answers)
-    outcomes = [await _plan_and_notify(context, group) for group in filter(_choice(context, databases), databases)]
+    plan = SurveyWork(context).plan
+    outcomes = [await plan(group) for group in filter(_choice(context, databases), databases)]
     loaded = [each.target for each in outcomes if each.target is not None and each.target.changes]
     context = replace(context, answers=XmpAnswers({each.database: each.changes[0].source for each in loaded}))
-    groups = await group_intents(server, rest, reader, forks, context.answers)
+    groups = await group_intents(server, rest, reader, asked or forks, context.answers)
     is_chosen = _choice(context, groups)
     chosen = list(filter(is_chosen, groups))
     context.notify(events.TargetsFound(server.name, len(outcomes) + len(chosen)))
-    plan = partial(_plan_and_notify, context)
-    assets = [outcome async for outcome in concurrent_map(plan, chosen, limit=forks)]
+    assets = [outcome async for outcome in context.runner.map(SurveyWork(context), chosen, limit=forks)]
     if len(chosen) < len(groups) and any(map(_may_remove, assets)):
         # Another task may name the same clip by a link, and want what would be removed.
         chosen = groups
-        assets = [outcome async for outcome in concurrent_map(partial(_plan_group, context), groups, limit=forks)]
+        again = SurveyWork(replace(context, notify=lambda _: None))
+        assets = [outcome async for outcome in context.runner.map(again, groups, limit=forks)]
     one_a_clip = await _with_one_target_a_clip(context, chosen, assets)
     outcomes += [outcome for group, outcome in one_a_clip if is_chosen(group)]
     targets = [each.target for each in outcomes if each.target is not None]
@@ -123,20 +126,38 @@ async def _with_one_target_a_clip(
     for numbers in (numbers for numbers in clips.values() if 1 < len(numbers) <= MOST_LINKS):
         with suppress(DistinctClipsError):  # their answers only looked like one clip
             merged = merge_groups([groups[number] for number in numbers])
-            found[numbers[0]] = merged, await _plan_group(context, merged)
+            found[numbers[0]] = merged, await plan_group(context, merged)
             replaced.update(numbers[1:])
     return [each for number, each in enumerate(found) if number not in replaced]
 
 
-async def _plan_and_notify(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    outcome = await _plan_group(context, group)
-    target = outcome.target or Target(context.server.name, group.database, group.kind, group.name)
-    state: events.PlannedState = outcome.state if target.error is None else "error"
-    context.notify(events.TargetPlanned.of(target, state))
-    return outcome
+@dataclass(frozen=True, slots=True)
+class SurveyWork:
+    """Implements ``Work``: plans groups with the context as it is."""
+
+    context: SurveyContext
+
+    @property
+    def server(self) -> ServerSpec:
+        """The server that is planned."""
+        return self.context.server
+
+    @asynccontextmanager
+    async def open(self, server: ServerSpec) -> AsyncIterator[Callable[[IntentGroup], Awaitable[SurveyedTarget]]]:
+        """Return :meth:`plan`; the client of the context is open already."""
+        yield self.plan
+
+    async def plan(self, group: IntentGroup) -> SurveyedTarget:
+        """Plan one group, and notify of it."""
+        outcome = await plan_group(self.context, group)
+        target = outcome.target or Target(self.context.server.name, group.database, group.kind, group.name)
+        state: events.PlannedState = outcome.state if target.error is None else "error"
+        self.context.notify(events.TargetPlanned.of(target, state))
+        return outcome
 
 
-async def _plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
+async def plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
+    """Plan one group; an error becomes the error of its target."""
     plan = {"rss_channel": _plan_channel, "database": _plan_database}.get(group.kind, survey_asset)
     try:
         if group.error is not None:

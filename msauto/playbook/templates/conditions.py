@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from msauto.model.facts import Facts
@@ -12,8 +13,6 @@ from msauto.playbook.templates.names import AssetView, UsesAssetError
 from msauto.playbook.templates.rendering import check_names, evaluate_expression
 from msauto.playbook.variables.variables import TemplateScope
 from msauto.playbook.yaml.document import Problems, SourceNode
-
-Where = Callable[[Facts], bool]
 
 
 def undecided(conditions: Sequence[SourceText], scope: TemplateScope) -> tuple[SourceText, ...] | None:
@@ -45,6 +44,18 @@ def refuse_pending(data: Any, node: SourceNode, why: str) -> None:
     Problems(*(node.child(*path).problem(message, kind="template") for path, _ in pending_templates(data))).check()
 
 
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The ``where`` of a selection: a function of facts, which can be pickled."""
+
+    conditions: tuple[SourceText, ...]
+    scope: TemplateScope
+
+    def __call__(self, facts: Facts) -> bool:
+        names = self.scope.with_asset(AssetView(facts))
+        return all(holds(condition, names) for condition in self.conditions)
+
+
 def where_of(data: dict[str, Any], scope: TemplateScope, node: SourceNode) -> Where | None:
     """Return the ``where`` of a selection as a function of facts; raises :class:`InputError` for undefined names."""
     select = data.get("select")
@@ -55,8 +66,4 @@ def where_of(data: dict[str, Any], scope: TemplateScope, node: SourceNode) -> Wh
     conditions = tuple(SourceText(str(text).lower() if isinstance(text, bool) else text, inner) for text in texts)
     undecided(conditions, scope)  # reports undefined names before any request
 
-    def where(facts: Facts) -> bool:
-        names = scope.with_asset(AssetView(facts))
-        return all(holds(condition, names) for condition in conditions)
-
-    return where
+    return Where(conditions, scope)

@@ -41,6 +41,9 @@ class Omit:
 
     __repr__ = __format__ = __str__  # type: ignore[assignment]
 
+    def __reduce__(self) -> str:
+        return "OMIT"
+
 
 OMIT = Omit()
 
@@ -71,27 +74,27 @@ class AssetView:
 class EnvView:
     """``env`` in templates: the environment. ``lenient``: a variable that is not set counts as not known yet."""
 
-    __slots__ = ("_lenient", "_sources", "_values")
+    __slots__ = ("_lenient", "sources", "values")
 
     def __init__(self, values: Mapping[str, str], sources: SecretSources, *, lenient: bool = False) -> None:
-        self._values = values
-        self._sources = sources
+        self.values = values
+        self.sources = sources
         self._lenient = lenient
 
     def look(self, name: str) -> str:
         """Return a variable of the environment; raises ``AttributeError`` if it is not set."""
         try:
-            value = self._values[name]
+            value = self.values[name]
         except KeyError as error:
             if self._lenient:
                 raise UsesAssetError(name) from error
             raise AttributeError(name) from error
-        self._sources.note(value, SecretReference("env", name))
+        self.sources.note(value, SecretReference("env", name))
         return value
 
     def names(self) -> Iterable[str]:
         """Return the names of all variables."""
-        return self._values
+        return self.values
 
 
 def mark_text(value: Any, tracker: TaintTracker, node: SourceNode) -> TaintedText:

@@ -134,6 +134,10 @@ class Variables:
         """Return all variables of a name, the winner first: for ``msauto vars``."""
         return tuple(each for each in reversed(self._all) if each.name == name)
 
+    def every(self) -> tuple[Variable, ...]:
+        """Return all variables."""
+        return self._all
+
     def raw(self) -> Mapping[str, Any]:
         """Return the winning values, unrendered."""
         return {name: each.value for name, each in self._winners.items()}

@@ -1,0 +1,53 @@
+"""A Dask cluster as the commands use it (``--on``)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, cast
+
+from msauto.errors import ClusterError
+from msauto.model.ports import Clock, NamedMemory, Runner
+from msauto.model.server import ServerSpec
+from msauto.secrets.taint import SecretsFound
+from msauto.slices.contents import RunContents
+from msauto.slices.remote_server import RemoteServer
+from msauto.slices.survey_slices import RemoteSurvey
+
+if TYPE_CHECKING:
+    from msauto.running.dask_runner import DaskRunner
+
+
+class Cluster:
+    """What runs on a cluster in one run."""
+
+    def __init__(self, runner: DaskRunner, contents: RunContents) -> None:
+        self._runner = runner
+        self._contents = contents
+
+    @asynccontextmanager
+    async def server(self, server: ServerSpec, clock: Clock, *, forks: int) -> AsyncIterator[RemoteServer]:
+        """Return a server that the workers read, ``forks`` items at a time."""
+        remote = RemoteServer(self._runner, server, clock, forks=forks, supply=self._contents.supply)
+        try:
+            yield remote
+        finally:
+            await remote.close()
+
+    def surveying(self, remote: RemoteServer, memory: NamedMemory, secrets: SecretsFound) -> Runner:
+        """Return what plans the targets of a server."""
+        return cast("Runner", RemoteSurvey(remote, memory, secrets))
+
+
+@asynccontextmanager
+async def open_cluster(address: str, servers: Sequence[ServerSpec], secrets: SecretsFound) -> AsyncIterator[Cluster]:
+    """Connect to the cluster at an address; raises :class:`ClusterError` before anything is sent."""
+    try:
+        from msauto.running.dask_runner import connected
+    except ImportError as error:
+        raise ClusterError(
+            f"--on {address} needs the packages dask and distributed", remedy="pip install 'msauto[dask]'"
+        ) from error
+    contents = RunContents(secrets)
+    async with connected(address, servers, contents) as runner:
+        yield Cluster(runner, contents)

@@ -1,0 +1,247 @@
+"""How intents and servers are pickled for workers: secrets as references, documents once, no environment, no files.
+
+A secret travels as a reference where it has one (an environment variable, a file, a tagged text), with a salted check.
+A worker that has no such secret, or another one, says so, and then the value itself is sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, reduce
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, NoReturn, TypeVar
+
+from msauto.model.server import Secret
+from msauto.playbook.input_files import Files
+from msauto.playbook.templates.lookup_context import LookupContext
+from msauto.playbook.templates.names import EnvView
+from msauto.playbook.templates.secret_tracking import TaintTracker
+from msauto.playbook.variables.variables import Variable, Variables
+from msauto.playbook.yaml.document import Document
+from msauto.playbook.yaml.loader import load_yaml
+from msauto.running.parcels import Shared, UnresolvedError
+from msauto.secrets.secret_sources import SecretReference, SecretSources
+from msauto.secrets.taint import SecretsFound
+from msauto.secrets.tainted_text import TaintedText
+from msauto.slices.remote_server import CoordinatorNeeded
+
+T = TypeVar("T")
+_WORK: Final = 2**14
+"""Cost of scrypt, as for the tokens of the ledger: a check must not help to guess a short secret."""
+References = tuple[SecretReference, ...]
+
+
+class RunContents:
+    """Implements ``Contents`` for one run, with the secrets that are found."""
+
+    def __init__(self, found: SecretsFound) -> None:
+        self._found = found
+        self._env: Mapping[str, str] = {}
+        self._salt = secrets.token_bytes(16)
+        self._checks: dict[str, bytes] = {}
+        self._sent: set[References] = set()
+        self._env_used: dict[str, str | None] = {}
+        self._shared: dict[int, tuple[object, Shared[Any]]] = {}
+        self._reducers: Mapping[type, Callable[[Any], Any]] = {
+            TaintedText: lambda text: self._secret(str(text), TaintedText),
+            Secret: lambda secret: self._secret(secret.reveal(), Secret),
+            _EnvText: lambda text: self._referred(text.text, (SecretReference("env", text.name),), str),
+            SecretsFound: self._found_secrets,
+            SecretSources: _sources,
+            EnvView: lambda view: (EnvView, (self._environment(view.values), view.sources)),
+            LookupContext: lambda context: (
+                _slice_lookups,
+                (self._environment(context.env), _SliceFiles(context.files.taint)),
+            ),
+            MappingProxyType: lambda proxy: (_proxy, (dict(proxy),)),
+            Document: lambda document: (_document, (self._once(document, _fields(document)),)),
+            Variables: lambda variables: (_variables, (self._once(variables, variables.every()),)),
+        }
+
+    def __call__(self, value: object) -> Any:
+        """Return how an object is pickled; ``NotImplemented``: as usual."""
+        reducer = self._reducers.get(type(value))
+        return NotImplemented if reducer is None else reducer(value)
+
+    def supply(self, key: object) -> bool:
+        """Send from now on what a worker lacks: the value of a reference, or a variable of the environment."""
+        match key:
+            case ("env", str() as name):
+                self._env_used[name] = self._env.get(name)
+            case tuple() if key not in self._sent:
+                self._sent.add(key)
+                return True
+        return False
+
+    # Secrets ---------------------------------------------------------------------------------------------------
+
+    def _secret(self, text: str, kind: Callable[[str], T]) -> Any:
+        return self._referred(text, self._found.sources.of(text), kind)
+
+    def _referred(self, text: str, references: References, kind: Callable[[str], T]) -> Any:
+        if not references or references in self._sent:
+            return kind, (text,)
+        if text not in self._checks:
+            self._checks[text] = _check(text, self._salt)
+        return _resolved, (kind, references, self._salt, self._checks[text])
+
+    def _found_secrets(self, found: SecretsFound) -> Any:
+        return _found, ([TaintedText(text) for text in found.texts()], found.sources)
+
+    # What travels once -----------------------------------------------------------------------------------------
+
+    def _once(self, value: object, contents: Any) -> Shared[Any]:
+        if id(value) not in self._shared:
+            self._shared[id(value)] = value, Shared(contents)
+        return self._shared[id(value)][1]
+
+    def _environment(self, env: Mapping[str, str]) -> _SliceEnvironment:
+        self._env = env
+        used = self._env_used.items()
+        return _SliceEnvironment({name: None if text is None else _EnvText(name, text) for name, text in used})
+
+
+# On the worker ----------------------------------------------------------------------------------------------------
+
+
+def _check(text: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(text.encode("utf-8", "surrogatepass"), salt=salt, n=_WORK, r=8, p=1, dklen=16)
+
+
+def _resolved(kind: Callable[[str], T], references: References, salt: bytes, check: bytes) -> T:
+    """Return the secret that one of the references leads to; raises :class:`UnresolvedError` if none does."""
+    text = _read_one(references, salt, check)
+    if text is None:
+        raise UnresolvedError(references)
+    return kind(text)
+
+
+@lru_cache(maxsize=1000)
+def _read_one(references: References, salt: bytes, check: bytes) -> str | None:
+    texts = (text for text in map(_read, references) if text is not None)
+    return next((text for text in texts if hmac.compare_digest(_check(text, salt), check)), None)
+
+
+def _read(reference: SecretReference) -> str | None:
+    try:
+        if reference.kind == "env":
+            return os.environ.get(reference.name)
+        content = Path(reference.name).read_bytes()
+        if reference.kind == "file":
+            return content.decode("utf-8-sig").rstrip("\n")
+        return str(reduce(lambda data, key: data[key], reference.place, load_yaml(content, reference.name).data))
+    except Exception:  # noqa: BLE001 - whatever it is, the coordinator sends the value
+        return None
+
+
+def _found(texts: list[str], sources: SecretSources) -> SecretsFound:
+    found = SecretsFound(map(str, texts))
+    found.sources = sources
+    return found
+
+
+def _sources(sources: SecretSources) -> Any:
+    noted = [(TaintedText(text), references) for text, references in sources.noted()]
+    return _noted_sources, (noted, [TaintedText(text) for text in sources.composed])
+
+
+def _noted_sources(noted: list[tuple[str, References]], composed: list[str]) -> SecretSources:
+    sources = SecretSources()
+    sources.composed.update(map(str, composed))
+    for text, references in noted:
+        for reference in references:
+            sources.note(str(text), reference)
+    return sources
+
+
+class _EnvText:
+    """A variable of the environment that a template uses."""
+
+    __slots__ = ("name", "text")
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+
+
+class _SliceEnvironment(Mapping[str, str]):
+    """The environment of the coordinator, as far as templates have used it."""
+
+    __slots__ = ("_used",)
+
+    def __init__(self, used: Mapping[str, Any]) -> None:
+        self._used = used
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._used:
+            raise CoordinatorNeeded(("env", name))
+        text = self._used[name]
+        if text is None:
+            raise KeyError(name)
+        return str(text)
+
+    def __iter__(self) -> Iterator[str]:
+        raise CoordinatorNeeded(("environment",))
+
+    def __len__(self) -> int:
+        raise CoordinatorNeeded(("environment",))
+
+
+class _SliceFiles(Files):
+    """The files of the run, which are on the coordinator."""
+
+    def __init__(self, taint: TaintTracker) -> None:
+        super().__init__()
+        self.taint = taint
+
+    def read(self, path: str) -> NoReturn:
+        """Leave the item to the coordinator."""
+        raise CoordinatorNeeded(("file", path))
+
+
+class _NowhereFolder:
+    """A folder of the coordinator: an item that asks for anything in it is done there."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise CoordinatorNeeded(("folder", name))
+
+    def __truediv__(self, name: str) -> NoReturn:
+        raise CoordinatorNeeded(("folder", name))
+
+
+def _slice_lookups(env: Mapping[str, str], files: _SliceFiles) -> LookupContext:
+    return LookupContext(env, files, _NOWHERE, _NOWHERE)
+
+
+_NOWHERE: Any = _NowhereFolder()
+
+
+def _fields(document: Document) -> tuple[Any, ...]:
+    """Return what makes a document, with stars in place of its secrets."""
+    lines = list(document.lines)
+    for first, left, last, right in document.hidden:
+        for number in range(first, min(last, len(lines)) + 1):
+            line = lines[number - 1]
+            begin, end = (left - 1 if number == first else 0), (right - 1 if number == last else len(line))
+            lines[number - 1] = f"{line[:begin]}{'*' * (min(end, len(line)) - begin)}{line[end:]}"
+    return (
+        document.file, document.data, document.places, document.key_places, tuple(lines), document.hidden,
+        document.flaws, document.broken, document.has_templates, document.has_secrets,
+    )  # fmt: skip
+
+
+def _proxy(data: dict[Any, Any]) -> Mapping[Any, Any]:
+    return MappingProxyType(data)
+
+
+def _document(fields: Shared[tuple[Any, ...]]) -> Document:
+    return Document(*fields.value)
+
+
+def _variables(every: Shared[tuple[Variable, ...]]) -> Variables:
+    return Variables(every.value)
