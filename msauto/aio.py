@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,9 @@ from msauto.server.reader import ServerReader
 from msauto.version import __version__
 
 if TYPE_CHECKING:
+    from msauto.applying.apply_context import ApplyContext
     from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection
+    from msauto.applying.wave_executor import WaveExecutor
     from msauto.slices.cluster import Cluster
 
 __all__ = ["SystemClock"]
@@ -142,7 +145,7 @@ async def make_plan(
         async with AsyncExitStack() as stack:
             survey_one: Callable[[ServerIntents], Awaitable[Survey]] = survey_here
             if on is not None:
-                cluster = await stack.enter_async_context(_cluster(on, resolved))
+                cluster = await stack.enter_async_context(_cluster(on, specs_of(resolved), resolved.secrets))
                 survey_one = partial(survey_on, cluster)
             surveys = await concurrent_list(survey_one, resolved.work, limit=max(1, len(resolved.work)))
     created = clock.now().isoformat(timespec="seconds")
@@ -152,10 +155,10 @@ async def make_plan(
     return structs.replace(plan, warnings=(*choice.warnings, *plan.warnings), unreachable=frozenset(unreachable))
 
 
-def _cluster(on: str, resolved: ResolvedPlaybooks) -> AbstractAsyncContextManager[Cluster]:
+def _cluster(on: str, specs: Sequence[ServerSpec], secrets: SecretsFound) -> AbstractAsyncContextManager[Cluster]:
     from msauto.slices.cluster import open_cluster
 
-    return open_cluster(on, specs_of(resolved), resolved.secrets)
+    return open_cluster(on, specs, secrets)
 
 
 async def recheck_plan(
@@ -293,6 +296,10 @@ def _url_of(details: RunDetails, spec: ServerSpec) -> str:
     return details.notes.get(f"{_URL_NOTE}{spec.name}", spec.url)
 
 
+def never_frozen(_: datetime) -> None:
+    """Return that targets may start at any time."""
+
+
 async def apply_plan(
     plan: Plan,
     specs: Sequence[ServerSpec],
@@ -303,17 +310,19 @@ async def apply_plan(
     forks: int,
     playbooks: Sequence[str] = (),
     cancellation: Cancellation | None = None,
-    frozen: Callable[[], str | None] = lambda: None,
+    frozen: Callable[[datetime], str | None] = never_frozen,
     notes: Mapping[str, str] | None = None,
     policy: RetryPolicy | None = None,
+    on: str | None = None,
 ) -> Result:
     """Send the requests of a plan; settle, verify and record them. Return one result for each target.
 
-    ``frozen`` is called before each target: a text is why it is not attempted. ``notes`` are recorded with the run.
-    Secrets are redacted in the result, in the ledger, and in the events for ``observer``. Raises ``RefusedError`` for a
-    plan with redacted requests.
+    ``frozen`` is called with the time before each target: a text is why it is not attempted. ``notes`` are recorded
+    with the run. Secrets are redacted in the result, in the ledger, and in the events for ``observer``. ``on``: the
+    Dask cluster whose workers send, such as ``dask://HOST:PORT``; it needs a shared ledger, and a ``frozen`` that can
+    be pickled. Raises ``RefusedError`` for a plan with redacted requests, and for downloads on a cluster.
     """
-    from msauto.applying.executor import apply
+    from msauto.applying.executor import apply_with
     from msauto.applying.redacted_ports import RedactedObserver, redacted_journal
     from msauto.secrets.redactor import Redactor
 
@@ -327,21 +336,71 @@ async def apply_plan(
         journal = redacted_journal(journal, Redactor(plan.secrets, memory.conceal))
         observer = RedactedObserver(observer, redactor)
     with SecretsFound(plan.secrets.texts).redacted_errors():
-        async with _connect(specs, clock, partial(AsyncMediaServer, admit=journal.check)) as servers:
-            result = await apply(
+        async with AsyncExitStack() as stack:
+            if on is None:
+                connecting = _connect(specs, clock, partial(AsyncMediaServer, admit=journal.check))
+                executor_of = _here(await stack.enter_async_context(connecting), clock, frozen, forks)
+            else:
+                _refuse_downloads(plan)
+                cluster = await stack.enter_async_context(_cluster(on, specs, _found(plan.secrets)))
+                executor_of = _on_workers(cluster, plan, specs, ledger, clock, frozen, forks)
+            result = await apply_with(
+                executor_of,
                 plan,
-                servers,
                 journal,
                 memory,
                 clock,
                 observer,
-                forks=forks,
                 playbooks=playbooks,
                 cancellation=cancellation,
-                frozen=frozen,
                 policy=policy,
             )
     return redactor.result(result) if plan.secrets else result
+
+
+def _here(
+    servers: Mapping[str, ServerConnection], clock: Clock, frozen: Callable[[datetime], str | None], forks: int
+) -> Callable[[ApplyContext], WaveExecutor]:
+    from msauto.applying.wave_executor import LocalWaveExecutor
+
+    return partial(LocalWaveExecutor, servers=servers, frozen=lambda: frozen(clock.now()), forks=forks)
+
+
+def _on_workers(
+    cluster: Cluster,
+    plan: Plan,
+    specs: Sequence[ServerSpec],
+    ledger: Ledger,
+    clock: Clock,
+    frozen: Callable[[datetime], str | None],
+    forks: int,
+) -> Callable[[ApplyContext], WaveExecutor]:
+    from msauto.applying.slices import SlicedWaveExecutor
+    from msauto.slices.apply_slices import SharedApply
+
+    scopes, place = scopes_of_plan(plan, specs), ledger.shared_place
+
+    def executor_of(context: ApplyContext) -> WaveExecutor:
+        shared = SharedApply(context.run, place, scopes, plan.secrets, frozen, context.policy)
+        workers = cluster.applying(specs, ledger, shared, forks=forks)
+        return SlicedWaveExecutor(context, workers, workers, lambda: frozen(clock.now()))
+
+    return executor_of
+
+
+def _found(secrets: Secrets) -> SecretsFound:
+    found = SecretsFound(secrets.texts)
+    found.sources = secrets.sources
+    return found
+
+
+def _refuse_downloads(plan: Plan) -> None:
+    for target in plan.targets:
+        if any(request.dest is not None for request in target.requests):
+            raise RefusedError(
+                f"{target.name!r}: a download is saved on this machine, and workers run on others",
+                remedy="apply the tasks with downloads without --on; choose them with --tags",
+            )
 
 
 def _refuse_redacted(plan: Plan) -> None:

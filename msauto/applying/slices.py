@@ -24,18 +24,24 @@ from msauto.applying.wave_executor import LocalWaveExecutor, not_attempted
 from msauto.concurrency import ConcurrencySlot, finish, run_unless
 from msauto.errors import MsautoError, one_line
 from msauto.model import events
+from msauto.model.plan import Target
 from msauto.model.result import RequestResult, TargetResult
 from msauto.model.run_records import TargetRecord
 
 _CHECK_SECONDS: Final = 1.0
+_NO_TARGET: Final = Target("", "", "asset", "")
 
 
 class ItemResult(Struct, frozen=True):
-    """What became of a target on a worker; ``result`` is ``None`` if it was not started."""
+    """What became of a target on a worker; ``result``, without the target, is ``None`` if it was not started."""
 
     result: TargetResult | None
     breaker: BreakerState
-    events: tuple[events.Event, ...] = ()
+
+    @classmethod
+    def of(cls, result: TargetResult | None, breaker: BreakerState) -> ItemResult:
+        """Leave out the target, which the coordinator has, and which may hold secrets."""
+        return cls(result and structs.replace(result, target=_NO_TARGET), breaker)
 
 
 class SharedRun(Protocol):
@@ -146,12 +152,20 @@ class SlicedWaveExecutor:
     def _note(self, failures: BatchFailures, server: str, found: ItemResult) -> None:
         number, target = self._under_way.pop(next(n for n, (_, t) in self._under_way.items() if t.server == server))
         self._breakers[server] = found.breaker
-        for event in found.events:
-            self._context.notify(event)
         if found.result is not None:
-            self.results[number] = structs.replace(found.result, target=target)
+            self._finish(structs.replace(found.result, target=target), number)
             failures.note(self.results[number], server_lost=found.breaker.open)
-            self._context.notify(events.TargetFinished(self.results[number]))
+
+    def _finish(self, result: TargetResult, number: int) -> None:
+        """Take the result of a target that a worker has started, and notify as if it were applied now."""
+        target, notify = result.target, self._context.notify
+        self.results[number] = result
+        if result.outcome != "not attempted":
+            notify(events.TargetStarted(target))
+            for index, request in enumerate(result.requests):
+                if request.outcome != "not sent":
+                    notify(events.RequestSettled(target, index, request))
+        notify(events.TargetFinished(result))
 
     async def _watch(self, failures: BatchFailures) -> None:
         """Stop the workers once the run is cancelled, its batch has failed, or the session is lost."""
@@ -191,15 +205,12 @@ class SlicedWaveExecutor:
         """Take the result of a target from the ledger; ``ended``: no worker works on it any more."""
         number, target = numbered
         if record is not None and record.outcome is not None:
-            self.results[number] = structs.replace(result_of(record), target=target)
-        elif record is not None and record.begun is None and ended:
-            return  # not started
-        else:
+            self._finish(structs.replace(result_of(record), target=target), number)
+        elif record is None or record.begun is not None or not ended:
             self.unsettled = True
             message = "its worker has not reported; the next run settles it by reading"
             results = (RequestResult("unverified", message=message),) * len(target.requests)
-            self.results[number] = TargetResult(target, "unverified", message, results)
-        self._context.notify(events.TargetFinished(self.results[number]))
+            self._finish(TargetResult(target, "unverified", message, results), number)
 
     def _skip(self, numbered: NumberedTarget, reason: str) -> None:
         number, target = numbered

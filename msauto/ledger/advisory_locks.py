@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from msauto.errors import LedgerError
 from msauto.ledger.locks import Holder, LockScope, this_process
 from msauto.ledger.postgres_store import PostgresStore
+from msauto.model.ledger_url import LedgerUrl
 
 _HELD = """
     SELECT h.run, h.pid, h.host, h.since, h."user" FROM pg_locks l
@@ -86,6 +87,11 @@ class AdvisoryLocks:
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
 
+    @property
+    def url(self) -> LedgerUrl:
+        """Where the ledger is."""
+        return self._store.url
+
     def scope(self, scope: LockScope) -> AdvisoryLock:
         """Return the lock of a run that writes to a server and database."""
         return AdvisoryLock(self._store, f"scope {scope.normalized().exact}")
@@ -106,9 +112,9 @@ class AdvisoryLocks:
         """Return the lock that one run of a batch holds."""
         return AdvisoryLock(self._store, f"batch {batch}")
 
-    def slice(self, run: str, number: int) -> AdvisoryLock:
+    def slice(self, run: str, name: str) -> AdvisoryLock:
         """Return the lock of a slice of a run, which only one worker at a time may hold."""
-        return AdvisoryLock(self._store, f"slice {run} {number}")
+        return AdvisoryLock(self._store, f"slice {run} {name}")
 
     def alive(self, runs: Collection[str]) -> set[str]:
         """Return those of the runs whose process, or a worker of them, is alive. Writes nothing."""

@@ -32,6 +32,7 @@ _MAX_RUNS = 2**62  # SQLite counts up to 2**63
 _RUN = "SELECT name, started, ended, status, playbooks, summary, id, host FROM run"
 _REQUESTS = "SELECT target, planned, state, tries, status, message, sent, settled FROM request WHERE run = ?"
 _TARGETS = "SELECT position, planned, begun, outcome, message, differences FROM target WHERE run = ?"
+_BEGUN = "SELECT position FROM target WHERE run = ? AND begun IS NOT NULL AND position"
 _LEARNED = "SELECT target, item, value FROM learned WHERE run = ?"
 _COUNT_SENT = "SELECT run, count(*) FROM request WHERE tries > 0 AND state <> 'not sent'"
 _READ_ATTEMPTS = "SELECT * FROM attempt ORDER BY started DESC, name DESC"
@@ -200,11 +201,21 @@ def _notes(store: Store, number: Value) -> dict[str, str]:
     return dict(store.read("SELECT name, text FROM note WHERE run = ? ORDER BY name", (number,)))
 
 
+def begun_targets(store: Store, number: Value, positions: Collection[int]) -> list[int]:
+    """Return those of the positions whose targets began."""
+    rows = store.read(f"{_BEGUN}{_among(positions)}", (number, *positions))
+    return [position for (position,) in rows]
+
+
+def _among(values: Collection[object]) -> str:
+    return f" IN (-1{', ?' * len(values)})"
+
+
 def read_targets(store: Store, number: Value, positions: Collection[int] | None = None) -> dict[int, TargetRecord]:
     """Return the targets of a run by their positions: these, or all."""
     some, values = "", [number]
     if positions is not None:
-        some, values = f" IN (-1{', ?' * len(positions)})", [number, *positions]
+        some, values = _among(positions), [number, *positions]
     of_target, of_position = (f" AND {column}{some}" if some else "" for column in ("target", "position"))
     planned: dict[int, list[Request]] = defaultdict(list)
     records: dict[int, list[RequestRecord]] = defaultdict(list)

@@ -175,6 +175,11 @@ class Ledger:
         """Hold the locks for the next run, as :func:`.locks.hold`."""
         return locks.hold(self._locks, scopes, clock, run=self.journal.next_run, lock_timeout=lock_timeout)
 
+    @property
+    def shared_place(self) -> LedgerUrl:
+        """Where workers on other machines open this ledger; raises ``LedgerError`` if it is local."""
+        return self._shared_locks().url
+
     # Workers of a run that another process has started: with a shared ledger only ---------------------------------
 
     @contextmanager
@@ -191,22 +196,32 @@ class Ledger:
             for lock in reversed(held):
                 lock.release()
 
-    def slice_lock(self, run: str, number: int) -> Lock:
+    def has_workers(self, run: str) -> bool:
+        """Return whether a worker takes part in a run that this process has started."""
+        lock = self._shared_locks().workers(run)
+        if not lock.try_hold(this_process(run, format_time(self._now()))):
+            return True
+        lock.release()
+        return False
+
+    def slice_lock(self, run: str, name: str) -> Lock:
         """Return the lock of a slice of a run, which only one worker at a time may hold."""
-        return self._shared_locks().slice(run, number)
+        return self._shared_locks().slice(run, name)
 
     def is_alive(self, run: str) -> bool:
         """Return whether the process that started a run is alive, and its session with the ledger."""
         return self._shared_locks().is_alive(run)
 
-    def target_records(self, run: str, positions: Collection[int]) -> dict[int, TargetRecord]:
-        """Return what is recorded of these targets of a run, by their positions."""
+    def target_records(self, run: str, positions: Collection[int], *, begun: bool = False) -> dict[int, TargetRecord]:
+        """Return what is recorded of these targets of a run, by their positions; ``begun``: of those that began."""
         self._shared_locks()
         rows = self._store.read("SELECT id FROM run WHERE name = ?", (run,))
         if not rows:
             raise LedgerError(f"run {run} not found in the ledger {self.name}", remedy=history.HISTORY)
         with self._store.decoding():
-            return history.read_targets(self._store, rows[0][0], positions)
+            if begun:
+                positions = history.begun_targets(self._store, rows[0][0], positions)
+            return history.read_targets(self._store, rows[0][0], positions) if positions else {}
 
     def _shared_locks(self) -> AdvisoryLocks:
         from msauto.ledger.advisory_locks import AdvisoryLocks

@@ -51,6 +51,7 @@ class PostgresStore(Store):
 
     def __init__(self, url: LedgerUrl, *, readonly: bool) -> None:
         super().__init__(str(url))
+        self.url = url
         self.held: Counter[str] = Counter()
         self._readonly = readonly
         self._psycopg = postgres_tables.load_psycopg()

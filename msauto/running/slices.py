@@ -21,6 +21,7 @@ from msgspec import Struct
 from msauto.concurrency import concurrent_map, run_unless
 from msauto.errors import ClusterError, MsautoError
 from msauto.model.ports import Work
+from msauto.running.current_slice import CURRENT_SLICE, CurrentSlice
 from msauto.running.parcels import Parcel, pack, unpack
 from msauto.version import __version__
 
@@ -91,6 +92,7 @@ def _run(limits: SliceLimits, parcel: Parcel, shared: dict[int, Parcel]) -> Slic
     with _leased(limits, wanted):
         start = time.monotonic()
         work, items = unpack(parcel, shared)
+        CURRENT_SLICE.set(CurrentSlice(wanted.key, items))
         results: list[Any] = []
         error = asyncio.run(_work_on(work, items, limits, results, wanted))
         return SliceResult(results, error, time.monotonic() - start)
@@ -104,10 +106,10 @@ class _Wanted:
 
     def __init__(self) -> None:
         self._worker = get_worker()
-        self._key = self._worker.get_current_task()
+        self.key = self._worker.get_current_task()
 
     def __bool__(self) -> bool:
-        task = self._worker.state.tasks.get(self._key)
+        task = self._worker.state.tasks.get(self.key)
         running = self._worker.status.name in {"running", "paused", "closing_gracefully"}
         return running and task is not None and task.state in {"executing", "long-running"}
 

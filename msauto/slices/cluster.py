@@ -7,9 +7,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, cast
 
 from msauto.errors import ClusterError
+from msauto.ledger import Ledger
 from msauto.model.ports import Clock, NamedMemory, Runner
 from msauto.model.server import ServerSpec
 from msauto.secrets.taint import SecretsFound
+from msauto.slices.apply_slices import ApplyOnWorkers, SharedApply
 from msauto.slices.contents import RunContents
 from msauto.slices.remote_server import RemoteServer
 from msauto.slices.survey_slices import RemoteSurvey
@@ -33,6 +35,12 @@ class Cluster:
             yield remote
         finally:
             await remote.close()
+
+    def applying(
+        self, servers: Sequence[ServerSpec], ledger: Ledger, shared: SharedApply, *, forks: int
+    ) -> ApplyOnWorkers:
+        """Return what applies targets on the workers, ``forks`` at a time on each server."""
+        return ApplyOnWorkers(self._runner, {server.name: server for server in servers}, ledger, shared, forks)
 
     def surveying(self, remote: RemoteServer, memory: NamedMemory, secrets: SecretsFound) -> Runner:
         """Return what plans the targets of a server."""

@@ -26,7 +26,7 @@ from msauto.playbook.yaml.document import Document
 from msauto.playbook.yaml.loader import load_yaml
 from msauto.running.parcels import Shared, UnresolvedError
 from msauto.secrets.secret_sources import SecretReference, SecretSources
-from msauto.secrets.taint import SecretsFound
+from msauto.secrets.taint import Secrets, SecretsFound
 from msauto.secrets.tainted_text import TaintedText
 from msauto.slices.remote_server import CoordinatorNeeded
 
@@ -52,6 +52,7 @@ class RunContents:
             Secret: lambda secret: self._secret(secret.reveal(), Secret),
             _EnvText: lambda text: self._referred(text.text, (SecretReference("env", text.name),), str),
             SecretsFound: self._found_secrets,
+            Secrets: lambda known: (_known, (list(map(TaintedText, known.texts)), known.sources, known.partly)),
             SecretSources: _sources,
             EnvView: lambda view: (EnvView, (self._environment(view.values), view.sources)),
             LookupContext: lambda context: (
@@ -143,6 +144,10 @@ def _found(texts: list[str], sources: SecretSources) -> SecretsFound:
     found = SecretsFound(map(str, texts))
     found.sources = sources
     return found
+
+
+def _known(texts: list[str], sources: SecretSources, partly: bool) -> Secrets:
+    return Secrets(map(str, texts), sources=sources, partly=partly)
 
 
 def _sources(sources: SecretSources) -> Any:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TypeVar
 
 from msgspec import structs
@@ -20,7 +21,7 @@ from msauto.cli.plan_files import write_plan_file
 from msauto.cli.report_forms import FORMS
 from msauto.cli.runs.attempt_record import origin_of
 from msauto.cli.runs.consent import ask
-from msauto.cli.runs.options import RunOptions
+from msauto.cli.runs.options import AllowedTimes, RunOptions
 from msauto.cli.runs.past_runs import SETTINGS
 from msauto.cli.runs.plan_output import report_errors, show_plan, view_of, with_state_refusal
 from msauto.cli.runs.plan_sources import PlannedRun, PlanSource
@@ -40,6 +41,22 @@ from msauto.report.sentences import plural, refusal_error, refusal_reason
 from msauto.secrets.redactor import redact_plan
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TimesPassed:
+    """Returns why no more targets may begin: a freeze, or the window; ``closed`` collects it."""
+
+    times: AllowedTimes
+    closed: list[str]
+
+    def __call__(self, now: datetime) -> str | None:
+        """Return the reason, at this time."""
+        refusal = next(self.times.refusals(now), None)
+        if refusal is None:
+            return None
+        self.closed.append(refusal_reason(refusal))
+        return self.closed[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,21 +231,13 @@ class ApplyRun:
                     forks=self.flags.forks,
                     playbooks=self.playbooks,
                     cancellation=stop,
-                    frozen=self._closed,
+                    frozen=TimesPassed(self.options.times, self.closed),
                     notes=notes,
                 )
             self._prune(ledger)
             return result
         finally:
             self.end_signals(loop)
-
-    def _closed(self) -> str | None:
-        """Return why no more targets may begin now: a freeze, or the window."""
-        refusal = next(self.options.times.refusals(self.clock.now()), None)
-        if refusal is None:
-            return None
-        self.closed.append(refusal_reason(refusal))
-        return self.closed[-1]
 
     def _prune(self, ledger: Ledger) -> None:
         """Forget old runs, as the settings require; a failure does not affect this run."""

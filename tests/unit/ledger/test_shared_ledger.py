@@ -77,13 +77,13 @@ def test_a_worker_writes_to_the_run_of_another_process(shared_place: str) -> Non
 def test_a_slice_has_one_worker(shared_place: str) -> None:
     with Ledger.open(shared_place) as one, Ledger.open(shared_place) as two:
         me = SimpleNamespace(run="r", pid=1, host="h", since="", user="u")
-        lock = one.slice_lock("r", 3)
+        lock = one.slice_lock("r", "3")
         assert lock.try_hold(me)  # type: ignore[arg-type]
-        assert not two.slice_lock("r", 3).try_hold(me)  # type: ignore[arg-type]
-        assert not one.slice_lock("r", 3).try_hold(me)  # type: ignore[arg-type]
-        assert two.slice_lock("r", 4).try_hold(me)  # type: ignore[arg-type]
+        assert not two.slice_lock("r", "3").try_hold(me)  # type: ignore[arg-type]
+        assert not one.slice_lock("r", "3").try_hold(me)  # type: ignore[arg-type]
+        assert two.slice_lock("r", "4").try_hold(me)  # type: ignore[arg-type]
         lock.release()
-        assert two.slice_lock("r", 3).try_hold(me)  # type: ignore[arg-type]
+        assert two.slice_lock("r", "3").try_hold(me)  # type: ignore[arg-type]
 
 
 def test_workers_of_a_dead_coordinator_keep_new_runs_out(shared_place: str) -> None:
@@ -133,7 +133,7 @@ def test_no_worker_begins_without_its_coordinator(shared_place: str) -> None:
     "call",
     [
         lambda ledger: ledger.hold_shared("r", [NEWS]).__enter__(),
-        lambda ledger: ledger.slice_lock("r", 1),
+        lambda ledger: ledger.slice_lock("r", "1"),
         lambda ledger: ledger.is_alive("r"),
         lambda ledger: ledger.target_records("r", [1]),
     ],

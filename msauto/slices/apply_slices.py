@@ -1,0 +1,180 @@
+"""Applies the targets of one server on workers. Each slice journals into the run of the coordinator."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from msauto.applying.apply_context import ApplyContext, ServerConnection
+from msauto.applying.batches import BatchFailures, NumberedTarget
+from msauto.applying.cancellation import Cancellation
+from msauto.applying.circuit_breaker import BreakerState
+from msauto.applying.group_commit import GroupCommit
+from msauto.applying.redacted_ports import redacted_journal
+from msauto.applying.slices import ItemResult, SliceExecution
+from msauto.applying.states import RetryPolicy
+from msauto.concurrency import is_over
+from msauto.errors import LedgerError, MsautoError
+from msauto.ledger import Ledger, LedgerPlace, LockScope
+from msauto.ledger.locks import Lock, this_process
+from msauto.ledger.memory import MemoryByUrl
+from msauto.model.events import SILENT
+from msauto.model.ports import Clock, Journal, Runner
+from msauto.model.run_records import TargetRecord
+from msauto.model.server import ServerSpec
+from msauto.running.current_slice import CURRENT_SLICE
+from msauto.secrets.redactor import Redactor
+from msauto.secrets.secret_tokens import SecretTokenMemory
+from msauto.secrets.taint import Secrets
+from msauto.server.availability import SystemClock
+from msauto.server.client import AsyncMediaServer
+from msauto.server.reader import ServerReader
+
+_POLL: Final = 0.2
+_UNTIL_FREE: Final = 120.0
+"""Seconds to wait for the session of a lost worker to end: longer than PostgreSQL takes to notice."""
+_UNTIL_ENDED: Final = 90.0
+"""Seconds to wait for workers to finish the requests that are under way."""
+
+FrozenAt = Callable[[datetime], str | None]
+"""Returns why no target may start at a time. It can be pickled."""
+
+
+@dataclass(slots=True)
+class SharedApply:
+    """What the slices of a run have in common. ``settles``: they send nothing, and settle what a dead run left."""
+
+    run: str
+    ledger: LedgerPlace
+    scopes: Collection[LockScope]
+    secrets: Secrets
+    frozen: FrozenAt
+    policy: RetryPolicy
+    settles: bool = False
+
+
+@dataclass(slots=True)
+class ApplyWork:
+    """Implements ``Work``: applies targets. ``failures`` and ``breaker`` are what is known when a slice is sent."""
+
+    server: ServerSpec
+    apply: SharedApply
+    failures: BatchFailures
+    breaker: BreakerState
+
+    @asynccontextmanager
+    async def open(self, server: ServerSpec) -> AsyncIterator[Callable[[NumberedTarget], Awaitable[ItemResult]]]:
+        """Take part in the run, and return the function that applies one target; raises ``LedgerError``.
+
+        What was applied when the slice ran before, on a worker that was lost, is in the ledger.
+        """
+        shared, clock, current = self.apply, SystemClock(), CURRENT_SLICE.get()
+        targets = dict(current.items)
+        scopes = [scope for scope in shared.scopes if scope.server == self.server.url]
+        with Ledger.open(shared.ledger) as ledger, ledger.hold_shared(shared.run, scopes):
+            async with _held(ledger.slice_lock(shared.run, current.name), shared.run, clock):
+                records = ledger.target_records(shared.run, list(targets), begun=True)
+                memory = SecretTokenMemory(MemoryByUrl(ledger.memory, [server]), lambda: shared.secrets)
+                journal: Journal = ledger.journal
+                if shared.secrets:
+                    redactor = Redactor(shared.secrets, memory.conceal)
+                    journal = redacted_journal(journal, redactor)
+                    targets = {number: redactor.target(target) for number, target in targets.items()}
+                ledger.journal.attach(shared.run, targets)
+                context = ApplyContext(
+                    shared.run, journal, memory, clock, SILENT, GroupCommit(journal), Cancellation(), shared.policy
+                )
+                async with AsyncMediaServer(server, admit=journal.check, read_only=shared.settles) as client:
+                    connection = ServerConnection(ServerReader(client, clock=clock), client)
+                    yield self._function(context, connection, records)
+                context.commits.flush()
+                if context.commits.failure is not None:
+                    raise context.commits.failure
+
+    def _function(
+        self, context: ApplyContext, connection: ServerConnection, records: Mapping[int, TargetRecord]
+    ) -> Callable[[NumberedTarget], Awaitable[ItemResult]]:
+        shared = self.apply
+        redactor = Redactor(shared.secrets)
+        if shared.settles:
+            context.cancellation()  # starts no request
+        execution = SliceExecution(
+            context, connection, self.failures, self.breaker, lambda: shared.frozen(context.clock.now())
+        )
+
+        async def apply(numbered: NumberedTarget) -> ItemResult:
+            result = await execution.apply(numbered, records.get(numbered[0]))
+            if result is not None and shared.secrets:
+                result = redactor.target_result(result)
+            return ItemResult.of(result, connection.breaker.state)
+
+        return apply
+
+
+@asynccontextmanager
+async def _held(lock: Lock, run: str, clock: Clock) -> AsyncIterator[None]:
+    """Hold the lock of a slice; wait for the session of a worker that was lost with it."""
+    until = clock.monotonic() + _UNTIL_FREE
+    while not lock.try_hold(this_process(run, clock.now().isoformat(timespec="seconds"))):
+        if is_over(until - clock.monotonic()):
+            raise LedgerError(
+                f"a slice of run {run} is still held by {lock.holder()}",
+                remedy="end that worker: the next run settles what it left",
+            )
+        await clock.sleep(_POLL)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class ApplyOnWorkers:
+    """Implements ``MapTargets`` and ``SharedRun`` for the coordinator of a run."""
+
+    def __init__(
+        self, runner: Runner, servers: Mapping[str, ServerSpec], ledger: Ledger, shared: SharedApply, forks: int
+    ) -> None:
+        self._runner = runner
+        self._servers = servers
+        self._ledger = ledger
+        self._shared = shared
+        self._forks = forks
+
+    async def __call__(
+        self, server: str, targets: Iterator[NumberedTarget], failures: BatchFailures, breaker: BreakerState
+    ) -> AsyncGenerator[ItemResult, None]:
+        """Apply targets of a server; yield the results in their order."""
+        if server not in self._servers:
+            raise MsautoError(f"the server {server} is not part of this run")
+        work = ApplyWork(self._servers[server], self._shared, failures, breaker)
+        async with aclosing(self._runner.map(work, targets, limit=self._forks)) as results:
+            async for each in results:
+                work.breaker = each.breaker
+                yield each
+
+    def check(self) -> None:
+        """Raise if the session is lost, and with it the locks."""
+        self._ledger.journal.check()
+        if not self._ledger.is_alive(self._shared.run):
+            raise LedgerError(
+                f"the session with the ledger {self._ledger.name} is lost, and with it the locks of this run",
+                remedy="run it again: the next run, from any machine, reads what this one left",
+            )
+
+    async def wait_for_workers(self) -> bool:
+        """Wait, for a bounded time, until no worker can send anything for this run; return whether that is so."""
+        clock = SystemClock()
+        until = clock.monotonic() + _UNTIL_ENDED
+        while self._ledger.has_workers(self._shared.run):
+            if is_over(until - clock.monotonic()):
+                return False
+            await asyncio.sleep(_POLL)
+        return True
+
+    def records(self, positions: Sequence[int]) -> Mapping[int, TargetRecord]:
+        """Return what the ledger records of targets, by their positions in the plan."""
+        return self._ledger.target_records(self._shared.run, positions)
