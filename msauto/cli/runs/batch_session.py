@@ -82,6 +82,7 @@ class BatchSession:
     report: Path | None = None
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     last: BatchResult | None = None
+    on: str | None = None
     _due: DueStarts = field(default_factory=DueStarts)
     _keeps: bool = False
     _state: Path = Path()
@@ -217,7 +218,7 @@ class BatchSession:
             self._deliveries += self._monitor.started(self._now.run)
         notes = {"traceparent": self._now.traceparent} if self._now.traceparent else {}
         runner = BatchJobs(
-            self.batch, self.state_dir or str(self._state), self.signals, notes, self.choice.check, self.clock
+            self.batch, self.state_dir or str(self._state), self.signals, notes, self.choice.check, self.clock, self.on
         )
         run = BatchRun(
             self.batch,
