@@ -32,7 +32,8 @@ class Flags:
 
     ``settings_file`` is its absolute path, also if it does not exist. ``given_inventories`` and ``given_forks`` are
     those of the command line, without the defaults of the settings. ``targets`` are globs of titles; none means all.
-    ``on`` is the address of a Dask cluster. ``width``, ``ascii_only`` and ``summary`` define how plans and results are shown as text, the last two as Markdown.
+    ``width``, ``ascii_only`` and ``summary`` define how plans and results are shown as text, the last two as Markdown.
+    ``on`` is the address of a Dask cluster.
     """
 
     options: ResolveOptions

@@ -60,6 +60,11 @@ class SliceReader(ServerReader):
         self._reads_shared = reads_shared
         self._news: dict[ReadKey, ReadAnswer] = {}
 
+    def fresh(self) -> SliceReader:
+        """Return this reader, which lives for one slice only; its answers to assets travel."""
+        self._settles = False
+        return self
+
     def give(self, answers: Mapping[ReadKey, ReadAnswer]) -> None:
         """Add answers that were read before."""
         self._given.update(answers)

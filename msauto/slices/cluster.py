@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, cast
 from msauto.errors import ClusterError
 from msauto.model.ports import Clock, NamedMemory, Runner
 from msauto.model.server import ServerSpec
+from msauto.model.snapshot import ListedEntry, Snapshot
 from msauto.secrets.taint import SecretsFound
+from msauto.server.snapshots import Take
 from msauto.slices.contents import RunContents
 from msauto.slices.remote_server import RemoteServer
 from msauto.slices.survey_slices import RemoteSurvey
@@ -33,6 +35,14 @@ class Cluster:
             yield remote
         finally:
             await remote.close()
+
+    def taking(self, remote: RemoteServer) -> Take:
+        """Return what takes snapshots for an export."""
+
+        async def here(item: ListedEntry | str) -> Snapshot:
+            raise AssertionError(f"{item}: a snapshot needs nothing of this machine")
+
+        return lambda reading, items: remote.map(reading, items, here=here)
 
     def surveying(self, remote: RemoteServer, memory: NamedMemory, secrets: SecretsFound) -> Runner:
         """Return what plans the targets of a server."""

@@ -10,7 +10,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from msgspec import Struct, structs
@@ -273,7 +273,7 @@ class RemoteServer:
     def __init__(
         self, runner: Runner, server: ServerSpec, clock: Clock, *, forks: int, supply: Callable[[object], object]
     ) -> None:
-        self.server = server
+        self.server = replace(server, variables={})  # only playbooks use them
         self.state = ServerState()
         self.reader = RemoteReader(self, clock)
         self._runner = runner
