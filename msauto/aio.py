@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from msauto.applying.apply_context import ApplyContext
     from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection
     from msauto.applying.wave_executor import WaveExecutor
+    from msauto.server.snapshots import Take
     from msauto.slices.cluster import Cluster
 
 __all__ = ["SystemClock"]
@@ -153,6 +154,33 @@ async def make_plan(
     if not plan.errors:
         choice.require_matches()
     return structs.replace(plan, warnings=(*choice.warnings, *plan.warnings), unreachable=frozenset(unreachable))
+
+
+@asynccontextmanager
+async def reading_here(server: ServerSpec, *, forks: int) -> AsyncIterator[tuple[ServerReader, Take]]:
+    """Return a reader of a server, and what takes snapshots of it, in this process."""
+    from msauto.server.snapshots import taken_here
+
+    async with AsyncMediaServer(server, read_only=True) as client:
+        reader = ServerReader(client)
+        yield reader, taken_here(reader, forks)
+
+
+@asynccontextmanager
+async def reading_on(
+    on: str, specs: Sequence[ServerSpec], secrets: SecretsFound
+) -> AsyncIterator[Callable[..., AbstractAsyncContextManager[tuple[ServerReader, Take]]]]:
+    """Connect to a Dask cluster; return :func:`reading_here` for its workers."""
+    from msauto.slices.cluster import open_cluster
+
+    async with open_cluster(on, specs, secrets) as cluster:
+
+        @asynccontextmanager
+        async def reading(server: ServerSpec, *, forks: int) -> AsyncIterator[tuple[ServerReader, Take]]:
+            async with cluster.server(server, SystemClock(), forks=forks) as remote:
+                yield remote.reader, cluster.taking(remote)
+
+        yield reading
 
 
 def _cluster(on: str, specs: Sequence[ServerSpec], secrets: SecretsFound) -> AbstractAsyncContextManager[Cluster]:

@@ -35,6 +35,7 @@ class Flags:
     those of the command line, without the defaults of the settings. ``targets`` are globs of titles; none means all.
     ``state_dir`` is the folder of this machine, and ``ledger`` the same folder or a URL.
     ``width``, ``ascii_only`` and ``summary`` define how plans and results are shown as text, the last two as Markdown.
+    ``on`` is the address of a Dask cluster.
     """
 
     options: ResolveOptions
@@ -56,6 +57,7 @@ class Flags:
     summary: bool = False
     markdown_id: str = "plan"
     markdown_limit: int = MARKDOWN_LIMIT
+    on: str | None = None
 
     def under(self, settings: Settings, file: Path) -> Flags:
         """Return the flags under other settings: the command line wins over them, and the ledger stays the same."""
@@ -160,6 +162,22 @@ _TARGET_OPTION: Decorator = click.option(
 )
 
 
+def _parse_cluster(context: click.Context, option: click.Parameter, text: str | None) -> str | None:
+    if text is None or re.fullmatch(r"(dask|tls)://(\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+):\d{1,5}", text):
+        return text
+    raise click.BadParameter(
+        f"{text!r} is not the address of a Dask scheduler, such as dask://scheduler:8786", ctx=context, param=option
+    )
+
+
+on_flag: Decorator = click.option(
+    "--on",
+    callback=_parse_cluster,
+    metavar="dask://HOST:PORT",
+    help="Read the servers on the workers of this Dask cluster (also tls://).",
+)
+
+
 def shared_flags_of(*forms: str, more: tuple[Decorator, ...] = ()) -> Decorator:
     """Give a command the shared flags, with these choices of ``--format``, and ``more`` of them.
 
@@ -194,14 +212,14 @@ def shared_flags_of(*forms: str, more: tuple[Decorator, ...] = ()) -> Decorator:
 
 _SHARED = (
     "inventory", "server", "extra_vars", "limit", "tags", "skip_tags", "forks", "form", "state_dir", "config",
-    "verbose", "no_color", "width", "ascii_only", "summary", "targets", "markdown_id", "markdown_limit",
+    "verbose", "no_color", "width", "ascii_only", "summary", "targets", "markdown_id", "markdown_limit", "on",
 )  # fmt: skip
 shared_flags = shared_flags_of(*PLAN_FORMS, more=_VIEW_OPTIONS)
 report_flags = shared_flags_of(*FORMS, more=_VIEW_OPTIONS)
 """The shared flags of a command that shows what came of a run."""
-planning_flags = shared_flags_of(*PLAN_FORMS, more=(_TARGET_OPTION, *_VIEW_OPTIONS))
+planning_flags = shared_flags_of(*PLAN_FORMS, more=(_TARGET_OPTION, on_flag, *_VIEW_OPTIONS))
 """The shared flags of a command that makes a plan."""
-run_planning_flags = shared_flags_of(*FORMS, more=(_TARGET_OPTION, *_VIEW_OPTIONS))
+run_planning_flags = shared_flags_of(*FORMS, more=(_TARGET_OPTION, on_flag, *_VIEW_OPTIONS))
 """The shared flags of a command that makes a plan, and shows what came of it."""
 table_flags = shared_flags_of("text", "json")
 """The shared flags of a command whose result is a table."""
@@ -239,6 +257,7 @@ def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
         summary=shared.get("summary", False),
         markdown_id=shared.get("markdown_id", "plan"),
         markdown_limit=shared.get("markdown_limit", MARKDOWN_LIMIT),
+        on=shared.get("on"),
     )
     return flags.under(settings, Path(config) if config else folder / NAME)
 

@@ -239,7 +239,7 @@ class Work(Protocol[T_contra, R_co]):
     def server(self) -> ServerSpec:
         """The server that the items belong to."""
 
-    def open(self, server: ServerSpec) -> AbstractAsyncContextManager[Callable[[T_contra], Awaitable[R_co]]]:
+    def open(self, server: ServerSpec, /) -> AbstractAsyncContextManager[Callable[[T_contra], Awaitable[R_co]]]:
         """Open what the work needs where it runs (client, reader, memory), and return a function of one item.
 
         ``server`` is the server with the part of its limits that may be used here.

@@ -24,21 +24,21 @@ class UnresolvedError(MsautoError):
 class Contents(Protocol):
     """How the objects of a run are pickled."""
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object, /) -> Any:
         """Return how an object is pickled, as ``__reduce__`` does; ``NotImplemented``: as usual."""
 
-    def supply(self, key: object) -> bool:
+    def supply(self, key: object, /) -> bool:
         """Send from now on what a worker lacks (:class:`UnresolvedError`); return whether that changes anything."""
 
 
 class PlainContents:
     """Pickles everything as usual."""
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, _: object) -> Any:
         """Return ``NotImplemented``."""
         return NotImplemented
 
-    def supply(self, key: object) -> bool:
+    def supply(self, _: object) -> bool:
         """Return that nothing changes."""
         return False
 

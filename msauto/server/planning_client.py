@@ -50,6 +50,9 @@ class PlanningClient(AsyncMediaServer):
             failed = isinstance(error, UnreachableError) or status in UNAUTHORIZED_STATUSES
             if failed or self._failures >= _FAILURES_TO_OPEN:
                 error.request = ""
-                self.opened_by = self.opened_by or error
+                self._open(error)
             raise
         self._failures = 0
+
+    def _open(self, error: ServerError) -> None:
+        self.opened_by = self.opened_by or error

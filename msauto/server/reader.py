@@ -261,7 +261,7 @@ class ServerReader:
         except NotFoundError:
             return None
 
-    async def _once(self, key: ReadKey, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _once(self, key: ReadKey, ask: Callable[[], Awaitable[T]], /) -> T:
         """Return the answer to ``key``; the first asker asks, the others wait. An asker that is cancelled passes on."""
         while (asked := self._answers.get(key)) is not None:
             if not asked.cancelled():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -18,6 +19,8 @@ T = TypeVar("T")
 
 SHARED_KINDS: Final = frozenset({"list", "there", "links", "channel"})
 """The kinds of answers that the targets of a server share: they are read in one place only."""
+
+_OWN: Final[ContextVar[frozenset[ReadKey]]] = ContextVar("own")
 
 
 class AnswerNeeded(BaseException):
@@ -44,7 +47,8 @@ class ReadAnswer(Struct, frozen=True):
 class SliceReader(ServerReader):
     """A reader that knows the answers that were given to it, and collects those that it read itself.
 
-    It raises :class:`AnswerNeeded` for a shared answer that was not given, unless it ``reads_shared`` ones.
+    It raises :class:`AnswerNeeded` for a shared answer that was not given, unless it ``reads_shared`` ones, and for an
+    asset that another item is about.
     """
 
     def __init__(
@@ -56,9 +60,18 @@ class SliceReader(ServerReader):
         self._reads_shared = reads_shared
         self._news: dict[ReadKey, ReadAnswer] = {}
 
+    def fresh(self) -> SliceReader:
+        """Return this reader, which lives for one slice only; its answers to assets travel."""
+        self._settles = False
+        return self
+
     def give(self, answers: Mapping[ReadKey, ReadAnswer]) -> None:
         """Add answers that were read before."""
         self._given.update(answers)
+
+    def own(self, places: frozenset[ReadKey]) -> None:
+        """Set the assets (database and address) that may be read in this asyncio task."""
+        _OWN.set(places)
 
     def take_news(self) -> tuple[dict[ReadKey, ReadAnswer], int]:
         """Return the answers that were read since the last call, and the number of requests."""
@@ -70,13 +83,16 @@ class SliceReader(ServerReader):
         """Return the answer before its folder is settled, for which a shared answer may be needed."""
         return await self._once(("clip", database, address), partial(super()._read_clip, database, address))
 
+    def _may_read(self, key: ReadKey) -> bool:
+        return self._reads_shared if key[0] in SHARED_KINDS else key in self._answers or key[1:3] in _OWN.get()
+
     async def _once(self, key: ReadKey, ask: Callable[[], Awaitable[T]]) -> T:
         known = next((answers[key] for answers in (self._given, *self._shared) if key in answers), None)
         if known is not None:
             value: T = known.get()
             return value
-        if key[0] in SHARED_KINDS and not self._reads_shared:
-            raise AnswerNeeded(key)
+        if not self._may_read(key):
+            raise AnswerNeeded(("asset", *key[1:]) if key[0] == "clip" else key)
         is_new = key not in self._answers
         try:
             value = await super()._once(key, ask)

@@ -7,7 +7,8 @@ they are yielded, so that a folder of 100,000 clips is never held in memory.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec import structs
@@ -18,8 +19,8 @@ from msauto.model.desired import SelectRef
 from msauto.model.identity import same_folder
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Xmp, show_folder
 from msauto.model.plan import Address
+from msauto.model.server import ServerSpec
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry, Snapshot
-from msauto.server.client import AsyncMediaServer
 from msauto.server.clip_identity import links_of, read_entries_of
 from msauto.server.reader import ServerReader
 
@@ -27,15 +28,115 @@ _MANY: Final = 10
 """Fewer assets without XMP fields show nothing about the server."""
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotReading:
+    """Takes the snapshot of one entry or title of a database. It can be pickled.
+
+    ``links``: whether links are searched for, in a listing of the whole database.
+    """
+
+    server: ServerSpec
+    database: str
+    links: bool
+
+    def places(self, item: ListedEntry | str) -> Iterable[tuple[str, Address]]:
+        """Return the asset that is read."""
+        return [(self.database, Address(item if isinstance(item, str) else item.title))]
+
+    def function(self, reader: ServerReader) -> Callable[[ListedEntry | str], Awaitable[Snapshot]]:
+        """Return the function that takes a snapshot with a reader, of an asset by its title, or of a listed entry."""
+
+        async def take(item: ListedEntry | str) -> Snapshot:
+            return await (self._titled if isinstance(item, str) else self._listed)(reader, item)  # type: ignore[operator]
+
+        return take
+
+    async def _titled(self, reader: ServerReader, title: str) -> Snapshot:
+        asset = await reader.fresh().read_asset(self.database, Address(title))
+        if asset is None:
+            raise MsautoError(
+                f"{self.server.name} has no asset {title!r} in {self.database}",
+                remedy="`msauto show assets` lists the assets",
+            )
+        return await self._snapshot(reader, title, asset)
+
+    async def _listed(self, reader: ServerReader, found: ListedEntry) -> Snapshot:
+        """Read the listed targets. A link is not a target: its clip is exported in its own folder."""
+
+        def skipped(why: str, *, broken: bool = False) -> SkippedEntry:
+            return SkippedEntry(self.database, found.folder, found.title, why, broken=broken)
+
+        if not found.title.strip():
+            return skipped("an asset without a title cannot be read", broken=True)
+        try:
+            asset = await reader.fresh().read_asset(self.database, Address(found.title))
+        except UnreadableError as error:
+            return skipped(f"it cannot be read: {error.message}", broken=True)
+        if asset is None:
+            return skipped("it is listed, but not found by its title", broken=True)
+        if asset.folder is not None and not same_folder(asset.folder, found.folder):
+            return skipped(f"a link: its clip lives in {show_folder(asset.folder) or '/'}")
+        clip = await self._clip_of_link(reader, structs.replace(asset, title=asset.title or found.title))
+        if clip is not None:
+            return skipped(f"a link: its clip is {show_folder((*clip.folder, clip.title))}")
+        return await self._snapshot(reader, found.title, asset)
+
+    async def _clip_of_link(self, reader: ServerReader, asset: Asset) -> Entry | None:
+        """Return the entry of the clip if this one is a link to it: a link is created after its clip."""
+        if not self.links or asset.link_id is None:
+            return None
+        candidates = await reader.read_entries(self.database, asset)
+        if not _older(candidates, asset):
+            return None
+        return next(iter(_older(await read_entries_of(reader, self.database, asset), asset)), None)
+
+    async def _snapshot(self, reader: ServerReader, title: str, asset: Asset) -> AssetSnapshot:
+        links, strangers = await self._links(reader, asset)
+        return AssetSnapshot(
+            database=self.database,
+            title=title,
+            asset=asset,
+            xmp=await self._xmp(reader, title),
+            links=links,
+            strangers=strangers,
+            # A server that counts positions from the in point (field notes, «where positions count from»).
+            origin=asset.first_frame or 0 if self.server.dialect.counts_from_in else 0,
+        )
+
+    async def _xmp(self, reader: ServerReader, title: str) -> Xmp | None:
+        try:
+            return await reader.fresh().read_xmp(self.database, Address(title), frozenset())
+        except UnsupportedError:
+            return None
+
+    async def _links(self, reader: ServerReader, asset: Asset) -> tuple[tuple[Link, ...] | None, tuple[Link, ...]]:
+        if asset.links is not None:
+            return asset.links, ()
+        if not self.links:
+            return None, ()
+        found = await reader.read_entries(self.database, asset)
+        namesakes = tuple(Link(entry.folder, entry.title, entry.link_id) for entry in found.namesakes)
+        return links_of(asset, found.same), namesakes
+
+
+Take = Callable[[SnapshotReading, Iterable[ListedEntry | str]], AsyncIterator[Snapshot]]
+"""Takes snapshots, here or on a cluster, in the order of the entries or titles."""
+
+
+def taken_here(reader: ServerReader, forks: int) -> Take:
+    """Return what takes snapshots with a reader, ``forks`` at a time."""
+    return lambda reading, items: concurrent_map(reading.function(reader), items, limit=forks)
+
+
 class Snapshots:
     """Takes snapshots of one database. ``links``: whether links are searched for, in a listing of all of it."""
 
-    def __init__(self, client: AsyncMediaServer, database: str, *, links: bool = True, forks: int = 8) -> None:
-        self._client = client
-        self._reader = ServerReader(client)
-        self._database = database
-        self._find_links = links
-        self._forks = forks
+    def __init__(
+        self, server: ServerSpec, database: str, reader: ServerReader, take: Take, *, links: bool = True
+    ) -> None:
+        self._reading = SnapshotReading(server, database, links)
+        self._reader = reader
+        self._take = take
         self._done: set[str] = set()
         self.xmp_hidden = False
         """Whether the XMP fields of some asset could not be read."""
@@ -49,117 +150,53 @@ class Snapshots:
 
     async def list(self, folder: Folder, *, recursive: bool) -> tuple[ListedEntry, ...]:
         """Return what a folder lists, by folder and title. Raises ``MsautoError`` for an unknown folder."""
-        select = SelectRef(self._database, folder, recursive=recursive)
-        entries = await self._reader.read_select(select)
+        reading = self._reading
+        entries = await self._reader.read_select(SelectRef(reading.database, folder, recursive=recursive))
         if entries is None:
             raise MsautoError(
-                f"{self._client.spec.name} has no folder {show_folder(folder) or '/'} in {self._database}",
+                f"{reading.server.name} has no folder {show_folder(folder) or '/'} in {reading.database}",
                 remedy="`msauto show folders` lists the folders",
             )
         return tuple(sorted(ListedEntry(entry.folder, entry.title) for entry in entries))
 
     async def of_titles(self, titles: Sequence[str]) -> AsyncIterator[Snapshot]:
         """Yield the assets of these titles; raises ``MsautoError`` for an unknown one."""
-        async for title, asset in concurrent_map(self._read_titled, titles, limit=self._forks):
-            if asset is None:
-                raise MsautoError(
-                    f"{self._client.spec.name} has no asset {title!r} in {self._database}",
-                    remedy="`msauto show assets` lists the assets",
-                )
-            snapshot = await self._snapshot(title, asset)
+        async for snapshot in self._take(self._reading, titles):
+            self._note_xmp(snapshot)
             if not self._seen(snapshot):
                 yield snapshot
 
     async def of_listed(self, found: Sequence[ListedEntry]) -> AsyncIterator[Snapshot]:
         """Yield what was listed, in that order: assets in their own folders, and skipped entries with a reason."""
-        async for snapshot in concurrent_map(self._listed, found, limit=self._forks):
+        async for snapshot in self._take(self._reading, found):
+            self._note_xmp(snapshot)
             if isinstance(snapshot, AssetSnapshot) and self._seen(snapshot):
                 home = snapshot.asset.folder or ()
                 why = "two assets have this title, and only one of them can be read by it"
-                yield SkippedEntry(self._database, home, snapshot.title, why, broken=True)
+                yield SkippedEntry(self._reading.database, home, snapshot.title, why, broken=True)
             else:
                 yield snapshot
 
-    def _seen(self, snapshot: AssetSnapshot) -> bool:
+    def _seen(self, snapshot: Snapshot) -> bool:
         """Return whether an asset of this title (after Unicode NFC) was yielded before."""
         name = unicodedata.normalize("NFC", snapshot.title)
         seen = name in self._done
         self._done.add(name)
         return seen
 
-    async def _read_titled(self, title: str) -> tuple[str, Asset | None]:
-        return title, await self._reader.fresh().read_asset(self._database, Address(title))
-
-    async def _listed(self, found: ListedEntry) -> Snapshot:
-        """Read the listed targets. A link is not a target: its clip is exported in its own folder."""
-
-        def skipped(why: str, *, broken: bool = False) -> SkippedEntry:
-            return SkippedEntry(self._database, found.folder, found.title, why, broken=broken)
-
-        if not found.title.strip():
-            return skipped("an asset without a title cannot be read", broken=True)
-        try:
-            asset = await self._reader.fresh().read_asset(self._database, Address(found.title))
-        except UnreadableError as error:
-            return skipped(f"it cannot be read: {error.message}", broken=True)
-        if asset is None:
-            return skipped("it is listed, but not found by its title", broken=True)
-        if asset.folder is not None and not same_folder(asset.folder, found.folder):
-            return skipped(f"a link: its clip lives in {show_folder(asset.folder) or '/'}")
-        clip = await self._clip_of_link(structs.replace(asset, title=asset.title or found.title))
-        if clip is not None:
-            return skipped(f"a link: its clip is {show_folder((*clip.folder, clip.title))}")
-        return await self._snapshot(found.title, asset)
-
-    async def _clip_of_link(self, asset: Asset) -> Entry | None:
-        """Return the entry of the clip if this one is a link to it: a link is created after its clip."""
-        if not self._find_links or asset.link_id is None:
-            return None
-        candidates = await self._reader.read_entries(self._database, asset)
-        if not _older(candidates, asset):
-            return None
-        return next(iter(_older(await read_entries_of(self._reader, self._database, asset), asset)), None)
-
-    async def _snapshot(self, title: str, asset: Asset) -> AssetSnapshot:
-        links, strangers = await self._links(asset)
-        counts_from_in = self._client.spec.dialect.counts_from_in
-        return AssetSnapshot(
-            database=self._database,
-            title=title,
-            asset=asset,
-            xmp=await self._xmp(title),
-            links=links,
-            strangers=strangers,
-            # A server that counts positions from the in point (field notes, «where positions count from»).
-            origin=asset.first_frame or 0 if counts_from_in else 0,
-        )
-
-    async def _xmp(self, title: str) -> Xmp | None:
-        try:
-            fields = await self._reader.fresh().read_xmp(self._database, Address(title), frozenset())
-        except UnsupportedError:
-            fields = None
-        self.xmp_hidden = self.xmp_hidden or fields is None
-        self._xmp_reported = self._xmp_reported or bool(fields)
-        self._xmp_empty += fields is not None and not fields
-        return fields
-
-    async def _links(self, asset: Asset) -> tuple[tuple[Link, ...] | None, tuple[Link, ...]]:
-        if asset.links is not None:
-            return asset.links, ()
-        if not self._find_links:
-            return None, ()
-        found = await self._reader.read_entries(self._database, asset)
-        namesakes = tuple(Link(entry.folder, entry.title, entry.link_id) for entry in found.namesakes)
-        return links_of(asset, found.same), namesakes
+    def _note_xmp(self, snapshot: Snapshot) -> None:
+        if isinstance(snapshot, AssetSnapshot):
+            self.xmp_hidden = self.xmp_hidden or snapshot.xmp is None
+            self._xmp_reported = self._xmp_reported or bool(snapshot.xmp)
+            self._xmp_empty += snapshot.xmp is not None and not snapshot.xmp
 
 
-async def channel_snapshot(client: AsyncMediaServer, name: str) -> ChannelSnapshot:
+async def channel_snapshot(server: ServerSpec, reader: ServerReader, name: str) -> ChannelSnapshot:
     """Return an RSS channel; raises ``MsautoError`` for an unknown one."""
-    channel = await ServerReader(client).read_channel(name)
+    channel = await reader.read_channel(name)
     if channel is None:
         raise MsautoError(
-            f"{client.spec.name} has no RSS channel {name!r}", remedy="`msauto show channels` lists the channels"
+            f"{server.name} has no RSS channel {name!r}", remedy="`msauto show channels` lists the channels"
         )
     return ChannelSnapshot(channel)
 

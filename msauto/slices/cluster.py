@@ -10,7 +10,9 @@ from msauto.errors import ClusterError
 from msauto.ledger import Ledger
 from msauto.model.ports import Clock, NamedMemory, Runner
 from msauto.model.server import ServerSpec
+from msauto.model.snapshot import ListedEntry, Snapshot
 from msauto.secrets.taint import SecretsFound
+from msauto.server.snapshots import Take
 from msauto.slices.apply_slices import ApplyOnWorkers, SharedApply
 from msauto.slices.contents import RunContents
 from msauto.slices.remote_server import RemoteServer
@@ -41,6 +43,14 @@ class Cluster:
     ) -> ApplyOnWorkers:
         """Return what applies targets on the workers, ``forks`` at a time on each server."""
         return ApplyOnWorkers(self._runner, {server.name: server for server in servers}, ledger, shared, forks)
+
+    def taking(self, remote: RemoteServer) -> Take:
+        """Return what takes snapshots for an export."""
+
+        async def here(item: ListedEntry | str) -> Snapshot:
+            raise AssertionError(f"{item}: a snapshot needs nothing of this machine")
+
+        return lambda reading, items: remote.map(reading, items, here=here)
 
     def surveying(self, remote: RemoteServer, memory: NamedMemory, secrets: SecretsFound) -> Runner:
         """Return what plans the targets of a server."""

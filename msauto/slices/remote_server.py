@@ -10,10 +10,10 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError, ServerError
@@ -47,15 +47,19 @@ class CoordinatorNeeded(BaseException):
 class Reading(Protocol[T_contra, R_co]):
     """What is done with each item, by a reader. It can be pickled."""
 
-    def function(self, server: ServerSpec, reader: ServerReader) -> Callable[[T_contra], Awaitable[R_co]]:
+    def places(self, item: T_contra) -> Iterable[AssetPlace]:
+        """Return the assets that the item is about: no other item reads them, unless it is about them as well."""
+
+    def function(self, reader: ServerReader) -> Callable[[T_contra], Awaitable[R_co]]:
         """Return the function of one item."""
 
 
 class GivenItem(Struct, Generic[T], frozen=True):
-    """An item, its number, and what was read for it before."""
+    """An item, its number, and what was read for it before. Another item reads the ``foreign`` assets."""
 
     number: int
     item: T
+    foreign: tuple[AssetPlace, ...] = ()
     answers: tuple[Parcel, ...] = ()
 
 
@@ -85,6 +89,16 @@ class ServerState:
     opened_by: ServerError | None = None
 
 
+class _Left(Struct, Generic[T], frozen=True):
+    """An item that is not done: the assets that are ``known`` for it, the ``foreign`` ones, and what it ``needs``."""
+
+    number: int
+    item: T
+    known: tuple[AssetPlace, ...]
+    foreign: tuple[AssetPlace, ...]
+    needs: ReadKey | None = None
+
+
 class _ReadingWork(Generic[T, R]):
     """Implements ``Work`` for a :class:`Reading`; a slice gets the state of the server when it is pickled."""
 
@@ -104,12 +118,13 @@ class _ReadingWork(Generic[T, R]):
             client.opened_by = self._state.opened_by
             reader = SliceReader(client, (each.value for each in self._state.shared))
             reader.learned = self._state.learned
-            function = self._reading.function(self.server, reader)
+            function = self._reading.function(reader)
 
             async def run(given: GivenItem[T]) -> ItemOutcome[R]:
                 for parcel in given.answers:
                     reader.give(unpack(parcel))
                 result, needs, here = None, None, None
+                reader.own(frozenset(self._reading.places(given.item)).difference(given.foreign))
                 try:
                     result = await function(given.item)
                 except AnswerNeeded as needed:
@@ -123,11 +138,16 @@ class _ReadingWork(Generic[T, R]):
             yield run
 
 
+def _place(key: ReadKey) -> AssetPlace:
+    """Return the asset that a key is about."""
+    return cast("AssetPlace", key[1:3])
+
+
 def _by_asset(news: Mapping[ReadKey, ReadAnswer]) -> Iterator[tuple[AssetPlace, Parcel]]:
     """Yield what was read of each asset."""
     found: dict[AssetPlace, dict[ReadKey, ReadAnswer]] = {}
     for key, answer in news.items():
-        found.setdefault(cast("AssetPlace", key[1:3]), {})[key] = answer
+        found.setdefault(_place(key), {})[key] = answer
     yield from ((place, pack(answers)[0]) for place, answers in found.items())
 
 
@@ -135,7 +155,10 @@ def _by_asset(news: Mapping[ReadKey, ReadAnswer]) -> Iterator[tuple[AssetPlace, 
 class _OneAnswer:
     """Reads one thing of an asset."""
 
-    def function(self, server: ServerSpec, reader: ServerReader) -> Callable[[ReadKey], Awaitable[None]]:
+    def places(self, key: ReadKey) -> Iterable[AssetPlace]:
+        return [_place(key)]
+
+    def function(self, reader: ServerReader) -> Callable[[ReadKey], Awaitable[None]]:
         async def read(key: ReadKey) -> None:
             try:
                 await reader.read(key)
@@ -199,11 +222,6 @@ class _Questions:
             self._pump.cancel()
             await asyncio.gather(self._pump, return_exceptions=True)
 
-    async def all_answered(self) -> None:
-        """Wait until nothing is asked any more; raises what reading raised."""
-        while self._asked:
-            await asyncio.shield(next(iter(self._asked.values())))
-
     async def _answer_all(self) -> None:
         while self._open:
             batch, self._open = self._open, {}
@@ -231,7 +249,7 @@ class RemoteReader(ServerReader):
         super().__init__(cast("AsyncMediaServer", _Nowhere(remote.server)), clock=clock)
         self._remote = remote
 
-    async def _once(self, key: ReadKey, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _once(self, key: ReadKey, _: Callable[[], Awaitable[T]]) -> T:
         async def asked() -> T:
             answer: T = (await self._remote.answer(key)).get()
             return answer
@@ -255,7 +273,7 @@ class RemoteServer:
     def __init__(
         self, runner: Runner, server: ServerSpec, clock: Clock, *, forks: int, supply: Callable[[object], object]
     ) -> None:
-        self.server = server
+        self.server = replace(server, variables={})  # only playbooks use them
         self.state = ServerState()
         self.reader = RemoteReader(self, clock)
         self._runner = runner
@@ -287,7 +305,7 @@ class RemoteServer:
         return known
 
     def _known(self, key: ReadKey) -> ReadAnswer | None:
-        for parcel in self._of_assets.get(cast("AssetPlace", key[1:3]), ()):
+        for parcel in self._of_assets.get(_place(key), ()):
             answers: Mapping[ReadKey, ReadAnswer] = unpack(parcel)
             if key in answers:
                 return answers[key]
@@ -298,54 +316,76 @@ class RemoteServer:
         reading: Reading[T, R],
         items: Iterable[T],
         *,
-        places: Callable[[T], Iterable[AssetPlace]],
         here: Callable[[T], Awaitable[R]],
-        received: Callable[[T, R], None] = lambda _item, _result: None,
+        received: Callable[[R], None] = lambda _: None,
     ) -> AsyncGenerator[R, None]:
         """Yield the result of each item in the order of the items.
 
-        ``places`` are the assets that may have been read for an item before. ``here`` does an item in this process.
-        ``received`` is called with each result of a worker as it arrives.
+        ``here`` does an item in this process. ``received`` is called with each result of a worker as it arrives.
         """
         work = _ReadingWork(self, reading)
+        left: Iterator[_Left[T]] | None = self._first(reading, items)
         done: dict[int, R] = {}
-        next_one, left = 0, enumerate(items)
-        while True:
-            again: list[tuple[int, T]] = []
-            under_way: dict[int, T] = {}
-
-            def given(
-                left: Iterable[tuple[int, T]] = left, under_way: dict[int, T] = under_way
-            ) -> Iterator[GivenItem[T]]:
-                for number, item in left:
-                    under_way[number] = item
-                    yield GivenItem(number, item, tuple(self._parcels(places(item))))
-
-            async with aclosing(self._runner.map(work, given(), limit=self._forks)) as outcomes:
-                async for outcome in outcomes:
-                    item = under_way.pop(outcome.number)
-                    self._learn(outcome)
+        next_one = 0
+        at_home: list[_Left[T]] = []
+        while left is not None:
+            again: list[_Left[T]] = []
+            async with aclosing(self._one_pass(work, left)) as outcomes:
+                async for each, outcome in outcomes:
                     if outcome.here is not None:
                         self._supply(outcome.here)
-                        done[outcome.number] = await here(item)
+                        at_home.append(each)
                     elif outcome.needs is not None:
-                        again.append((outcome.number, item))
-                        if outcome.needs not in self._shared:
-                            self._questions.ask(outcome.needs)
+                        again.append(self._needing(each, outcome.needs))
                     else:
-                        done[outcome.number] = cast("R", outcome.result)
-                        received(item, done[outcome.number])
+                        done[each.number] = cast("R", outcome.result)
+                        received(done[each.number])
                     while next_one in done:
                         yield done.pop(next_one)
                         next_one += 1
-            if not again:
-                return
-            await self._questions.all_answered()
-            left = iter(again)
+            left = iter(again) if again else None
+            await self._answered(again)
+        results = await concurrent_list(here, (each.item for each in at_home), limit=self._forks)
+        done |= {each.number: result for each, result in zip(at_home, results, strict=True)}
+        for _, result in sorted(done.items()):
+            yield result
 
-    def _parcels(self, places: Iterable[AssetPlace]) -> Iterator[Parcel]:
-        for place in dict.fromkeys(places):
-            yield from self._of_assets.get(place, ())
+    def _first(self, reading: Reading[T, R], items: Iterable[T]) -> Iterator[_Left[T]]:
+        """Yield all items; an asset that several are about is read by the first of them."""
+        claimed: set[int] = set()
+        for number, item in enumerate(items):
+            places = dict.fromkeys(reading.places(item))
+            foreign = tuple(place for place in places if hash(place) in claimed)
+            claimed.update(map(hash, places))
+            yield _Left(number, item, tuple(places), foreign)
+
+    async def _one_pass(
+        self, work: _ReadingWork[T, R], left: Iterator[_Left[T]]
+    ) -> AsyncGenerator[tuple[_Left[T], ItemOutcome[R]], None]:
+        under_way: dict[int, _Left[T]] = {}
+
+        def given() -> Iterator[GivenItem[T]]:
+            for each in left:
+                under_way[each.number] = each
+                parcels = tuple(parcel for place in each.known for parcel in self._of_assets.get(place, ()))
+                yield GivenItem(each.number, each.item, each.foreign, parcels)
+
+        async with aclosing(self._runner.map(work, given(), limit=self._forks)) as outcomes:
+            async for outcome in outcomes:
+                self._learn(outcome)
+                yield under_way.pop(outcome.number), outcome
+
+    def _needing(self, left: _Left[T], key: ReadKey) -> _Left[T]:
+        """Return the item for the next pass; a shared answer is read at once, for the slices that follow."""
+        if key[0] not in SHARED_KINDS:
+            return structs.replace(left, known=(*left.known, _place(key)), needs=key)
+        if key not in self._shared:
+            self._questions.ask(key)
+        return structs.replace(left, needs=key)
+
+    async def _answered(self, left: Iterable[_Left[T]]) -> None:
+        """Wait until what the items need is known."""
+        await asyncio.gather(*map(self.answer, {each.needs for each in left if each.needs is not None}))
 
     def _learn(self, outcome: ItemOutcome[Any]) -> None:
         self.reader.reads += outcome.reads
@@ -372,9 +412,6 @@ class RemoteServer:
         async def here(key: ReadKey) -> None:
             raise RuntimeError(key)
 
-        reading = _OneAnswer()
-        async with aclosing(
-            self.map(reading, keys, places=lambda key: [cast("AssetPlace", key[1:3])], here=here)
-        ) as outcomes:
+        async with aclosing(self.map(_OneAnswer(), keys, here=here)) as outcomes:
             async for _ in outcomes:
                 pass

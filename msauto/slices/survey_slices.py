@@ -49,8 +49,9 @@ class SurveyedGroup(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class SurveyReading:
-    """Implements ``Reading``: plans groups on a worker. ``batches`` and the rest are those of :class:`SurveyContext`."""
+    """Implements ``Reading``: plans groups on a worker, with what a :class:`SurveyContext` holds."""
 
+    server: ServerSpec
     find_links: bool
     forget: bool
     pending: Shared[frozenset[tuple[str, str]]]
@@ -58,12 +59,16 @@ class SurveyReading:
     secrets: SecretsFound
     salt: Mapping[str, Json]
 
-    def function(
-        self, server: ServerSpec, reader: ServerReader
-    ) -> Callable[[RememberedGroup], Awaitable[SurveyedGroup]]:
+    def places(self, item: RememberedGroup) -> Iterator[AssetPlace]:
+        """Return the assets of all names of a group."""
+        group = item.group
+        yield from ((group.database, Address(name)) for name in _names(group))
+        yield from ((group.database, part.by_id[0]) for part in group.parts if part.by_id)
+
+    def function(self, reader: ServerReader) -> Callable[[RememberedGroup], Awaitable[SurveyedGroup]]:
         """Return the function that plans a group with this reader."""
         context = SurveyContext(
-            server,
+            self.server,
             reader,
             _NOTHING,
             find_links=self.find_links,
@@ -100,11 +105,16 @@ class RemoteSurvey:
         self._secrets = secrets
 
     async def map(
-        self, work: SurveyWork, groups: Iterable[IntentGroup], *, limit: int
+        self,
+        work: SurveyWork,
+        groups: Iterable[IntentGroup],
+        *,
+        limit: int,  # noqa: ARG002 - that of the server holds
     ) -> AsyncGenerator[SurveyedTarget, None]:
         """Yield the outcome of each group, in their order."""
         context = work.context
         reading = SurveyReading(
+            context.server,
             context.find_links,
             context.forget,
             Shared(context.pending),
@@ -117,13 +127,13 @@ class RemoteSurvey:
             outcome = await work.plan(item.group)
             return SurveyedGroup(outcome, (), False, (), SecretsFound())
 
-        def received(_: RememberedGroup, result: SurveyedGroup) -> None:
+        def received(result: SurveyedGroup) -> None:
             self._secrets.merge(result.secrets)
             for event in result.events:
                 context.notify(event)
 
         items = (RememberedGroup(group, dict(self._remembered(group))) for group in groups)
-        async with aclosing(self._remote.map(reading, items, places=_places, here=here, received=received)) as results:
+        async with aclosing(self._remote.map(reading, items, here=here, received=received)) as results:
             async for result in results:
                 context.answers.reports_all |= result.reports_all
                 context.answers.doubted.update(dict.fromkeys(result.doubted))
@@ -147,12 +157,6 @@ def _names(group: IntentGroup) -> dict[str, None]:
     return names
 
 
-def _places(item: RememberedGroup) -> Iterator[AssetPlace]:
-    group = item.group
-    yield from ((group.database, Address(name)) for name in _names(group))
-    yield from ((group.database, part.by_id[0]) for part in group.parts if part.by_id)
-
-
 class _GivenMemory:
     """What was sent along of the ledger's memory. It is not written."""
 
@@ -162,13 +166,13 @@ class _GivenMemory:
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         return self._items.get(_key(target), {})
 
-    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
+    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:  # noqa: ARG002
         raise CoordinatorNeeded
 
-    def forget_assets(self, server: str, database: str, prefix: str) -> None:
+    def forget_assets(self, server: str, database: str, prefix: str) -> None:  # noqa: ARG002
         raise CoordinatorNeeded
 
-    def pending(self, server: str) -> frozenset[tuple[str, str]]:
+    def pending(self, server: str) -> frozenset[tuple[str, str]]:  # noqa: ARG002
         raise CoordinatorNeeded
 
 

@@ -134,7 +134,7 @@ async def test_an_abandoned_map_cancels_its_calls() -> None:
     work = Work(slow=frozenset({1, 3}))
     results = concurrent_map(work.do, work.items(100), limit=2)
     assert await anext(results) == 0
-    await results.aclose()  # type: ignore[attr-defined]
+    await results.aclose()
     assert work.under_way == 0
     assert 1 in work.cancelled
 

@@ -17,7 +17,7 @@ from msauto.batch.batch_summary import render_json, render_text
 from msauto.batch.check import CheckContext, check_batch, unreachable_addresses
 from msauto.batch.monitoring.systemd import JournalStream, is_journal
 from msauto.cli.exit_codes import ERROR, INCOMPLETE, OK
-from msauto.cli.flags import ledger_place, no_color_flag, parse_age, state_folder
+from msauto.cli.flags import ledger_place, no_color_flag, on_flag, parse_age, state_folder
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
 from msauto.cli.runs.batch_job import BatchSignals
 from msauto.cli.runs.batch_session import BatchSession, JobChoice, open_batch
@@ -53,6 +53,7 @@ def command() -> None:
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the summary.")
 @click.option("--report", callback=_parse_report, metavar="junit=FILE", help="Write the summary to FILE as well.")
 @click.option("--state-dir", metavar="DIR", help="Folder of the ledger.")
+@on_flag
 @no_color_flag
 def run(
     *,
@@ -63,6 +64,7 @@ def run(
     form: str,
     report: Path | None,
     state_dir: str | None,
+    on: str | None,
     no_color: bool,
 ) -> int:
     """Run the jobs in order, each isolated, within the limits and the window; show a summary.
@@ -78,7 +80,9 @@ def run(
                 raise MsautoError(f"job {name!r} not found in {file}", remedy=nearest(name, known))
         signals = BatchSignals()
         with signals.noted():
-            session = BatchSession(batch, JobChoice(jobs, failed, check), state_dir, signals, report=report, env=env)
+            session = BatchSession(
+                batch, JobChoice(jobs, failed, check), state_dir, signals, report=report, env=env, on=on
+            )
             result = session.run()
     zone = batch.schedule.timezone
     colour = use_colour(sys.stdout, no_color=no_color)

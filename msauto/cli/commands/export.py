@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import IO, Any
 
 import click
 
+from msauto.aio import reading_here, reading_on
 from msauto.cli.exit_codes import ERROR, OK
-from msauto.cli.flags import Flags, database_flag, require_database, shared_flags_of
+from msauto.cli.flags import Flags, database_flag, on_flag, require_database, shared_flags_of
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
 from msauto.cli.timeline_files import TimelineFiles, file_errors
@@ -28,8 +30,9 @@ from msauto.playbook.timelines.clock import parse_origin
 from msauto.playbook.timelines.formats import WRITERS
 from msauto.playbook.timelines.timeline import TimelineError
 from msauto.report.sentences import plural
-from msauto.server.client import AsyncMediaServer
-from msauto.server.snapshots import Snapshots, channel_snapshot
+from msauto.secrets.taint import SecretsFound
+from msauto.server.reader import ServerReader
+from msauto.server.snapshots import Snapshots, Take, channel_snapshot
 
 Snapshot = AssetSnapshot | ChannelSnapshot | SkippedEntry
 
@@ -65,7 +68,7 @@ class ExportSelection:
 @click.option(
     "--origin", metavar="TIMECODE", help="The time code of the first frame, for edl, otio and csv; default 00:00:00:00."
 )
-@shared_flags_of("text", *WRITERS)
+@shared_flags_of("text", *WRITERS, more=(on_flag,))
 def command(*, flags: Flags, out: str | None, force: bool, origin: str | None, **selection: Any) -> int:
     """Write live state as playbooks that plan to nothing: assets, folders, channels, or the whole database.
 
@@ -242,13 +245,19 @@ class _Exporter:
     links: int = 0
 
     async def run(self) -> None:
-        servers = named_servers(self.flags.options)
-        for server in servers:
-            prefix = (server.spec.name,) if len(servers) > 1 else ()
-            async with AsyncMediaServer(server.spec, read_only=True) as client:
-                if self.selection.whole or self.selection.titles or self.selection.folders:
-                    await self._export_assets(client, server, prefix)
-                await self._export_channels(client, server, prefix)
+        async with AsyncExitStack() as stack:
+            secrets = SecretsFound()
+            servers = named_servers(self.flags.options, secrets)
+            specs = [server.spec for server in servers]
+            reading = reading_here
+            if self.flags.on is not None:
+                reading = await stack.enter_async_context(reading_on(self.flags.on, specs, secrets))
+            for server in servers:
+                prefix = (server.spec.name,) if len(servers) > 1 else ()
+                async with reading(server.spec, forks=self.flags.forks) as (reader, take):
+                    if self.selection.whole or self.selection.titles or self.selection.folders:
+                        await self._export_assets(reader, take, server, prefix)
+                    await self._export_channels(reader, server, prefix)
 
     def report(self) -> int:
         """Report what was exported and what was not; return the exit code."""
@@ -263,10 +272,12 @@ class _Exporter:
             print_message(f"{plural(self.links, 'link')} not exported: a link is exported with its clip.")
         return ERROR if self.broken else OK
 
-    async def _export_assets(self, client: AsyncMediaServer, server: NamedServer, prefix: tuple[str, ...]) -> None:
+    async def _export_assets(
+        self, reader: ServerReader, take: Take, server: NamedServer, prefix: tuple[str, ...]
+    ) -> None:
         database = require_database(server, self.selection.database)
         links = self.selection.links and not isinstance(self.output, TimelineFiles)
-        snapshots = Snapshots(client, database, links=links, forks=self.flags.forks)
+        snapshots = Snapshots(server.spec, database, reader, take, links=links)
         found = await self._list(snapshots)
         folders = [(folder, list(group)) for folder, group in groupby(found, key=lambda each: each.folder)]
         plays = [_play_of_folder(prefix, database, folder) for folder, _ in folders]
@@ -301,12 +312,12 @@ class _Exporter:
                 "are not exported"
             )
 
-    async def _export_channels(self, client: AsyncMediaServer, server: NamedServer, prefix: tuple[str, ...]) -> None:
+    async def _export_channels(self, reader: ServerReader, server: NamedServer, prefix: tuple[str, ...]) -> None:
         names = tuple(dict.fromkeys(self.selection.channels))
         plays = [ExportedPlay((*prefix, "channels", name), f"the RSS channel {name}") for name in names]
         self.output.expect(plays)
         for play, name in zip(plays, names, strict=True):
-            await self._write(play, server, None, _read_channel(client, name))
+            await self._write(play, server, None, _read_channel(server, reader, name))
 
     async def _write(
         self, play: ExportedPlay, server: NamedServer, database: str | None, snapshots: AsyncIterator[Snapshot]
@@ -363,8 +374,8 @@ class _Exporter:
             self.warnings.append(f"{snapshot.database}: {path} is left out: {snapshot.why}")
 
 
-async def _read_channel(client: AsyncMediaServer, name: str) -> AsyncIterator[ChannelSnapshot]:
-    yield await channel_snapshot(client, name)
+async def _read_channel(server: NamedServer, reader: ServerReader, name: str) -> AsyncIterator[ChannelSnapshot]:
+    yield await channel_snapshot(server.spec, reader, name)
 
 
 def _play_of_folder(prefix: tuple[str, ...], database: str, folder: Folder) -> ExportedPlay:

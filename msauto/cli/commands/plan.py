@@ -81,7 +81,8 @@ def command(
         stills=stills or 0,
     )
     try:
-        source = resolved_source(resolve(flags.options), forget_pending=forget_pending, targets=flags.targets)
+        resolved = resolve(flags.options)
+        source = resolved_source(resolved, forget_pending=forget_pending, targets=flags.targets, on=flags.on)
         return ApplyRun(flags, playbooks, source, options).run()
     except KeyboardInterrupt:
         raise KeyboardInterrupt("planning only reads; nothing was sent") from None

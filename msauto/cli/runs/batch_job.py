@@ -34,7 +34,7 @@ from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import Attempt, record_end
 from msauto.cli.runs.options import AllowedTimes, RunOptions, allow
 from msauto.cli.runs.plan_sources import open_source
-from msauto.errors import LockedError, MsautoError, UnreachableError
+from msauto.errors import ClusterError, LockedError, MsautoError, UnreachableError
 from msauto.ledger import LedgerPlace
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.model.codec import to_json
@@ -114,7 +114,7 @@ class BatchSignals:
 
 @dataclass(frozen=True, slots=True)
 class BatchJobs:
-    """Runs the jobs of a batch. ``notes`` are recorded with each run.
+    """Runs the jobs of a batch. ``notes`` are recorded with each run; ``on`` is the cluster that they run on.
 
     A job whose own settings name a shared ledger uses that one, because its locks are there.
     """
@@ -126,6 +126,7 @@ class BatchJobs:
     notes: dict[str, str]
     check: bool = False
     clock: Clock = field(default_factory=SystemClock)
+    on: str | None = None
 
     def __call__(self, job: Job, attempt: int, until: datetime | None) -> JobAttempt:
         """Run a job once; any error is its result."""
@@ -143,7 +144,7 @@ class BatchJobs:
             code = INTERRUPTED
         except MsautoError as error:
             print_message(render_error(error, colour=False))
-            code, again = exit_code_of(error), isinstance(error, (LockedError, UnreachableError))
+            code, again = exit_code_of(error), isinstance(error, (LockedError, UnreachableError, ClusterError))
         except Exception as error:  # noqa: BLE001 - a job never stops the others
             print_message(f"Error: {_bug(error)}")
             code = ERROR
@@ -201,6 +202,7 @@ class BatchJobs:
             verbosity=0,
             no_color=True,
             config=None,
+            on=self.on,
         )
         return flags.under(settings, Path(settings.file or Path(self.batch.file).parent / NAME))
 

@@ -81,6 +81,7 @@ class BatchSession:
     report: Path | None = None
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     last: BatchResult | None = None
+    on: str | None = None
     _due: DueStarts = field(default_factory=DueStarts)
     _keeps: bool = False
     _state: Path = Path()
@@ -206,7 +207,9 @@ class BatchSession:
         if not self.choice.check:
             self._deliveries += self._monitor.started(self._now.run)
         notes = {"traceparent": self._now.traceparent} if self._now.traceparent else {}
-        runner = BatchJobs(self.batch, self._state, self._ledger, self.signals, notes, self.choice.check, self.clock)
+        runner = BatchJobs(
+            self.batch, self._state, self._ledger, self.signals, notes, self.choice.check, self.clock, self.on
+        )
         run = BatchRun(
             self.batch,
             runner,

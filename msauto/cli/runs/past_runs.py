@@ -81,7 +81,7 @@ def with_settings_of(details: RunDetails, flags: Flags) -> Flags:
 def undo_source(flags: Flags, details: RunDetails) -> PlanSource:
     """Return what undoes a run; raises ``RefusedError``."""
     specs = servers_called(flags.options, servers_of(details))
-    return resolved_source(undo_of(details, specs), targets=flags.targets)
+    return resolved_source(undo_of(details, specs), targets=flags.targets, on=flags.on)
 
 
 def resume_source(flags: Flags, details: RunDetails) -> PlanSource:

@@ -48,9 +48,13 @@ class PlanSource:
 
 
 def resolved_source(
-    resolved: ResolvedPlaybooks, *, forget_pending: bool = False, targets: tuple[str, ...] = ()
+    resolved: ResolvedPlaybooks,
+    *,
+    forget_pending: bool = False,
+    targets: tuple[str, ...] = (),
+    on: str | None = None,
 ) -> PlanSource:
-    """Return the source of playbooks, or of what undoes a run; ``targets`` are globs of titles."""
+    """Return the source of playbooks, or of what undoes a run; ``targets`` are globs of titles, ``on`` is a cluster."""
 
     async def plan(memory: NamedMemory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> PlannedRun:
         return PlannedRun(
@@ -63,6 +67,7 @@ def resolved_source(
                 forget_pending=forget_pending,
                 targets=targets,
                 observer=observer,
+                on=on,
             )
         )
 
@@ -86,7 +91,8 @@ def open_source(flags: Flags, paths: tuple[str, ...]) -> PlanSource:
     """Return the source that the paths name: playbooks, or one saved plan; raises :class:`InputError`."""
     saved = [path for path in paths if is_plan_file(path)]
     if not saved:
-        return resolved_source(resolve(flags.options), forget_pending=flags.forget_pending, targets=flags.targets)
+        resolved = resolve(flags.options)
+        return resolved_source(resolved, forget_pending=flags.forget_pending, targets=flags.targets, on=flags.on)
     if len(paths) > 1:
         raise _invalid(saved[0], "a saved plan is applied alone", "name either the plan or playbooks")
     options = flags.options

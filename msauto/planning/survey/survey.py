@@ -143,7 +143,7 @@ class SurveyWork:
         return self.context.server
 
     @asynccontextmanager
-    async def open(self, server: ServerSpec) -> AsyncIterator[Callable[[IntentGroup], Awaitable[SurveyedTarget]]]:
+    async def open(self, _: ServerSpec) -> AsyncIterator[Callable[[IntentGroup], Awaitable[SurveyedTarget]]]:
         """Return :meth:`plan`; the client of the context is open already."""
         yield self.plan
 

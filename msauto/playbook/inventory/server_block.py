@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,9 +36,28 @@ def build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerS
         timeouts=Timeouts(**_named(args.timeouts)),
         dialect=Dialect(**_named(args.dialect)),
         proxy=_proxy(args.proxy, node.child("proxy")) if args.proxy else None,
+        worker=_worker(scope),
         variables={key: value for key, value in scope.variables.raw().items() if key != "server"},
         **limits,
     )
+
+
+def _worker(scope: TemplateScope) -> Mapping[str, float]:
+    """Return the resources that a Dask worker needs to reach the server: the variable ``worker`` of the host."""
+    variable = scope.variables.winner("worker")
+    if variable is None:
+        return {}
+    remedy = "write worker: {site-oslo: 1}, the --resources of the Dask workers at its site"
+    resources = render_data(variable.value, scope, variable.node)
+    if not isinstance(resources, dict) or not resources:
+        raise variable.node.error("worker must map names of resources to amounts", remedy, kind="wrong-type")
+    for name, amount in resources.items():
+        node = variable.node.child(name)
+        if not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
+            raise node.error(f"{name!r} is not a valid name of a resource", remedy, key=True)
+        if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 < amount < float("inf"):
+            raise node.error(f"the amount of {name} must be a number above 0, not {amount!r}", remedy)
+    return {str(name): float(amount) for name, amount in resources.items()}
 
 
 def _rendered(variable: Variable, scope: TemplateScope) -> Any:

@@ -12,6 +12,7 @@ from msauto.playbook.inventory.hosts import Hosts, same_servers
 from msauto.playbook.resolve import ResolveOptions, open_hosts
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.yaml.document import Problems, nearest, outside_node
+from msauto.secrets.taint import SecretsFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,14 @@ class NamedServer:
     database: str | None
 
 
-def named_servers(options: ResolveOptions) -> tuple[NamedServer, ...]:
-    """Return the servers that ``--limit`` matches; raises :class:`InputError` with all problems."""
+def named_servers(options: ResolveOptions, secrets: SecretsFound | None = None) -> tuple[NamedServer, ...]:
+    """Return the servers that ``--limit`` matches; raises :class:`InputError` with all problems.
+
+    ``secrets`` receives those of the inventory, and where they come from.
+    """
     problems, files = Problems(), Files(mib=options.file_mib)
+    if secrets is not None:
+        files.taint.found = secrets
     found: list[NamedServer] = []
     with files.taint.found.redacted_errors():
         hosts = open_hosts(options, files)

@@ -52,6 +52,7 @@ class Where:
     scope: TemplateScope
 
     def __call__(self, facts: Facts) -> bool:
+        """Return whether all conditions hold."""
         names = self.scope.with_asset(AssetView(facts))
         return all(holds(condition, names) for condition in self.conditions)
 
