@@ -50,6 +50,7 @@ from msauto.version import __version__
 if TYPE_CHECKING:
     from msauto.applying.apply_context import ApplyContext
     from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection
+    from msauto.applying.recovery import NumberedRecord
     from msauto.applying.wave_executor import WaveExecutor
     from msauto.server.snapshots import Take
     from msauto.slices.cluster import Cluster
@@ -274,13 +275,14 @@ async def recover_runs(
     forks: int,
     policy: RetryPolicy | None = None,
     secrets: Secrets = NO_SECRETS,
+    on: str | None = None,
 ) -> tuple[str, ...]:
     """Settle what killed runs left in progress, by reading alone; return the lines to report.
 
     Only targets within ``scopes``, whose locks the caller holds, so that no other run writes to them. ``secrets`` are
-    redacted: a server may repeat in an error what it was sent.
+    redacted: a server may repeat in an error what it was sent. ``on``: the Dask cluster whose workers read.
     """
-    from msauto.applying.recovery import recover
+    from msauto.applying.recovery import recover, settle_here
     from msauto.applying.redacted_ports import redacted_journal
     from msauto.secrets.redactor import Redactor
 
@@ -290,23 +292,44 @@ async def recover_runs(
     lines: list[str] = []
     journal: Journal = redacted_journal(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
     memory = MemoryByUrl(ledger.memory, specs)
-    async with _connect(specs, clock, partial(AsyncMediaServer, read_only=True)) as servers:
+    async with AsyncExitStack() as stack:
+        servers = await stack.enter_async_context(_connect(specs, clock, partial(AsyncMediaServer, read_only=True)))
+        cluster = await stack.enter_async_context(_cluster(on, specs, _found(secrets))) if on is not None else None
         for run in reversed(killed):
             details = ledger.run_details(run)
             urls = {spec.name: spec.url for spec in specs if _url_of(details, spec) == spec.url}
-            server_of = partial(_locked_server, servers, urls, scopes)
-            results = await recover(details, server_of, journal, memory, clock, forks=forks, policy=policy)
+            available = partial(_is_available, urls, scopes)
+            settle: Callable[[Sequence[NumberedRecord]], Awaitable[Mapping[int, TargetResult]]]
+            if cluster is None:
+                server_of = partial(_available_server, servers, available)
+                settle = partial(
+                    settle_here,
+                    run=run,
+                    server_of=server_of,
+                    journal=journal,
+                    memory=memory,
+                    clock=clock,
+                    forks=forks,
+                    policy=policy,
+                )
+            else:
+                settle = partial(cluster.settling(specs, ledger, run, scopes, secrets, forks=forks), available)
+            results = await recover(details, settle, journal)
             lines += _report(details, results) if results else []
     return tuple(map(secrets.redact_message, lines)) if secrets else tuple(lines)
 
 
-def _locked_server(
-    servers: Mapping[str, ServerConnection], urls: Mapping[str, str], scopes: Collection[LockScope], target: Target
-) -> ServerConnection | None:
-    """Return the server of a target, if it still has the same URL, and the target is locked or needs no lock."""
+def _is_available(urls: Mapping[str, str], scopes: Collection[LockScope], target: Target) -> bool:
+    """Return whether the server of a target still has the same URL, and the target is locked or needs no lock."""
     url = urls.get(target.server)
     locked = target.address.namespace == "handle" or LockScope(url or "", target.database) in scopes
-    return servers[target.server] if url is not None and locked else None
+    return url is not None and locked
+
+
+def _available_server(
+    servers: Mapping[str, ServerConnection], available: Callable[[Target], bool], target: Target
+) -> ServerConnection | None:
+    return servers[target.server] if available(target) else None
 
 
 def _report(details: RunDetails, results: Sequence[TargetResult]) -> list[str]:
@@ -324,10 +347,6 @@ def _url_of(details: RunDetails, spec: ServerSpec) -> str:
     return details.notes.get(f"{_URL_NOTE}{spec.name}", spec.url)
 
 
-def never_frozen(_: datetime) -> None:
-    """Return that targets may start at any time."""
-
-
 async def apply_plan(
     plan: Plan,
     specs: Sequence[ServerSpec],
@@ -338,7 +357,7 @@ async def apply_plan(
     forks: int,
     playbooks: Sequence[str] = (),
     cancellation: Cancellation | None = None,
-    frozen: Callable[[datetime], str | None] = never_frozen,
+    frozen: Callable[[datetime], str | None] = lambda _: None,
     notes: Mapping[str, str] | None = None,
     policy: RetryPolicy | None = None,
     on: str | None = None,

@@ -8,7 +8,7 @@ shows is remembered. Then the ledger closes the run as interrupted.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -30,8 +30,39 @@ _SETTLED_AFTER = timedelta(minutes=10)
 """A server has finished by then whatever it does for a request."""
 
 
+NumberedRecord = tuple[int, TargetRecord]
+"""A target of a run that died, and its position in the plan."""
+
+
 async def recover(
     details: RunDetails,
+    settle: Callable[[Sequence[NumberedRecord]], Awaitable[Mapping[int, TargetResult]]],
+    journal: Journal,
+) -> tuple[TargetResult, ...]:
+    """Settle what an interrupted run left in progress; return the results of these targets.
+
+    ``settle`` sends nothing; it returns the results that it could settle, by position. Closes the run once all of its
+    targets are settled. Does nothing if the run is still alive. Raises ``LedgerError``.
+    """
+    run = details.summary.run
+    if not journal.reopen(run, [record.target for record in details.targets]):
+        return ()
+    in_progress = [
+        (number, record)
+        for number, record in enumerate(details.targets)
+        if record.begun is not None and record.outcome is None
+    ]
+    results = await settle(in_progress)
+    if len(results) < len(in_progress):
+        journal.leave(run)
+    else:
+        journal.end(run, _result(details, results))
+    return tuple(results.values())
+
+
+async def settle_here(
+    in_progress: Sequence[NumberedRecord],
+    run: str,
     server_of: Callable[[Target], ServerConnection | None],
     journal: Journal,
     memory: Memory,
@@ -39,35 +70,26 @@ async def recover(
     *,
     forks: int,
     policy: RetryPolicy | None = None,
-) -> tuple[TargetResult, ...]:
-    """Settle what an interrupted run left in progress; return the results of these targets.
+) -> dict[int, TargetResult]:
+    """Settle targets by reading them from this process.
 
     ``server_of`` returns the server of a target; ``None`` if it is not available, or another run may write to it.
-    Sends nothing. Closes the run once all of its targets are settled. Does nothing if the run is still alive. Raises
-    ``LedgerError``.
     """
-    run = details.summary.run
-    if not journal.reopen(run, [record.target for record in details.targets]):
-        return ()
     cancellation = Cancellation()
     cancellation()  # starts no request
     observer, commits = events.SilentObserver(), GroupCommit(journal)
     context = ApplyContext(run, journal, memory, clock, observer, commits, cancellation, policy or RetryPolicy())
-    in_progress = [record for record in details.targets if record.begun is not None and record.outcome is None]
-    available = [(record, server) for record in in_progress if (server := server_of(record.target)) is not None]
+    available = [(each, server) for each in in_progress if (server := server_of(each[1].target)) is not None]
 
-    async def settle(available: tuple[TargetRecord, ServerConnection]) -> TargetResult:
-        return await _settle(context, available[1], available[0])
+    async def settle(available: tuple[NumberedRecord, ServerConnection]) -> TargetResult:
+        (_, record), server = available
+        return await _settle(context, server, record)
 
     results = await concurrent_list(settle, available, limit=forks)
     commits.flush()
     if commits.failure is not None:
         raise commits.failure
-    if len(available) < len(in_progress):
-        journal.leave(run)
-    else:
-        journal.end(run, _result(details, iter(results)))
-    return tuple(results)
+    return {number: result for ((number, _), _), result in zip(available, results, strict=True)}
 
 
 async def _settle(context: ApplyContext, server: ServerConnection, record: TargetRecord) -> TargetResult:
@@ -97,8 +119,8 @@ def progress_of(record: TargetRecord) -> TargetProgress:
     return resume(TargetProgress(count, wait=wait, results=tuple(results), tries=tries), sending=sending)
 
 
-def _result(details: RunDetails, settled: Iterator[TargetResult]) -> Result:
-    """Return the result of the whole run; ``settled`` are the results of the targets in progress, in order."""
+def _result(details: RunDetails, settled: Mapping[int, TargetResult]) -> Result:
+    """Return the result of the whole run; ``settled`` are the results of the targets in progress, by position."""
     summary = details.summary
     plan = Plan(
         summary.started,
@@ -107,13 +129,12 @@ def _result(details: RunDetails, settled: Iterator[TargetResult]) -> Result:
         unchanged=summary.summary.get("unchanged", 0),
         reads=summary.summary.get("reads", 0),
     )
-    return Result(summary.run, plan, tuple(_result_of(record, settled) for record in details.targets), interrupted=True)
+    results = (settled.get(number) or _result_of(record) for number, record in enumerate(details.targets))
+    return Result(summary.run, plan, tuple(results), interrupted=True)
 
 
-def _result_of(record: TargetRecord, settled: Iterator[TargetResult]) -> TargetResult:
+def _result_of(record: TargetRecord) -> TargetResult:
     if record.outcome is not None:
         return TargetResult(record.target, record.outcome, record.message)
-    if record.begun is not None:
-        return next(settled)
     requests = (RequestResult("not sent"),) * len(record.target.requests)
     return TargetResult(record.target, "not attempted", "the run was killed before it started the target", requests)

@@ -109,7 +109,7 @@ class LocalWaveExecutor:
             self._skip(numbered, target.error or f"the server {target.server} is not part of this run")
             return
         async with server.breaker.admission(slot, partial(self._pause, failures)):
-            if not self._may_start(failures):
+            if number not in self._resumed and not self._may_start(failures):
                 return
             await self._apply_target(numbered, server, slot)
         failures.note(self.results[number], server_lost=server.breaker.state.open)

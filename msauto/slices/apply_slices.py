@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from msgspec import structs
+
 from msauto.applying.apply_context import ApplyContext, ServerConnection
 from msauto.applying.batches import BatchFailures, NumberedTarget
 from msauto.applying.cancellation import Cancellation
 from msauto.applying.circuit_breaker import BreakerState
 from msauto.applying.group_commit import GroupCommit
+from msauto.applying.recovery import NumberedRecord
 from msauto.applying.redacted_ports import redacted_journal
 from msauto.applying.slices import ItemResult, SliceExecution
 from msauto.applying.states import RetryPolicy
@@ -23,7 +27,9 @@ from msauto.ledger import Ledger, LedgerPlace, LockScope
 from msauto.ledger.locks import Lock, this_process
 from msauto.ledger.memory import MemoryByUrl
 from msauto.model.events import SILENT
+from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Journal, Runner
+from msauto.model.result import TargetResult
 from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.running.current_slice import CURRENT_SLICE
@@ -42,6 +48,10 @@ _UNTIL_ENDED: Final = 90.0
 
 FrozenAt = Callable[[datetime], str | None]
 """Returns why no target may start at a time. It can be pickled."""
+
+
+def never_frozen(_: datetime) -> None:
+    """Return that targets may start at any time."""
 
 
 @dataclass(slots=True)
@@ -178,3 +188,32 @@ class ApplyOnWorkers:
     def records(self, positions: Sequence[int]) -> Mapping[int, TargetRecord]:
         """Return what the ledger records of targets, by their positions in the plan."""
         return self._ledger.target_records(self._shared.run, positions)
+
+
+class SettleOnWorkers:
+    """Settles by reading, on workers, what a dead run left in progress."""
+
+    def __init__(self, workers: ApplyOnWorkers) -> None:
+        self._workers = workers
+
+    async def __call__(
+        self, available: Callable[[Target], bool], in_progress: Sequence[NumberedRecord]
+    ) -> dict[int, TargetResult]:
+        """Return the results of those that could be settled, by position.
+
+        ``available``: no other run may write to the target.
+        """
+        by_server: dict[str, dict[int, Target]] = defaultdict(dict)
+        for number, record in in_progress:
+            if available(record.target):
+                by_server[record.target.server][number] = record.target
+        settled: dict[int, TargetResult] = {}
+        for server, targets in by_server.items():
+            results = self._workers(server, iter(targets.items()), BatchFailures(Plan("", ""), 0), BreakerState())
+            async with aclosing(results):
+                numbers = iter(targets)
+                async for each in results:
+                    number = next(numbers)
+                    if each.result is not None:
+                        settled[number] = structs.replace(each.result, target=targets[number])
+        return settled

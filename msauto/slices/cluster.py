@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, cast
 
+from msauto.applying.states import RetryPolicy
 from msauto.errors import ClusterError
-from msauto.ledger import Ledger
+from msauto.ledger import Ledger, LockScope
 from msauto.model.ports import Clock, NamedMemory, Runner
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import ListedEntry, Snapshot
-from msauto.secrets.taint import SecretsFound
+from msauto.secrets.taint import Secrets, SecretsFound
 from msauto.server.snapshots import Take
-from msauto.slices.apply_slices import ApplyOnWorkers, SharedApply
+from msauto.slices.apply_slices import ApplyOnWorkers, SettleOnWorkers, SharedApply, never_frozen
 from msauto.slices.contents import RunContents
 from msauto.slices.remote_server import RemoteServer
 from msauto.slices.survey_slices import RemoteSurvey
@@ -51,6 +52,20 @@ class Cluster:
             raise AssertionError(f"{item}: a snapshot needs nothing of this machine")
 
         return lambda reading, items: remote.map(reading, items, here=here)
+
+    def settling(
+        self,
+        servers: Sequence[ServerSpec],
+        ledger: Ledger,
+        run: str,
+        scopes: Collection[LockScope],
+        secrets: Secrets,
+        *,
+        forks: int,
+    ) -> SettleOnWorkers:
+        """Return what settles by reading, on the workers, what a dead run left in progress."""
+        shared = SharedApply(run, ledger.shared_place, scopes, secrets, never_frozen, RetryPolicy(), settles=True)
+        return SettleOnWorkers(self.applying(servers, ledger, shared, forks=forks))
 
     def surveying(self, remote: RemoteServer, memory: NamedMemory, secrets: SecretsFound) -> Runner:
         """Return what plans the targets of a server."""

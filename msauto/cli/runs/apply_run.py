@@ -141,6 +141,7 @@ class ApplyRun:
                 clock=self.clock,
                 forks=self.flags.forks,
                 secrets=source.secrets.known(),
+                on=self.flags.on,
             ),
             runner,
         )
@@ -233,6 +234,7 @@ class ApplyRun:
                     cancellation=stop,
                     frozen=TimesPassed(self.options.times, self.closed),
                     notes=notes,
+                    on=self.flags.on,
                 )
             self._prune(ledger)
             return result

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from msauto.applying.executor import ServerConnection
-from msauto.applying.recovery import recover
+from msauto.applying.recovery import recover, settle_here
 from msauto.ledger import Ledger
 from msauto.model.plan import Target
 from msauto.model.result import RequestResult, TargetResult
@@ -62,7 +63,16 @@ def recovered(stage: Stage, folder: Path, run: str, *, available: bool = True) -
 
     with Ledger.open(folder, now=stage.world.clock.now) as ledger:
         details = ledger.run_details(run)
-        work = recover(details, server_of, ledger.journal, ledger.memory, stage.world.clock, forks=2)
+        settle = partial(
+            settle_here,
+            run=run,
+            server_of=server_of,
+            journal=ledger.journal,
+            memory=ledger.memory,
+            clock=stage.world.clock,
+            forks=2,
+        )
+        work = recover(details, settle, ledger.journal)
         return asyncio.run(work)
 
 
