@@ -347,6 +347,10 @@ def _url_of(details: RunDetails, spec: ServerSpec) -> str:
     return details.notes.get(f"{_URL_NOTE}{spec.name}", spec.url)
 
 
+def never_frozen(_: datetime) -> None:
+    """Return that targets may start at any time."""
+
+
 async def apply_plan(
     plan: Plan,
     specs: Sequence[ServerSpec],
@@ -357,7 +361,7 @@ async def apply_plan(
     forks: int,
     playbooks: Sequence[str] = (),
     cancellation: Cancellation | None = None,
-    frozen: Callable[[datetime], str | None] = lambda _: None,
+    frozen: Callable[[datetime], str | None] = never_frozen,
     notes: Mapping[str, str] | None = None,
     policy: RetryPolicy | None = None,
     on: str | None = None,

@@ -50,10 +50,6 @@ FrozenAt = Callable[[datetime], str | None]
 """Returns why no target may start at a time. It can be pickled."""
 
 
-def never_frozen(_: datetime) -> None:
-    """Return that targets may start at any time."""
-
-
 @dataclass(slots=True)
 class SharedApply:
     """What the slices of a run have in common. ``settles``: they send nothing, and settle what a dead run left."""
@@ -62,7 +58,7 @@ class SharedApply:
     ledger: LedgerPlace
     scopes: Collection[LockScope]
     secrets: Secrets
-    frozen: FrozenAt
+    frozen: FrozenAt | None
     policy: RetryPolicy
     settles: bool = False
 
@@ -113,7 +109,11 @@ class ApplyWork:
         if shared.settles:
             context.cancellation()  # starts no request
         execution = SliceExecution(
-            context, connection, self.failures, self.breaker, lambda: shared.frozen(context.clock.now())
+            context,
+            connection,
+            self.failures,
+            self.breaker,
+            lambda: shared.frozen(context.clock.now()) if shared.frozen else None,
         )
 
         async def apply(numbered: NumberedTarget) -> ItemResult:

@@ -14,7 +14,7 @@ from msauto.model.server import ServerSpec
 from msauto.model.snapshot import ListedEntry, Snapshot
 from msauto.secrets.taint import Secrets, SecretsFound
 from msauto.server.snapshots import Take
-from msauto.slices.apply_slices import ApplyOnWorkers, SettleOnWorkers, SharedApply, never_frozen
+from msauto.slices.apply_slices import ApplyOnWorkers, SettleOnWorkers, SharedApply
 from msauto.slices.contents import RunContents
 from msauto.slices.remote_server import RemoteServer
 from msauto.slices.survey_slices import RemoteSurvey
@@ -64,7 +64,7 @@ class Cluster:
         forks: int,
     ) -> SettleOnWorkers:
         """Return what settles by reading, on the workers, what a dead run left in progress."""
-        shared = SharedApply(run, ledger.shared_place, scopes, secrets, never_frozen, RetryPolicy(), settles=True)
+        shared = SharedApply(run, ledger.shared_place, scopes, secrets, None, RetryPolicy(), settles=True)
         return SettleOnWorkers(self.applying(servers, ledger, shared, forks=forks))
 
     def surveying(self, remote: RemoteServer, memory: NamedMemory, secrets: SecretsFound) -> Runner:
