@@ -150,6 +150,10 @@ class AdvisoryLocks:
         """Return whether the process that started the run is alive: its session holds the lock of the run."""
         return key_of(_run(run)) in self._sessions()
 
+    def has_workers(self, run: str) -> bool:
+        """Return whether a worker takes part in a run now."""
+        return key_of(_workers(run)) in self._sessions()
+
     def _sessions(self) -> dict[int, set[int]]:
         """Return the keys of all locks that are held, with the sessions that hold them."""
         found: dict[int, set[int]] = {}

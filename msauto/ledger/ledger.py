@@ -197,12 +197,8 @@ class Ledger:
                 lock.release()
 
     def has_workers(self, run: str) -> bool:
-        """Return whether a worker takes part in a run that this process has started."""
-        lock = self._shared_locks().workers(run)
-        if not lock.try_hold(this_process(run, format_time(self._now()))):
-            return True
-        lock.release()
-        return False
+        """Return whether a worker takes part in a run now."""
+        return self._shared_locks().has_workers(run)
 
     def slice_lock(self, run: str, name: str) -> Lock:
         """Return the lock of a slice of a run, which only one worker at a time may hold."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import structs
 
@@ -43,9 +43,12 @@ from msauto.server.reader import ServerReader
 _POLL: Final = 0.2
 _UNTIL_FREE: Final = 120.0
 """Seconds to wait for the session of a lost worker to end: longer than PostgreSQL takes to notice."""
+_UNTIL_REACHED: Final = 20.0
+"""Seconds to wait for a ledger that cannot be reached."""
 _UNTIL_ENDED: Final = 90.0
 """Seconds to wait for workers to finish the requests that are under way."""
 
+T = TypeVar("T")
 FrozenAt = Callable[[datetime], str | None]
 """Returns why no target may start at a time. It can be pickled."""
 
@@ -177,17 +180,29 @@ class ApplyOnWorkers:
 
     async def wait_for_workers(self) -> bool:
         """Wait, for a bounded time, until no worker can send anything for this run; return whether that is so."""
-        clock = SystemClock()
+        clock, run = SystemClock(), self._shared.run
         until = clock.monotonic() + _UNTIL_ENDED
-        while self._ledger.has_workers(self._shared.run):
+        until_reached = clock.monotonic() + _UNTIL_REACHED
+        while True:
+            try:
+                if not self._reading(lambda ledger: ledger.has_workers(run)):
+                    return True
+            except LedgerError:
+                until = min(until, until_reached)
             if is_over(until - clock.monotonic()):
                 return False
             await asyncio.sleep(_POLL)
-        return True
 
     def records(self, positions: Sequence[int]) -> Mapping[int, TargetRecord]:
         """Return what the ledger records of targets, by their positions in the plan."""
-        return self._ledger.target_records(self._shared.run, positions)
+        return self._reading(lambda ledger: ledger.target_records(self._shared.run, positions))
+
+    def _reading(self, read: Callable[[Ledger], T]) -> T:
+        """Read the ledger; if the session is lost, by a new one, which holds no locks and writes nothing."""
+        with suppress(LedgerError):
+            return read(self._ledger)
+        with Ledger.open(self._shared.ledger, readonly=True) as ledger:
+            return read(ledger)
 
 
 class SettleOnWorkers:
