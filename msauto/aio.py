@@ -158,7 +158,7 @@ async def make_plan(
 
 
 @asynccontextmanager
-async def reading_here(server: ServerSpec, *, forks: int) -> AsyncIterator[tuple[ServerReader, Take]]:
+async def reading_here(server: ServerSpec, forks: int) -> AsyncIterator[tuple[ServerReader, Take]]:
     """Return a reader of a server, and what takes snapshots of it, in this process."""
     from msauto.server.snapshots import taken_here
 
@@ -167,17 +167,19 @@ async def reading_here(server: ServerSpec, *, forks: int) -> AsyncIterator[tuple
         yield reader, taken_here(reader, forks)
 
 
+ReadServer = Callable[[ServerSpec, int], "AbstractAsyncContextManager[tuple[ServerReader, Take]]"]
+"""Opens a server with the items at a time: its reader, and what takes snapshots of it."""
+
+
 @asynccontextmanager
-async def reading_on(
-    on: str, specs: Sequence[ServerSpec], secrets: SecretsFound
-) -> AsyncIterator[Callable[..., AbstractAsyncContextManager[tuple[ServerReader, Take]]]]:
+async def reading_on(on: str, specs: Sequence[ServerSpec], secrets: SecretsFound) -> AsyncIterator[ReadServer]:
     """Connect to a Dask cluster; return :func:`reading_here` for its workers."""
     from msauto.slices.cluster import open_cluster
 
     async with open_cluster(on, specs, secrets) as cluster:
 
         @asynccontextmanager
-        async def reading(server: ServerSpec, *, forks: int) -> AsyncIterator[tuple[ServerReader, Take]]:
+        async def reading(server: ServerSpec, forks: int) -> AsyncIterator[tuple[ServerReader, Take]]:
             async with cluster.server(server, SystemClock(), forks=forks) as remote:
                 yield remote.reader, cluster.taking(remote)
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import socket
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import dask
+from distributed import Client, LocalCluster
 
 
 @dataclass(frozen=True)
@@ -41,8 +48,6 @@ def _cluster(**options: Any) -> Iterator[Cluster]:
     }
     with dask.config.set(settings), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from distributed import LocalCluster
-
         with LocalCluster(
             host="127.0.0.1",
             protocol="tcp://",
@@ -52,3 +57,73 @@ def _cluster(**options: Any) -> Iterator[Cluster]:
             **options,
         ) as cluster:
             yield Cluster(cluster.scheduler_address.replace("tcp://", "dask://"), cluster)
+
+
+@dataclass
+class SeparateCluster:
+    """A scheduler and workers as a user starts them, each with a log file."""
+
+    folder: Path
+    address: str
+    pages: str
+    scheduler: subprocess.Popen[bytes]
+    workers: list[subprocess.Popen[bytes]]
+
+    def logs(self) -> str:
+        """What all of them have written."""
+        return "".join(path.read_text(errors="replace") for path in sorted(self.folder.glob("*.log")))
+
+    def busy(self) -> int:
+        """How many tasks the workers run."""
+
+        async def ask() -> int:
+            async with Client(self.address.replace("dask", "tcp"), asynchronous=True, set_as_default=False) as client:
+                found = await client.run(lambda dask_worker: len(dask_worker.state.executing))
+                return sum(found.values())
+
+        return asyncio.run(ask())
+
+
+@contextmanager
+def separate_cluster(folder: Path, workers: int, *options: str, env: Mapping[str, str]) -> Iterator[SeparateCluster]:
+    """A scheduler with pages over HTTP, and workers with these options and this environment."""
+    port, pages = _free_port(), _free_port()
+    surroundings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), **env}
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        with (folder / f"{name}.log").open("wb") as log:
+            command = [sys.executable, "-m", "dask", *arguments]
+            started.append(
+                subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=surroundings, cwd=folder)
+            )
+        return started[-1]
+
+    try:
+        here = ("--host", "127.0.0.1")
+        scheduler = start(
+            "scheduler", "scheduler", *here, "--port", str(port), "--dashboard-address", f"127.0.0.1:{pages}"
+        )
+        for number in range(workers):
+            name = ("--name", f"worker-{number}", "--nthreads", "1", "--no-dashboard")
+            start(f"worker-{number}", "worker", f"tcp://127.0.0.1:{port}", *here, *name, *options)
+        address = f"dask://127.0.0.1:{port}"
+        cluster = SeparateCluster(folder, address, f"http://127.0.0.1:{pages}", scheduler, started[1:])
+        asyncio.run(_wait_for_workers(address, workers))
+        yield cluster
+    finally:
+        for process in reversed(started):
+            process.terminate()
+        for process in started:
+            process.wait(30)
+
+
+async def _wait_for_workers(address: str, workers: int) -> None:
+    async with Client(address.replace("dask", "tcp"), asynchronous=True, set_as_default=False, timeout=30) as client:
+        await client.wait_for_workers(workers, timeout=60)
+
+
+def _free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])

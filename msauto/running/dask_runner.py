@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 
 import dask
 from distributed import Client, Future
+from distributed.client import FutureCancelledError
 from distributed.scheduler import KilledWorker
 
 from msauto.concurrency import concurrent_map
@@ -132,23 +133,32 @@ class DaskRunner:
             await asyncio.wait({waiting, self._lost}, return_when=asyncio.FIRST_COMPLETED)
             if self._lost.done():
                 raise self._lost.result()
+            if waiting.cancelled():
+                raise self._gone()
+            error = waiting.exception()
+            if error is not None:
+                raise self._translated(error)
             parcel: Parcel = waiting.result()
             return parcel
-        except KilledWorker:
-            raise ClusterError(
-                f"several Dask workers of {self._address} died while they ran the same slice",
-                remedy="look at their logs: they may have too little memory",
-            ) from None
-        except asyncio.CancelledError:
-            if waiting.cancelled() and not _is_being_cancelled():
-                raise self._gone() from None
-            raise
         finally:
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
             if future.status == "pending" and not self._lost.done():
                 with suppress(Exception):
                     await self._client.cancel([future], asynchronous=True)
+
+    def _translated(self, error: BaseException) -> ClusterError:
+        if isinstance(error, FutureCancelledError | OSError | TimeoutError):
+            return self._gone()
+        if isinstance(error, KilledWorker):
+            return ClusterError(
+                f"several Dask workers of {self._address} died while they ran the same slice",
+                remedy="look at their logs: they may have too little memory",
+            )
+        return ClusterError(
+            f"the Dask cluster {self._address} failed: {type(error).__name__}",
+            remedy="look at the logs of its workers: msauto must be installed there",
+        )
 
     # The cluster -----------------------------------------------------------------------------------------------
 
@@ -283,11 +293,6 @@ def _no_worker(server: ServerSpec, workers: Mapping[str, Any]) -> ClusterError:
         remedy=f"start a worker at its site with --resources {needed.replace(', ', ' ')!r}, or correct the host "
         "variable `worker`",
     )
-
-
-def _is_being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _silence() -> None:

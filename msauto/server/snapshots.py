@@ -47,7 +47,7 @@ class SnapshotReading:
         """Return the function that takes a snapshot with a reader, of an asset by its title, or of a listed entry."""
 
         async def take(item: ListedEntry | str) -> Snapshot:
-            return await (self._titled if isinstance(item, str) else self._listed)(reader, item)  # type: ignore[operator]
+            return await (self._titled(reader, item) if isinstance(item, str) else self._listed(reader, item))
 
         return take
 

@@ -53,7 +53,7 @@ class RunContents:
             _EnvText: lambda text: self._referred(text.text, (SecretReference("env", text.name),), str),
             SecretsFound: self._found_secrets,
             Secrets: lambda known: (_known, (list(map(TaintedText, known.texts)), known.sources, known.partly)),
-            SecretSources: _sources,
+            SecretSources: self._sources,
             EnvView: lambda view: (EnvView, (self._environment(view.values), view.sources)),
             LookupContext: lambda context: (
                 _slice_lookups,
@@ -93,6 +93,11 @@ class RunContents:
 
     def _found_secrets(self, found: SecretsFound) -> Any:
         return _found, ([TaintedText(text) for text in found.texts()], found.sources)
+
+    def _sources(self, sources: SecretSources) -> Any:
+        secret = self._found.texts()  # other texts are noted as well, in case that they become secret
+        noted = [(TaintedText(text), references) for text, references in sources.noted() if text in secret]
+        return _noted_sources, (noted, [TaintedText(text) for text in sources.composed])
 
     # What travels once -----------------------------------------------------------------------------------------
 
@@ -148,11 +153,6 @@ def _found(texts: list[str], sources: SecretSources) -> SecretsFound:
 
 def _known(texts: list[str], sources: SecretSources, partly: bool) -> Secrets:
     return Secrets(map(str, texts), sources=sources, partly=partly)
-
-
-def _sources(sources: SecretSources) -> Any:
-    noted = [(TaintedText(text), references) for text, references in sources.noted()]
-    return _noted_sources, (noted, [TaintedText(text) for text in sources.composed])
 
 
 def _noted_sources(noted: list[tuple[str, References]], composed: list[str]) -> SecretSources:

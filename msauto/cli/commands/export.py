@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import click
 
-from msauto.aio import reading_here, reading_on
+from msauto.aio import ReadServer, reading_here, reading_on
 from msauto.cli.exit_codes import ERROR, OK
 from msauto.cli.flags import Flags, database_flag, on_flag, require_database, shared_flags_of
 from msauto.cli.interrupts import run_async
@@ -249,12 +249,12 @@ class _Exporter:
             secrets = SecretsFound()
             servers = named_servers(self.flags.options, secrets)
             specs = [server.spec for server in servers]
-            reading = reading_here
+            reading: ReadServer = reading_here
             if self.flags.on is not None:
                 reading = await stack.enter_async_context(reading_on(self.flags.on, specs, secrets))
             for server in servers:
                 prefix = (server.spec.name,) if len(servers) > 1 else ()
-                async with reading(server.spec, forks=self.flags.forks) as (reader, take):
+                async with reading(server.spec, self.flags.forks) as (reader, take):
                     if self.selection.whole or self.selection.titles or self.selection.folders:
                         await self._export_assets(reader, take, server, prefix)
                     await self._export_channels(reader, server, prefix)
