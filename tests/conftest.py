@@ -82,13 +82,23 @@ def _postgres_databases() -> list[str]:
     return []
 
 
+def _shared_ledger(postgres_server: postgres.PostgresServer, free: list[str]) -> Iterator[str]:
+    database = free.pop() if free else postgres_server.new_database()
+    yield postgres_server.url(database)
+    postgres_server.empty(database)
+    free.append(database)
+
+
 @pytest.fixture
 def shared_place(postgres_server: postgres.PostgresServer, _postgres_databases: list[str]) -> Iterator[str]:
     """The URL of a shared ledger that does not exist yet."""
-    database = _postgres_databases.pop() if _postgres_databases else postgres_server.new_database()
-    yield postgres_server.url(database)
-    postgres_server.empty(database)
-    _postgres_databases.append(database)
+    yield from _shared_ledger(postgres_server, _postgres_databases)
+
+
+@pytest.fixture
+def second_shared_place(postgres_server: postgres.PostgresServer, _postgres_databases: list[str]) -> Iterator[str]:
+    """The URL of another one."""
+    yield from _shared_ledger(postgres_server, _postgres_databases)
 
 
 @pytest.fixture(params=["local", "shared"])

@@ -26,13 +26,20 @@ BOLD = Limits(delete_assets=1000, allow_remove=1000)
 
 @dataclass
 class Stage:
-    """Plans and applies playbooks against ``sim``; ``dialect`` is that of the inventory."""
+    """Plans and applies playbooks against ``sim``; ``dialect`` is that of the inventory.
+
+    ``place`` is where the ledger is; default is a local one in the folder.
+    """
 
     sim: Simulator
     folder: Path
     dialect: Mapping[str, str] = field(default_factory=dict)
     version: str | None = None
     policy: RetryPolicy | None = None
+    place: Path | str = ""
+
+    def __post_init__(self) -> None:
+        self.place = self.place or self.folder / "state"
 
     def resolved(self, *tasks: Mapping[str, Any]) -> ResolvedPlaybooks:
         server: dict[str, Any] = {"url": self.sim.url, "dialect": dict(self.dialect)}
@@ -53,13 +60,13 @@ class Stage:
 
     def plan(self, *tasks: Mapping[str, Any], limits: Limits = BOLD) -> Plan:
         resolved = self.resolved(*tasks)
-        with Ledger.open(self.folder / "state", readonly=True) as ledger:
+        with Ledger.open(self.place, readonly=True) as ledger:
             return asyncio.run(make_plan(resolved, memory=ledger.memory, clock=SystemClock(), forks=8, limits=limits))
 
     def apply(self, *tasks: Mapping[str, Any], limits: Limits = BOLD) -> Result:
         """Plan and apply; the plan is ``result.plan``, errors of targets left out."""
         plan = self.plan(*tasks, limits=limits)
-        with Ledger.open(self.folder / "state") as ledger:
+        with Ledger.open(self.place) as ledger:
             return asyncio.run(
                 apply_plan(
                     plan,
@@ -76,7 +83,7 @@ class Stage:
         """Take a run back, as ``msauto undo`` does; ``dry``: the plan of it."""
         specs = specs_of(self.resolved())
         clock = SystemClock()
-        with Ledger.open(self.folder / "state") as ledger:
+        with Ledger.open(self.place) as ledger:
             resolved = undo_of(ledger.run_details(run), specs)
             plan = asyncio.run(make_plan(resolved, memory=ledger.memory, clock=clock, forks=8, limits=limits))
             if dry:
@@ -88,7 +95,7 @@ class Stage:
 
     def runs(self) -> list[str]:
         """The runs in the ledger, newest first."""
-        with Ledger.open(self.folder / "state", readonly=True) as ledger:
+        with Ledger.open(self.place, readonly=True) as ledger:
             return [run.run for run in ledger.history()]
 
     def sent(self) -> list[LogEntry]:

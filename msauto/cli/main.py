@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "undo": "Undo a run.",
     "batch": "Run and check scheduled jobs.",
     "schedule": "Print what starts a batch.",
+    "state": "Check or copy the ledger.",
     "vars": "Show the variables of a host and their precedence.",
     "probe": "Learn the dialect of a server.",
     "simulate": "Run a media server to try playbooks on.",

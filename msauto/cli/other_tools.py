@@ -73,7 +73,6 @@ COMMANDS: Final[Mapping[str, str]] = {
     "destroy": "state: absent in a playbook, and msauto apply --allow-delete N",
     "delete": "state: absent in a playbook, and msauto apply --allow-delete N",
     "import": "msauto export",
-    "state": "msauto show, and msauto history",
     "list": "msauto show",
     "ls": "msauto show",
     "get": "msauto show",

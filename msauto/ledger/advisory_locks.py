@@ -7,6 +7,7 @@ held is known by the server alone. A session could take its own lock again, so a
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ _HELD = """
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND l.classid::bigint = ? AND l.objid::bigint = ?
     ORDER BY h.since, l.pid LIMIT 1"""
+_HOLDERS = 'SELECT lock, session, run, pid, host, since, "user" FROM holder ORDER BY lock, since'
 _ALL = """
     SELECT l.classid::bigint, l.objid::bigint, l.pid FROM pg_locks l
     WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
@@ -120,6 +122,17 @@ class AdvisoryLocks:
         """Return those of the runs whose process, or a worker of them, is alive. Writes nothing."""
         held = self._sessions() if runs else {}
         return {run for run in runs if key_of(_run(run)) in held or key_of(_workers(run)) in held}
+
+    def held(self) -> list[tuple[str, str]]:
+        """Return the locks of scopes and batches that are held now, and by whom. Writes nothing."""
+        held = self._sessions()
+        found = []
+        for lock, session, *holder in self._store.read(_HOLDERS):
+            kind, _, name = lock.partition(" ")
+            if kind in {"scope", "senders", "batch"} and session in held.get(key_of(lock), ()):
+                shown = name if kind == "batch" else str(LockScope(*json.loads(name)))
+                found.append((f"{'' if kind == 'scope' else f'{kind} '}{shown}", str(Holder(*holder))))
+        return found
 
     def hold_shared(self, run: str, scopes: Iterable[LockScope]) -> list[AdvisoryLock]:
         """Take part in a run of another process: hold its scopes as a worker; raises ``LedgerError`` if it has ended.

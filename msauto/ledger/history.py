@@ -35,6 +35,9 @@ _TARGETS = "SELECT position, planned, begun, outcome, message, differences FROM 
 _BEGUN = "SELECT position FROM target WHERE run = ? AND begun IS NOT NULL AND position"
 _LEARNED = "SELECT target, item, value FROM learned WHERE run = ?"
 _COUNT_SENT = "SELECT run, count(*) FROM request WHERE tries > 0 AND state <> 'not sent'"
+_SHOWN_NOTES = """
+    SELECT run, name, text FROM note
+    WHERE name IN ('code', 'reason', 'user', 'folder', 'repository', 'batch', 'job', 'attempt')"""
 _READ_ATTEMPTS = "SELECT * FROM attempt ORDER BY started DESC, name DESC"
 _READ_BATCHES = "SELECT summary, record FROM batch ORDER BY started DESC, name DESC"
 _WRITE_NOTE = """
@@ -44,20 +47,21 @@ _WRITE_BATCH = """
     ON CONFLICT (name) DO UPDATE SET batch = excluded.batch, started = excluded.started, ran = excluded.ran,
     summary = excluded.summary, record = excluded.record"""
 _WRITE_ATTEMPT = "INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_PRUNE_ATTEMPTS = """
-    DELETE FROM attempt
-    WHERE name NOT IN (SELECT name FROM attempt ORDER BY started DESC, name DESC LIMIT ?) AND started < ?"""
+# Those before the n-th newest: the offset is n - 1.
 _PRUNE_RUNS = """
-    DELETE FROM run
-    WHERE ended IS NOT NULL
-    AND id != (SELECT id FROM run ORDER BY started DESC, id DESC LIMIT 1)
-    AND id NOT IN (SELECT id FROM run ORDER BY started DESC, id DESC LIMIT ?)
-    AND started < ?"""
-
+    DELETE FROM run WHERE ended IS NOT NULL AND started < ?
+    AND (started, id) < (SELECT started, id FROM run ORDER BY started DESC, id DESC LIMIT 1 OFFSET ?)"""
+_PRUNE_ATTEMPTS = "DELETE FROM attempt WHERE started < ?"
+_PRUNE_OLD_ATTEMPTS = """
+    DELETE FROM attempt WHERE started < ?
+    AND (started, name) < (SELECT started, name FROM attempt ORDER BY started DESC, name DESC LIMIT 1 OFFSET ?)"""
 _PRUNE_BATCHES = """
-    DELETE FROM batch
-    WHERE name NOT IN (SELECT name FROM batch ORDER BY started DESC, name DESC LIMIT ?) AND started < ?
-    AND started != (SELECT max(started) FROM batch AS same WHERE same.batch = batch.batch AND same.ran = batch.ran)"""
+    DELETE FROM batch WHERE started < ?
+    AND (batch, ran, started) NOT IN (SELECT batch, ran, max(started) FROM batch GROUP BY batch, ran)"""
+_PRUNE_OLD_BATCHES = """
+    DELETE FROM batch WHERE started < ?
+    AND (batch, ran, started) NOT IN (SELECT batch, ran, max(started) FROM batch GROUP BY batch, ran)
+    AND (started, name) < (SELECT started, name FROM batch ORDER BY started DESC, name DESC LIMIT 1 OFFSET ?)"""
 
 
 def read_history(store: Store, locks: Locks) -> list[RunSummary]:
@@ -65,8 +69,9 @@ def read_history(store: Store, locks: Locks) -> list[RunSummary]:
     rows = store.read(f"{_RUN} ORDER BY started DESC, id DESC")
     notes: dict[int, dict[str, str]] = defaultdict(dict)
     if rows and store.has("note"):
-        for number, name, text in store.read("SELECT run, name, text FROM note"):
-            notes[number][name] = text
+        same: dict[str, str] = {}  # most texts, such as the folder, are those of many runs
+        for number, name, text in store.read(_SHOWN_NOTES):
+            notes[number][same.setdefault(name, name)] = same.setdefault(text, text)
     open_runs = "run IN (SELECT id FROM run WHERE ended IS NULL OR summary NOT LIKE '%\"sent\"%')"
     sent: dict[int, int] = dict(store.read(f"{_COUNT_SENT} AND {open_runs} GROUP BY run")) if rows else {}
     with store.decoding():
@@ -153,10 +158,14 @@ def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int 
         return 0
     # A missing rule keeps nothing: 0 runs, or those since now.
     since = format_time(now - timedelta(days=min(keep_days or 0, _MAX_DAYS)))
-    rules = (min(keep_runs or 0, _MAX_RUNS), since)
-    store.write(_PRUNE_ATTEMPTS, rules)
-    store.write(_PRUNE_BATCHES, rules)
-    return store.count(_PRUNE_RUNS, rules)
+    if keep_runs:
+        rules = (since, min(keep_runs, _MAX_RUNS) - 1)
+        store.count(_PRUNE_OLD_ATTEMPTS, rules)
+        store.count(_PRUNE_OLD_BATCHES, rules)
+        return store.count(_PRUNE_RUNS, rules)
+    store.count(_PRUNE_ATTEMPTS, (since,))
+    store.count(_PRUNE_BATCHES, (since,))
+    return store.count(_PRUNE_RUNS, (since, 0))
 
 
 def _summary(row: Row, notes: Mapping[str, str], sent: int) -> RunSummary:

@@ -20,6 +20,7 @@ from msauto.model.codec import dump, to_json
 from msauto.model.plan import Plan, Target
 from msauto.model.result import OUTCOMES, RequestResult, Result, TargetResult, key_of
 
+_TARGETS = 500  # targets that are written at a time
 _SENDING = """
     UPDATE request SET state = 'sending', tries = tries + 1, sent = ? WHERE run = ? AND target = ? AND position = ?"""
 _SETTLED = """
@@ -64,8 +65,8 @@ class LedgerJournal:
                     (name, self._time(), *texts, plan.msauto, os.getpid(), socket.gethostname()),
                 )
                 run = self._run(name, lock, plan.targets)
-                for position, target in enumerate(plan.targets):
-                    self._write_target(run.id, position, target)
+                for start in range(0, len(plan.targets), _TARGETS):
+                    self._write_targets(run.id, start, plan.targets[start : start + _TARGETS])
                 notes = ((run.id, *note) for note in self.notes.items())
                 self._store.write("INSERT INTO note (run, name, text) VALUES (?, ?, ?)", *notes)
         except BaseException:
@@ -173,13 +174,28 @@ class LedgerJournal:
             raise LedgerError(f"run {name} not found in the ledger {self._store.name}", remedy=HISTORY)
         return _JournalledRun(rows[0][0], lock, targets)
 
-    def _write_target(self, run: int, position: int, target: Target) -> None:
-        planned = dump(structs.replace(target, requests=()))
+    def _write_targets(self, run: int, first: int, targets: Sequence[Target]) -> None:
+        """Write targets with positions from ``first`` on, and their requests."""
         self._store.write(
             "INSERT INTO target (run, position, server, database, kind, name, planned) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (run, position, target.server, target.database, target.kind, target.name, planned),
+            *(
+                (
+                    run,
+                    position,
+                    each.server,
+                    each.database,
+                    each.kind,
+                    each.name,
+                    dump(structs.replace(each, requests=())),
+                )
+                for position, each in enumerate(targets, first)
+            ),
         )
-        requests = ((run, position, index, dump(request)) for index, request in enumerate(target.requests))
+        requests = (
+            (run, position, index, dump(request))
+            for position, each in enumerate(targets, first)
+            for index, request in enumerate(each.requests)
+        )
         self._store.write("INSERT INTO request (run, target, position, planned) VALUES (?, ?, ?, ?)", *requests)
 
     def _find(self, run: str, target: Target) -> tuple[int, int]:
@@ -188,7 +204,7 @@ class LedgerJournal:
         position = journalled.positions.get(id(target))
         if position is None:
             position = journalled.add(target)
-            self._write_target(journalled.id, position, target)
+            self._write_targets(journalled.id, position, [target])
         return journalled.id, position
 
     def _time(self) -> str:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from msauto.errors import LedgerError, LockedError, RefusedError
 from msauto.ledger import history, locks
+from msauto.ledger.copying import copy_tables
+from msauto.ledger.inspection import HeldLock, LedgerFacts, commit_seconds, count_rows
 from msauto.ledger.journal import LedgerJournal
 from msauto.ledger.locks import FileLocks, Lock, Locks, LockScope, this_process
-from msauto.ledger.memory import LedgerMemory
+from msauto.ledger.memory import LedgerMemory, PlanMemory
 from msauto.ledger.store import Store, format_time
 from msauto.model.ledger_url import LedgerUrl, LedgerUrlError, is_ledger_url, parse_ledger_url
-from msauto.model.ports import Clock
+from msauto.model.ports import Clock, Memory
 from msauto.model.run_records import RunDetails, RunSummary, TargetRecord
 
 if TYPE_CHECKING:
@@ -80,6 +82,10 @@ class Ledger:
     def empty(self) -> bool:
         """No run is recorded: a new ledger, or a folder that is not mounted."""
         return not self._store.read("SELECT 1 FROM run LIMIT 1")
+
+    def plan_memory(self) -> Memory:
+        """Return the memory for one plan: with a shared ledger, not each target costs a round trip."""
+        return self.memory if isinstance(self._locks, FileLocks) else PlanMemory(self.memory, self._store)
 
     def history(self) -> list[RunSummary]:
         """Return all runs, newest first."""
@@ -174,6 +180,36 @@ class Ledger:
     ) -> AbstractAsyncContextManager[None]:
         """Hold the locks for the next run, as :func:`.locks.hold`."""
         return locks.hold(self._locks, scopes, clock, run=self.journal.next_run, lock_timeout=lock_timeout)
+
+    def facts(self, monotonic: Callable[[], float]) -> LedgerFacts:
+        """Return what this ledger is; ``monotonic`` measures how long a commit takes."""
+        store = self._store
+        found = store.properties()
+        return LedgerFacts(
+            ledger=self.name,
+            kind=found.kind,
+            version=found.version,
+            settings=found.settings,
+            bytes=found.bytes,
+            rows=count_rows(store),
+            commit_seconds=commit_seconds(store, monotonic),
+            locks=tuple(HeldLock(*each) for each in self._locks.held()),
+            died=tuple(run.run for run in self.history() if run.status == "died"),
+            warnings=found.warnings,
+        )
+
+    def copy_to(self, target: Ledger) -> dict[str, int]:
+        """Copy everything to an empty ledger, and verify it; return the number of rows of each table.
+
+        Raises ``RefusedError`` if a process uses this one, or if the other is not empty.
+        """
+        if self._store.identity() == target._store.identity():
+            raise RefusedError(f"the ledger {target.name} is the same", remedy="copy to another folder or database")
+        busy = [f"{lock}: {holder}" for lock, holder in self._locks.held()]
+        busy += [f"run {run.run}" for run in self.attempts() if run.status == "running"]
+        if busy:
+            raise RefusedError(f"the ledger {self.name} is in use: {busy[0]}", remedy="wait until all runs have ended")
+        return copy_tables(self._store, target._store)
 
     @property
     def shared_place(self) -> LedgerUrl:

@@ -100,6 +100,9 @@ class Locks(Protocol):
     def alive(self, runs: Collection[str]) -> set[str]:
         """Return those of the runs whose process, or a worker of them, is alive. Writes nothing."""
 
+    def held(self) -> list[tuple[str, str]]:
+        """Return the locks of scopes and batches that are held now, and by whom. Writes nothing."""
+
 
 class FileLock:
     """An exclusive lock on a file; ``once``: the file belongs to one run, and is removed with it."""
@@ -176,6 +179,14 @@ class FileLocks:
     def alive(self, runs: Collection[str]) -> set[str]:
         """Return those of the runs whose process is alive. Writes nothing."""
         return {run for run in runs if is_held(self._run_path(run))}
+
+    def held(self) -> list[tuple[str, str]]:
+        """Return the locks of scopes and batches that are held now, and by whom. Writes nothing."""
+        paths = sorted((self._folder / "locks").glob("*.lock"))
+        held = [FileLock(path) for path in paths if is_held(path)]
+        return [
+            (lock.path.name.removesuffix(".lock").rpartition(".")[0] or lock.path.stem, lock.holder()) for lock in held
+        ]
 
     def _run_path(self, run: str) -> Path:
         return self._folder / "runs" / f"{run}.alive"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import structs
 
-from msauto.ledger.store import Store, Value
+from msauto.ledger.store import Row, Store, Value
 from msauto.model.codec import dump
 from msauto.model.plan import Json, Kind, TargetId
 from msauto.model.ports import NamedMemory
@@ -20,6 +21,10 @@ _RECALL = """
 _RECALL_NAMED = """
     SELECT link_id, create_time, item, value FROM memory
     WHERE server = ? AND database = ? AND kind = ? AND name = ?"""
+_RECALL_ALL = """
+    SELECT kind, name, link_id, create_time, item, value FROM memory WHERE server = ? AND database = ? LIMIT ?"""
+_FEW = 32  # targets of a database that are read one by one
+_ROWS_FOR_EACH = 50  # rows that are worth reading for each target that was read
 _FORGET = """
     DELETE FROM memory
     WHERE server = ? AND database = ? AND kind = ? AND name = ? AND link_id = ? AND create_time = ? AND item = ?"""
@@ -42,7 +47,10 @@ class LedgerMemory:
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         """Return the items remembered of a target."""
-        rows = self._store.read(_RECALL, _key(target))
+        return self.items(self._store.read(_RECALL, _key(target)))
+
+    def items(self, rows: list[Row]) -> Mapping[str, Json]:
+        """Return the items in rows of ``item`` and ``value``."""
         if not rows:
             return {}
         with self._store.decoding():
@@ -115,3 +123,55 @@ def _key(target: TargetId) -> tuple[Value, ...]:
     name = unicodedata.normalize("NFC", target.name)
     link_id = "" if target.link_id is None else str(target.link_id)
     return (target.server, target.database, target.kind, name, link_id, target.create_time or "")
+
+
+class PlanMemory:
+    """The memory of a shared ledger while one plan is made: many targets of a database are read at once.
+
+    A few targets are read one by one. Once they are many for the size of the memory of their database, all of it is
+    read. What another process writes after that is not seen: a run holds the locks of its databases.
+    """
+
+    def __init__(self, memory: LedgerMemory, store: Store) -> None:
+        self._memory = memory
+        self._store = store
+        self._recalled: Counter[tuple[str, str]] = Counter()
+        self._known: dict[tuple[str, str], dict[tuple[Value, ...], list[Row]]] = {}
+
+    def recall(self, target: TargetId) -> Mapping[str, Json]:
+        """Return the items remembered of a target."""
+        database = (target.server, target.database)
+        if database not in self._known:
+            self._recalled[database] += 1
+            count = self._recalled[database]
+            if count < _FEW or count & (count - 1) or not self._read_all(database, count * _ROWS_FOR_EACH):
+                return self._memory.recall(target)
+        return self._memory.items(self._known[database].get(_key(target), []))
+
+    def _read_all(self, database: tuple[str, str], most: int) -> bool:
+        """Read all that is remembered of a database; return whether it is not more than ``most`` rows."""
+        rows = self._store.read(_RECALL_ALL, (*database, most + 1))
+        if len(rows) > most:
+            return False
+        known = self._known[database] = defaultdict(list)
+        for *key, item, value in rows:
+            known[*database, *key].append((item, value))
+        return True
+
+    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
+        """Remember items; a value of ``None`` forgets the item."""
+        self._forget((target.server, target.database))
+        self._memory.remember(target, items)
+
+    def forget_assets(self, server: str, database: str, prefix: str) -> None:
+        """Forget the items of all assets of a database that start with ``prefix``."""
+        self._forget((server, database))
+        self._memory.forget_assets(server, database, prefix)
+
+    def pending(self, server: str) -> frozenset[tuple[str, str]]:
+        """Return database and title of the assets that have a ``pending:…`` item."""
+        return self._memory.pending(server)
+
+    def _forget(self, database: tuple[str, str]) -> None:
+        self._known.pop(database, None)
+        self._recalled.pop(database, None)

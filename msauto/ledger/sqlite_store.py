@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 
 from msauto.errors import LedgerError
 from msauto.ledger import tables
-from msauto.ledger.store import Row, Store, Value
+from msauto.ledger.store import Properties, Row, Store, Value
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,7 +32,7 @@ class SqliteStore(Store):
         self._readonly = readonly
         connect = tables.connect_to_read if readonly else tables.connect_to_write
         self._connection: sqlite3.Connection | None = self._translated(connect, path)
-        self._file = None if readonly else self._translated(self._identity)
+        self._file = None if readonly else self._translated(self.identity)
 
     def close(self) -> None:
         """Close; closing twice does nothing."""
@@ -62,6 +62,20 @@ class SqliteStore(Store):
     def check(self) -> None:
         """Do nothing: a file does not go away by itself, and every transaction looks for it."""
 
+    def keep_writers_out(self) -> None:
+        """Do nothing: only one process writes at a time."""
+
+    def continue_numbers(self) -> None:
+        """Do nothing: the next number follows the highest one."""
+
+    def properties(self) -> Properties:
+        """Return what this ledger is stored in."""
+        numbers = {name: self.read(f"PRAGMA {name}")[0][0] for name in ("user_version", "page_count", "page_size")}
+        settings = {"journal_mode": str(self.read("PRAGMA journal_mode")[0][0]).upper()}
+        settings["synchronous"] = ("OFF", "NORMAL", "FULL", "EXTRA")[self.read("PRAGMA synchronous")[0][0]]
+        size = numbers["page_count"] * numbers["page_size"]
+        return Properties(f"local (SQLite {sqlite3.sqlite_version})", numbers["user_version"], size, settings)
+
     def _write(self, statement: str, rows: tuple[Row, ...], missing: str | None) -> None:
         if self._execute(statement, rows) != len(rows) and missing is not None:
             raise LedgerError(missing)
@@ -89,14 +103,15 @@ class SqliteStore(Store):
             with suppress(sqlite3.Error):  # SQLite rolls back automatically on some errors, such as a full disk
                 self._connection.execute("ROLLBACK")
 
-    def _identity(self) -> tuple[int, int]:
+    def identity(self) -> tuple[int, int]:
+        """Return the device and the number of the file."""
         found = self.path.stat()
         return found.st_dev, found.st_ino
 
     def _check_file(self) -> None:
         """Raise if the file was removed: what is written now would be lost with it."""
         try:
-            unchanged = self._identity() == self._file
+            unchanged = self.identity() == self._file
         except OSError:
             unchanged = False
         if not unchanged:

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +19,17 @@ from msauto.errors import LedgerError
 
 Value = str | int | None
 Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """What a ledger is stored in. ``settings`` decide whether a commit is durable; ``warnings``: it may not be."""
+
+    kind: str
+    version: int
+    bytes: int
+    settings: dict[str, str]
+    warnings: tuple[str, ...] = ()
 
 
 class Store(ABC):
@@ -55,6 +67,22 @@ class Store(ABC):
     @abstractmethod
     def check(self) -> None:
         """Raise if the ledger is lost, and with it the locks. Mostly takes no time: call it before each request."""
+
+    @abstractmethod
+    def identity(self) -> object:
+        """Return a value that two stores of one ledger have in common, and no others."""
+
+    @abstractmethod
+    def keep_writers_out(self) -> None:
+        """Let no other process write until the transaction ends; they wait."""
+
+    @abstractmethod
+    def continue_numbers(self) -> None:
+        """Let the next run get a number after those that were written with theirs."""
+
+    @abstractmethod
+    def properties(self) -> Properties:
+        """Return what this ledger is stored in."""
 
     @abstractmethod
     def _write(self, statement: str, rows: tuple[Row, ...], missing: str | None) -> None:

@@ -6,14 +6,17 @@ import asyncio
 import os
 import signal
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
 
 from msauto.applying.executor import apply
 from msauto.ledger import Ledger, tables
+from msauto.ledger.postgres_store import PostgresStore
 from msauto.model.plan import Target
 from msauto.model.result import Result
 from tests.conftest import COUNTED
@@ -103,14 +106,14 @@ class Killer:
             self.committing = True
 
 
-def run_and_die(folder: Path, at: int) -> int:
+def run_and_die(folder: Path, place: Path | str, at: int) -> int:
     """Do a run in a child process that dies at the ``at``-th moment; return the number of moments it saw."""
     ends_read, ends_write = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             killer = Killer(at)
-            _run_in_child(folder, killer)
+            _run_in_child(folder, place, killer)
             os.write(ends_write, str(killer.count).encode())
         finally:
             os._exit(0)
@@ -122,7 +125,7 @@ def run_and_die(folder: Path, at: int) -> int:
     return int(told or b"0")
 
 
-def _run_in_child(folder: Path, killer: Killer) -> None:
+def _run_in_child(folder: Path, place: Path | str, killer: Killer) -> None:
     connect = sqlite3.connect
 
     def traced_connect(*values: object, **options: object) -> sqlite3.Connection:
@@ -131,11 +134,20 @@ def _run_in_child(folder: Path, killer: Killer) -> None:
         return connection
 
     tables.sqlite3.connect = traced_connect  # type: ignore[attr-defined]
+    send = PostgresStore._send
+
+    def killed_send(store: PostgresStore, *values: Any, **options: Any) -> object:
+        killer.moment()  # just before a round trip, and just after it
+        found = send(store, *values, **options)
+        killer.moment()
+        return found
+
+    PostgresStore._send = killed_send  # type: ignore[method-assign, assignment]
     server = Server(folder / "log")
     server.stage.world.on_send = lambda path: killer.moment()
     for path, effect in list(server.stage.world.effects.items()):
         server.stage.world.effects[path] = _then(effect, killer.moment)
-    with Ledger.open(folder) as ledger:
+    with Ledger.open(place) as ledger:
         server.apply(ledger, server.targets)
 
 
@@ -147,10 +159,13 @@ def _then(effect: Callable[..., object], after: Callable[[], None]) -> Callable[
     return act
 
 
-def look_at_ledger(folder: Path, done: list[str]) -> None:
+def look_at_ledger(place: Path | str, done: list[str]) -> None:
     """The records of the ledger agree with the log of the server."""
-    with Ledger.open(folder, readonly=True) as ledger:
+    with Ledger.open(place, readonly=True) as ledger:
         history = ledger.history()
+        while history and history[0].status == "running":  # PostgreSQL has not noticed yet that the process is dead
+            time.sleep(0.01)
+            history = ledger.history()
         if not history:
             assert done == []  # nothing was sent before the run was in the ledger
             return
@@ -169,24 +184,36 @@ def look_at_ledger(folder: Path, done: list[str]) -> None:
             assert record.begun
 
 
-def test_kill_at_every_moment(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+@pytest.mark.parametrize("kind", ["local", "shared"])
+def test_kill_at_every_moment(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str, record_property: Callable[[str, object], None]
+) -> None:
     """Die at one moment later each time, until a run survives: what is committed together differs by run."""
     for at in range(1, 200):
         folder = tmp_path / str(at)
-        if run_and_die(folder, at):
+        place = folder if kind == "local" else _new_shared_ledger(request)
+        if run_and_die(folder, place, at):
             break
         log = folder / "log"
         server = Server(log)
         assert len(set(server.done)) == len(server.done)
-        look_at_ledger(folder, server.done)
-        go_on(folder, server)
-    record_property(COUNTED, f"kill points of a run (before and after each commit and each request): {at - 1}")
+        look_at_ledger(place, server.done)
+        go_on(place, server)
+    record_property(
+        COUNTED, f"kill points of a run with a {kind} ledger (before and after each commit and each request): {at - 1}"
+    )
     assert 20 < at < 199
 
 
-def go_on(folder: Path, server: Server) -> None:
+def _new_shared_ledger(request: pytest.FixtureRequest) -> str:
+    place: str = request.getfixturevalue("shared_place")
+    request.getfixturevalue("postgres_server").empty(place.partition("?")[0].rpartition("/")[2])
+    return place
+
+
+def go_on(place: Path | str, server: Server) -> None:
     """The next run fixes what the killed run left, and does nothing twice that reading shows."""
-    with Ledger.open(folder) as ledger:
+    with Ledger.open(place) as ledger:
         targets = server.planned_anew(ledger)
         assert server.apply(ledger, targets).ok
         assert Server(server.log).planned_anew(ledger) == []

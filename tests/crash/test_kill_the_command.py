@@ -153,6 +153,25 @@ def test_killed_at_any_moment(sim: Simulator, book: Path, share: int) -> None:
     check_end(sim)
 
 
+@pytest.fixture
+def shared_book(book: Path, shared_place: str) -> Path:
+    """The playbook of a repository with a shared ledger."""
+    (book.parent / "msauto.toml").write_text(f'[state]\nurl = "{shared_place}"\n')
+    return book
+
+
+@pytest.mark.parametrize(("kind", "number"), POINTS[::5])
+def test_killed_while_a_write_is_under_way_with_a_shared_ledger(
+    sim: Simulator, shared_book: Path, kind: str, number: int
+) -> None:
+    test_killed_while_a_write_is_under_way(sim, shared_book, kind, number)
+
+
+@pytest.mark.parametrize("share", range(0, SHARES, 2))
+def test_killed_at_any_moment_with_a_shared_ledger(sim: Simulator, shared_book: Path, share: int) -> None:
+    test_killed_at_any_moment(sim, shared_book, share)
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_leaves_a_ledger_to_go_on_from(sim: Simulator, book: Path, times: int) -> None:
     sim.faults.add("delay:0.3@^(POST|PUT)")

@@ -1,8 +1,14 @@
 """Whatever a server does: no write twice that may have been done, and every word about it is true."""
 
-from hypothesis import given, settings
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from msauto.ledger import Ledger
+from msauto.model.result import Result
 from tests.examples import examples
 from tests.unit.applying.applying_world import Stage, fields_target
 
@@ -12,24 +18,58 @@ responses = st.lists(st.sampled_from([*SURE, *UNSURE, "crash"]), max_size=4)
 AGAIN = {"503", "429"}  # may be followed by another send: refused, and not done
 
 
+scripts = st.lists(st.lists(responses, min_size=3, max_size=3), min_size=1, max_size=4)
+
+
 @settings(max_examples=examples(300), deadline=None)
-@given(
-    script=st.lists(st.lists(responses, min_size=3, max_size=3), min_size=1, max_size=4),
-    unreadable=st.integers(0, 6),
-    forks=st.integers(1, 4),
-)
+@given(script=scripts, unreadable=st.integers(0, 6), forks=st.integers(1, 4))
 def test_nothing_twice_and_nothing_untrue(script: list[list[list[str]]], unreadable: int, forks: int) -> None:
     stage = Stage()
-    targets = [fields_target(stage.world, f"Film {number}") for number in range(len(script))]
+    result, planned = play(stage, script, unreadable, forks)
+    check(stage, result, planned, unreadable, stage.journal.states, stage.journal.outcomes)
+
+
+@pytest.mark.scale
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(script=scripts, unreadable=st.integers(0, 6), forks=st.integers(1, 4))
+def test_nothing_twice_and_nothing_untrue_in_a_ledger(
+    place: Path | str, script: list[list[list[str]]], unreadable: int, forks: int
+) -> None:
+    with Ledger.open(place) as ledger:
+        stage = Stage(journal=ledger.journal, memory=ledger.memory)  # type: ignore[arg-type]
+        result, planned = play(stage, script, unreadable, forks)
+        records = ledger.run_details(result.run).targets
+    states = {
+        (record.target.name, index): "not sent" if request.state == "planned" else request.state
+        for record in records
+        for index, request in enumerate(record.requests)
+    }
+    check(stage, result, planned, unreadable, states, {each.target.name: each.outcome for each in records})
+
+
+def play(
+    stage: Stage, script: list[list[list[str]]], unreadable: int, forks: int
+) -> tuple[Result, dict[str, list[str]]]:
+    """Apply targets to a server that answers as in the script; return the result, and the answers by request."""
+    targets = [fields_target(stage.world, f"Film-{number}") for number in range(len(script))]
     planned: dict[str, list[str]] = {}
     for target, of_target in zip(targets, script, strict=True):
         for request, each in zip(target.requests, of_target, strict=True):
             planned[request.path] = each
             stage.world.responses[request.path] = list(each)
     stage.world.unreadable = unreadable
+    return stage.run(*targets, forks=forks), planned
 
-    result = stage.run(*targets, forks=forks)
 
+def check(
+    stage: Stage,
+    result: Result,
+    planned: Mapping[str, list[str]],
+    unreadable: int,
+    states: Mapping[tuple[str, int], str],
+    outcomes: Mapping[str, str | None],
+) -> None:
+    """Compare what was sent with the result, and with what the journal knows."""
     for target_result in result.targets:
         seen_end = False
         for request, came in zip(target_result.target.requests, target_result.requests, strict=True):
@@ -48,11 +88,11 @@ def test_nothing_twice_and_nothing_untrue(script: list[list[list[str]]], unreada
                 assert not done or unreadable
             seen_end = seen_end or came.outcome != "done"
             index = target_result.target.requests.index(request)
-            known = stage.journal.states.get((target_result.target.name, index), "not sent")
+            known = states.get((target_result.target.name, index), "not sent")
             assert known == came.outcome
         attributes = stage.world.assets[target_result.target.name].attributes
         if target_result.outcome == "changed":
             assert set(attributes.values()) == {"new"}
         else:
             assert target_result.message
-        assert stage.journal.outcomes[target_result.target.name] == target_result.outcome
+        assert outcomes[target_result.target.name] == target_result.outcome

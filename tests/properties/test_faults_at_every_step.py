@@ -84,12 +84,14 @@ def seen(clip: SimClip) -> dict[str, Any]:
 class FaultyServer(RuleBasedStateMachine):
     """One clip, one ledger, many runs."""
 
+    place = ""
+
     def __init__(self) -> None:
         super().__init__()
         self.sim = Simulator(state=empty_state())
         self.sim.start()
         self.folder = tempfile.TemporaryDirectory()
-        self.stage = Stage(self.sim, Path(self.folder.name), policy=PATIENCE)
+        self.stage = Stage(self.sim, Path(self.folder.name), policy=PATIENCE, place=self.place)
         self.desired: State | None = None
 
     @initialize(live=fully)
@@ -161,6 +163,16 @@ def often(examples: int) -> settings:
 @pytest.mark.scale
 def test_faults_at_every_step() -> None:
     run_state_machine_as_test(FaultyServer, settings=often(5))
+
+
+@pytest.mark.scale
+def test_faults_at_every_step_with_a_shared_ledger(shared_place: str) -> None:
+    class FaultyServerOfMachines(FaultyServer):
+        """The same, with one shared ledger for all examples."""
+
+        place = shared_place
+
+    run_state_machine_as_test(FaultyServerOfMachines, settings=often(5))
 
 
 @pytest.mark.scale

@@ -152,7 +152,7 @@ class ApplyRun:
         options, watch = self.options, self.options.watch
         watch.notify(PlanningStarted(tuple(spec.name for spec in self.source.specs)))
         async with watch.ticking():
-            planned = await self.source.plan(ledger.memory, self.clock, self.flags.forks, options.limits, watch)
+            planned = await self.source.plan(ledger.plan_memory(), self.clock, self.flags.forks, options.limits, watch)
         planned = replace(planned, plan=options.times.check(planned.plan, self.clock.now()))
         watch.notify(PlanningEnded(planned.plan.summary, planned.plan.refusals))
         return planned

@@ -13,6 +13,7 @@ import pytest
 
 from msauto.errors import LedgerError, LockedError
 from msauto.ledger import Ledger, LockScope, postgres_store
+from msauto.ledger.memory import PlanMemory
 from msauto.ledger.postgres_store import PostgresStore
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import TargetId
@@ -265,3 +266,39 @@ def test_commits_are_durable_also_where_the_server_does_not_ask_for_it(shared_pl
     finally:
         with psycopg.connect(shared_place, autocommit=True) as connection:
             connection.execute(f"ALTER DATABASE {connection.info.dbname} RESET synchronous_commit")
+
+
+def test_a_plan_of_many_targets_costs_few_round_trips(shared_place: str) -> None:
+    clips = [TargetId("studio-a", "NEWS", "asset", f"clip {number}") for number in range(400)]
+    other = TargetId("studio-a", "OLD", "asset", "clip 1")
+    with Ledger.open(shared_place) as ledger:
+        with ledger.journal.together():
+            for clip in clips[::2]:
+                ledger.memory.remember(clip, {"field:comment": clip.name})
+            ledger.memory.remember(other, {"x": 1})
+        memory = ledger.plan_memory()
+        trips, send = [], ledger._store._send  # type: ignore[attr-defined]
+
+        def counted(*values: object, **options: object) -> object:
+            trips.append(values)
+            return send(*values, **options)
+
+        ledger._store._send = counted  # type: ignore[attr-defined]
+        found = [memory.recall(clip) for clip in clips]
+        assert len(trips) < 40
+        assert found == [{} if number % 2 else {"field:comment": clip.name} for number, clip in enumerate(clips)]
+        assert memory.recall(other) == {"x": 1}
+        memory.remember(clips[0], {"field:comment": "new"})
+        assert memory.recall(clips[0]) == {"field:comment": "new"}
+
+
+def test_a_plan_of_few_targets_does_not_read_a_large_memory(shared_place: str) -> None:
+    clips = [TargetId("studio-a", "NEWS", "asset", f"clip {number}") for number in range(40)]
+    with Ledger.open(shared_place) as ledger:
+        with ledger.journal.together():
+            for clip in clips:
+                ledger.memory.remember(clip, {f"field:{number}": number for number in range(41)})
+        memory = ledger.plan_memory()
+        assert isinstance(memory, PlanMemory)
+        assert [len(memory.recall(clip)) for clip in clips] == [41] * 40
+        assert memory._known == {}

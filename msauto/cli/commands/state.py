@@ -1,0 +1,99 @@
+"""``msauto state``: what the ledger is, and copying it, for example into a shared one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from time import monotonic
+
+import click
+from msgspec import structs
+
+from msauto.cli.exit_codes import CHANGES, OK
+from msauto.cli.flags import ledger_place, no_color_flag
+from msauto.cli.output import print_message, print_result, print_table
+from msauto.errors import MsautoError
+from msauto.ledger import Ledger, LedgerPlace
+from msauto.ledger.inspection import LedgerFacts
+from msauto.model.codec import to_json
+from msauto.model.ledger_url import LedgerUrlError, is_ledger_url, parse_ledger_url
+from msauto.playbook.settings.settings import Settings, load_settings
+from msauto.report.json import dump
+from msauto.report.sentences import plural
+
+_config_flag = click.option("--config", metavar="FILE", help="Settings file, instead of msauto.toml in this folder.")
+
+
+@click.group("state")
+def command() -> None:
+    """Check the ledger, or copy it to another place."""
+
+
+@command.command("check")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the result.")
+@click.option("--state-dir", metavar="DIR", help="Folder of the ledger.")
+@_config_flag
+@no_color_flag
+def check(*, form: str, state_dir: str | None, config: str | None, no_color: bool) -> int:
+    """Show what the ledger is: kind, settings, size, commit time, held locks, runs that died; 2 with a warning.
+
+    It is created if it does not exist.
+    """
+    with Ledger.open(ledger_place(state_dir, load_settings(config))) as ledger:
+        facts = _with_warnings(ledger.facts(monotonic))
+    if form == "json":
+        print_result(dump(to_json(facts)))
+    else:
+        print_table(("fact", "value"), _rows(facts), no_color=no_color)
+        for warning in facts.warnings:
+            print_message(f"Warning: {warning}")
+    return CHANGES if facts.warnings else OK
+
+
+def _with_warnings(facts: LedgerFacts) -> LedgerFacts:
+    died = tuple(f"run {run} died: the next run on its servers reads what it left" for run in facts.died)
+    return structs.replace(facts, warnings=(*facts.warnings, *died))
+
+
+def _rows(facts: LedgerFacts) -> list[tuple[str, str]]:
+    return [
+        ("ledger", facts.ledger),
+        ("kind", f"{facts.kind}, ledger version {facts.version}"),
+        ("settings", ", ".join(f"{name} = {value}" for name, value in facts.settings.items())),
+        ("size", f"{facts.bytes / 1e6:,.1f} MB"),
+        ("rows", ", ".join(f"{count:,} {table}" for table, count in facts.rows.items() if count) or "none"),
+        ("one commit", f"{facts.commit_seconds * 1000:.1f} ms"),
+        *(("held", f"{each.lock}: {each.holder}") for each in facts.locks),
+    ]
+
+
+@command.command("copy")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@_config_flag
+def copy(*, source: str, target: str, config: str | None) -> None:
+    """Copy a ledger, and verify every row. FROM and TO are folders, or URLs of a shared ledger.
+
+    TO must be empty. Nothing is copied if a run is in progress in FROM, or if anything fails. FROM stays as it is.
+    A password is that of [state] in msauto.toml for its URL; for another URL, it is libpq's.
+    """
+    settings = load_settings(config)
+    places = [_place(text, settings) for text in (source, target)]
+    if not Ledger.exists(places[0]):
+        raise MsautoError(f"there is no ledger in {source}", remedy="name the folder that contains ledger.sqlite")
+    with Ledger.open(places[0]) as ledger, Ledger.open(places[1]) as copied:
+        rows = ledger.copy_to(copied)
+        print_result(f"Copied and verified {plural(rows['run'], 'run')} ({plural(sum(rows.values()), 'row')} in all).")
+        remedy = f'set `url = "{copied.name}"` under [state]' if is_ledger_url(target) else f"use --state-dir {target}"
+        print_message(f"msauto still uses {ledger.name}\n  → to use the copy, {remedy}")
+
+
+def _place(text: str, settings: Settings) -> LedgerPlace:
+    if not is_ledger_url(text):
+        return Path(os.path.expanduser(text))  # noqa: PTH111 - no error for an unknown user
+    known = settings.ledger_url
+    try:
+        found = parse_ledger_url(text)
+    except LedgerUrlError as error:
+        raise MsautoError(f"the URL {error}", remedy=error.remedy) from None
+    return known if known is not None and known.url == found.url else found
