@@ -17,7 +17,7 @@ from msauto.ledger.locks import FileLocks, Lock, Locks, LockScope, this_process
 from msauto.ledger.memory import LedgerMemory, PlanMemory
 from msauto.ledger.store import Store, format_time
 from msauto.model.ledger_url import LedgerUrl, LedgerUrlError, is_ledger_url, parse_ledger_url
-from msauto.model.ports import Clock, Memory
+from msauto.model.ports import Clock, NamedMemory
 from msauto.model.run_records import RunDetails, RunSummary, TargetRecord
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Ledger:
         """No run is recorded: a new ledger, or a folder that is not mounted."""
         return not self._store.read("SELECT 1 FROM run LIMIT 1")
 
-    def plan_memory(self) -> Memory:
+    def plan_memory(self) -> NamedMemory:
         """Return the memory for one plan: with a shared ledger, not each target costs a round trip."""
         return self.memory if isinstance(self._locks, FileLocks) else PlanMemory(self.memory, self._store)
 

@@ -38,6 +38,10 @@ _KEEP = """
     DO UPDATE SET value = excluded.value, written = excluded.written"""
 
 
+_ByClip = dict[tuple[str, str], list[Row]]
+"""Rows of ``item`` and ``value``, by the link_id and the creation time of a clip."""
+
+
 class LedgerMemory:
     """Implements the port ``Memory``. Titles are compared as in planning: after Unicode NFC."""
 
@@ -58,15 +62,20 @@ class LedgerMemory:
 
     def recall_named(self, server: str, database: str, kind: Kind, name: str) -> Mapping[TargetId, Mapping[str, Json]]:
         """Return the items of all targets of a name."""
-        found: dict[TargetId, dict[str, Json]] = {}
         rows = self._store.read(_RECALL_NAMED, (server, database, kind, unicodedata.normalize("NFC", name)))
-        with self._store.decoding():
-            for link_id, create_time, item, value in rows:
-                target = TargetId(
-                    server, database, kind, name, int(link_id) if link_id else None, str(create_time) or None
-                )
-                found.setdefault(target, {})[str(item)] = json.loads(str(value))
-        return found
+        by_clip: _ByClip = defaultdict(list)
+        for *clip, item, value in rows:
+            by_clip[clip[0], clip[1]].append((item, value))
+        return self.named_items(TargetId(server, database, kind, name), by_clip)
+
+    def named_items(self, target: TargetId, by_clip: _ByClip) -> dict[TargetId, Mapping[str, Json]]:
+        """Return the items of the clips that have the name of a target."""
+        return {
+            structs.replace(target, link_id=int(link_id) if link_id else None, create_time=time or None): self.items(
+                rows
+            )
+            for (link_id, time), rows in by_clip.items()
+        }
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget the items of all assets of a database that start with ``prefix``."""
@@ -136,26 +145,42 @@ class PlanMemory:
         self._memory = memory
         self._store = store
         self._recalled: Counter[tuple[str, str]] = Counter()
-        self._known: dict[tuple[str, str], dict[tuple[Value, ...], list[Row]]] = {}
+        self._known: dict[tuple[str, str], dict[tuple[str, str], _ByClip]] = {}
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         """Return the items remembered of a target."""
+        by_clip = self._known_of(target)
+        if by_clip is None:
+            return self._memory.recall(target)
+        *_, link_id, create_time = _key(target)
+        return self._memory.items(by_clip.get((str(link_id), str(create_time)), []))
+
+    def recall_named(self, server: str, database: str, kind: Kind, name: str) -> Mapping[TargetId, Mapping[str, Json]]:
+        """Return the items of all targets of a name."""
+        target = TargetId(server, database, kind, name)
+        by_clip = self._known_of(target)
+        if by_clip is None:
+            return self._memory.recall_named(server, database, kind, name)
+        return self._memory.named_items(target, by_clip)
+
+    def _known_of(self, target: TargetId) -> _ByClip | None:
+        """Return the rows of all clips of a name; ``None`` if its database is not read whole."""
         database = (target.server, target.database)
         if database not in self._known:
             self._recalled[database] += 1
             count = self._recalled[database]
             if count < _FEW or count & (count - 1) or not self._read_all(database, count * _ROWS_FOR_EACH):
-                return self._memory.recall(target)
-        return self._memory.items(self._known[database].get(_key(target), []))
+                return None
+        return self._known[database].get((target.kind, unicodedata.normalize("NFC", target.name)), {})
 
     def _read_all(self, database: tuple[str, str], most: int) -> bool:
         """Read all that is remembered of a database; return whether it is not more than ``most`` rows."""
         rows = self._store.read(_RECALL_ALL, (*database, most + 1))
         if len(rows) > most:
             return False
-        known = self._known[database] = defaultdict(list)
-        for *key, item, value in rows:
-            known[*database, *key].append((item, value))
+        known = self._known[database] = defaultdict(lambda: defaultdict(list))
+        for kind, name, link_id, create_time, item, value in rows:
+            known[kind, name][link_id, create_time].append((item, value))
         return True
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
