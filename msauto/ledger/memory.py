@@ -70,12 +70,11 @@ class LedgerMemory:
 
     def named_items(self, target: TargetId, by_clip: _ByClip) -> dict[TargetId, Mapping[str, Json]]:
         """Return the items of the clips that have the name of a target."""
-        return {
-            structs.replace(target, link_id=int(link_id) if link_id else None, create_time=time or None): self.items(
-                rows
-            )
-            for (link_id, time), rows in by_clip.items()
-        }
+        found: dict[TargetId, Mapping[str, Json]] = {}
+        for (link_id, time), rows in by_clip.items():
+            clip = structs.replace(target, link_id=int(link_id) if link_id else None, create_time=time or None)
+            found[clip] = self.items(rows)
+        return found
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget the items of all assets of a database that start with ``prefix``."""

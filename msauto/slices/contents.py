@@ -11,12 +11,17 @@ import hmac
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NoReturn, TypeVar
 
+from msgspec import structs
+
+from msauto.model.codec import to_key
+from msauto.model.plan import Target
 from msauto.model.server import Secret
+from msauto.planning.saved_plans.plan_secrets import map_target
 from msauto.playbook.input_files import Files
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.names import EnvView
@@ -25,8 +30,9 @@ from msauto.playbook.variables.variables import Variable, Variables
 from msauto.playbook.yaml.document import Document
 from msauto.playbook.yaml.loader import load_yaml
 from msauto.running.parcels import Shared, UnresolvedError
+from msauto.secrets.encodings import longest_first
 from msauto.secrets.secret_sources import SecretReference, SecretSources
-from msauto.secrets.taint import Secrets, SecretsFound
+from msauto.secrets.taint import TOKEN_PATTERN, Secrets, SecretsFound
 from msauto.secrets.tainted_text import TaintedText
 from msauto.slices.remote_server import CoordinatorNeeded
 
@@ -45,12 +51,14 @@ class RunContents:
         self._salt = secrets.token_bytes(16)
         self._checks: dict[str, bytes] = {}
         self._sent: set[References] = set()
+        self._tokens: dict[str, str] = {}
         self._env_used: dict[str, str | None] = {}
         self._shared: dict[int, tuple[object, Shared[Any]]] = {}
         self._reducers: Mapping[type, Callable[[Any], Any]] = {
             TaintedText: lambda text: self._secret(str(text), TaintedText),
             Secret: lambda secret: self._secret(secret.reveal(), Secret),
             _EnvText: lambda text: self._referred(text.text, (SecretReference("env", text.name),), str),
+            Target: self._target,
             SecretsFound: self._found_secrets,
             Secrets: lambda known: (_known, (list(map(TaintedText, known.texts)), known.sources, known.partly)),
             SecretSources: self._sources,
@@ -90,6 +98,20 @@ class RunContents:
         if text not in self._checks:
             self._checks[text] = _check(text, self._salt)
         return _resolved, (kind, references, self._salt, self._checks[text])
+
+    def _target(self, target: Target) -> Any:
+        """Replace the secrets in the requests of a target by tokens, unless one is written in another encoding."""
+        known = self._found.known()
+        if not known.occurs_in(to_key((target.changes, target.requests)).decode()):
+            return NotImplemented
+        for text in sorted(known.texts, key=longest_first):
+            self._tokens.setdefault(text, f"***{{{secrets.token_hex(16)}}}")
+        concealed = map_target(target, partial(_replaced, self._tokens))
+        written = to_key((concealed.changes, concealed.requests)).decode()
+        if known.occurs_in(TOKEN_PATTERN.sub("", written)):
+            return NotImplemented
+        used = {token: TaintedText(text) for text, token in self._tokens.items() if token in written}
+        return _revealed, (structs.asdict(concealed), used)
 
     def _found_secrets(self, found: SecretsFound) -> Any:
         return _found, ([TaintedText(text) for text in found.texts()], found.sources)
@@ -149,6 +171,19 @@ def _found(texts: list[str], sources: SecretSources) -> SecretsFound:
     found = SecretsFound(map(str, texts))
     found.sources = sources
     return found
+
+
+def _replaced(texts: Mapping[str, str], text: str, encoding: Callable[[str], str]) -> str:
+    for old, new in texts.items():
+        text = text.replace(encoding(old), new)
+    return text
+
+
+def _revealed(concealed: dict[str, Any], used: Mapping[str, str]) -> Target:
+    def reveal(text: str, encoding: Callable[[str], str]) -> str:
+        return TOKEN_PATTERN.sub(lambda found: encoding(str(used[found[0]])) if found[0] in used else found[0], text)
+
+    return map_target(Target(**concealed), reveal)
 
 
 def _known(texts: list[str], sources: SecretSources, partly: bool) -> Secrets:

@@ -75,6 +75,18 @@ def _joint_key(keys: Iterable[bytes]) -> bytes:
     return hashlib.sha256(b"".join(keys)).digest()
 
 
+def map_target(target: Target, text: Callable[[str, Callable[[str], str]], str]) -> Target:
+    """Return a target with its values and requests changed by ``text(text, encoding)``.
+
+    The encoding is how a secret is written in the text: percent-encoded in a path, escaped in XML.
+    """
+    return structs.replace(
+        target,
+        changes=tuple(_map_change(each, text) for each in target.changes),
+        requests=tuple(_map_request(each, text) for each in target.requests),
+    )
+
+
 def _map_change(change: Change, text: _MapText) -> Change:
     return structs.replace(change, key=text(change.key, str), after=_map_value(change.after, text))
 

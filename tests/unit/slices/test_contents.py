@@ -5,19 +5,24 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import pytest
 import yaml
 
-from msauto.model.desired import ResolvedPlaybooks
+from msauto.interface.address import encode
+from msauto.model.desired import ResolvedPlaybooks, TaskSource
 from msauto.model.facts import Facts
 from msauto.model.live import Entry
+from msauto.model.plan import Body, Change, Expectation, Request, Target
 from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.running.parcels import Parcel, SharedValues, UnresolvedError, pack, unpack
+from msauto.secrets.secret_sources import SecretReference
+from msauto.secrets.taint import TOKEN_PATTERN, SecretsFound
 from msauto.slices.contents import RunContents
 from msauto.slices.remote_server import CoordinatorNeeded
 
-ENTRY = Entry((), "EP1", {})
+ENTRY = Entry((), "EP1")
 
 
 def resolved(folder: Path, comment: str, env: dict[str, str], **variables: object) -> ResolvedPlaybooks:
@@ -103,3 +108,24 @@ def test_a_line_of_the_playbook_travels_without_its_secret(tmp_path: Path) -> No
     travel = Travel(resolve(options))
     assert travel.evaluated(Facts(entry=ENTRY)) == "hunter2-canary EP1"
     assert not re.search(rb"hunter2", travel.bytes), "the worker reads the file itself"
+
+
+def test_the_requests_of_a_target_travel_without_their_secrets() -> None:
+    secret = "hunter2 & canary"
+    place = TaskSource("play.yml", 1, 1, "t")
+    requests = (
+        Request("POST", f"/storage?val={encode(secret)}", (0,), expect=(Expectation("field", "comment", secret),)),
+        Request("PUT", "/rss", (0,), body=Body.of(f"<title>{escape(secret)}</title>".encode(), "text/xml")),
+    )
+    change = Change("change", "field", "comment", "old", f"key {secret}", "live", True, place)
+    target = Target("studio", "NEWS", "asset", "EP1", None, "", (change,), requests)
+    found = SecretsFound([secret])
+    found.sources.note(secret, SecretReference("env", "MSAUTO_TEST_SECRET"))
+    contents = RunContents(found)
+    parcel, _ = pack(target, contents)
+    assert not found.known().occurs_in(TOKEN_PATTERN.sub("", parcel.data.decode("latin-1")))
+    with pytest.raises(UnresolvedError) as unresolved:
+        unpack(parcel)
+    contents.supply(unresolved.value.key)
+    assert unpack(pack(target, contents)[0]) == target
+    assert unpack(pack(target, RunContents(SecretsFound()))[0]) == target
