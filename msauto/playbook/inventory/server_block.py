@@ -18,12 +18,14 @@ from msauto.playbook.variables.variables import TemplateScope, Variable
 from msauto.playbook.yaml.document import Problems, SourceNode
 from msauto.secrets.tainted_text import misplaced_secrets
 
+_LIMITS: Final = ("connections", "requests_per_second", "adaptive", "request_line")
+
 
 def build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerSpec:
     """Return the server of a host; raises :class:`InputError` with all problems of its block."""
     node = variable.node
     args = read_as(ServerArgs, _rendered(variable, scope), node)
-    limits = {key: value for key in ("connections", "request_line") if (value := getattr(args, key)) is not None}
+    limits = {key: value for key in _LIMITS if (value := getattr(args, key)) is not None}
     return ServerSpec(
         name=name,
         url=args.url,
