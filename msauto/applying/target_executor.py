@@ -20,7 +20,7 @@ from msauto.errors import MsautoError, NotSentError, RejectedError, UnreachableE
 from msauto.model import events
 from msauto.model.codec import from_json
 from msauto.model.plan import Request, Target
-from msauto.model.ports import LiveTarget, PartialDownload, Permit
+from msauto.model.ports import LiveTarget, PartialDownload, WritePermit
 from msauto.model.result import TargetResult
 from msauto.verification import read_back
 from msauto.verification.read_back import Comparison, Verdict, memories
@@ -123,7 +123,7 @@ class TargetExecutor:
         self._reader = TargetReader(server, target, self._contact)
         self._memory = TargetMemory(context, target)
         self._progress = resumed or states.begin(len(target.requests), wait=target.wait)
-        self._permit: Permit | None = None  # to send the request that is journalled
+        self._permit: WritePermit | None = None  # to send the request that is journalled
         self._started = resumed is not None
         self._guard_holds = False
         self._began = context.clock.monotonic()

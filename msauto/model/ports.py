@@ -112,7 +112,7 @@ class DownloadObserver(Protocol):
         """``size`` bytes are saved, of ``total`` if the server reports it."""
 
 
-class Permit(Protocol):
+class WritePermit(Protocol):
     """The permission to send one write. It holds a place at the server until it is used or released."""
 
     async def send(self, request: Request) -> Answer:
@@ -131,7 +131,7 @@ class Sender(Protocol):
     A request with a ``dest`` is a download: it is saved completely, or an error is raised.
     """
 
-    async def permit(self) -> Permit:
+    async def permit(self) -> WritePermit:
         """Wait until a write may be sent. Reads of the same server may have to wait until the permit is released."""
 
     async def fetch(self, request: Request, watch: DownloadObserver) -> Answer:

@@ -343,7 +343,7 @@ class HttpClient:
 
 
 class SendingPermit:
-    """Implements the port ``Permit``: the permission to send one write with this client."""
+    """Implements the port ``WritePermit``: the permission to send one write with this client."""
 
     def __init__(self, client: HttpClient, permit: Permit) -> None:
         self._client = client

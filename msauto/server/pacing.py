@@ -97,9 +97,9 @@ class _Latency:
 class AdaptiveLimit:
     """The limit of concurrent requests, between 1 and ``most``. Requests are compared with those of their kind.
 
-    It begins with a quarter of ``most``. A round is judged when as many requests of a kind as the limit were answered:
-    the limit is halved if their mean shows a queue; else it grows, if it was reached: twofold until the first
-    decrease, then by one. Requests that were sent before a decrease say nothing about it, and are ignored.
+    It begins with a quarter of ``most``. A round ends when as many requests of a kind as the limit were answered. If
+    their mean latency shows a queue, the limit is halved. Else it grows, if it was reached: twofold until the first
+    decrease, then by one. Answers to requests from before a decrease are ignored.
     """
 
     def __init__(self, most: int) -> None:
