@@ -20,7 +20,7 @@ from msauto.errors import LedgerError, MsautoError, NotSentError, RejectedError,
 from msauto.model import events
 from msauto.model.codec import from_json
 from msauto.model.plan import Request, Target
-from msauto.model.ports import LiveTarget, PartialDownload
+from msauto.model.ports import LiveTarget, PartialDownload, WritePermit
 from msauto.model.result import TargetResult
 from msauto.verification import read_back
 from msauto.verification.read_back import Comparison, Verdict, memories
@@ -123,6 +123,7 @@ class TargetExecutor:
         self._reader = TargetReader(server, target, self._contact)
         self._memory = TargetMemory(context, target)
         self._progress = resumed or states.begin(len(target.requests), wait=target.wait)
+        self._permit: WritePermit | None = None  # to send the request that is journalled
         self._started = resumed is not None
         self._guard_holds = False
         self._began = context.clock.monotonic()
@@ -147,6 +148,7 @@ class TargetExecutor:
         except Exception as error:  # noqa: BLE001 - an error of one target must not affect the others
             self._advance(states.abandon(self._progress, f"internal error: {one_line(error)}"))
         finally:
+            self._release_permit()
             self._finish()
 
     @property
@@ -177,15 +179,19 @@ class TargetExecutor:
         return await self._pause()
 
     async def _write_ahead(self, index: int) -> states.Event:
-        context, target, breaker = self._context, self._target, self._contact.breaker.state
-        if context.cancellation.requested:
-            return states.RunCancelled()
-        if breaker.open:
-            return states.Blocked(breaker.message(target.server, context.run))
+        context, target = self._context, self._target
+        if (event := self._why_not()) is not None:
+            return event
         if target.requests[index].guarded and not self._guard_holds:
             failed = await self._check_guard(index)
             if failed is not None:
                 return states.Blocked(failed)
+        if target.requests[index].dest is None:
+            # Nothing may wait between the journal and the server, so the permit comes first.
+            self._permit = await self._sender.permit()
+            if (event := self._why_not()) is not None:
+                self._release_permit()
+                return event
         first = index == 0 and not self._progress.tries
         calls: list[Call] = [partial(context.journal.sending, context.run, target, index)]
         if first:
@@ -195,8 +201,21 @@ class TargetExecutor:
         try:
             await context.commits.write(*calls, *self._memory.before_request(index, first=first))
         except MsautoError as error:
+            self._release_permit()
             return states.Blocked(one_line(error))
         return states.Journalled()
+
+    def _why_not(self) -> states.RunCancelled | states.Blocked | None:
+        """Return why no further request may be sent."""
+        breaker = self._contact.breaker.state
+        if self._context.cancellation.requested:
+            return states.RunCancelled()
+        return states.Blocked(breaker.message(self._target.server, self._context.run)) if breaker.open else None
+
+    def _release_permit(self) -> None:
+        if self._permit is not None:
+            self._permit.release()
+            self._permit = None
 
     async def _check_guard(self, index: int) -> str | None:
         """Return why a guarded request must not be sent; ``None`` once reading shows all requests before it."""
@@ -214,9 +233,10 @@ class TargetExecutor:
         request = self._target.requests[index]
         if request.dest is not None:
             return await self._download(request, index)
+        assert self._permit is not None  # taken before the write-ahead
         try:
-            answer = await self._sender.send(request)
-        except LedgerError as error:  # the ledger was lost while the request waited for a connection
+            answer = await self._permit.send(request)
+        except LedgerError as error:  # the ledger was lost after the request was journalled
             return states.NotSent(one_line(error))
         except Exception as error:  # noqa: BLE001 - after an unknown error the request is in doubt
             self._contact.failed(error, read=False)
@@ -224,6 +244,8 @@ class TargetExecutor:
             if isinstance(event, states.InDoubt):
                 self._context.notify(events.RequestInDoubt(self._target, index, one_line(error)))
             return event
+        finally:
+            self._release_permit()
         self._contact.answered()
         return states.Accepted(answer.status)
 

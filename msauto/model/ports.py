@@ -118,14 +118,27 @@ class DownloadObserver(Protocol):
         """``size`` bytes are saved, of ``total`` if the server reports it."""
 
 
+class WritePermit(Protocol):
+    """The permission to send one write. It holds a place at the server until it is used or released."""
+
+    async def send(self, request: Request) -> Answer:
+        """Send a write, once. Raises ``NotSentError``, ``InDoubtError`` or ``RejectedError``.
+
+        Returning means that the server accepted the request, not that it is verified.
+        """
+
+    def release(self) -> None:
+        """Give the place back, and let another request be sent instead; does nothing after sending."""
+
+
 class Sender(Protocol):
-    """Sends one write, once. Raises ``NotSentError``, ``InDoubtError`` or ``RejectedError``.
+    """Sends writes, each with a permit.
 
     A request with a ``dest`` is a download: it is saved completely, or an error is raised.
     """
 
-    async def send(self, request: Request) -> Answer:
-        """Send; returning means that the server accepted the request, not that it is verified."""
+    async def permit(self) -> WritePermit:
+        """Wait until a write may be sent. Reads of the same server may have to wait until the permit is released."""
 
     async def fetch(self, request: Request, watch: DownloadObserver) -> Answer:
         """Save the answer to a request with a ``dest`` as that file; raises ``ServerError`` or ``DownloadError``."""

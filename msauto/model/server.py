@@ -88,8 +88,9 @@ class ServerSpec:
 
     ``url``: scheme, host and port without a path; ``version``: the product version as numbers, ``None``: newest;
     ``timezone``: an IANA name for times without a time zone; ``request_line``: the limit in bytes. ``proxy``: the
-    only proxy that is used; the environment is not read. ``worker``: the resources of the Dask workers that may reach
-    it, each with its amount.
+    only proxy that is used; the environment is not read. ``requests_per_second``: ``None``: unlimited. ``adaptive``:
+    the number of concurrent requests adapts to the server, between 1 and ``connections``. ``worker``: the resources of
+    the Dask workers that may reach it, each with its amount.
     """
 
     name: str
@@ -100,6 +101,8 @@ class ServerSpec:
     tls: Tls = Tls()
     timeouts: Timeouts = Timeouts()
     connections: int = 16
+    requests_per_second: float | None = None
+    adaptive: bool = True
     request_line: int = 8000
     dialect: Dialect = Dialect()
     proxy: Proxy | None = None
@@ -107,5 +110,15 @@ class ServerSpec:
     variables: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def share(self, parts: int) -> ServerSpec:
-        """Return the server with the limits that one of ``parts`` users of it may use at the same time."""
-        return replace(self, connections=max(1, self.connections // parts))
+        """Return the server with one of so many equal parts of its connections and its rate.
+
+        Used at the same time, the parts never exceed the whole. Raises ``ValueError`` for more parts than connections.
+        """
+        if not 1 <= parts <= self.connections:
+            raise ValueError(f"{self.connections} connections cannot be divided into {parts} parts")
+        rate = self.requests_per_second
+        return replace(
+            self,
+            connections=self.connections // parts,
+            requests_per_second=None if rate is None else rate / parts,
+        )

@@ -79,7 +79,7 @@ async def probe_by_trial(
         notes = ProbeNotes(client.hide)
         bench = ScratchAsset(client, database, trial, notes, clock, report)
         await bench.open(refuse, all_links=all_links)
-        async with AsyncMediaServer(spec, read_only=True) as reader:
+        async with AsyncMediaServer(spec, read_only=True, pacer=client.pacer) as reader:
             await ReadOnlyProbe(reader, database, notes, title=trial.title, field=trial.xmp_field).run()
         left = await _try_all(bench)
     _miss_the_rest(notes)

@@ -5,7 +5,7 @@ The typed calls are those of :class:`msauto.server.client.AsyncMediaServer`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from msauto.server.availability import SystemClock, with_retries
 from msauto.server.connection import base_url, headers, spec_of, tls
 from msauto.server.downloads.fetching import FetchResult, ResumableDownload, SilentDownloadObserver, StreamedBody
 from msauto.server.echoed_secrets import EchoRedactor
+from msauto.server.pacing import Pacer, Permit, kind_of
 from msauto.server.parsers.answer_classes import (
     RawAnswer,
     charset_of,
@@ -73,8 +74,9 @@ class HttpClient:
     """Sends requests to one media server, and judges the answers.
 
     ``read_only`` refuses everything but GET and HEAD before anything is sent. ``transport`` replaces the network.
-    ``reads`` counts the reads, without further attempts. ``admit`` is called at the last moment before each write, and
-    may raise an ``MsautoError``: then it is not sent.
+    ``reads`` counts the reads, without further attempts. Clients of one server that are open at the same time share a
+    ``pacer``. ``admit`` is called at the last moment before each write, and may raise an ``MsautoError``: then it is
+    not sent.
     """
 
     def __init__(
@@ -85,21 +87,21 @@ class HttpClient:
         transport: httpx2.AsyncBaseTransport | None = None,
         clock: Clock | None = None,
         admit: Callable[[], None] = lambda: None,
+        pacer: Pacer | None = None,
     ) -> None:
         self.spec = spec_of(server) if isinstance(server, str) else server
         self.read_only = read_only
         self.reads = 0
         self._admit = admit
         self._clock = clock or SystemClock()
+        self.pacer = pacer or Pacer(self.spec, self._clock)
         self._headers = headers(self.spec)
         self._base = base_url(self.spec)
         self._secrets = EchoRedactor(self.spec)
         self._transport: ExactTransport | HttpxTransport = (
             HttpxTransport(self._base, transport)
             if transport is not None
-            else ExactTransport(
-                self._base, connections=self.spec.connections, tls=tls(self.spec), proxy=self.spec.proxy
-            )
+            else ExactTransport(self._base, tls=tls(self.spec), proxy=self.spec.proxy)
         )
 
     async def __aenter__(self) -> Self:
@@ -112,19 +114,25 @@ class HttpClient:
         """Close all connections."""
         await self._transport.aclose()
 
+    async def permit(self) -> SendingPermit:
+        """Wait until a write may be sent, by the rate and by the concurrent requests of the server."""
+        return SendingPermit(self, await self.pacer.permit())
+
     async def send(self, request: Request) -> Answer:
         """Send a write once, or a read with retries. Raises ``NotSentError``, ``InDoubtError``, ``RejectedError``.
 
         The content of the answer is ignored, except that an error text or an error document is an error.
         """
-        if request.method in _READS:
-            return await self.read(request, self._answer)
+        return await (self.read(request, self._answer) if request.method in _READS else self.write(request))
+
+    async def write(self, request: Request, permit: Permit | None = None) -> Answer:
+        """Send a write as :meth:`send` does, with a permit, or with the next one."""
         self._check(request)
         # A batch of metadata may take as long as a large listing.
         is_batch = request.method == "PUT" and request.path.startswith("/storage/")
         with self._context(request, "listing" if is_batch else "read"):
             try:
-                reply = await self._exchange(request, listing=is_batch)
+                reply = await self._exchange(request, listing=is_batch, permit=permit)
             except UnreadableError as error:  # it was sent, and may have been done
                 raise InDoubtError(error.message, remedy=error.remedy) from error
             judge_status(reply, self.spec.dialect)
@@ -150,7 +158,7 @@ class HttpClient:
         self.reads += 1
 
         async def attempt() -> Listing:
-            async with aclosing(await self._send(request, self._limits(listing=True))) as response:
+            async with aclosing(await self._send(request, self._limits(listing=True), None)) as response:
                 if response.status >= 300:
                     judge_status(await self._reply(response, LISTING_BYTES), self.spec.dialect)
                 charset = charset_of(response.header("content-type"))
@@ -213,8 +221,9 @@ class HttpClient:
         judge_status(reply, self.spec.dialect)
         return reply
 
-    async def _exchange(self, request: Request, *, listing: bool = False) -> RawAnswer:
-        response = await self._send(request, self._limits(listing=listing))
+    async def _exchange(self, request: Request, *, listing: bool = False, permit: Permit | None = None) -> RawAnswer:
+        kind = None if listing else kind_of(request)
+        response = await self._send(request, self._limits(listing=listing), kind, permit=permit)
         try:
             return await self._reply(response, LISTING_BYTES if listing else ANSWER_BYTES)
         finally:
@@ -225,14 +234,29 @@ class HttpClient:
         seconds = times.listing if listing else times.read
         return TimeLimits(times.connect, seconds, total=_WHOLE * seconds)
 
-    def _send(self, request: Request, limits: TimeLimits, more: Headers = _COMPRESSED) -> Awaitable[_Arriving]:
+    async def _send(
+        self,
+        request: Request,
+        limits: TimeLimits,
+        kind: str | None,
+        more: Headers = _COMPRESSED,
+        permit: Permit | None = None,
+    ) -> _Arriving:
+        """Send a request. ``kind``: latencies of one kind are compared; ``None`` for listings and files."""
         headers = [*self._headers, *more]
         body = request.body
         if body is not None:
             headers.append(("Content-Type", body.media_type))
         content = body.content if body else None
-        admit = () if request.method in _READS else (self._admit,)
-        return self._transport.send(request.method, request.path, headers, content, limits, *admit)
+        permit = permit or await self.pacer.permit()
+        if request.method not in _READS:
+            try:
+                self._admit()
+            except BaseException:
+                permit.release()
+                raise
+        permit.sending(kind)
+        return await self._transport.send(request.method, request.path, headers, content, limits, permit)
 
     async def _reply(self, response: _Arriving, most: int) -> RawAnswer:
         """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one."""
@@ -267,7 +291,7 @@ class HttpClient:
         # A range counts the bytes as they are sent, so they must not be compressed.
         headers = (("Accept-Encoding", "identity"), *more)
         limits = TimeLimits(self.spec.timeouts.connect, seconds, pace=seconds)
-        async with aclosing(await self._send(request, limits, headers)) as response:
+        async with aclosing(await self._send(request, limits, None, headers)) as response:
             known = {name.lower(): response.header(name) for name in response.headers}
             yield StreamedBody(
                 response.status,
@@ -325,6 +349,22 @@ class HttpClient:
                 error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else ""
             self._secrets.clean(error)
             raise
+
+
+class SendingPermit:
+    """Implements the port ``WritePermit``: the permission to send one write with this client."""
+
+    def __init__(self, client: HttpClient, permit: Permit) -> None:
+        self._client = client
+        self._permit = permit
+
+    async def send(self, request: Request) -> Answer:
+        """Send the write, once."""
+        return await self._client.write(request, self._permit)
+
+    def release(self) -> None:
+        """Release an unused permit."""
+        self._permit.release()
 
 
 def _too_large(most: int) -> UnreadableError:

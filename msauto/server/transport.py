@@ -12,7 +12,7 @@ import os
 import re
 import socket
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +25,7 @@ from msgspec import Struct
 from msauto.errors import InDoubtError, MsautoError, NotSentError, UnreachableError
 from msauto.model.server import Proxy
 from msauto.server.connection import basic_credentials
+from msauto.server.pacing import Permit
 
 if TYPE_CHECKING:
     import httpx2
@@ -70,32 +71,24 @@ class TimeLimits(Struct, frozen=True):
     pace: float | None = None
 
 
-def _admitted() -> None:
-    """Admit a request."""
-
-
 class ExactTransport:
     """Sends each request once, byte for byte. Follows no redirects, keeps no cookies, ignores the environment.
 
-    ``connections`` is the number of concurrent requests; others wait without a time limit. Raises
-    :class:`NotSentError` if the request was certainly not sent, else :class:`InDoubtError`, also while the body is
-    read.
+    Raises :class:`NotSentError` if the request was certainly not sent, else :class:`InDoubtError`, also while the body
+    is read. The permit of a request is released when its answer is closed, or with the error.
 
     Some servers close each connection after their answer without announcing it. A write on such a connection would be
     in doubt, although the server never received it. So a write uses an old connection only after this server has
     answered on one, and no request does after an old connection was dropped.
     """
 
-    def __init__(
-        self, url: str, *, connections: int = 16, tls: ssl.SSLContext | bool = True, proxy: Proxy | None = None
-    ) -> None:
+    def __init__(self, url: str, *, tls: ssl.SSLContext | bool = True, proxy: Proxy | None = None) -> None:
         self._origin = str(yarl.URL(url).origin())
         self._tls = tls
         self._proxy = proxy.url if proxy else None
         credentials = _proxy_credentials(proxy)
         # Through a tunnel (https) CONNECT authenticates with the proxy; the server must not see the password.
         self._headers, self._tunnel_headers = ([], credentials) if url.startswith("https:") else (credentials, [])
-        self._free = asyncio.Semaphore(connections)
         self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether their connections are kept
         self._sockets: WeakSet[socket.socket] = WeakSet()
         self._closed = False
@@ -103,24 +96,13 @@ class ExactTransport:
         self._drops = False  # the server has dropped a used connection
 
     async def send(
-        self,
-        method: str,
-        target: str,
-        headers: Headers,
-        content: bytes | None,
-        limits: TimeLimits,
-        admit: Callable[[], None] = _admitted,
+        self, method: str, target: str, headers: Headers, content: bytes | None, limits: TimeLimits, permit: Permit
     ) -> ArrivingAnswer:
-        """Send the request to the target; return the answer when its head has arrived.
-
-        ``admit`` is called at the last moment before it is sent: after the wait for a free connection.
-        """
-        await self._free.acquire()
+        """Send the request to the target; return the answer when its head has arrived."""
         new_sockets: list[socket.socket] = []
         _NEW_SOCKETS.set(new_sockets)
         deadline = limits.pace and asyncio.get_running_loop().time() + limits.connect + limits.pace
         try:
-            admit()
             session = self._session(kept=not self._drops and (self._keeps or method in _READS))
             sending = session.request(
                 method,
@@ -138,14 +120,17 @@ class ExactTransport:
                 async with asyncio.timeout_at(deadline):
                     response = await sending
         except BaseException as error:
-            self._free.release()
+            if isinstance(error, TimeoutError):
+                permit.timed_out()
+            permit.release()
             known = _classified(error, limits) if isinstance(error, _FAILURES) else error
             self._drops = self._drops or (isinstance(known, InDoubtError) and not new_sockets)
             if known is error:
                 raise
             raise known from error
         self._keeps = self._keeps or not new_sockets
-        return ArrivingAnswer(response, self._free, limits, deadline)
+        permit.answered(response.status)
+        return ArrivingAnswer(response, permit, limits, deadline)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -171,7 +156,7 @@ class ExactTransport:
             raise NotSentError("the client is closed", remedy="open a new one")
         if kept not in self._sessions:
             keeping: dict[str, Any] = {"keepalive_timeout": _IDLE_SECONDS} if kept else {"force_close": True}
-            # The number of connections is bounded by the semaphore, so that waiting for one is not a connect time-out.
+            # The number of connections is bounded by the permits, so that waiting for one is not a connect time-out.
             self._sessions[kept] = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ssl=self._tls, socket_factory=self._socket, **keeping),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -193,21 +178,22 @@ async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerTy
 
 
 class ArrivingAnswer:
-    """An answer whose body is read piece by piece. It must be closed, which releases its connection and slot."""
+    """An answer whose body is read piece by piece. It must be closed, which releases its connection and permit."""
 
-    __slots__ = ("_deadline", "_free", "_limits", "_received", "_response", "headers", "status")
+    __slots__ = ("_closed", "_deadline", "_limits", "_permit", "_received", "_response", "headers", "status")
 
     def __init__(
         self,
         response: aiohttp.ClientResponse,
-        free: asyncio.Semaphore,
+        permit: Permit,
         limits: TimeLimits,
         deadline: float | None,
     ) -> None:
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
         self._response = response
-        self._free: asyncio.Semaphore | None = free
+        self._permit = permit
+        self._closed = False
         self._limits = limits
         self._deadline = deadline
         self._received = 0
@@ -231,6 +217,8 @@ class ArrivingAnswer:
             async with asyncio.timeout_at(self._deadline):
                 chunk = await self._response.content.readany()
         except _FAILURES as error:
+            if isinstance(error, TimeoutError):
+                self._permit.timed_out()
             raise _classified(error, self._limits) from error
         self._received += len(chunk)
         if self._received >= _PACE_BYTES:  # it arrived in time: the same time for the next
@@ -239,12 +227,12 @@ class ArrivingAnswer:
         return chunk
 
     async def aclose(self) -> None:
-        """Release the connection and its slot, once."""
-        if self._free is None:
+        """Release the connection and the permit, once."""
+        if self._closed:
             return
-        free, self._free = self._free, None
+        self._closed = True
         self._response.release() if self._response.content.at_eof() else self._response.close()
-        free.release()
+        self._permit.release()
 
 
 class HttpxTransport:
@@ -255,26 +243,26 @@ class HttpxTransport:
         self._transport = transport
 
     async def send(
-        self,
-        method: str,
-        target: str,
-        headers: Headers,
-        content: bytes | None,
-        limits: TimeLimits,
-        admit: Callable[[], None] = _admitted,
+        self, method: str, target: str, headers: Headers, content: bytes | None, limits: TimeLimits, permit: Permit
     ) -> HttpxAnswer:
         """Send the request. Its extension ``target`` is the exact target, which httpx2 would rewrite in a URL."""
         import httpx2
 
-        admit()
         timeout = {"connect": limits.connect, "read": limits.read}
         encoded = [(name.encode(), text.encode()) for name, text in headers]
         extensions = {"target": target.encode("ascii"), "timeout": timeout}
         request = httpx2.Request(method, self._url, headers=encoded, content=content, extensions=extensions)
         try:
-            return HttpxAnswer(await self._transport.handle_async_request(request))
-        except httpx2.TransportError as error:  # of a transport that is not ours: its classification is not reliable
-            raise InDoubtError(f"the connection failed: {error}", remedy="check the server") from error
+            response = await self._transport.handle_async_request(request)
+        except BaseException as error:
+            if isinstance(error, httpx2.TimeoutException):
+                permit.timed_out()
+            permit.release()
+            if isinstance(error, httpx2.TransportError):  # it is not ours: its classification is not reliable
+                raise InDoubtError(f"the connection failed: {error}", remedy="check the server") from error
+            raise
+        permit.answered(response.status_code)
+        return HttpxAnswer(response, permit)
 
     async def aclose(self) -> None:
         """Close the transport."""
@@ -284,7 +272,8 @@ class HttpxTransport:
 class HttpxAnswer:
     """An answer of httpx2, with the methods of :class:`ArrivingAnswer`."""
 
-    def __init__(self, response: httpx2.Response) -> None:
+    def __init__(self, response: httpx2.Response, permit: Permit) -> None:
+        self._permit = permit
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
         self._response = response
@@ -299,7 +288,8 @@ class HttpxAnswer:
         return await anext(self._chunks, b"")
 
     async def aclose(self) -> None:
-        """Close the answer."""
+        """Close the answer, and release the permit."""
+        self._permit.release()
         await self._response.aclose()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from msauto.interface.dialect import Dialect
@@ -20,12 +20,14 @@ from msauto.playbook.yaml.document import Problems, SourceNode
 from msauto.secrets.stored_secrets import SecretSourceError, secret_in_file, secret_in_keyring
 from msauto.secrets.tainted_text import misplaced_secrets
 
+_LIMITS: Final = ("connections", "requests_per_second", "adaptive", "request_line")
+
 
 def build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerSpec:
     """Return the server of a host; raises :class:`InputError` with all problems of its block."""
     node = variable.node
     args = read_as(ServerArgs, _rendered(variable, scope), node)
-    limits = {key: value for key in ("connections", "request_line") if (value := getattr(args, key)) is not None}
+    limits = {key: value for key in _LIMITS if (value := getattr(args, key)) is not None}
     return ServerSpec(
         name=name,
         url=args.url,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, get_type_hints
 from zoneinfo import ZoneInfo
 
 from pydantic import ConfigDict, create_model
@@ -15,7 +15,18 @@ from msauto.interface.server_url import ServerUrl, UrlError, parse_server_url
 from msauto.playbook.schema import key_rules as rule
 from msauto.playbook.schema import value_types as types
 from msauto.playbook.schema.strict_model import VARIABLES, DocumentModel, Model, key, need
-from msauto.playbook.schema.value_types import Flag, Name, Opt, Read, Seconds, SecretText, Value, between, invalid
+from msauto.playbook.schema.value_types import (
+    Flag,
+    Name,
+    Opt,
+    Read,
+    Seconds,
+    SecretText,
+    Value,
+    between,
+    invalid,
+    shown_value,
+)
 
 
 def _version(value: Any) -> tuple[int, ...]:
@@ -69,10 +80,23 @@ def _read_url(value: Any, schemes: Sequence[str], example: str, password: str) -
     return found
 
 
+_LOWEST_RATE: Final = 0.1
+_HIGHEST_RATE: Final = 10_000
+
+
+def _requests_per_second(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and _LOWEST_RATE <= value <= _HIGHEST_RATE:
+        return float(value)
+    raise invalid(f"must be a number from {_LOWEST_RATE} to {_HIGHEST_RATE}, not {shown_value(value)}")
+
+
 _HOST = r"(?!\S*:0+/*\s*$)[^/?#@\s]+"
 _Url = Annotated[str, Read(_url, type="string", pattern=rf"^\s*[Hh][Tt][Tt][Pp][Ss]?://{_HOST}/*\s*$")]
 _ProxyUrl = Annotated[str, Read(_proxy_url, type="string", pattern=rf"^\s*[Hh][Tt][Tt][Pp]://{_HOST}:\d+/*\s*$")]
 _Connections = Annotated[int, between(1, 1024)]
+_RequestsPerSecond = Annotated[
+    float, Read(_requests_per_second, type="number", minimum=_LOWEST_RATE, maximum=_HIGHEST_RATE)
+]
 _RequestLine = Annotated[int, between(256, 2**20)]  # every server takes the least; none takes lines of megabytes
 _Version = Annotated[tuple[int, ...], Read(_version, type="string", pattern=r"^\s*\d{1,6}(\.\d{1,6}){0,5}\s*$")]
 TimezoneName = Annotated[str, Read(_timezone, type="string")]
@@ -171,6 +195,8 @@ class ServerArgs(Model):
     proxy: Opt[HttpProxyArgs] = key("HTTP proxy; default none, and the environment is ignored")
     timeouts: Opt[TimeoutArgs] = key("timeouts in seconds")
     connections: Opt[_Connections] = key("maximum number of connections, 1 to 1024; default 16")
+    requests_per_second: Opt[_RequestsPerSecond] = key("maximum rate of requests, 0.1 to 10000; default unlimited")
+    adaptive: Opt[Flag] = key("send fewer requests at once while the server answers slowly; default true")
     request_line: Opt[_RequestLine] = key("maximum length of a request line in bytes, 256 to 1048576; default 8000")
     dialect: Opt[DialectArgs] = key("server behavior that the interface does not specify")
 

@@ -39,7 +39,7 @@ _REMEDIES = {
     407: "check `proxy` in the server's inventory entry: the proxy requires authentication, not the server",
     413: "send less at once",
     414: "lower `request_line` in the server's inventory entry",
-    429: "the server has too many requests: lower `connections` or `--forks`",
+    429: "the server has too many requests: set `requests_per_second`, or lower `connections`",
     503: "the server is busy or starting: try again later",
 }
 

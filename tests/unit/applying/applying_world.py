@@ -76,6 +76,7 @@ class World:
     busiest: int = 0
     on_send: Callable[[str], object] = len
     asked: int = 0
+    permits: int = 0  # that are held
     state: Callable[[World], str] = lambda _: "up"  # or: down, mute (takes what is sent, answers nothing), 401
 
     def act(self, path: str) -> None:
@@ -111,6 +112,23 @@ _NOT_UP: Mapping[str, ServerError] = {
 
 
 @dataclass
+class WorldPermit:
+    sender: WorldSender
+    held: bool = True
+
+    async def send(self, request: Request) -> Answer:
+        assert self.held
+        try:
+            return await self.sender.send(request)
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        self.sender.world.permits -= self.held
+        self.held = False
+
+
+@dataclass
 class WorldSender:
     world: World
 
@@ -134,6 +152,10 @@ class WorldSender:
 
     async def fetch(self, request: Request, watch: DownloadObserver) -> Answer:
         return await self.send(request)
+
+    async def permit(self) -> WorldPermit:
+        self.world.permits += 1
+        return WorldPermit(self)
 
     async def _answer(self, path: str, response: str) -> Answer:
         kind, _, rest = response.partition(" ")

@@ -34,6 +34,7 @@ SERVER = {
     "timeouts: {proxy: %s}": NO_TIME,
     "request_line: %s": (*NO_COUNT, "0", "255", str(2**20 + 1)),
     "connections: %s": (*NO_COUNT, "0", "1025"),
+    "requests_per_second: %s": (*(each for each in NO_COUNT if each != "1.5"), "0", "0.09", "10000.1"),
     "url: %s": (*NO_COUNT, *(f'"http://h:{port}"' for port in ("0", "65536", "-1", "nan", "²", "9" * 5000))),
 }
 NO_POSITION = NO_COUNT
@@ -76,6 +77,8 @@ FITS = (
     f"request_line: {2**20}",
     "connections: 1",
     "connections: 1024",
+    "requests_per_second: 0.1",
+    "requests_per_second: 10000",
     'url: "http://h:65535"',
 )
 

@@ -303,7 +303,7 @@ def test_blocking_client_has_every_method_of_the_async_one() -> None:
         for owner in (HttpClient, AsyncMediaServer)
         for name, member in vars(owner).items()
         if not name.startswith("_") and inspect.iscoroutinefunction(member)
-    } - {"aclose", "ask", "read", "read_listing", "fetch", "fetch_file"}
+    } - {"aclose", "ask", "read", "read_listing", "fetch", "fetch_file", "permit", "write"}
     assert names == {name for name, member in vars(MediaServer).items() if type(member).__name__ == "BlockingMethod"}
 
 
