@@ -27,7 +27,7 @@ from msauto.model.server import ServerSpec
 BURST_SECONDS: Final = 0.05
 """Requests that were delayed catch up: in any ``s`` seconds at most ``1 + rate * (s + BURST_SECONDS)`` are sent."""
 _LEAST_SLEEP: Final = 0.001  # a shorter one may not move the clock
-_BEGIN: Final = 4  # the limit begins at this part of the maximum, to have a latency to compare with
+_BEGIN: Final = 4  # the limit begins at this part of the maximum, and at this number, to have a latency to compare with
 _ROUND: Final = 16  # the fewest answers that are judged together, except at the beginning
 _FIRST_ROUND: Final = 8
 _OUTLIER: Final = 4  # a latency counts at most so many times the usual one
@@ -97,13 +97,13 @@ class _Latency:
 class AdaptiveLimit:
     """The limit of concurrent requests, between 1 and ``most``. Requests are compared with those of their kind.
 
-    It begins with a quarter of ``most``. A round ends when as many requests of a kind as the limit were answered. If
-    their mean latency shows a queue, the limit is halved. Else it grows, if it was reached: twofold until the first
-    decrease, then by one. Answers to requests from before a decrease are ignored.
+    It begins with a quarter of ``most``, and at least 4. A round ends when as many requests of a kind as the limit were
+    answered. If their mean latency shows a queue, the limit is halved. Else it grows, if it was reached: twofold until
+    the first decrease, then by one. Answers to requests from before a decrease are ignored.
     """
 
     def __init__(self, most: int) -> None:
-        self.value = max(1, most // _BEGIN)
+        self.value = max(min(most, _BEGIN), most // _BEGIN)
         self._most = most
         self._doubling = True
         self._latencies: dict[str, _Latency] = {}

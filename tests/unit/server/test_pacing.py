@@ -115,7 +115,7 @@ def test_a_time_out_halves_the_limit_and_other_errors_do_not() -> None:
                 errors.pop(0)
         return limits
 
-    assert run_in_virtual_time(main()) == [2, 1]
+    assert run_in_virtual_time(main()) == [4, 1]
 
 
 def test_the_limit_doubles_until_the_maximum_while_nothing_waits() -> None:
