@@ -288,6 +288,12 @@ def test_a_plan_of_many_targets_costs_few_round_trips(shared_place: str) -> None
         assert len(trips) < 40
         assert found == [{} if number % 2 else {"field:comment": clip.name} for number, clip in enumerate(clips)]
         assert memory.recall(other) == {"x": 1}
+        named = memory.recall_named("studio-a", "NEWS", "asset", "clip 2")
+        assert (
+            named
+            == {clips[2]: {"field:comment": "clip 2"}}
+            == ledger.memory.recall_named("studio-a", "NEWS", "asset", "clip 2")
+        )
         memory.remember(clips[0], {"field:comment": "new"})
         assert memory.recall(clips[0]) == {"field:comment": "new"}
 
