@@ -146,8 +146,7 @@ class PostgresStore(Store):
 
     def identity(self) -> tuple[str, ...]:
         """Return the server and the database."""
-        query = "SELECT system_identifier::text, current_database()::text FROM pg_control_system()"
-        return tuple(map(str, self.read(query)[0]))
+        return tuple(map(str, self.read("SELECT pg_postmaster_start_time(), current_database()")[0]))
 
     def keep_writers_out(self) -> None:
         """Let no other process write until the transaction ends; they wait."""
