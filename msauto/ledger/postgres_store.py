@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _PROVEN = 5.0  # seconds: an answer shows for so long that the server has not released the locks
 _PROPERTIES = """
-    SELECT current_setting('server_version'), (SELECT version FROM ledger_version),
+    SELECT split_part(current_setting('server_version'), ' ', 1), (SELECT version FROM ledger_version),
     (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
      WHERE c.relnamespace = 'msauto'::regnamespace AND c.relkind = 'r')"""
 _DURABILITY = """
