@@ -371,3 +371,16 @@ def test_a_database_of_another_encoding_is_refused(postgres_server: PostgresServ
     postgres_server.execute(f"CREATE DATABASE {name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
     with pytest.raises(LedgerError, match="has the encoding LATIN1, not UTF8"):
         Ledger.open(postgres_server.url(name))
+
+
+def test_a_session_that_was_quiet_is_asked_before_a_request_is_sent(shared_place: str) -> None:
+    with Ledger.open(shared_place) as ledger:
+        store = ledger._store
+        assert isinstance(store, PostgresStore)
+        ledger.memory.remember(target().id, {"a": 1})
+        answered = store._answered
+        ledger.journal.check()
+        assert store._answered == answered, "it has just answered"
+        store._answered -= 6
+        ledger.journal.check()
+        assert store._answered > answered
