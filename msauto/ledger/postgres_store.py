@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _PROVEN = 5.0  # seconds: an answer shows for so long that the server has not released the locks
 _PROPERTIES = """
-    SELECT current_setting('server_version'), (SELECT version FROM ledger_version),
+    SELECT split_part(current_setting('server_version'), ' ', 1), (SELECT version FROM ledger_version),
     (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
      WHERE c.relnamespace = 'msauto'::regnamespace AND c.relkind = 'r')"""
 _DURABILITY = """
@@ -146,8 +146,7 @@ class PostgresStore(Store):
 
     def identity(self) -> tuple[str, ...]:
         """Return the server and the database."""
-        query = "SELECT system_identifier::text, current_database()::text FROM pg_control_system()"
-        return tuple(map(str, self.read(query)[0]))
+        return tuple(map(str, self.read("SELECT pg_postmaster_start_time(), current_database()")[0]))
 
     def keep_writers_out(self) -> None:
         """Let no other process write until the transaction ends; they wait."""

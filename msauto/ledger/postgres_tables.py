@@ -26,6 +26,7 @@ SCHEMA = "msauto"
 SILENCE = 15.0
 """Seconds after which a session without an answer is lost, on both sides."""
 _KEEPALIVE = {"idle": 5, "interval": 3, "count": 3}  # 5 + 3 x 3 seconds
+_OLDEST = 14
 _CONNECT = 10  # seconds
 _MIGRATING = 0x6D73617574  # a lock that only one process that changes the tables holds
 _DURABLE = frozenset({"on", "local", "remote_write", "remote_apply"})
@@ -71,6 +72,9 @@ def connect(url: LedgerUrl) -> Connection:
         **secret,
     )
     try:
+        if connection.info.server_version < _OLDEST * 10_000:
+            found = connection.info.server_version // 10_000
+            raise ForeignError(f"its server is PostgreSQL {found}, and msauto needs {_OLDEST} or newer")
         encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
             raise ForeignError(f"its database has the encoding {encoding}, not UTF8")

@@ -74,11 +74,13 @@ def test_two_machines_have_one_history_and_one_memory(oslo: Desk, bergen: Desk) 
 
 def test_another_machine_is_told_who_writes(sim: Simulator, oslo: Desk, bergen: Desk) -> None:
     with busy(sim, oslo) as process:
-        told = bergen.run(*APPLY, "--state-dir", "elsewhere")
-        assert told.code == 5
-        assert f"NEWS is locked by run {bergen.run('history', '--all', '--format', 'json').json[-1]['run']}" in told.err
-        assert f"process {process.pid} on " in told.err
-        assert "@oslo, since" in told.err
+        with stopped(process):
+            told = bergen.run(*APPLY, "--state-dir", "elsewhere")
+            assert told.code == 5
+            (*_, run) = bergen.run("history", "--all", "--format", "json").json
+            assert f"NEWS is locked by run {run['run']}, process {process.pid} on " in told.err
+            assert "@oslo, since" in told.err
+        said(process)
     assert process.returncode == 0
     assert bergen.spawn(*APPLY).code == 0
     assert [row["status"] for row in bergen.run("history", "--all", "--format", "json").json] == ["ok", "locked", "ok"]
@@ -93,8 +95,16 @@ def busy(sim: Simulator, desk: Desk, write: int = 2, kind: str = "delay:0.7") ->
             time.sleep(0.005)
         assert process.poll() is None, process.communicate()
         yield process
-        if process.stdout is not None and not process.stdout.closed:
-            process.communicate(timeout=60)
+
+
+@contextmanager
+def stopped(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Let a process wait meanwhile."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
 
 
 def said(process: subprocess.Popen[str]) -> Said:
@@ -133,12 +143,14 @@ def test_a_run_whose_session_is_ended_stops_sending(
     sim: Simulator, oslo: Desk, bergen: Desk, shared_place: str
 ) -> None:
     with busy(sim, oslo) as process:
-        end_sessions(shared_place)
+        with stopped(process):
+            end_sessions(shared_place)
         check_lost(sim, said(process), sent=2)
     sim.faults.clear()
     check_settled(sim, bergen, sent=2)
 
 
+@pytest.mark.scale
 def test_a_run_that_is_killed_is_settled_by_another_machine(sim: Simulator, oslo: Desk, bergen: Desk) -> None:
     with busy(sim, oslo) as process:
         process.send_signal(signal.SIGKILL)
@@ -160,11 +172,11 @@ def test_a_password_is_shown_nowhere(oslo: Desk, tmp_path: Path) -> None:
     for key, value in (("password_env", "LEDGER_PASSWORD"), ("password_file", "secret")):
         oslo.environment["LEDGER_PASSWORD"] = "swordfish"
         oslo.write("msauto.toml", f'{settings}{key} = "{value}"\n')
-        told = oslo.spawn("plan", "play.yml", "-vv")
+        told = oslo.run("plan", "play.yml", "-vv")
         assert told.code == 0, told.err
         assert "swordfish" not in told.out + told.err
         oslo.write("msauto.toml", '[state]\nurl = "postgresql://msauto@127.0.0.1:1/x"\n' + f'{key} = "{value}"\n')
-        told = oslo.spawn("history")
+        told = oslo.run("history")
         told.one_error("the ledger postgresql://msauto@127.0.0.1:1/x cannot be used: ", "refused")
         assert "swordfish" not in told.out + told.err
     oslo.write("msauto.toml", f'{settings}password_env = "NO_SUCH"\n')
@@ -186,7 +198,7 @@ def test_without_the_package_one_error_says_what_to_install(oslo: Desk, monkeypa
 
 def test_a_required_ledger_that_is_empty_is_refused(oslo: Desk) -> None:
     oslo.write("msauto.toml", (oslo.folder / "msauto.toml").read_text() + "require = true\n")
-    told = oslo.spawn(*APPLY)
+    told = oslo.run(*APPLY)
     assert told.code == 4, told
     told.one_error("[state]", "require")
 
@@ -319,3 +331,33 @@ def test_processes_that_make_the_tables_at_once(sim: Simulator, tmp_path: Path, 
     for process in processes:
         _, err = process.communicate(timeout=60)
         assert (process.returncode, err) == (0, "")
+
+
+@pytest.mark.scale
+def test_a_batch_runs_on_one_machine_at_a_time(sim: Simulator, oslo: Desk, bergen: Desk, shared_place: str) -> None:
+    """Also if the session of the batch is lost: its jobs have sessions of their own, and each is recorded."""
+    for desk in (oslo, bergen):
+        jobs = {name: {"playbooks": "play.yml", "forks": 1} for name in ("a", "b")}
+        desk.write("batch.yml", {"name": "nightly", "schedule": {"at": "03:10", "tz": "UTC"}, "jobs": jobs})
+    sim.faults.add("delay:0.7@^POST*1+1")
+    with oslo.start("batch", "run", "batch.yml", "--format", "json") as process:
+        while len(sim.writes()) < 2 and process.poll() is None:
+            time.sleep(0.005)
+        with stopped(process):
+            locked = bergen.run("batch", "run", "batch.yml", "--format", "json")
+            assert (locked.code, locked.json["outcome"]) == (5, "locked")
+            assert "the batch nightly is running already: run " in locked.err
+            assert "@oslo, since" in locked.err
+            end_sessions(shared_place)
+        told = said(process)
+    assert told.code == 3, told
+    assert "Traceback" not in told.err
+    assert [(job["outcome"], job["code"]) for job in told.json["jobs"]] == [("failed", 3), ("ok", 0)]
+    assert len(sim.writes()) == len(TITLES)
+    rows = bergen.run("history", "--all", "--format", "json").json
+    assert sorted((row["job"], row["status"]) for row in rows) == [
+        ("", "failed"),
+        ("", "locked"),
+        ("a", "interrupted"),
+        ("b", "ok"),
+    ]

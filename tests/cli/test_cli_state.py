@@ -157,7 +157,7 @@ def test_check_shows_what_the_ledger_is(desk: Desk, place: Place) -> None:
     told = desk.run("state", "check", *flags)
     assert told.code == 2
     assert "died: the next run on its servers reads what it left" in told.err
-    assert "2,503 memory" in told.out
+    assert "memory 2,503" in told.out
     with Ledger.open(place) as ledger:
         assert ledger._store.read("SELECT count(*) FROM holder WHERE lock = 'check'") == [(0,)]
 

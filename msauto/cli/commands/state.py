@@ -61,7 +61,7 @@ def _rows(facts: LedgerFacts) -> list[tuple[str, str]]:
         ("kind", f"{facts.kind}, ledger version {facts.version}"),
         ("settings", ", ".join(f"{name} = {value}" for name, value in facts.settings.items())),
         ("size", f"{facts.bytes / 1e6:,.1f} MB"),
-        ("rows", ", ".join(f"{count:,} {table}" for table, count in facts.rows.items() if count) or "none"),
+        ("rows", ", ".join(f"{table} {count:,}" for table, count in facts.rows.items() if count) or "none"),
         ("one commit", f"{facts.commit_seconds * 1000:.1f} ms"),
         *(("held", f"{each.lock}: {each.holder}") for each in facts.locks),
     ]
@@ -84,8 +84,12 @@ def copy(*, source: str, target: str, config: str | None) -> None:
     with Ledger.open(places[0]) as ledger, Ledger.open(places[1]) as copied:
         rows = ledger.copy_to(copied)
         print_result(f"Copied and verified {plural(rows['run'], 'run')} ({plural(sum(rows.values()), 'row')} in all).")
-        remedy = f'set `url = "{copied.name}"` under [state]' if is_ledger_url(target) else f"use --state-dir {target}"
-        print_message(f"msauto still uses {ledger.name}\n  → to use the copy, {remedy}")
+        remedy = f"use --state-dir {target}"
+        if is_ledger_url(target):
+            remedy = f'set `url = "{copied.name}"` under [state] of msauto.toml'
+        elif settings.ledger_url is not None:
+            remedy = f"remove `url` under [state] of msauto.toml, and {remedy}"
+        print_message(f"The ledger {ledger.name} stays as it is\n  → to use the copy, {remedy}")
 
 
 def _place(text: str, settings: Settings) -> LedgerPlace:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import IO
 
 from msgspec import structs
@@ -73,6 +74,7 @@ def with_state_refusal(plan: Plan, flags: Flags, ledger: Ledger) -> Plan:
     settings = flags.settings
     if not settings.require_state or not ledger.empty:
         return plan
-    remedy = "mount the folder that holds it; for the very first run, set `require = false` under [state]"
+    found = "mount the folder that holds it" if isinstance(flags.ledger, Path) else "check `url` under [state]"
+    remedy = f"{found}; for the very first run, set `require = false` under [state]"
     refusal = Refusal("state", str(settings.file), str(flags.ledger), remedy)
     return structs.replace(plan, refusals=(*plan.refusals, refusal))

@@ -10,7 +10,7 @@ import pytest
 
 from msauto.applying.group_commit import GroupCommit
 from msauto.errors import LedgerError
-from tests.unit.applying.applying_world import DictJournal
+from tests.unit.applying.applying_world import DictJournal, Stage, fields_target
 
 FULL = LedgerError("the ledger cannot grow: the disk is full")
 
@@ -125,3 +125,22 @@ def _fulfil(disk: SlowDisk) -> None:
         while len(disk.commits) <= number:
             pass
         disk.commits[number].set_result(None)
+
+
+def test_a_ledger_that_is_lost_after_the_commit_sends_nothing_more() -> None:
+    """The request waited for a connection, and the session with the ledger was lost meanwhile."""
+    stage = Stage()
+    targets = [fields_target(stage.world, title, 2) for title in ("One", "Two")]
+
+    def lost(path: str) -> None:
+        if path == targets[0].requests[1].path:
+            stage.journal.fails_at = stage.journal.transactions + 1
+        if stage.journal.fails_at:
+            raise LedgerError("the session with the ledger is lost")
+
+    stage.world.on_send = lost
+    result = stage.run(*targets, forks=1)
+    assert stage.world.sent == [targets[0].requests[0].path]
+    assert [each.outcome for each in result.targets] == ["failed", "not attempted"]
+    assert [each.outcome for each in result.targets[0].requests] == ["done", "not sent"]
+    assert not result.ok

@@ -274,3 +274,18 @@ def test_a_ledger_that_another_process_creates_meanwhile_is_no_foreign_file(tmp_
         tables._is_ledger(connection)
         assert next(statements) > statement
         assert tables._is_ledger(connection)
+
+
+def test_a_ledger_of_version_1_is_read_and_then_completed(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path) as ledger:
+        run = ledger.journal.start(plan(), [])
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as connection:
+        connection.executescript("DROP TABLE holder; DROP INDEX run_started; PRAGMA user_version = 1")
+    before = listing(tmp_path)
+    with Ledger.open(tmp_path, readonly=True) as ledger:
+        assert [each.run for each in ledger.history()] == [run]
+    assert listing(tmp_path) == before
+    with Ledger.open(tmp_path) as ledger:
+        assert [each.run for each in ledger.history()] == [run]
+        assert ledger._store.has("run_started")
+        assert ledger._store.read("PRAGMA user_version") == [(tables.VERSION,)]

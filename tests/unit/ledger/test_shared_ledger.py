@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from types import SimpleNamespace
 
 import psycopg
@@ -18,6 +21,9 @@ from msauto.ledger.postgres_store import PostgresStore
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.secrets.secret_tokens import SecretTokenMemory
+from msauto.secrets.taint import NO_SECRETS
+from tests.postgres import PostgresServer
 from tests.unit.ledger.ledger_plans import channel, plan, target
 from tests.unit.ledger.test_ledger_locks import NEWS, OLD, Clock, take
 
@@ -288,6 +294,12 @@ def test_a_plan_of_many_targets_costs_few_round_trips(shared_place: str) -> None
         assert len(trips) < 40
         assert found == [{} if number % 2 else {"field:comment": clip.name} for number, clip in enumerate(clips)]
         assert memory.recall(other) == {"x": 1}
+        named = memory.recall_named("studio-a", "NEWS", "asset", "clip 2")
+        assert (
+            named
+            == {clips[2]: {"field:comment": "clip 2"}}
+            == ledger.memory.recall_named("studio-a", "NEWS", "asset", "clip 2")
+        )
         memory.remember(clips[0], {"field:comment": "new"})
         assert memory.recall(clips[0]) == {"field:comment": "new"}
 
@@ -302,3 +314,73 @@ def test_a_plan_of_few_targets_does_not_read_a_large_memory(shared_place: str) -
         assert isinstance(memory, PlanMemory)
         assert [len(memory.recall(clip)) for clip in clips] == [41] * 40
         assert memory._known == {}
+
+
+def test_the_roles_of_the_how_to_are_enough(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    """A role that owns its database, and one that may only read."""
+    suffix = secrets.token_hex(4)
+    writer, reader = f"writer_{suffix}", f"reader_{suffix}"
+    for role in (writer, reader):
+        postgres_server.execute(f"CREATE ROLE {role} LOGIN")
+    postgres_server.execute(f"CREATE DATABASE {writer} OWNER {writer} ENCODING 'UTF8' TEMPLATE template0")
+    place, read = (postgres_server.url(writer).replace("user=msauto", f"user={role}") for role in (writer, reader))
+    whole = plan()
+    with Ledger.open(place) as ledger, scoped(ledger, NEWS):
+        run = ledger.journal.start(whole, [])
+        ledger.memory.remember(target().id, {"a": 1})
+        with Ledger.open(place) as worker, worker.hold_shared(run, [NEWS]):
+            assert worker.is_alive(run)
+        with pytest.raises(LockedError, match=f"is locked by run {run}"):
+            asyncio.run(take(place, NEWS))
+        ledger.journal.end(run, Result(run, whole, ()))
+        assert ledger.prune(keep_runs=1) == 0
+    with pytest.raises(LedgerError, match="does not let this role read and write"):
+        Ledger.open(read, readonly=True)
+    for statement in ("USAGE ON SCHEMA", "SELECT ON ALL TABLES IN SCHEMA"):
+        postgres_server.execute(f"GRANT {statement} msauto TO {reader}", writer)
+    with Ledger.open(read, readonly=True) as ledger:
+        assert ledger.memory.recall(target().id) == {"a": 1}
+        assert [each.status for each in ledger.history()] == ["ok"]
+    with (
+        Ledger.open(read) as ledger,
+        pytest.raises(LedgerError, match="does not let this role read and write") as caught,
+    ):
+        ledger.journal.start(whole, [])
+    assert "share-a-ledger" in caught.value.remedy
+    with Ledger.open(place) as ledger, Ledger.open(tmp_path) as copied:
+        assert ledger.facts(monotonic).rows["run"] == 1
+        assert ledger.copy_to(copied)["run"] == 1
+
+
+def test_two_first_runs_agree_on_one_salt(shared_place: str) -> None:
+    """With a salt of its own, a run would not recognize that a command with a secret has run already."""
+    Ledger.open(shared_place).close()
+
+    def salt(_: int) -> str:
+        with Ledger.open(shared_place) as ledger:
+            memory = SecretTokenMemory(ledger.memory, lambda: NO_SECRETS)
+            memory.settle_salt(ledger.journal)
+            return memory._salt
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(salt, range(8)))) == 1
+
+
+def test_a_database_of_another_encoding_is_refused(postgres_server: PostgresServer) -> None:
+    name = f"latin_{secrets.token_hex(4)}"
+    postgres_server.execute(f"CREATE DATABASE {name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    with pytest.raises(LedgerError, match="has the encoding LATIN1, not UTF8"):
+        Ledger.open(postgres_server.url(name))
+
+
+def test_a_session_that_was_quiet_is_asked_before_a_request_is_sent(shared_place: str) -> None:
+    with Ledger.open(shared_place) as ledger:
+        store = ledger._store
+        assert isinstance(store, PostgresStore)
+        ledger.memory.remember(target().id, {"a": 1})
+        answered = store._answered
+        ledger.journal.check()
+        assert store._answered == answered, "it has just answered"
+        store._answered -= 6
+        ledger.journal.check()
+        assert store._answered > answered
