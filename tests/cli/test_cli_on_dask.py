@@ -40,9 +40,24 @@ def test_plan_apply_check_and_batch_print_the_same(desk: Desk, cluster: Cluster)
             [line for line in said.out.splitlines() if not created & set(line.split('"'))] for said in (there, here)
         ]
         assert lines[0] == lines[1]
-    desk.write("batch.yml", {"jobs": {"night": {"playbooks": play, "inventory": "inventory.yml", "do": "plan"}}})
+    desk.write(
+        "batch.yml",
+        {
+            "name": "night",
+            "schedule": {"at": "03:00", "tz": "UTC"},
+            "jobs": {"night": {"playbooks": play, "inventory": "inventory.yml", "do": "plan"}},
+        },
+    )
     said = desk.run("batch", "run", "batch.yml", "--check", "--on", cluster.address)
     assert (said.code, "night" in said.out) == (0, True), said
+
+
+def test_undo_plans_the_same(desk: Desk, cluster: Cluster) -> None:
+    assert desk.run("apply", desk.comment("Ready", "Master Film"), *BASIC, "-y", "--on", cluster.address).code == 0
+    here = desk.run("undo", "last", *BASIC, "--check")
+    there = desk.run("undo", "last", *BASIC, "--check", "--on", cluster.address)
+    assert (there.code, there.out) == (here.code, here.out) == (0, here.out)
+    assert "Ready" in here.out
 
 
 def test_export_prints_the_same(desk: Desk, cluster: Cluster) -> None:
