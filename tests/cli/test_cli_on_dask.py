@@ -53,7 +53,7 @@ def test_plan_apply_check_and_batch_print_the_same(desk: Desk, cluster: Cluster)
 
 
 def test_undo_plans_the_same(desk: Desk, cluster: Cluster) -> None:
-    assert desk.run("apply", desk.comment("Ready", "Master Film"), *BASIC, "-y", "--on", cluster.address).code == 0
+    assert desk.run("apply", desk.comment("Ready", "Master Film"), *BASIC, "-y").code == 0
     here = desk.run("undo", "last", *BASIC, "--check")
     there = desk.run("undo", "last", *BASIC, "--check", "--on", cluster.address)
     assert (there.code, there.out) == (here.code, here.out) == (0, here.out)
