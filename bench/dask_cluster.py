@@ -1,8 +1,7 @@
 """Measure a plan by select on a Dask cluster of this machine: `python -m bench.dask_cluster [CLIPS]`.
 
-The simulator, the scheduler and the workers are processes of their own. For a local plan, and for plans on 1 and 2
-workers, the output has the wall time, and the CPU time of each process, without their start: the cluster has planned
-once before.
+The simulator, the scheduler and the workers are processes of their own. The output has the wall time and the CPU time
+of a local plan, and of plans on 1 and 2 workers. The cluster has planned once before, so its start does not count.
 """
 
 from __future__ import annotations
