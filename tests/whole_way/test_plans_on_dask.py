@@ -252,3 +252,18 @@ def test_secrets_are_found_wherever_they_are(house: House, name: str) -> None:
     assert SECRET in plan.secrets.texts
     assert plan.requests
     saved_document(plan)  # fails unless it is known where all secrets come from
+
+
+@pytest.mark.scale
+@pytest.mark.parametrize("fault", ["", "status:401@GET .*"], ids=["dead", "unauthorized"])
+def test_a_server_that_does_not_answer_gives_the_same_errors(house: House, fault: str) -> None:
+    tasks = [{"name": f"t{n}", "asset": {"title": f"Film {n}", "fields": {"comment": "x"}}} for n in range(30)]
+    if fault:
+        house.sim.faults.add(fault)
+    else:
+        house.sim.stop()
+    plans = [house.plan(on, *tasks, env={}) for on in (None, house.cluster.address)]
+    assert [plan.errors for plan in plans] == [30, 30]
+    assert plans[1].unreachable == plans[0].unreachable
+    errors = [[target.error for target in plan.targets] for plan in plans]
+    assert errors[1] == errors[0]
