@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -110,7 +110,6 @@ async def make_plan(
     """
     by_url = MemoryByUrl(memory, specs_of(resolved))
     remembered = SecretTokenMemory(by_url, resolved.secrets.known)
-    unreachable: set[str] = set()
     choice = TargetChoice(targets)
 
     def context_of(work: ServerIntents, reader: Reader) -> SurveyContext:
@@ -126,35 +125,55 @@ async def make_plan(
             notify=partial(_notify, observer, resolved.secrets.known),
         )
 
-    async def survey_here(work: ServerIntents) -> Survey:
-        async with PlanningClient(work.server, read_only=True) as client:
-            found = await survey(work.intents, context_of(work, ServerReader(client, clock=clock)), forks=forks)
-            if client.unreachable:
-                unreachable.add(work.server.name)
-            return found
-
-    async def survey_on(cluster: Cluster, work: ServerIntents) -> Survey:
-        async with cluster.server(work.server, clock, forks=forks) as remote:
-            context = replace(
-                context_of(work, remote.reader), runner=cluster.surveying(remote, by_url, resolved.secrets)
-            )
-            found = await survey(work.intents, context, forks=forks, asked=forks * 32)
-            if remote.unreachable:
-                unreachable.add(work.server.name)
-            return found
-
+    surveying = _Surveying(resolved, by_url, clock, forks, context_of)
     with resolved.secrets.redacted_errors():
-        async with AsyncExitStack() as stack:
-            survey_one: Callable[[ServerIntents], Awaitable[Survey]] = survey_here
-            if on is not None:
-                cluster = await stack.enter_async_context(_cluster(on, specs_of(resolved), resolved.secrets))
-                survey_one = partial(survey_on, cluster)
-            surveys = await concurrent_list(survey_one, resolved.work, limit=max(1, len(resolved.work)))
+        surveys = await surveying.run(on)
     created = clock.now().isoformat(timespec="seconds")
     plan = assemble(resolved, surveys, created=created, version=__version__, limits=limits)
     if not plan.errors:
         choice.require_matches()
-    return structs.replace(plan, warnings=(*choice.warnings, *plan.warnings), unreachable=frozenset(unreachable))
+    unreachable = frozenset(surveying.unreachable)
+    return structs.replace(plan, warnings=(*choice.warnings, *plan.warnings), unreachable=unreachable)
+
+
+@dataclass(frozen=True, slots=True)
+class _Surveying:
+    """The surveys of all servers of a plan; ``unreachable`` collects the names of servers that do not answer."""
+
+    resolved: ResolvedPlaybooks
+    memory: MemoryByUrl
+    clock: Clock
+    forks: int
+    context_of: Callable[[ServerIntents, Reader], SurveyContext]
+    unreachable: set[str] = field(default_factory=set)
+
+    async def run(self, on: str | None) -> list[Survey]:
+        """Survey all servers at the same time, here or on a cluster."""
+        work = self.resolved.work
+        async with AsyncExitStack() as stack:
+            survey_one: Callable[[ServerIntents], Awaitable[Survey]] = self._here
+            if on is not None:
+                specs = specs_of(self.resolved)
+                cluster = await stack.enter_async_context(_cluster(on, specs, self.resolved.secrets))
+                survey_one = partial(self._on, cluster)
+            return await concurrent_list(survey_one, work, limit=max(1, len(work)))
+
+    async def _here(self, work: ServerIntents) -> Survey:
+        async with PlanningClient(work.server, read_only=True) as client:
+            context = self.context_of(work, ServerReader(client, clock=self.clock))
+            found = await survey(work.intents, context, forks=self.forks)
+            if client.unreachable:
+                self.unreachable.add(work.server.name)
+            return found
+
+    async def _on(self, cluster: Cluster, work: ServerIntents) -> Survey:
+        async with cluster.server(work.server, self.clock, forks=self.forks) as remote:
+            runner = cluster.surveying(remote, self.memory, self.resolved.secrets)
+            context = replace(self.context_of(work, remote.reader), runner=runner)
+            found = await survey(work.intents, context, forks=self.forks, asked=self.forks * 32)
+            if remote.unreachable:
+                self.unreachable.add(work.server.name)
+            return found
 
 
 @asynccontextmanager

@@ -174,7 +174,7 @@ on_flag: Decorator = click.option(
     "--on",
     callback=_parse_cluster,
     metavar="dask://HOST:PORT",
-    help="Read the servers on the workers of this Dask cluster (also tls://).",
+    help="Work on the workers of this Dask cluster (also tls://).",
 )
 
 

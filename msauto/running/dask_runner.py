@@ -235,7 +235,7 @@ async def connected(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # versions are compared below
             await _connect(client, address)
-        await _check_versions(client)
+        check_versions(await client.get_versions(packages=["msauto"]))
         workers = await _workers(client)
         runner = DaskRunner(client, address, workers, contents or PlainContents())
         runner.check(servers)
@@ -267,8 +267,8 @@ async def _workers(client: Client) -> Mapping[str, Any]:
     return workers
 
 
-async def _check_versions(client: Client) -> None:
-    versions = await client.get_versions(packages=["msauto"])
+def check_versions(versions: Mapping[str, Any]) -> None:
+    """Raise :class:`ClusterError` for a worker with another version, by the answer of ``Client.get_versions``."""
     for address, each in versions["workers"].items():
         packages = each["packages"]
         theirs = packages.get("msauto"), ".".join(packages["python"].split(".")[:2])

@@ -26,7 +26,7 @@ from msauto.running.parcels import Parcel, pack, unpack
 from msauto.version import __version__
 
 _POLL: Final = 0.2
-"""Seconds between two looks at whether the slice is still wanted."""
+"""Seconds between two looks at whether the coordinator still waits for the slice."""
 VERSIONS: Final = (__version__, f"{sys.version_info[0]}.{sys.version_info[1]}")
 """The versions of msauto and Python, which must be the same on all machines."""
 

@@ -1,7 +1,7 @@
 """How intents and servers are pickled for workers: secrets as references, documents once, no environment, no files.
 
 A secret travels as a reference where it has one (an environment variable, a file, a tagged text), with a salted check.
-A worker that has no such secret, or another one, says so, and then the value itself is sent.
+If a worker has no such secret, or another one, the value itself is sent.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class ItemOutcome(Struct, Generic[R], frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class ServerState:
+class LearnedServer:
     """What was learned about a server so far: shared answers, how it answers, and why its circuit breaker opened."""
 
     shared: tuple[Shared[Mapping[ReadKey, ReadAnswer]], ...] = ()
@@ -106,7 +106,7 @@ class _ReadingWork(Generic[T, R]):
         self.server = remote.server
         self._remote: RemoteServer | None = remote
         self._reading = reading
-        self._state = ServerState()
+        self._state = LearnedServer()
 
     def __getstate__(self) -> dict[str, Any]:
         state = self._remote.state if self._remote is not None else self._state
@@ -173,7 +173,7 @@ class _SharedWork:
     """Implements ``Work``: reads shared answers; one item is all that are needed now."""
 
     server: ServerSpec
-    state: ServerState
+    state: LearnedServer
     forks: int
 
     @asynccontextmanager
@@ -274,7 +274,7 @@ class RemoteServer:
         self, runner: Runner, server: ServerSpec, clock: Clock, *, forks: int, supply: Callable[[object], object]
     ) -> None:
         self.server = replace(server, variables={})  # only playbooks use them
-        self.state = ServerState()
+        self.state = LearnedServer()
         self.reader = RemoteReader(self, clock)
         self._runner = runner
         self._forks = forks
@@ -397,7 +397,7 @@ class RemoteServer:
         (names, deep), (more_names, deeper) = self.state.learned, outcome.learned
         learned = names or more_names, deep or deeper
         self.reader.learned = learned
-        self.state = ServerState(self.state.shared, learned, self.state.opened_by or outcome.opened_by)
+        self.state = LearnedServer(self.state.shared, learned, self.state.opened_by or outcome.opened_by)
 
     async def _read_shared(self, keys: tuple[ReadKey, ...]) -> None:
         work = _SharedWork(self.server, self.state, self._forks)
@@ -406,7 +406,7 @@ class RemoteServer:
                 self._learn(outcome)
                 news = outcome.result or {}
                 self._shared |= news
-                self.state = ServerState((*self.state.shared, Shared(news)), self.state.learned, self.state.opened_by)
+                self.state = LearnedServer((*self.state.shared, Shared(news)), self.state.learned, self.state.opened_by)
 
     async def _read_assets(self, keys: tuple[ReadKey, ...]) -> None:
         async def here(key: ReadKey) -> None:

@@ -1,4 +1,4 @@
-"""A Dask cluster in trouble: killed workers, a lost scheduler, Ctrl-C; and no secret where anybody can see it."""
+"""A Dask cluster in trouble: killed workers, a lost scheduler, Ctrl-C; and no secret on its pages or in its logs."""
 
 from __future__ import annotations
 

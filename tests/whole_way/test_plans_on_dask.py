@@ -22,7 +22,7 @@ from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.report.json import dump_document
 from msauto.secrets.redactor import redact_plan
 from msauto.simulator import Simulator, bulk_state, sample_state
-from tests.clusters import Cluster, process_cluster
+from tests.clusters import Cluster, process_cluster, threads_cluster
 
 BOLD = Limits(delete_assets=1000, allow_remove=1000)
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -43,9 +43,9 @@ class Seen:
         self.events.append(event)
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with process_cluster(workers=2) as cluster:
+@pytest.fixture(scope="module", params=["threads", pytest.param("processes", marks=pytest.mark.scale)])
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    with threads_cluster(2, {}) if request.param == "threads" else process_cluster(2) as cluster:
         yield cluster
 
 
@@ -120,7 +120,7 @@ def _without_salt(plan: Plan) -> Plan:
     return structs.replace(plan, targets=tuple(targets))
 
 
-@pytest.fixture(params=["sample", "bulk"])
+@pytest.fixture(params=["sample", pytest.param("bulk", marks=pytest.mark.scale)])
 def any_house(request: pytest.FixtureRequest, cluster: Cluster, tmp_path: Path) -> Iterator[House]:
     with Simulator(state=sample_state() if request.param == "sample" else bulk_state(300)) as sim:
         yield House(sim, tmp_path, cluster)
@@ -135,6 +135,7 @@ def house(cluster: Cluster, tmp_path: Path) -> Iterator[House]:
 EVERYTHING = {"folder": "/", "recursive": True}
 
 
+@pytest.mark.scale
 def test_a_selection_of_everything(any_house: House) -> None:
     plan = any_house.both({"name": "x", "asset": {"select": EVERYTHING, "fields": {"comment": "{{ asset.title }}!"}}})
     assert plan.requests
@@ -151,11 +152,13 @@ def test_links_read_each_folder_once(any_house: House) -> None:
     any_house.both({"name": "x", "asset": {"select": EVERYTHING, "links": links}})
 
 
+@pytest.mark.scale
 def test_links_that_are_complete_list_the_database_once(any_house: House) -> None:
     task = {"select": EVERYTHING, "links": [{"folder": "Playout/Tonight"}], "exactly": ["links"]}
     any_house.both({"name": "x", "asset": task})
 
 
+@pytest.mark.scale
 def test_deletions_list_the_database_once(any_house: House) -> None:
     plan = any_house.both(
         {"name": "x", "asset": {"select": EVERYTHING, "state": "absent", "with_links": True}},
@@ -170,6 +173,7 @@ def test_missing_titles_get_similar_ones(house: House) -> None:
     assert plan.errors == 16
 
 
+@pytest.mark.scale
 def test_two_names_of_one_clip_are_one_target(house: House) -> None:
     house.both(
         {"name": "a", "asset": {"select": EVERYTHING, "fields": {"comment": "x"}}},
@@ -181,6 +185,7 @@ def test_two_names_of_one_clip_are_one_target(house: House) -> None:
     )
 
 
+@pytest.mark.scale
 def test_xmp_channels_assertions_and_narrowing(house: House) -> None:
     tasks = [
         {
@@ -195,6 +200,7 @@ def test_xmp_channels_assertions_and_narrowing(house: House) -> None:
     house.both(*tasks, targets=("E*", "ticker"))
 
 
+@pytest.mark.scale
 def test_handlers_and_variables_and_the_environment(house: House) -> None:
     (house.folder / "note.txt").write_text("from a file\n")
     house.both(
@@ -229,14 +235,35 @@ def test_errors_of_templates_show_the_line(house: House) -> None:
 SECRET = "hunter2-Kanal-5"
 
 
-@pytest.mark.parametrize("name", ["MSAUTO_NO_SUCH_KEY", "HOME"], ids=["the worker lacks it", "it has another"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("MSAUTO_NO_SUCH_KEY", id="the worker lacks it"),
+        pytest.param("HOME", id="it has another", marks=pytest.mark.scale),
+    ],
+)
 def test_secrets_are_found_wherever_they_are(house: House, name: str) -> None:
     texts = {
         "comment": f"{{{{ env.{name} | secret }}}}",
         "user_0": f"{{{{ asset.title }}}} {{{{ env.{name} | secret }}}}",
     }
-    task = {"select": {"folder": "Raw", "recursive": True}, "fields": texts}
+    task = {"select": {"folder": "Master", "recursive": True}, "fields": texts}
     plan = house.both({"name": "a", "asset": task}, env={name: SECRET})
     assert SECRET in plan.secrets.texts
     assert plan.requests
     saved_document(plan)  # fails unless it is known where all secrets come from
+
+
+@pytest.mark.scale
+@pytest.mark.parametrize("fault", ["", "status:401@GET .*"], ids=["dead", "unauthorized"])
+def test_a_server_that_does_not_answer_gives_the_same_errors(house: House, fault: str) -> None:
+    tasks = [{"name": f"t{n}", "asset": {"title": f"Film {n}", "fields": {"comment": "x"}}} for n in range(30)]
+    if fault:
+        house.sim.faults.add(fault)
+    else:
+        house.sim.stop()
+    plans = [house.plan(on, *tasks, env={}) for on in (None, house.cluster.address)]
+    assert [plan.errors for plan in plans] == [30, 30]
+    assert plans[1].unreachable == plans[0].unreachable
+    errors = [[target.error for target in plan.targets] for plan in plans]
+    assert errors[1] == errors[0]

@@ -9,13 +9,15 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from dataclasses import dataclass, field
 
 import pytest
+from distributed import Client
 
 from msauto.errors import ClusterError, PlanningError
 from msauto.model.ports import Runner
 from msauto.model.server import ServerSpec
-from msauto.running.dask_runner import connected
+from msauto.running.dask_runner import check_versions, connected
 from msauto.running.local_runner import LocalRunner
-from msauto.running.parcels import Shared
+from msauto.running.parcels import Parcel, Shared, unpack
+from msauto.running.slices import VERSIONS, SliceLimits, SliceResult, run_slice
 from tests.clusters import Cluster, threads_cluster
 
 SITE = ServerSpec("studio", "http://studio:7901", connections=8, worker={"site-oslo": 1})
@@ -206,3 +208,27 @@ def unused_port() -> int:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         return int(bound.getsockname()[1])
+
+
+def test_a_slice_of_another_version_is_not_opened(cluster: Cluster) -> None:
+    async def run() -> SliceResult:
+        async with Client(cluster.address.replace("dask", "tcp"), asynchronous=True, set_as_default=False) as client:
+            broken = Parcel(b"would fail if it were opened")
+            versions = ("0.0.1", VERSIONS[1])
+            found: SliceResult = unpack(await client.submit(run_slice, versions, SliceLimits(1, 1), broken, ()))
+            return found
+
+    result = asyncio.run(run())
+    assert result.results == []
+    assert isinstance(result.error, ClusterError)
+    assert f"has msauto {VERSIONS[0]} and Python {VERSIONS[1]}; here are msauto 0.0.1" in str(result.error)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "words"), [((None, "3.11"), "no msauto"), (("9.9", "3.12"), "msauto 9.9 and Python 3.12")]
+)
+def test_a_worker_of_another_version_is_refused(theirs: tuple[str | None, str], words: str) -> None:
+    packages = {"python": f"{theirs[1]}.4.final.0", **({"msauto": theirs[0]} if theirs[0] else {})}
+    with pytest.raises(ClusterError, match=rf"the Dask worker tcp://b:1 has {words}") as raised:
+        check_versions({"workers": {"tcp://b:1": {"packages": packages}}})
+    assert raised.value.remedy == "install the same versions of msauto and Python on the workers and here"

@@ -1,0 +1,110 @@
+"""``--on``: the address, the extra, the host variable, and the same output as without it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+from tests.clusters import Cluster, threads_cluster
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with threads_cluster(1, {"site-oslo": 1}) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    with Simulator() as sim:
+        desk = Desk(tmp_path / "desk", sim.url)
+        desk.inventory({"studio": {"server": {"url": sim.url}, "database": "NEWS", "worker": {"site-oslo": 1}}})
+        yield desk
+
+
+BASIC = ("-i", "inventory.yml")
+
+
+def test_plan_apply_check_and_batch_print_the_same(desk: Desk, cluster: Cluster) -> None:
+    play = desk.comment("Ready", "Master Film")
+    for command in (("plan", play), ("apply", play, "--check"), ("plan", play, "--format", "json", "--target", "M*")):
+        here, there = desk.run(*command, *BASIC), desk.run(*command, *BASIC, "--on", cluster.address)
+        created = {"created", "checksum"} if "json" in command else set()
+        assert (there.code, there.err.splitlines()[1:]) == (here.code, here.err.splitlines()[1:]), (there, here)
+        lines = [
+            [line for line in said.out.splitlines() if not created & set(line.split('"'))] for said in (there, here)
+        ]
+        assert lines[0] == lines[1]
+    desk.write(
+        "batch.yml",
+        {
+            "name": "night",
+            "schedule": {"at": "03:00", "tz": "UTC"},
+            "jobs": {"night": {"playbooks": play, "inventory": "inventory.yml", "do": "plan"}},
+        },
+    )
+    said = desk.run("batch", "run", "batch.yml", "--check", "--on", cluster.address)
+    assert (said.code, "night" in said.out) == (0, True), said
+
+
+def test_undo_plans_the_same(desk: Desk, cluster: Cluster) -> None:
+    assert desk.run("apply", desk.comment("Ready", "Master Film"), *BASIC, "-y").code == 0
+    here = desk.run("undo", "last", *BASIC, "--check")
+    there = desk.run("undo", "last", *BASIC, "--check", "--on", cluster.address)
+    assert (there.code, there.out) == (here.code, here.out) == (0, here.out)
+    assert "Ready" in here.out
+
+
+def test_export_prints_the_same(desk: Desk, cluster: Cluster) -> None:
+    selection = ("--folder", "Master", "--recursive", "--channel", "ticker", *BASIC)
+    here = desk.run("export", *selection)
+    assert here.code == 0, here
+    assert desk.run("export", *selection, "--on", cluster.address) == here
+    said = desk.run("export", "--title", "Nope", *BASIC, "--on", cluster.address)
+    assert (said.code, said.out) == (1, "")
+    said.one_error("studio has no asset 'Nope' in NEWS")
+
+
+@pytest.mark.parametrize("address", ["dask://scheduler", "tcp://scheduler:8786", "scheduler:8786", "dask://a b:1"])
+def test_another_address_is_an_error_of_usage(desk: Desk, address: str) -> None:
+    said = desk.run("plan", desk.comment("x"), *BASIC, "--on", address)
+    assert said.code == 1
+    said.one_error(f"{address!r} is not the address of a Dask scheduler, such as dask://scheduler:8786")
+
+
+def test_without_the_extra_one_error_names_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "msauto.running.dask_runner", None)
+    said = desk.run("plan", desk.comment("x"), *BASIC, "--on", "dask://scheduler:8786")
+    assert said.code == 1
+    assert said.err.endswith(
+        "Error: --on dask://scheduler:8786 needs the packages dask and distributed\n  → pip install 'msauto[dask]'\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("worker", "message"),
+    [
+        ("oslo", "worker must map names of resources to amounts"),
+        ({}, "worker must map names of resources to amounts"),
+        ({"site oslo": 1}, "'site oslo' is not a valid name of a resource"),
+        ({"site-oslo": 0}, "the amount of site-oslo must be a number above 0, not 0"),
+        ({"site-oslo": True}, "the amount of site-oslo must be a number above 0, not True"),
+    ],
+)
+def test_the_host_variable_worker_is_validated(desk: Desk, worker: object, message: str) -> None:
+    desk.inventory({"studio": {"server": {"url": desk.url}, "database": "NEWS", "worker": worker}})
+    said = desk.run("plan", desk.comment("x"), *BASIC)
+    assert said.code == 1
+    said.one_error(message, "worker: {site-oslo: 1}")
+
+
+def test_a_site_without_a_worker_is_an_error_before_anything_is_read(desk: Desk, cluster: Cluster) -> None:
+    desk.inventory({"studio": {"server": {"url": desk.url}, "database": "NEWS", "worker": {"site-bergen": 1}}})
+    said = desk.run("plan", desk.comment("x"), *BASIC, "--on", cluster.address)
+    assert said.code == 1
+    said.one_error("server studio: no Dask worker has the resources site-bergen=1", "site-oslo=1")
