@@ -30,6 +30,7 @@ from msauto.playbook.schema.operation_keys import (
 from msauto.playbook.schema.play import HandlerArgs, PlayArgs, TaskArgs
 from msauto.playbook.schema.rss import RssArgs, RssItemArgs
 from msauto.playbook.schema.schema_errors import explain_data, validate_data
+from msauto.playbook.schema.settings import StateArgs
 from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.schema.valid_data import Parts, model_of
 from msauto.playbook.schema.value_types import mark
@@ -105,6 +106,10 @@ VALUES: dict[type[Model], dict[str, tuple[Any, ...]]] = {
         "forks": (3,),
     },
     HttpProxyArgs: {"url": ("http://p:1",), "username": ("u",), **SECRETS},
+    StateArgs: {
+        "url": ("postgresql://db/msauto",), "password_env": ("E",), "password_file": ("f",), "password_keyring": ("k",),
+        "require": (True,),
+    },
 }  # fmt: skip
 
 

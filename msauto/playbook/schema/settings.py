@@ -79,13 +79,15 @@ class DownloadArgs(Model):
     folders: Plain[list[Name]] = key("folders outside the repository that dest may name, relative to this file")
 
 
-def _ledger_url(text: str) -> str:
+def _ledger_url(value: Any) -> str:
     try:
-        return str(parse_ledger_url(text))
+        return str(parse_ledger_url(value if isinstance(value, str) else ""))
     except LedgerUrlError as error:
         raise invalid(str(error), error.remedy) from None
 
 
+_SCHEME = "".join(f"[{sign.upper()}{sign}]" for sign in "postgres")
+_LedgerUrl = Annotated[str, Read(_ledger_url, type="string", pattern=rf"^\s*{_SCHEME}([Qq][Ll])?://")]
 _PASSWORDS = ("password_env", "password_file", "password_keyring")
 
 
@@ -97,7 +99,7 @@ class StateArgs(Model):
         *(rule.needs(each, ("url",), "has a password but no url", "add url") for each in _PASSWORDS),
     )
 
-    url: Plain[Annotated[str, AfterValidator(_ledger_url)]] = key(
+    url: Plain[_LedgerUrl] = key(
         "shared ledger in PostgreSQL, such as postgresql://msauto@db.example/msauto; default: the state folder"
     )
     password_env: Plain[Name] = key("environment variable with the password of url")
