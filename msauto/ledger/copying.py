@@ -16,8 +16,8 @@ _CHUNK = 1000
 def copy_tables(source: Store, target: Store) -> dict[str, int]:
     """Copy all rows to an empty ledger, and read both again; return the number of rows of each table.
 
-    Nobody else writes to either meanwhile. Raises ``RefusedError`` if the target is not empty, and ``LedgerError`` if
-    what is read again differs.
+    No other process writes to either meanwhile. Raises ``RefusedError`` if the target is not empty, and
+    ``LedgerError`` if what is read again differs.
     """
     _require_empty(target)
     with source.together(alone=True), target.together(alone=True):

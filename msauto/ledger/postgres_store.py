@@ -358,7 +358,7 @@ def _decoded(value: Any) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """Return what the server or libpq says, in one line, without values of a row."""
+    """Return the message of the server or of libpq in one line, without values of a row."""
     primary = getattr(getattr(error, "diag", None), "message_primary", None)
     return " ".join((primary or str(error)).split()) or type(error).__name__
 

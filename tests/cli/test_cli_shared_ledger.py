@@ -113,7 +113,7 @@ def said(process: subprocess.Popen[str]) -> Said:
 
 
 def check_lost(sim: Simulator, told: Said, *, sent: int) -> None:
-    """What was under way is finished, the rest was not attempted, and why is told."""
+    """Requests under way are finished, the rest was not attempted, and the message names the reason."""
     assert told.code == 3, told
     assert "Traceback" not in told.err
     assert "msauto itself failed" not in told.err

@@ -120,7 +120,7 @@ def test_a_ledger_is_not_copied_to_itself(desk: Desk, place: Place, empty: bool)
 
 
 def test_what_cannot_be_copied(desk: Desk, tmp_path: Path) -> None:
-    desk.run("state", "copy", "nowhere", "other").one_error("there is no ledger in nowhere", "ledger.sqlite")
+    desk.run("state", "copy", "nowhere", "other").one_error("no ledger found in nowhere", "ledger.sqlite")
     told = desk.run("state", "copy", "nowhere", "postgresql://a:swordfish@b/c")
     told.one_error("the URL must not contain a password")
     assert "swordfish" not in told.out + told.err

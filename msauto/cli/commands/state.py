@@ -80,7 +80,7 @@ def copy(*, source: str, target: str, config: str | None) -> None:
     settings = load_settings(config)
     places = [_place(text, settings) for text in (source, target)]
     if not Ledger.exists(places[0]):
-        raise MsautoError(f"there is no ledger in {source}", remedy="name the folder that contains ledger.sqlite")
+        raise MsautoError(f"no ledger found in {source}", remedy="name the folder that contains ledger.sqlite")
     with Ledger.open(places[0]) as ledger, Ledger.open(places[1]) as copied:
         rows = ledger.copy_to(copied)
         print_result(f"Copied and verified {plural(rows['run'], 'run')} ({plural(sum(rows.values()), 'row')} in all).")
