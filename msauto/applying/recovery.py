@@ -34,15 +34,15 @@ NumberedRecord = tuple[int, TargetRecord]
 """A target of a run that died, and its position in the plan."""
 
 
-async def recover(
-    details: RunDetails,
-    settle: Callable[[Sequence[NumberedRecord]], Awaitable[Mapping[int, TargetResult]]],
-    journal: Journal,
-) -> tuple[TargetResult, ...]:
+Settle = Callable[[Sequence[NumberedRecord]], Awaitable[Mapping[int, TargetResult]]]
+"""Settles targets by reading, and returns the results of those that it could settle, by position."""
+
+
+async def recover(details: RunDetails, settle: Settle, journal: Journal) -> tuple[TargetResult, ...]:
     """Settle what an interrupted run left in progress; return the results of these targets.
 
-    ``settle`` sends nothing; it returns the results that it could settle, by position. Closes the run once all of its
-    targets are settled. Does nothing if the run is still alive. Raises ``LedgerError``.
+    Sends nothing. Closes the run once all of its targets are settled. Does nothing if the run is still alive. Raises
+    ``LedgerError``.
     """
     run = details.summary.run
     if not journal.reopen(run, [record.target for record in details.targets]):

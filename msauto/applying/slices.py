@@ -1,8 +1,7 @@
 """Applies waves in slices on the workers of a cluster. All of them journal into one run of the shared ledger.
 
-A slice holds a lock in the ledger while it runs. If its worker is lost, the slice runs again on another worker once
-that lock is free: what the ledger records as finished is not repeated, and what it records as started is settled by
-reading.
+A slice holds a lock in the ledger while it runs. If its worker is lost, it runs again on another worker, once that lock
+is free. What the ledger records as finished is not repeated, and what it records as started is settled by reading.
 A slice that is cancelled finishes the requests that are under way, and starts none.
 """
 
