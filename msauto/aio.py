@@ -158,7 +158,273 @@ class _Surveying:
                 survey_one = partial(self._on, cluster)
             return await concurrent_list(survey_one, work, limit=max(1, len(work)))
 
-    async @asynccontextmanager
+    async def _here(self, work: ServerIntents) -> Survey:
+        async with PlanningClient(work.server, read_only=True) as client:
+            context = self.context_of(work, ServerReader(client, clock=self.clock))
+            found = await survey(work.intents, context, forks=self.forks)
+            if client.unreachable:
+                self.unreachable.add(work.server.name)
+            return found
+
+    async def _on(self, cluster: Cluster, work: ServerIntents) -> Survey:
+        async with cluster.server(work.server, self.clock, forks=self.forks) as remote:
+            runner = cluster.surveying(remote, self.memory, self.resolved.secrets)
+            context = replace(self.context_of(work, remote.reader), runner=runner)
+            found = await survey(work.intents, context, forks=self.forks, asked=self.forks * 32)
+            if remote.unreachable:
+                self.unreachable.add(work.server.name)
+            return found
+
+
+@asynccontextmanager
+async def reading_here(server: ServerSpec, forks: int) -> AsyncIterator[tuple[ServerReader, Take]]:
+    """Return a reader of a server, and what takes snapshots of it, in this process."""
+    from msauto.server.snapshots import taken_here
+
+    async with AsyncMediaServer(server, read_only=True) as client:
+        reader = ServerReader(client)
+        yield reader, taken_here(reader, forks)
+
+
+ReadServer = Callable[[ServerSpec, int], "AbstractAsyncContextManager[tuple[ServerReader, Take]]"]
+"""Opens a server with the items at a time: its reader, and what takes snapshots of it."""
+
+
+@asynccontextmanager
+async def reading_on(on: str, specs: Sequence[ServerSpec], secrets: SecretsFound) -> AsyncIterator[ReadServer]:
+    """Connect to a Dask cluster; return :func:`reading_here` for its workers."""
+    from msauto.slices.cluster import open_cluster
+
+    async with open_cluster(on, specs, secrets) as cluster:
+
+        @asynccontextmanager
+        async def reading(server: ServerSpec, forks: int) -> AsyncIterator[tuple[ServerReader, Take]]:
+            async with cluster.server(server, SystemClock(), forks=forks) as remote:
+                yield remote.reader, cluster.taking(remote)
+
+        yield reading
+
+
+def _cluster(on: str, specs: Sequence[ServerSpec], secrets: SecretsFound) -> AbstractAsyncContextManager[Cluster]:
+    from msauto.slices.cluster import open_cluster
+
+    return open_cluster(on, specs, secrets)
+
+
+async def recheck_plan(
+    plan: Plan,
+    specs: Sequence[ServerSpec],
+    *,
+    memory: NamedMemory,
+    clock: Clock,
+    forks: int,
+    find_links: bool = False,
+    observer: Observer = SILENT,
+) -> tuple[Plan, int]:
+    """Read every target of a saved plan again; return the plan that still applies, and the number of stale targets.
+
+    A target that has changed, or cannot be read, carries that as its error, without changes or requests; only one that
+    has changed is stale. ``find_links`` reads the links of assets again: limits that protect folders may have changed
+    since the plan was made. Sends GET and HEAD only.
+    """
+    remembered: Memory = MemoryByUrl(memory, specs)
+    if plan.secrets:
+        remembered = SecretTokenMemory(remembered, lambda: plan.secrets)
+    notify = partial(_notify, observer, lambda: plan.secrets)
+    unreachable: set[str] = set()
+    async with _connect(specs, clock, partial(PlanningClient, read_only=True)) as servers:
+
+        async def recheck(target: Target) -> tuple[Target, bool]:
+            try:
+                found, stale = await _recheck(target, servers[target.server].reader, remembered, find_links)
+            except MsautoError as error:
+                if isinstance(error, UnreachableError):
+                    unreachable.add(target.server)
+                found, stale = structs.replace(target, changes=(), requests=(), error=str(error)), False
+            notify(TargetPlanned.of(found, "changed" if found.error is None else "error"))
+            return found, stale
+
+        for server, count in Counter(target.server for target in plan.targets).items():
+            notify(TargetsFound(server, count))
+        checked = await concurrent_list(recheck, plan.targets, limit=forks)
+    targets = tuple(target for target, _ in checked)
+    plan = structs.replace(plan, targets=targets, unreachable=frozenset(unreachable))
+    return plan, sum(stale for _, stale in checked)
+
+
+async def _recheck(target: Target, reader: Reader, memory: Memory, find_links: bool) -> tuple[Target, bool]:
+    """Read one target of a saved plan again; return it as it is now, and whether it is stale."""
+    from msauto.planning.saved_plans.live_state_check import why_stale, with_current_places
+    from msauto.planning.saved_plans.plan_secrets import STALE
+
+    if target.error is not None:
+        return target, target.error.startswith(STALE)  # a secret that it is sent has changed
+    why = await why_stale(target, reader, memory)
+    if why:
+        return structs.replace(target, changes=(), requests=(), error=f"{STALE}{why}"), True
+    return (await with_current_places(target, reader) if find_links else target), False
+
+
+def _notify(observer: Observer, secrets: Callable[[], Secrets], event: Event) -> None:
+    """Notify an observer of the progress of planning, without secrets; its errors are ignored."""
+    with suppress(Exception):
+        if isinstance(event, TargetPlanned) and event.error:
+            event = structs.replace(event, error=secrets().redact_message(event.error))
+        observer.notify(event)
+
+
+@asynccontextmanager
+async def _connect(
+    specs: Sequence[ServerSpec], clock: Clock, client_of: Callable[[ServerSpec], AsyncMediaServer] = AsyncMediaServer
+) -> AsyncIterator[dict[str, ServerConnection]]:
+    from msauto.applying.executor import ServerConnection
+
+    async with AsyncExitStack() as stack:
+        servers = {}
+        for spec in specs:
+            client = await stack.enter_async_context(client_of(spec))
+            servers[spec.name] = ServerConnection(reader=ServerReader(client, clock=clock), sender=client)
+        yield servers
+
+
+async def recover_runs(
+    ledger: Ledger,
+    specs: Sequence[ServerSpec],
+    scopes: Collection[LockScope],
+    *,
+    clock: Clock,
+    forks: int,
+    policy: RetryPolicy | None = None,
+    secrets: Secrets = NO_SECRETS,
+    on: str | None = None,
+) -> tuple[str, ...]:
+    """Settle what killed runs left in progress, by reading alone; return the lines to report.
+
+    Only targets within ``scopes``, whose locks the caller holds, so that no other run writes to them. ``secrets`` are
+    redacted: a server may repeat in an error what it was sent. ``on``: the Dask cluster whose workers read.
+    """
+    from msauto.applying.recovery import recover, settle_here
+    from msauto.applying.redacted_ports import redacted_journal
+    from msauto.secrets.redactor import Redactor
+
+    killed = [run.run for run in ledger.history() if run.status == "died"]
+    if not killed:
+        return ()
+    lines: list[str] = []
+    journal: Journal = redacted_journal(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
+    memory = MemoryByUrl(ledger.memory, specs)
+    async with AsyncExitStack() as stack:
+        servers = await stack.enter_async_context(_connect(specs, clock, partial(AsyncMediaServer, read_only=True)))
+        cluster = await stack.enter_async_context(_cluster(on, specs, _found(secrets))) if on is not None else None
+        for run in reversed(killed):
+            details = ledger.run_details(run)
+            urls = {spec.name: spec.url for spec in specs if _url_of(details, spec) == spec.url}
+            available = partial(_is_available, urls, scopes)
+            settle: Settle = partial(
+                settle_here,
+                run=run,
+                server_of=partial(_available_server, servers, available),
+                journal=journal,
+                memory=memory,
+                clock=clock,
+                forks=forks,
+                policy=policy,
+            )
+            if cluster is not None:
+                settle = partial(cluster.settling(specs, ledger, run, scopes, secrets, forks=forks), available)
+            results = await recover(details, settle, journal)
+            lines += _report(details, results) if results else []
+    return tuple(map(secrets.redact_message, lines)) if secrets else tuple(lines)
+
+
+def _is_available(urls: Mapping[str, str], scopes: Collection[LockScope], target: Target) -> bool:
+    """Return whether the server of a target still has the same URL, and the target is locked or needs no lock."""
+    url = urls.get(target.server)
+    locked = target.address.namespace == "handle" or LockScope(url or "", target.database) in scopes
+    return url is not None and locked
+
+
+def _available_server(
+    servers: Mapping[str, ServerConnection], available: Callable[[Target], bool], target: Target
+) -> ServerConnection | None:
+    return servers[target.server] if available(target) else None
+
+
+def _report(details: RunDetails, results: Sequence[TargetResult]) -> list[str]:
+    count = "1 target" if len(results) == 1 else f"{len(results)} targets"
+    run = f"run {details.summary.run} (process {details.pid} on {details.host})"
+    lines = [f"{run} died with {count} in progress, which msauto has read; nothing was sent:"]
+    for each in results:
+        outcome = f"{each.outcome}: {each.message}" if each.message else each.outcome
+        lines.append(f"  {each.target.server}: {each.target.name}: {outcome}")
+    return lines
+
+
+def _url_of(details: RunDetails, spec: ServerSpec) -> str:
+    """Return the URL that a server had in a run; its present one if the run did not record it."""
+    return details.notes.get(f"{_URL_NOTE}{spec.name}", spec.url)
+
+
+def never_frozen(_: datetime) -> None:
+    """Return that targets may start at any time."""
+
+
+async def apply_plan(
+    plan: Plan,
+    specs: Sequence[ServerSpec],
+    *,
+    ledger: Ledger,
+    clock: Clock,
+    observer: Observer,
+    forks: int,
+    playbooks: Sequence[str] = (),
+    cancellation: Cancellation | None = None,
+    frozen: Callable[[datetime], str | None] = never_frozen,
+    notes: Mapping[str, str] | None = None,
+    policy: RetryPolicy | None = None,
+    on: str | None = None,
+) -> Result:
+    """Send the requests of a plan; settle, verify and record them. Return one result for each target.
+
+    ``frozen`` is called with the time before each target: a text is why it is not attempted. ``notes`` are recorded
+    with the run. Secrets are redacted in the result, in the ledger, and in the events for ``observer``. ``on``: the
+    Dask cluster whose workers send, such as ``dask://HOST:PORT``; it needs a shared ledger, and a ``frozen`` that can
+    be pickled. Raises ``RefusedError`` for a plan with redacted requests, and for downloads on a cluster.
+    """
+    from msauto.applying.executor import apply_with
+    from msauto.applying.redacted_ports import RedactedObserver, redacted_journal
+    from msauto.secrets.redactor import Redactor
+
+    _refuse_redacted(plan)
+    ledger.journal.notes.update({f"{_URL_NOTE}{spec.name}": spec.url for spec in specs} | dict(notes or {}))
+    memory = SecretTokenMemory(MemoryByUrl(ledger.memory, specs), lambda: plan.secrets)
+    journal: Journal = ledger.journal
+    redactor = Redactor(plan.secrets)
+    if plan.secrets:
+        memory.settle_salt(journal)
+        journal = redacted_journal(journal, Redactor(plan.secrets, memory.conceal))
+        observer = RedactedObserver(observer, redactor)
+    with SecretsFound(plan.secrets.texts).redacted_errors():
+        applying = _applying_here(specs, journal, clock, frozen, forks)
+        if on is not None:
+            _refuse_downloads(plan)
+            applying = _applying_on(on, plan, specs, ledger, clock, frozen, forks)
+        async with applying as executor_of:
+            result = await apply_with(
+                executor_of,
+                plan,
+                journal,
+                memory,
+                clock,
+                observer,
+                playbooks=playbooks,
+                cancellation=cancellation,
+                policy=policy,
+            )
+    return redactor.result(result) if plan.secrets else result
+
+
+@asynccontextmanager
 async def _applying_here(
     specs: Sequence[ServerSpec],
     journal: Journal,
