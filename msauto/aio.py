@@ -405,11 +405,8 @@ async def apply_plan(
         journal = redacted_journal(journal, Redactor(plan.secrets, memory.conceal))
         observer = RedactedObserver(observer, redactor)
     with SecretsFound(plan.secrets.texts).redacted_errors():
-        applying = _applying_here(specs, journal, clock, frozen, forks)
-        if on is not None:
-            _refuse_downloads(plan)
-            applying = _applying_on(on, plan, specs, ledger, clock, frozen, forks)
-        async with applying as executor_of:
+        here = _applying_here(specs, journal, clock, frozen, forks)
+        async with here if on is None else _applying_on(on, plan, specs, ledger, clock, frozen, forks) as executor_of:
             result = await apply_with(
                 executor_of,
                 plan,
@@ -453,6 +450,7 @@ async def _applying_on(
     from msauto.applying.slices import SlicedWaveExecutor
     from msauto.slices.apply_slices import SharedApply
 
+    _refuse_downloads(plan)
     scopes, place = scopes_of_plan(plan, specs), ledger.shared_place
     async with _cluster(on, specs, _found(plan.secrets)) as cluster:
 
