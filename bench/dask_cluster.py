@@ -6,6 +6,7 @@ of a local plan, and of plans on 1 and 2 workers. The cluster has planned once b
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -18,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
+from distributed import Client
 
 from bench.sides import FORKS, SELECT
 
@@ -54,6 +56,12 @@ def listening(port: int) -> None:
     raise TimeoutError(port)
 
 
+async def registered(port: int, workers: int) -> None:
+    """Wait until the scheduler knows this many workers."""
+    async with Client(f"tcp://{HERE}:{port}", asynchronous=True, set_as_default=False) as client:
+        await client.wait_for_workers(workers, timeout=60)
+
+
 def seconds_of(process: psutil.Process) -> float:
     """Return the CPU seconds of a process and its children."""
     return sum(sum(each.cpu_times()[:2]) for each in (process, *process.children(recursive=True)))
@@ -82,7 +90,7 @@ def measured(folder: Path, url: str, workers: int) -> Mapping[str, float]:
         listening(port)
         worker = ("dask", "worker", f"tcp://{HERE}:{port}", "--host", HERE, "--nthreads", "1", "--no-dashboard")
         processes = [stack.enter_context(started(*worker)) for _ in range(workers)]
-        time.sleep(5)
+        asyncio.run(registered(port, workers))
         on = f"dask://{HERE}:{port}"
         plan(folder, url, "--on", on)
         before = seconds_of(scheduler), sum(map(seconds_of, processes))

@@ -253,6 +253,11 @@ async def connected(
 async def _connect(client: Client, address: str) -> None:
     try:
         await client
+    except TypeError:  # what distributed raises without certificates
+        raise ClusterError(
+            f"the Dask scheduler {address} needs certificates, and the configuration of Dask names none",
+            remedy="set distributed.comm.tls, for example in ~/.config/dask/distributed.yaml",
+        ) from None
     except (OSError, TimeoutError, ValueError, RuntimeError) as error:
         raise ClusterError(
             f"the Dask scheduler {address} cannot be reached: {type(error).__name__}",
@@ -296,7 +301,8 @@ def _no_worker(server: ServerSpec, workers: Mapping[str, Any]) -> ClusterError:
 
 
 def _silence() -> None:
-    """Keep the log lines of distributed from stderr: what matters is raised as an error."""
+    """Keep the log lines and warnings of distributed from stderr: what matters is raised as an error."""
+    dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"})  # a listing is large
     for name in ("distributed", "tornado", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     for name in list(logging.Logger.manager.loggerDict):

@@ -126,7 +126,9 @@ _PLAIN: Final = PlainContents()
 
 
 def pack(value: object, contents: Contents = _PLAIN, known: SharedValues | None = None) -> tuple[Parcel, set[int]]:
-    """Return a parcel, and the numbers of the shared values that it refers to."""
+    """Return a parcel, and the numbers of the shared values that it refers to; without ``known``, to none."""
+    if known is None and contents is _PLAIN:
+        return Parcel(pickle.dumps(value, pickle.HIGHEST_PROTOCOL)), set()
     file = io.BytesIO()
     pickler = _Pickler(file, contents, known or SharedValues())
     pickler.dump(value)

@@ -31,9 +31,10 @@ _Remembered = Mapping[TargetId, Mapping[str, Json]]
 
 
 class RememberedGroup(Struct, frozen=True):
-    """A group, and what the ledger remembers of the targets of its names."""
+    """A group, every title that may be read for it, and what the ledger remembers of the targets of these names."""
 
     group: IntentGroup
+    names: tuple[str, ...]
     remembered: _Remembered
 
 
@@ -62,7 +63,7 @@ class SurveyReading:
     def places(self, item: RememberedGroup) -> Iterator[AssetPlace]:
         """Return the assets of all names of a group."""
         group = item.group
-        yield from ((group.database, Address(name)) for name in _names(group))
+        yield from ((group.database, Address(name)) for name in item.names)
         yield from ((group.database, part.by_id[0]) for part in group.parts if part.by_id)
 
     def function(self, reader: ServerReader) -> Callable[[RememberedGroup], Awaitable[SurveyedGroup]]:
@@ -132,29 +133,32 @@ class RemoteSurvey:
             for event in result.events:
                 context.notify(event)
 
-        items = (RememberedGroup(group, dict(self._remembered(group))) for group in groups)
+        items = map(self._remembered, groups)
         async with aclosing(self._remote.map(reading, items, here=here, received=received)) as results:
             async for result in results:
                 context.answers.reports_all |= result.reports_all
                 context.answers.doubted.update(dict.fromkeys(result.doubted))
                 yield result.outcome
 
-    def _remembered(self, group: IntentGroup) -> Iterator[tuple[TargetId, Mapping[str, Json]]]:
-        for name in _names(group):
-            yield from self._memory.recall_named(self._remote.server.name, group.database, group.kind, name).items()
+    def _remembered(self, group: IntentGroup) -> RememberedGroup:
+        names, server = _names(group), self._remote.server.name
+        found = (self._memory.recall_named(server, group.database, group.kind, name) for name in names)
+        return RememberedGroup(group, names, {target: items for each in found for target, items in each.items()})
 
 
-def _names(group: IntentGroup) -> dict[str, None]:
+def _names(group: IntentGroup) -> tuple[str, ...]:
     """Return every title that may be read for a group."""
-    names = dict.fromkeys(group.all_names)
-    for part in (group, *group.parts):
-        chained = (title for name, oldest in part.chain.items() for title in (name, *oldest))
-        names |= dict.fromkeys((*part.names, *part.next_titles, *chained))
+    names = dict.fromkeys((group.name, *group.names))
+    for part in group.parts:
+        names |= dict.fromkeys((*part.all_names, *part.next_titles) if part.by_id else (*part.names, *part.next_titles))
+        for name, oldest in part.chain.items():
+            names |= dict.fromkeys((name, *oldest))
         for member in part.members:
-            was = member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
-            entry = (member.entry.title,) if member.entry is not None else ()
-            names |= dict.fromkeys((*was, *entry))
-    return names
+            if member.entry is not None:
+                names[member.entry.title] = None
+            if isinstance(member.intent.ref, TitleRef):
+                names |= dict.fromkeys(member.intent.ref.was)
+    return tuple(names)
 
 
 class _GivenMemory:
