@@ -7,12 +7,13 @@ each part, and what a target costs PostgreSQL: rows, bytes, write-ahead log and 
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -20,7 +21,7 @@ from pathlib import Path
 import psutil
 import psycopg
 
-from bench.dask_cluster import HERE, free_port, listening, seconds_of, started
+from bench.dask_cluster import HERE, free_port, listening, registered, seconds_of, started
 from bench.sides import FORKS
 from tests import postgres
 
@@ -61,8 +62,11 @@ class Database:
                 sizes["rows"] += row[0]
                 sizes["bytes"] += row[1]
         times = self.process.cpu_times()
-        ended = times.children_user + times.children_system
-        return {"cpu": seconds_of(self.process) + ended, "wal": found[0], "transactions": found[1], **sizes}
+        used = times.user + times.system + times.children_user + times.children_system
+        for session in self.process.children():
+            with suppress(psutil.NoSuchProcess):  # it has just ended
+                used += sum(session.cpu_times()[:2])
+        return {"cpu": used, "wal": found[0], "transactions": found[1], **sizes}
 
 
 @dataclass
@@ -104,7 +108,7 @@ def cluster(workers: int) -> Iterator[tuple[str, psutil.Process, list[psutil.Pro
         listening(port)
         worker = ("dask", "worker", f"tcp://{HERE}:{port}", "--host", HERE, "--nthreads", "1", "--no-dashboard")
         with started(*worker, "--nworkers", str(workers)) as nanny:
-            time.sleep(5 + workers)
+            asyncio.run(registered(port, workers))
             yield f"dask://{HERE}:{port}", scheduler, [nanny]
 
 

@@ -8,9 +8,10 @@ from typing import Any, Final, NamedTuple
 
 
 class CurrentSlice(NamedTuple):
-    """``name`` is the same if the slice runs again after its worker was lost."""
+    """``name`` is the same if the slice runs again after its ``worker`` was lost."""
 
     name: str
+    worker: str
     items: Sequence[Any]
 
 

@@ -84,7 +84,7 @@ class ApplyWork:
         shared, clock, current = self.apply, SystemClock(), CURRENT_SLICE.get()
         targets = dict(current.items)
         scopes = [scope for scope in shared.scopes if scope.server == self.server.url]
-        with Ledger.open(shared.ledger) as ledger, ledger.hold_shared(shared.run, scopes):
+        with _opened(shared.ledger, current.worker) as ledger, ledger.hold_shared(shared.run, scopes):
             async with _held(ledger.slice_lock(shared.run, current.name), shared.run, clock):
                 records = ledger.target_records(shared.run, list(targets), begun=True)
                 memory = SecretTokenMemory(MemoryByUrl(ledger.memory, [server]), lambda: shared.secrets)
@@ -99,8 +99,10 @@ class ApplyWork:
                 )
                 async with AsyncMediaServer(server, admit=journal.check, read_only=shared.settles) as client:
                     connection = ServerConnection(ServerReader(client, clock=clock), client)
-                    yield self._function(context, connection, records)
-                context.commits.flush()
+                    try:
+                        yield self._function(context, connection, records)
+                    finally:
+                        context.commits.flush()  # also if the slice is cancelled
                 if context.commits.failure is not None:
                     raise context.commits.failure
 
@@ -126,6 +128,13 @@ class ApplyWork:
             return ItemResult.of(result, connection.breaker.state)
 
         return apply
+
+
+def _opened(place: LedgerPlace, worker: str) -> Ledger:
+    try:
+        return Ledger.open(place)
+    except LedgerError as error:
+        raise LedgerError(f"on the Dask worker {worker}: {error.message}", remedy=error.remedy) from None
 
 
 @asynccontextmanager
