@@ -63,12 +63,12 @@ class DaskRunner:
     async def map(self, work: Work[T, R], items: Iterable[T], *, limit: int) -> AsyncGenerator[R, None]:
         """Yield the result of each item in the order of the items (:class:`~msauto.model.ports.Runner`)."""
         server = work.server
-        parts = max(1, min(MOST_PARTS, limit, server.connections, self._threads(server.worker)))
-        lease = f"msauto {server.url} {parts}"
+        leases = _power_of_two(min(MOST_PARTS, server.connections))
+        parts = _power_of_two(min(leases, limit, self._threads(server.worker)))
         size = _SliceSize(limit)
 
         async def run(some: list[T]) -> SliceResult:
-            result = await self._run_slice(work, some, SliceLimits(parts, max(1, limit // parts), lease))
+            result = await self._run_slice(work, some, SliceLimits(parts, max(1, limit // parts), server.url, leases))
             size.adapt(len(some), result.seconds)
             return result
 
@@ -279,6 +279,11 @@ def check_versions(versions: Mapping[str, Any]) -> None:
         theirs = packages.get("msauto"), ".".join(packages["python"].split(".")[:2])
         if theirs != VERSIONS:
             raise ClusterError(version_mismatch(address, theirs, VERSIONS), remedy=SAME_VERSIONS)
+
+
+def _power_of_two(most: int) -> int:
+    """Return the greatest power of two up to a number: the leases of a server divide evenly into parts."""
+    return 1 << max(1, most).bit_length() - 1
 
 
 def _places_of(worker: Mapping[str, Any], resources: _Resources) -> int:

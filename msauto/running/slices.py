@@ -33,14 +33,16 @@ VERSIONS: Final = (__version__, f"{sys.version_info[0]}.{sys.version_info[1]}")
 
 @dataclass(frozen=True, slots=True)
 class SliceLimits:
-    """``parts``: how many slices of the server may run at the same time; ``limit``: the items at a time in this one.
+    """``parts``: a slice may use one of so many equal parts of its server's limits; ``limit``: the items at a time.
 
-    ``lease``: the name of the semaphore that holds across coordinators; empty: no lease is needed.
+    The limits of the server at ``url`` are divided into ``leases``, which hold for all commands on the cluster. A slice
+    needs as many of them as are in its part.
     """
 
     parts: int
     limit: int
-    lease: str = ""
+    url: str
+    leases: int
 
 
 class SliceResult(Struct, frozen=True):
@@ -116,18 +118,30 @@ class _Wanted:
 
 @contextmanager
 def _leased(limits: SliceLimits, wanted: _Wanted) -> Iterator[None]:
-    """Hold one of the server's leases. The scheduler takes back that of a worker that was killed."""
-    if not limits.lease:
+    """Hold the leases of a part of the server. The scheduler takes back those of a worker that was killed.
+
+    One slice at a time takes its leases, so that no two wait for each other.
+    """
+    name = f"msauto {limits.url} {limits.leases}"
+    turn, leases = Semaphore(max_leases=1, name=f"{name} turn"), Semaphore(max_leases=limits.leases, name=name)
+    held: list[Semaphore] = []
+    try:
+        _acquire(turn, wanted, held)
+        for _ in range(limits.leases // limits.parts):
+            _acquire(leases, wanted, held)
+        turn.release()
+        held.remove(turn)
         yield
-        return
-    semaphore = Semaphore(max_leases=limits.parts, name=limits.lease)
+    finally:
+        for each in held:
+            each.release()
+
+
+def _acquire(semaphore: Semaphore, wanted: _Wanted, held: list[Semaphore]) -> None:
     while not semaphore.acquire(timeout=1):
         if not wanted:
             raise ClusterError("the slice was cancelled")
-    try:
-        yield
-    finally:
-        semaphore.release()
+    held.append(semaphore)
 
 
 async def _work_on(

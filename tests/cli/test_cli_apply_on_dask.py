@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from tests.cli.command_line import Desk
 from tests.cli.test_cli_shared_ledger import machine, said
 from tests.clusters import Cluster, process_cluster
 from tests.unit.ledger.test_shared_ledger import end_sessions
+from tests.wire.front_door import FrontDoor
 
 pytestmark = pytest.mark.scale
 
@@ -137,3 +138,20 @@ def test_a_lost_scheduler_ends_the_run(sim: Simulator, desks: Callable[[str], De
             scheduler.kill()
             check_not_all(sim, process, 3, "the connection to the Dask scheduler")
         check_rest(sim, desks("bergen"), "--lock-timeout", "60")
+
+
+def test_two_commands_share_the_connections_of_a_server(sim: Simulator, tmp_path: Path, cluster: Cluster) -> None:
+    with FrontDoor(sim.url) as front, ExitStack() as stack:
+        running = []
+        for number, forks in enumerate(("1", "3", "8")):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            desk = Desk(folder, sim.url)
+            desk.inventory({"studio-a": {"server": {"url": front.url, "connections": 4}, "database": "NEWS"}})
+            desk.play({"asset": {"title": "{{ item }}", "fields": {"comment": "Ready"}}, "loop": TITLES})
+            sim.faults.add("delay:0.05@^GET")
+            command = ("plan", "-i", "inventory.yml", "play.yml", "--on", cluster.address, "-f", forks)
+            running.append(stack.enter_context(desk.start(*command)))
+        told = [said(each) for each in running]
+        assert [each.code for each in told] == [0, 0, 0], told
+        assert front.most["reads"] <= 4
