@@ -66,6 +66,7 @@ dependencies
 :caption: Explanation
 
 explanation/*
+scale
 security
 compatibility
 ```
