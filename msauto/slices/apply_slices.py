@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Final
 
 from msgspec import structs
 
@@ -48,7 +48,6 @@ _UNTIL_REACHED: Final = 20.0
 _UNTIL_ENDED: Final = 90.0
 """Seconds to wait for workers to finish the requests that are under way."""
 
-T = TypeVar("T")
 FrozenAt = Callable[[datetime], str | None]
 """Returns why no target may start at a time. It can be pickled."""
 
@@ -99,8 +98,10 @@ class ApplyWork:
                 )
                 async with AsyncMediaServer(server, admit=journal.check, read_only=shared.settles) as client:
                     connection = ServerConnection(ServerReader(client, clock=clock), client)
-                    yield self._function(context, connection, records)
-                context.commits.flush()
+                    try:
+                        yield self._function(context, connection, records)
+                    finally:  # also of a slice that is cancelled: its requests under way are finished
+                        context.commits.flush()
                 if context.commits.failure is not None:
                     raise context.commits.failure
 
@@ -180,12 +181,12 @@ class ApplyOnWorkers:
 
     async def wait_for_workers(self) -> bool:
         """Wait, for a bounded time, until no worker can send anything for this run; return whether that is so."""
-        clock, run = SystemClock(), self._shared.run
+        clock = SystemClock()
         until = clock.monotonic() + _UNTIL_ENDED
         until_reached = clock.monotonic() + _UNTIL_REACHED
         while True:
             try:
-                if not self._reading(lambda ledger: ledger.has_workers(run)):
+                if self._no_worker_can_send():
                     return True
             except LedgerError:
                 until = min(until, until_reached)
@@ -193,16 +194,21 @@ class ApplyOnWorkers:
                 return False
             await asyncio.sleep(_POLL)
 
+    def _no_worker_can_send(self) -> bool:
+        """Return whether none takes part, and none can begin: a slice that was cancelled may be about to."""
+        run = self._shared.run
+        with suppress(LedgerError):
+            return self._ledger.journal.bar_workers(run)
+        with Ledger.open(self._shared.ledger, readonly=True) as ledger:  # the session is lost
+            return not ledger.is_alive(run) and not ledger.has_workers(run)
+
     def records(self, positions: Sequence[int]) -> Mapping[int, TargetRecord]:
         """Return what the ledger records of targets, by their positions in the plan."""
-        return self._reading(lambda ledger: ledger.target_records(self._shared.run, positions))
-
-    def _reading(self, read: Callable[[Ledger], T]) -> T:
-        """Read the ledger; if the session is lost, by a new one, which holds no locks and writes nothing."""
+        run = self._shared.run
         with suppress(LedgerError):
-            return read(self._ledger)
-        with Ledger.open(self._shared.ledger, readonly=True) as ledger:
-            return read(ledger)
+            return self._ledger.target_records(run, positions)
+        with Ledger.open(self._shared.ledger, readonly=True) as ledger:  # the session is lost
+            return ledger.target_records(run, positions)
 
 
 class SettleOnWorkers:
