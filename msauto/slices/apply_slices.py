@@ -167,7 +167,7 @@ class ApplyOnWorkers:
         work = ApplyWork(self._servers[server], self._shared, failures, breaker)
         async with aclosing(self._runner.map(work, targets, limit=self._forks)) as results:
             async for each in results:
-                work.breaker = each.breaker
+                work.breaker = work.breaker.then(each.breaker)
                 yield each
 
     def check(self) -> None:

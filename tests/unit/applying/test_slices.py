@@ -238,6 +238,21 @@ def test_cancelling_tells_the_workers_and_starts_nothing() -> None:
     assert stage.journal.ended is not None
 
 
+def test_rejected_credentials_are_not_used_again_because_an_older_slice_has_worked() -> None:
+    stage = Stage()
+    targets = targets_of(stage.world, 3)
+
+    async def found(server: str, taken: Iterator[NumberedTarget], *_: object) -> AsyncGenerator[ItemResult, None]:
+        del server
+        for _, state in zip(taken, (BreakerState().rejected("401"), BreakerState(), BreakerState()), strict=False):
+            yield ItemResult(None, state)
+
+    cluster = Cluster(stage)
+    cluster.map = found  # type: ignore[method-assign]
+    next_one = run(stage, cluster, targets).targets[1]
+    assert "no longer accepts our credentials" in next_one.message
+
+
 @pytest.mark.parametrize("state", ["down", "401"])
 def test_a_server_that_cannot_be_reached_is_left_alone_by_later_slices(state: str) -> None:
     stage = Stage()
