@@ -83,7 +83,7 @@ class ApplyWork:
         shared, clock, current = self.apply, SystemClock(), CURRENT_SLICE.get()
         targets = dict(current.items)
         scopes = [scope for scope in shared.scopes if scope.server == self.server.url]
-        with Ledger.open(shared.ledger) as ledger, ledger.hold_shared(shared.run, scopes):
+        with _opened(shared.ledger, current.worker) as ledger, ledger.hold_shared(shared.run, scopes):
             async with _held(ledger.slice_lock(shared.run, current.name), shared.run, clock):
                 records = ledger.target_records(shared.run, list(targets), begun=True)
                 memory = SecretTokenMemory(MemoryByUrl(ledger.memory, [server]), lambda: shared.secrets)
@@ -127,6 +127,15 @@ class ApplyWork:
             return ItemResult.of(result, connection.breaker.state)
 
         return apply
+
+
+def _opened(place: LedgerPlace, worker: str) -> Ledger:
+    """Open the ledger; name the worker if it cannot, because the coordinator can."""
+    try:
+        return Ledger.open(place)
+    except LedgerError as error:
+        message = f"the Dask worker {worker} cannot open the ledger: {error.message} ({error.remedy})"
+        raise LedgerError(message, remedy=error.remedy) from None
 
 
 @asynccontextmanager
