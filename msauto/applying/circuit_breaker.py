@@ -82,6 +82,10 @@ class BreakerState:
         """Return the state after the server rejected our credentials."""
         return replace(self, unauthorized=True, reason=reason)
 
+    def then(self, found: BreakerState) -> BreakerState:
+        """Return the state after a slice, which found another one; it may have begun before the last rejection."""
+        return self if self.unauthorized else found
+
     def failures_since_closed(self, start: BreakerState) -> int:
         """Return the failures at the start of a target; 0 if the breaker has closed since."""
         return min(self.failures, start.failures) if start.closings == self.closings else 0

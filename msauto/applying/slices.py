@@ -150,10 +150,10 @@ class SlicedWaveExecutor:
 
     def _note(self, failures: BatchFailures, server: str, found: ItemResult) -> None:
         number, target = self._under_way.pop(next(n for n, (_, t) in self._under_way.items() if t.server == server))
-        self._breakers[server] = found.breaker
+        self._breakers[server] = self._breakers[server].then(found.breaker)
         if found.result is not None:
             self._finish(structs.replace(found.result, target=target), number)
-            failures.note(self.results[number], server_lost=found.breaker.open)
+            failures.note(self.results[number], server_lost=self._breakers[server].open)
 
     def _finish(self, result: TargetResult, number: int) -> None:
         """Take the result of a target that a worker has started, and notify as if it were applied now."""

@@ -222,8 +222,8 @@ def begin(count: int, *, wait: float = 0.0) -> TargetProgress:
 
 def resume(progress: TargetProgress, *, sending: bool) -> TargetProgress:
     """Return the progress to continue with after a crash; ``sending``: the next request may have been sent."""
-    if not sending:
-        return _next_request(progress)
+    if not sending:  # as in `_settle`
+        return _next_request(progress) if progress.done == progress.index else _verify_or_finish(progress)
     in_doubt = InDoubt("the run was killed while the request was in progress")
     return _read_expectation(replace(progress, tries=max(progress.tries, 1), failure=in_doubt, reads=0))
 

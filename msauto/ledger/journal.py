@@ -107,6 +107,16 @@ class LedgerJournal:
         """
         self._runs[run] = self._run(run, None, targets)
 
+    def bar_workers(self, run: str) -> bool:
+        """Let no worker begin to take part in a run until it is ended or left; return whether none takes part now."""
+        journalled = self._runs[run]
+        if journalled.barred is None:
+            workers = self._locks.workers(run)
+            if not workers.try_hold(this_process(run, self._time())):
+                return False
+            journalled.barred = workers
+        return True
+
     def leave(self, run: str) -> None:
         """Release a run that was reopened and is not closed, or to which this process is attached."""
         self._runs.pop(run).release()
@@ -217,6 +227,7 @@ class _JournalledRun:
     def __init__(self, number: int, lock: Lock | None, targets: Sequence[Target] | Mapping[int, Target]) -> None:
         self.id = number
         self._lock = lock  # None: another process has started the run
+        self.barred: Lock | None = None  # the lock that keeps workers out
         self._targets = dict(targets) if isinstance(targets, Mapping) else dict(enumerate(targets))
         # The targets are kept, so that no other value gets the id of one of them.
         self.positions = {id(target): position for position, target in self._targets.items()}
@@ -230,9 +241,10 @@ class _JournalledRun:
         return position
 
     def release(self) -> None:
-        """Release the lock of the run."""
-        if self._lock is not None:
-            self._lock.release()
+        """Release the lock of the run first: without it, no worker begins."""
+        for lock in (self._lock, self.barred):
+            if lock is not None:
+                lock.release()
 
 
 def new_run_name(now: datetime) -> str:

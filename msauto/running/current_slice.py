@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple
 
 
 class CurrentSlice(NamedTuple):
-    """``name`` is the same if the slice runs again after its ``worker`` was lost."""
+    """``name`` is the same if the slice runs again after its worker was lost; ``worker``: for messages."""
 
     name: str
-    worker: str
     items: Sequence[Any]
+    worker: str
 
 
 CURRENT_SLICE: Final = ContextVar[CurrentSlice]("the slice that runs")

@@ -107,7 +107,7 @@ class DaskRunner:
         """Return what bounds the slices that are submitted for the same workers."""
         key = frozenset(resources.items())
         if key not in self._places:
-            self._places[key] = asyncio.Semaphore(2 * self._threads(resources))
+            self._places[key] = asyncio.Semaphore(2 * max(1, self._threads(resources)))
         return self._places[key]
 
     def _keep(self, used: Iterable[int]) -> dict[int, Future]:

@@ -94,7 +94,7 @@ def _run(limits: SliceLimits, parcel: Parcel, shared: dict[int, Parcel]) -> Slic
     with _leased(limits, wanted):
         start = time.monotonic()
         work, items = unpack(parcel, shared)
-        CURRENT_SLICE.set(CurrentSlice(wanted.key, _here(), items))
+        CURRENT_SLICE.set(CurrentSlice(wanted.key, items, _here()))
         results: list[Any] = []
         error = asyncio.run(_work_on(work, items, limits, results, wanted))
         return SliceResult(results, error, time.monotonic() - start)

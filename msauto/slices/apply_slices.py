@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Final
 
 from msgspec import structs
 
@@ -48,7 +48,6 @@ _UNTIL_REACHED: Final = 20.0
 _UNTIL_ENDED: Final = 90.0
 """Seconds to wait for workers to finish the requests that are under way."""
 
-T = TypeVar("T")
 FrozenAt = Callable[[datetime], str | None]
 """Returns why no target may start at a time. It can be pickled."""
 
@@ -101,8 +100,8 @@ class ApplyWork:
                     connection = ServerConnection(ServerReader(client, clock=clock), client)
                     try:
                         yield self._function(context, connection, records)
-                    finally:
-                        context.commits.flush()  # also if the slice is cancelled
+                    finally:  # also of a slice that is cancelled: its requests under way are finished
+                        context.commits.flush()
                 if context.commits.failure is not None:
                     raise context.commits.failure
 
@@ -131,10 +130,12 @@ class ApplyWork:
 
 
 def _opened(place: LedgerPlace, worker: str) -> Ledger:
+    """Open the ledger; name the worker if it cannot, because the coordinator can."""
     try:
         return Ledger.open(place)
     except LedgerError as error:
-        raise LedgerError(f"on the Dask worker {worker}: {error.message}", remedy=error.remedy) from None
+        message = f"the Dask worker {worker} cannot open the ledger: {error.message} ({error.remedy})"
+        raise LedgerError(message, remedy=error.remedy) from None
 
 
 @asynccontextmanager
@@ -175,7 +176,7 @@ class ApplyOnWorkers:
         work = ApplyWork(self._servers[server], self._shared, failures, breaker)
         async with aclosing(self._runner.map(work, targets, limit=self._forks)) as results:
             async for each in results:
-                work.breaker = each.breaker
+                work.breaker = work.breaker.then(each.breaker)
                 yield each
 
     def check(self) -> None:
@@ -189,12 +190,12 @@ class ApplyOnWorkers:
 
     async def wait_for_workers(self) -> bool:
         """Wait, for a bounded time, until no worker can send anything for this run; return whether that is so."""
-        clock, run = SystemClock(), self._shared.run
+        clock = SystemClock()
         until = clock.monotonic() + _UNTIL_ENDED
         until_reached = clock.monotonic() + _UNTIL_REACHED
         while True:
             try:
-                if not self._reading(lambda ledger: ledger.has_workers(run)):
+                if self._no_worker_can_send():
                     return True
             except LedgerError:
                 until = min(until, until_reached)
@@ -202,16 +203,21 @@ class ApplyOnWorkers:
                 return False
             await asyncio.sleep(_POLL)
 
+    def _no_worker_can_send(self) -> bool:
+        """Return whether none takes part, and none can begin: a slice that was cancelled may be about to."""
+        run = self._shared.run
+        with suppress(LedgerError):
+            return self._ledger.journal.bar_workers(run)
+        with Ledger.open(self._shared.ledger, readonly=True) as ledger:  # the session is lost
+            return not ledger.is_alive(run) and not ledger.has_workers(run)
+
     def records(self, positions: Sequence[int]) -> Mapping[int, TargetRecord]:
         """Return what the ledger records of targets, by their positions in the plan."""
-        return self._reading(lambda ledger: ledger.target_records(self._shared.run, positions))
-
-    def _reading(self, read: Callable[[Ledger], T]) -> T:
-        """Read the ledger; if the session is lost, by a new one, which holds no locks and writes nothing."""
+        run = self._shared.run
         with suppress(LedgerError):
-            return read(self._ledger)
-        with Ledger.open(self._shared.ledger, readonly=True) as ledger:
-            return read(ledger)
+            return self._ledger.target_records(run, positions)
+        with Ledger.open(self._shared.ledger, readonly=True) as ledger:  # the session is lost
+            return ledger.target_records(run, positions)
 
 
 class SettleOnWorkers:

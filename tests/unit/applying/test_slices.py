@@ -238,6 +238,22 @@ def test_cancelling_tells_the_workers_and_starts_nothing() -> None:
     assert stage.journal.ended is not None
 
 
+def test_rejected_credentials_are_not_used_again_because_an_older_slice_has_worked() -> None:
+    stage = Stage()
+    targets = targets_of(stage.world, 3)
+
+    async def found(server: str, taken: Iterator[NumberedTarget], *_: object) -> AsyncGenerator[ItemResult, None]:
+        del server
+        assert len(list(islice(taken, 2))) == 2
+        yield ItemResult(None, BreakerState().rejected("401"))
+        yield ItemResult(None, BreakerState())
+        assert list(taken) == []
+
+    cluster = Cluster(stage)
+    cluster.map = found  # type: ignore[method-assign, assignment]
+    assert "no longer accepts our credentials" in run(stage, cluster, targets).targets[2].message
+
+
 @pytest.mark.parametrize("state", ["down", "401"])
 def test_a_server_that_cannot_be_reached_is_left_alone_by_later_slices(state: str) -> None:
     stage = Stage()
@@ -247,3 +263,26 @@ def test_a_server_that_cannot_be_reached_is_left_alone_by_later_slices(state: st
     assert len(cluster.slices) == 1
     assert result.targets[-1].outcome == "not attempted"
     assert "msauto apply --resume run-1" in result.targets[-1].message
+
+
+@pytest.mark.parametrize("settled", ["failed", "unverified"])
+def test_a_slice_that_runs_again_sends_nothing_after_a_request_that_was_not_done(settled: RequestState) -> None:
+    stage = Stage()
+    (target,) = targets_of(stage.world, 1)
+    requests = (RequestRecord(settled, 1, sent=stage.world.clock.now().isoformat()), RequestRecord("planned", 0))
+    record = TargetRecord(target, requests, "then", None)
+
+    async def apply_again() -> str:
+        journal = cast("Journal", stage.journal)
+        context = ApplyContext(
+            "run-1", journal, stage.memory, stage.world.clock, stage.events, GroupCommit(journal), Cancellation(),
+            RetryPolicy(),
+        )  # fmt: skip
+        failures = BatchFailures(plan_of(target), 0)
+        execution = SliceExecution(context, stage.server(), failures, BreakerState(), lambda: None)
+        result = await execution.apply((0, target), record)
+        assert result is not None
+        return result.outcome
+
+    assert asyncio.run(apply_again()) == settled
+    assert stage.world.sent == []

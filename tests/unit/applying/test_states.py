@@ -27,7 +27,7 @@ from msauto.applying.states import (
     resume,
     step,
 )
-from msauto.model.result import Difference, RequestResult
+from msauto.model.result import Difference, RequestOutcome, RequestResult
 from msauto.verification.read_back import Verdict
 
 POLICY = RetryPolicy(tries=2, backoff=(0.5,), max_retry_after=60, read_pauses=(0.25,), restore_pauses=(1.0, 5.0))
@@ -308,3 +308,11 @@ def test_a_crash_while_sending_is_settled_by_reading_and_never_sent_again() -> N
     assert step(progress, ExpectationRead("all"), POLICY).state is State.VERIFYING
     assert resume(START, sending=False).state is State.READY
     assert resume(replace(START, results=(DONE, DONE)), sending=False).state is State.VERIFYING
+
+
+@pytest.mark.parametrize("outcome", ["failed", "unverified"])
+def test_after_a_crash_nothing_follows_a_request_that_was_not_done(outcome: RequestOutcome) -> None:
+    settled = RequestResult(outcome, 500, "why", 1)
+    first = resume(TargetProgress(2, results=(settled,)), sending=False)
+    assert (first.state, conclude(first)) == (State.FINISHED, (outcome, "request 1 of 2: why"))
+    assert resume(TargetProgress(3, results=(DONE, settled)), sending=False).state is State.VERIFYING

@@ -136,6 +136,21 @@ def test_no_worker_begins_without_its_coordinator(shared_place: str) -> None:
         asyncio.run(take(shared_place, NEWS))
 
 
+def test_a_coordinator_that_stops_keeps_workers_from_beginning(shared_place: str) -> None:
+    whole = plan()
+    with Ledger.open(shared_place) as coordinator, Ledger.open(shared_place) as worker, scoped(coordinator, NEWS):
+        run = coordinator.journal.start(whole, [])
+        with worker.hold_shared(run, [NEWS]):
+            assert not coordinator.journal.bar_workers(run)
+        assert coordinator.journal.bar_workers(run)
+        assert coordinator.journal.bar_workers(run)
+        with pytest.raises(LedgerError, match=f"a worker of run {run} cannot begin"), worker.hold_shared(run, [NEWS]):
+            raise AssertionError
+        coordinator.journal.leave(run)
+        refuse_to_begin(worker, run, NEWS)
+        assert [each.status for each in worker.history()] == ["died"]
+
+
 @pytest.mark.parametrize(
     "call",
     [

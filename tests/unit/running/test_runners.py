@@ -226,6 +226,15 @@ def test_a_slice_of_another_version_is_not_opened(cluster: Cluster) -> None:
     assert f"has msauto {VERSIONS[0]} and Python {VERSIONS[1]}; here are msauto 0.0.1" in str(result.error)
 
 
+def test_a_slice_waits_for_a_worker_that_returns(cluster: Cluster, log: tuple[str, Log]) -> None:
+    async def run() -> list[int]:
+        async with connected(cluster.address, [SITE]) as runner:
+            runner._workers = {}  # as the scheduler reports while a nanny starts its worker again
+            return [each async for each in runner.map(Squares(log[0]), range(3), limit=8)]
+
+    assert asyncio.run(run()) == [0, 1, 4]
+
+
 @pytest.mark.parametrize(
     ("theirs", "words"), [((None, "3.11"), "no msauto"), (("9.9", "3.12"), "msauto 9.9 and Python 3.12")]
 )
