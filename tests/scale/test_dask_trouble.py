@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from msauto.secrets.encodings import encoded_forms
@@ -128,6 +129,27 @@ def test_no_secret_shows_on_the_cluster(separate: SeparateCluster, tmp_path: Pat
     for form in (SECRET, *encoded_forms(SECRET), "calm-canary-7"):
         assert form not in everything
     assert SECRET not in said.out + said.err
+
+
+@pytest.mark.parametrize("name", ["STUDIO_KEY", "OTHER_KEY"], ids=["by reference", "by value"])
+def test_no_secret_of_an_apply_shows(separate: SeparateCluster, tmp_path: Path, shared_place: str, name: str) -> None:
+    with Simulator(state=bulk_state(30)) as sim:
+        desk = Desk(tmp_path / "desk", sim.url, environment={name: SECRET})
+        desk.inventory({"studio": {"server": {"url": sim.url, "auth": {"bearer": f"{{{{ env.{name} }}}}"}}, **HOST}})
+        desk.write("msauto.toml", f'inventory = "inventory.yml"\n[state]\nurl = "{shared_place}"\n')
+        comment = f"Key {{{{ env.{name} | secret }}}}"
+        desk.play({"asset": {"select": EVERYTHING, "fields": {"comment": comment, "user_0": "{{ asset.title }}"}}})
+        told = desk.spawn("apply", "play.yml", "--yes", "--on", separate.address, "--format", "json", "-v")
+        again = desk.spawn("apply", "play.yml", "--yes", "--on", separate.address, "--format", "json")
+        comments = {entry.body or entry.target for entry in sim.writes()}
+    assert (told.code, again.code, again.json["summary"]["requests"]) == (0, 0, 0), told
+    assert any(form in text for form in encoded_forms(SECRET) for text in map(str, comments)), comments
+    with psycopg.connect(shared_place) as connection:
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'msauto'").fetchall()
+        rows = str([connection.execute(f"SELECT * FROM msauto.{table}").fetchall() for (table,) in tables])
+    everything = "".join([rows, pages_of(separate.pages), separate.logs(), told.out, told.err])
+    for form in (SECRET, *encoded_forms(SECRET)):
+        assert form not in everything
 
 
 def pages_of(address: str) -> str:
