@@ -38,6 +38,16 @@ class BatchFailures:
         self._batch = plan.batches[number] if number < len(plan.batches) else None
         self._name = f"batch {number + 1} of {len(plan.batches)}"
         self._failed: dict[str, None] = {}
+        self._stopped = ""
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether failures may stop the batch."""
+        return self._batch is not None
+
+    def stop(self, reason: str) -> None:
+        """Stop the batch because of failures that are counted elsewhere."""
+        self._stopped = reason
 
     def note(self, result: TargetResult, *, server_lost: bool = False) -> None:
         """Note the result of a target, and whether the circuit breaker of its server is open."""
@@ -47,8 +57,8 @@ class BatchFailures:
     def stop_reason(self, *, batch_finished: bool = False) -> str | None:
         """Return why no further target may start; ``batch_finished``: all targets of the batch have finished."""
         batch = self._batch
-        if batch is None or not self._failed:
-            return None
+        if self._stopped or batch is None or not self._failed:
+            return self._stopped or None
         total = len(batch.servers)
         failed = f"{len(self._failed)} of {total} servers failed ({', '.join(self._failed)})"
         if batch.fatal:

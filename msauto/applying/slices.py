@@ -49,6 +49,9 @@ class SharedRun(Protocol):
     def check(self) -> None:
         """Raise if the session is lost, and with it the locks."""
 
+    def stop_starting(self) -> None:
+        """Let the workers finish the targets in progress, and start no others."""
+
     async def wait_for_workers(self) -> bool:
         """Wait, for a bounded time, until no worker can send anything for this run; return whether that is so."""
 
@@ -167,9 +170,16 @@ class SlicedWaveExecutor:
         notify(events.TargetFinished(result))
 
     async def _watch(self, failures: BatchFailures) -> None:
-        """Stop the workers once the run is cancelled, its batch has failed, or the session is lost."""
+        """Stop the workers once the run is cancelled or the session is lost.
+
+        Once the batch has failed, they still finish the targets in progress.
+        """
+        batch_failed = False
         try:
-            while not self._must_stop(failures):
+            while not (self._error or self._context.cancellation.requested):
+                if not batch_failed and failures.stop_reason() is not None:
+                    batch_failed = True
+                    self._shared.stop_starting()
                 await self._context.cancellation.sleep(self._context.clock, _CHECK_SECONDS)
                 self._shared.check()
         except MsautoError as error:

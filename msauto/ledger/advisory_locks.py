@@ -110,6 +110,10 @@ class AdvisoryLocks:
         """Return the lock that is free once no worker of a run may still write to its record."""
         return AdvisoryLock(self._store, _workers(run), shared=shared)
 
+    def stopping(self, run: str) -> AdvisoryLock:
+        """Return the lock that a run holds once its workers may start no further target."""
+        return AdvisoryLock(self._store, f"stopping {run}")
+
     def batch(self, batch: str) -> AdvisoryLock:
         """Return the lock that one run of a batch holds."""
         return AdvisoryLock(self._store, f"batch {batch}")
@@ -162,6 +166,10 @@ class AdvisoryLocks:
     def is_alive(self, run: str) -> bool:
         """Return whether the process that started the run is alive: its session holds the lock of the run."""
         return key_of(_run(run)) in self._sessions()
+
+    def is_stopping(self, run: str) -> bool:
+        """Return whether the workers of a run may start no further target."""
+        return key_of(self.stopping(run).name) in self._sessions()
 
     def has_workers(self, run: str) -> bool:
         """Return whether a worker takes part in a run now."""

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from msauto.errors import LedgerError
 from msauto.ledger.history import HISTORY, count_sent
-from msauto.ledger.locks import Lock, Locks, this_process
+from msauto.ledger.locks import Holder, Lock, Locks, this_process
 from msauto.ledger.store import Store, format_time
 from msauto.model.codec import dump, to_json
 from msauto.model.plan import Plan, Target
@@ -109,13 +109,11 @@ class LedgerJournal:
 
     def bar_workers(self, run: str) -> bool:
         """Let no worker begin to take part in a run until it is ended or left; return whether none takes part now."""
-        journalled = self._runs[run]
-        if journalled.barred is None:
-            workers = self._locks.workers(run)
-            if not workers.try_hold(this_process(run, self._time())):
-                return False
-            journalled.barred = workers
-        return True
+        return self._runs[run].keep("workers", self._locks.workers(run), this_process(run, self._time()))
+
+    def stop_starting(self, run: str) -> None:
+        """Let the workers of a run finish the targets in progress, and start no others."""
+        self._runs[run].keep("stopping", self._locks.stopping(run), this_process(run, self._time()))
 
     def leave(self, run: str) -> None:
         """Release a run that was reopened and is not closed, or to which this process is attached."""
@@ -227,7 +225,7 @@ class _JournalledRun:
     def __init__(self, number: int, lock: Lock | None, targets: Sequence[Target] | Mapping[int, Target]) -> None:
         self.id = number
         self._lock = lock  # None: another process has started the run
-        self.barred: Lock | None = None  # the lock that keeps workers out
+        self._kept: dict[str, Lock] = {}
         self._targets = dict(targets) if isinstance(targets, Mapping) else dict(enumerate(targets))
         # The targets are kept, so that no other value gets the id of one of them.
         self.positions = {id(target): position for position, target in self._targets.items()}
@@ -240,9 +238,15 @@ class _JournalledRun:
         self._targets[position] = target
         return position
 
+    def keep(self, name: str, lock: Lock, holder: Holder) -> bool:
+        """Hold another lock until the run is released; return whether it is held."""
+        if name not in self._kept and lock.try_hold(holder):
+            self._kept[name] = lock
+        return name in self._kept
+
     def release(self) -> None:
-        """Release the lock of the run first: without it, no worker begins."""
-        for lock in (self._lock, self.barred):
+        """Release its locks, that of the run first: without it, no worker begins."""
+        for lock in (self._lock, *self._kept.values()):
             if lock is not None:
                 lock.release()
 

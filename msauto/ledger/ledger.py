@@ -236,6 +236,10 @@ class Ledger:
         """Return whether a worker takes part in a run now."""
         return self._shared_locks().has_workers(run)
 
+    def is_stopping(self, run: str) -> bool:
+        """Return whether the workers of a run may start no further target."""
+        return self._shared_locks().is_stopping(run)
+
     def slice_lock(self, run: str, name: str) -> Lock:
         """Return the lock of a slice of a run, which only one worker at a time may hold."""
         return self._shared_locks().slice(run, name)

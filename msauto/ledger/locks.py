@@ -97,6 +97,9 @@ class Locks(Protocol):
     def workers(self, run: str) -> Lock:
         """Return the lock that is free once no worker of a run may still write to its record."""
 
+    def stopping(self, run: str) -> Lock:
+        """Return the lock that a run holds once its workers may start no further target."""
+
     def alive(self, runs: Collection[str]) -> set[str]:
         """Return those of the runs whose process, or a worker of them, is alive. Writes nothing."""
 
@@ -174,6 +177,10 @@ class FileLocks:
 
     def workers(self, run: str) -> FreeLock:  # noqa: ARG002 - the port's
         """Return a lock that is always free: a local run has no workers."""
+        return FreeLock()
+
+    def stopping(self, run: str) -> FreeLock:  # noqa: ARG002 - the port's
+        """Return a lock that nothing looks at: a local run has no workers."""
         return FreeLock()
 
     def alive(self, runs: Collection[str]) -> set[str]:

@@ -41,6 +41,8 @@ from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 
 _POLL: Final = 0.2
+_UNTIL_STOPPED: Final = 1.0
+"""Seconds between two looks at whether the batch of a slice was stopped."""
 _UNTIL_FREE: Final = 120.0
 """Seconds to wait for the session of a lost worker to end: longer than PostgreSQL takes to notice."""
 _UNTIL_REACHED: Final = 20.0
@@ -99,7 +101,8 @@ class ApplyWork:
                 async with AsyncMediaServer(server, admit=journal.check, read_only=shared.settles) as client:
                     connection = ServerConnection(ServerReader(client, clock=clock), client)
                     try:
-                        yield self._function(context, connection, records)
+                        async with _stopped_with(ledger, shared.run, self.failures):
+                            yield self._function(context, connection, records)
                     finally:  # also of a slice that is cancelled: its requests under way are finished
                         context.commits.flush()
                 if context.commits.failure is not None:
@@ -155,6 +158,25 @@ async def _held(lock: Lock, run: str, clock: Clock) -> AsyncIterator[None]:
         lock.release()
 
 
+@asynccontextmanager
+async def _stopped_with(ledger: Ledger, run: str, failures: BatchFailures) -> AsyncIterator[None]:
+    """Start no further target once the failures of all slices have stopped the batch."""
+
+    async def watch() -> None:
+        with suppress(LedgerError):  # then nothing can be sent either
+            while not ledger.is_stopping(run):  # noqa: ASYNC110 - no event comes from the ledger
+                await asyncio.sleep(_UNTIL_STOPPED)
+            failures.stop("stopped by other slices")
+
+    watching = asyncio.ensure_future(watch()) if failures.can_stop else None
+    try:
+        yield
+    finally:
+        if watching is not None:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+
+
 class ApplyOnWorkers:
     """Implements ``MapTargets`` and ``SharedRun`` for the coordinator of a run."""
 
@@ -187,6 +209,10 @@ class ApplyOnWorkers:
                 f"the session with the ledger {self._ledger.name} is lost, and with it the locks of this run",
                 remedy="run it again: the next run, from any machine, reads what this one left",
             )
+
+    def stop_starting(self) -> None:
+        """Let the workers finish the targets in progress, and start no others."""
+        self._ledger.journal.stop_starting(self._shared.run)
 
     async def wait_for_workers(self) -> bool:
         """Wait, for a bounded time, until no worker can send anything for this run; return whether that is so."""

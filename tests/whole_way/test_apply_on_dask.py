@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from msauto.aio import SystemClock, apply_plan, make_plan, recover_runs, scopes_of, specs_of
 from msauto.ledger import Ledger
+from msauto.model.desired import Batch
 from msauto.model.events import SilentObserver
 from msauto.model.result import Result
 from msauto.simulator import Simulator, empty_state
@@ -55,8 +57,9 @@ TASK: dict[str, Any] = {
 }
 
 
-def apply_on(stage: Stage, place: str, on: str | None, *tasks: dict[str, Any]) -> Result:
+def apply_on(stage: Stage, place: str, on: str | None, *tasks: dict[str, Any], fatal: bool = False) -> Result:
     resolved = stage.resolved(*tasks)
+    batches = (Batch("A test", ("studio",), fatal=True),) if fatal else ()
 
     async def everything() -> Result:
         with Ledger.open(place) as ledger:
@@ -65,6 +68,7 @@ def apply_on(stage: Stage, place: str, on: str | None, *tasks: dict[str, Any]) -
             async with ledger.hold(scopes, clock):
                 await recover_runs(ledger, specs, scopes, clock=clock, forks=8)
                 plan = await make_plan(resolved, memory=ledger.memory, clock=clock, forks=8, limits=BOLD)
+                plan = structs.replace(plan, batches=batches)
                 return await apply_plan(
                     plan, specs, ledger=ledger, clock=clock, observer=SilentObserver(), forks=8, on=on
                 )
@@ -109,3 +113,19 @@ def test_killed_workers_lose_and_double_nothing(
     assert apply_on(Stage(sim, tmp_path), shared_place, None, TASK).ok
     assert set(Counter(entry.line for entry in sim.writes()).values()) == {1}
     assert apply_on(Stage(sim, tmp_path), shared_place, None, TASK).plan.requests == 0
+
+
+@pytest.mark.scale
+def test_a_failed_batch_leaves_no_target_half_done(
+    sim: Simulator, tmp_path: Path, shared_place: str, cluster: Cluster
+) -> None:
+    sim.faults.add("status:400@^POST.*Clip%20004")
+    sim.faults.add("delay:2@^(POST|PUT).*Clip%20(00[89]|0[1-9])")  # the second slice
+    result = apply_on(Stage(sim, tmp_path), shared_place, cluster.address, TASK, fatal=True)
+    outcomes = Counter(each.outcome for each in result.targets)
+    assert outcomes.keys() == {"changed", "failed", "not attempted"}
+    assert outcomes["failed"] == 1
+    assert not result.interrupted
+    assert len(sim.writes()) == 2 * outcomes["changed"] + 1
+    with Ledger.open(shared_place, readonly=True) as ledger:
+        assert [run.status for run in ledger.history()] == ["failed"]

@@ -15,6 +15,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext
 from msauto.applying.batches import BatchFailures, NumberedTarget
@@ -26,9 +27,9 @@ from msauto.applying.slices import ItemResult, SlicedWaveExecutor, SliceExecutio
 from msauto.applying.states import RetryPolicy
 from msauto.concurrency import concurrent_list
 from msauto.errors import LedgerError, ServerError
-from msauto.model.plan import Target
+from msauto.model.plan import Batch, Target
 from msauto.model.ports import Journal
-from msauto.model.result import Result
+from msauto.model.result import Result, TargetResult
 from msauto.model.run_records import RequestRecord, RequestState, TargetRecord
 from tests.unit.applying.applying_world import DictJournal, Stage, World, fields_target, plan_of
 
@@ -71,6 +72,7 @@ class Cluster:
     slices: list[int] = field(default_factory=list)
     lost_session_after: int | None = None
     targets: Sequence[Target] = ()
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     # The shared ledger -------------------------------------------------------------------------------------------
 
@@ -81,6 +83,9 @@ class Cluster:
     async def wait_for_workers(self) -> bool:
         self.check()
         return True
+
+    def stop_starting(self) -> None:
+        self.stopping.set()
 
     def records(self, positions: Sequence[int]) -> Mapping[int, TargetRecord]:
         self.check()
@@ -150,14 +155,22 @@ class Cluster:
         return results
 
 
-def run(stage: Stage, cluster: Cluster, targets: Sequence[Target], cancellation: Cancellation | None = None) -> Result:
+def run(
+    stage: Stage,
+    cluster: Cluster,
+    targets: Sequence[Target],
+    cancellation: Cancellation | None = None,
+    *,
+    fatal: bool = False,
+) -> Result:
     cluster.targets = targets
+    batches = (Batch("play", (targets[0].server,), fatal=True),) if fatal else ()
 
     async def everything() -> Result:
         executor_of = partial(SlicedWaveExecutor, shared=cluster, map_targets=cluster.map, frozen=lambda: None)
         return await apply_with(
             executor_of,
-            plan_of(*targets),
+            structs.replace(plan_of(*targets), batches=batches),
             stage.journal,
             stage.memory,
             stage.world.clock,
@@ -252,6 +265,26 @@ def test_rejected_credentials_are_not_used_again_because_an_older_slice_has_work
     cluster = Cluster(stage)
     cluster.map = found  # type: ignore[method-assign, assignment]
     assert "no longer accepts our credentials" in run(stage, cluster, targets).targets[2].message
+
+
+def test_a_failed_batch_lets_workers_finish_the_targets_in_progress() -> None:
+    stage = Stage()
+    targets = targets_of(stage.world, 3)
+    cluster = Cluster(stage)
+
+    async def found(server: str, taken: Iterator[NumberedTarget], *_: object) -> AsyncGenerator[ItemResult, None]:
+        del server
+        assert len(list(islice(taken, 2))) == 2
+        yield ItemResult(TargetResult(targets[0], "failed", "500"), BreakerState())
+        await cluster.stopping.wait()
+        yield ItemResult(TargetResult(targets[1], "changed"), BreakerState())
+        assert list(taken) == []
+
+    cluster.map = found  # type: ignore[method-assign, assignment]
+    result = run(stage, cluster, targets, fatal=True)
+    assert [each.outcome for each in result.targets] == ["failed", "changed", "not attempted"]
+    assert "any_errors_fatal is set" in result.targets[2].message
+    assert not result.interrupted
 
 
 @pytest.mark.parametrize("state", ["down", "401"])

@@ -146,7 +146,12 @@ def test_a_coordinator_that_stops_keeps_workers_from_beginning(shared_place: str
         assert coordinator.journal.bar_workers(run)
         with pytest.raises(LedgerError, match=f"a worker of run {run} cannot begin"), worker.hold_shared(run, [NEWS]):
             raise AssertionError
+        assert not worker.is_stopping(run)
+        coordinator.journal.stop_starting(run)
+        coordinator.journal.stop_starting(run)
+        assert worker.is_stopping(run)
         coordinator.journal.leave(run)
+        assert not worker.is_stopping(run)
         refuse_to_begin(worker, run, NEWS)
         assert [each.status for each in worker.history()] == ["died"]
 
