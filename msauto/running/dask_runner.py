@@ -234,9 +234,7 @@ async def connected(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # versions are compared below
-            await _connect(client, address)
-        check_versions(await client.get_versions(packages=["msauto"]))
-        workers = await _workers(client)
+            workers = await _connect(client, address)
         runner = DaskRunner(client, address, workers, contents or PlainContents())
         runner.check(servers)
         watching = asyncio.ensure_future(runner.watch(servers))
@@ -250,9 +248,12 @@ async def connected(
             await asyncio.wait_for(client.close(), _TO_CONNECT)
 
 
-async def _connect(client: Client, address: str) -> None:
+async def _connect(client: Client, address: str) -> Mapping[str, Any]:
+    """Return what the scheduler knows about each worker, which has our versions."""
     try:
         await client
+        check_versions(await client.get_versions(packages=["msauto"]))
+        return await _workers(client)
     except TypeError:  # what distributed raises without certificates
         raise ClusterError(
             f"the Dask scheduler {address} needs certificates, and the configuration of Dask names none",

@@ -27,7 +27,8 @@ from msauto.applying.slices import ItemResult, SlicedWaveExecutor, SliceExecutio
 from msauto.applying.states import RetryPolicy
 from msauto.concurrency import concurrent_list
 from msauto.errors import LedgerError, ServerError
-from msauto.model.plan import Batch, Target
+from msauto.model.desired import Batch
+from msauto.model.plan import Target
 from msauto.model.ports import Journal
 from msauto.model.result import Result, TargetResult
 from msauto.model.run_records import RequestRecord, RequestState, TargetRecord
