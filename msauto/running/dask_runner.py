@@ -264,6 +264,11 @@ async def _connect(client: Client, address: str) -> Mapping[str, Any]:
             f"the Dask scheduler {address} cannot be reached: {type(error).__name__}",
             remedy="check the address and the firewall, and start it with `dask scheduler`",
         ) from None
+    except MemoryError:  # the answer of a web server is read as lengths
+        raise ClusterError(
+            f"{address} is not the port of a Dask scheduler",
+            remedy="give the port that `dask scheduler` names (mostly 8786), not that of its dashboard",
+        ) from None
 
 
 async def _workers(client: Client) -> Mapping[str, Any]:

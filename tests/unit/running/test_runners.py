@@ -18,6 +18,7 @@ from msauto.running.dask_runner import check_versions, connected
 from msauto.running.local_runner import LocalRunner
 from msauto.running.parcels import Parcel, Shared, unpack
 from msauto.running.slices import VERSIONS, SliceLimits, SliceResult, run_slice
+from msauto.simulator import Simulator, empty_state
 from tests.clusters import Cluster, threads_cluster
 
 SITE = ServerSpec("studio", "http://studio:7901", connections=8, worker={"site-oslo": 1})
@@ -190,6 +191,17 @@ def test_a_resource_that_no_worker_has_is_an_error_before_anything_starts(cluste
         "server studio-b: no Dask worker has the resources site-bergen=1; resources of the workers: site-oslo=2\n"
         "  → start a worker at its site with --resources 'site-bergen=1', or correct the host variable `worker`"
     )
+
+
+def test_a_port_of_a_web_server_is_refused() -> None:
+    async def run(address: str) -> None:
+        async with connected(address, [SITE]):
+            raise AssertionError
+
+    with Simulator(state=empty_state()) as web:
+        address = web.url.replace("http://", "dask://").rstrip("/")
+        with pytest.raises(ClusterError, match=f"{address} is not the port of a Dask scheduler"):
+            asyncio.run(run(address))
 
 
 def test_a_scheduler_that_cannot_be_reached_is_an_error(unused_port: int) -> None:
