@@ -101,7 +101,7 @@ class Store(ABC):
     def write(self, statement: str, *rows: Row, missing: str | None = None) -> None:
         """Execute a statement for each row of values, durable on return or when ``together`` ends.
 
-        ``missing`` is the error if it does not change exactly one row for each, raised before the commit succeeds.
+        ``missing`` is the error if it does not change exactly one row for each; a commit with it does not succeed.
         """
         with self.together():
             self._write(statement, rows, missing)
