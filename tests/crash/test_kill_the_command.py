@@ -114,17 +114,17 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-SHARES = 20
+SHARES = 12
 POINTS = [
     *(("delay:0.4", number) for number in range(1, WRITES + 1)),
-    *(("slow_body:0.4", number) for number in range(1, WRITES + 1, 2)),
+    *(("slow_body:0.4", number) for number in range(1, WRITES + 1, 3)),
 ]
 
 
 def test_the_points(record_property: Callable[[str, object], None]) -> None:
     each = f"{len(POINTS)} at a request, {SHARES} at a share of the run"
     record_property(COUNTED, f"kill points of the command: {each}")
-    assert len(POINTS) == WRITES * 3 // 2
+    assert len(POINTS) == WRITES + (WRITES + 2) // 3
 
 
 @pytest.mark.parametrize(("kind", "number"), POINTS)
@@ -147,7 +147,7 @@ def test_killed_while_a_write_is_under_way(sim: Simulator, book: Path, kind: str
 def test_killed_at_any_moment(sim: Simulator, book: Path, share: int) -> None:
     sim.faults.add("delay:0.02@.")
     process = start(sim, book, forks=1)
-    time.sleep(0.2 + share * 0.1)
+    time.sleep(0.2 + share * 0.17)
     kill(process)
     sim.faults.clear()
     time.sleep(0.05)
@@ -163,14 +163,14 @@ def shared_book(book: Path, shared_place: str) -> Path:
     return book
 
 
-@pytest.mark.parametrize(("kind", "number"), POINTS[::5])
+@pytest.mark.parametrize(("kind", "number"), POINTS[::7])
 def test_killed_while_a_write_is_under_way_with_a_shared_ledger(
     sim: Simulator, shared_book: Path, kind: str, number: int
 ) -> None:
     test_killed_while_a_write_is_under_way(sim, shared_book, kind, number)
 
 
-@pytest.mark.parametrize("share", range(0, SHARES, 2))
+@pytest.mark.parametrize("share", range(0, SHARES, 3))
 def test_killed_at_any_moment_with_a_shared_ledger(sim: Simulator, shared_book: Path, share: int) -> None:
     test_killed_at_any_moment(sim, shared_book, share)
 

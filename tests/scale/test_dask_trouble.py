@@ -32,7 +32,7 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
 
 
-@pytest.mark.parametrize("reads", [1, 2, 10, 40, 150, 250, 395])
+@pytest.mark.parametrize("reads", [1, 40, 250, 395])
 def test_a_worker_killed_at_any_moment_changes_nothing(cluster: Cluster, tmp_path: Path, reads: int) -> None:
     with Simulator(state=bulk_state(CLIPS), faults=["delay:0.02@GET .*"]) as sim:
         house = House(sim, tmp_path, cluster)
