@@ -7,6 +7,8 @@ import pty
 import re
 import shlex
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 
@@ -243,6 +245,7 @@ def on_a_terminal(desk: Desk, *arguments: str, typed: bytes) -> tuple[int, str]:
             while chunk := os.read(ours, 4096):
                 shown += chunk
                 if typed and b"to continue: " in shown:
+                    _wait_until_it_reads(process.pid)
                     os.write(ours, typed)
                     typed = b""
         except OSError:
@@ -250,6 +253,13 @@ def on_a_terminal(desk: Desk, *arguments: str, typed: bytes) -> tuple[int, str]:
         process.wait(timeout=10)
     os.close(ours)
     return process.returncode, shown.decode()
+
+
+def _wait_until_it_reads(pid: int) -> None:
+    """Wait until a process sleeps: a signal just before it reads would only be handled after the next line."""
+    stat = Path(f"/proc/{pid}/stat")
+    while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "R":
+        time.sleep(0.001)
 
 
 def _take_terminal() -> None:
