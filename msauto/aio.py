@@ -331,7 +331,7 @@ async def recover_runs(
                 policy=policy,
             )
             if cluster is not None:
-                settle = partial(cluster.settling(specs, ledger, run, scopes, secrets, forks=forks), available)
+                settle = cluster.settling(specs, ledger, run, scopes, secrets, forks=forks, available=available)
             results = await recover(details, settle, journal)
             lines += _report(details, results) if results else []
     return tuple(map(secrets.redact_message, lines)) if secrets else tuple(lines)
@@ -457,7 +457,7 @@ async def _applying_on(
         def executor_of(context: ApplyContext) -> WaveExecutor:
             shared = SharedApply(context.run, place, scopes, plan.secrets, frozen, context.policy)
             workers = cluster.applying(specs, ledger, shared, forks=forks)
-            return SlicedWaveExecutor(context, workers, workers, lambda: frozen(clock.now()))
+            return SlicedWaveExecutor(context, workers, lambda: frozen(clock.now()))
 
         yield executor_of
 

@@ -117,6 +117,11 @@ class ConcurrencySlot:
         self._slots = slots
         self._held = True
 
+    @classmethod
+    def alone(cls) -> ConcurrencySlot:
+        """Return a slot that no other task wants."""
+        return cls(asyncio.Semaphore(0))
+
     def leave(self) -> None:
         """Give the slot to another task."""
         if self._held:

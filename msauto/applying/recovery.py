@@ -7,7 +7,6 @@ shows is remembered. Then the ledger closes the run as interrupted.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -96,9 +95,7 @@ async def _settle(context: ApplyContext, server: ServerConnection, record: Targe
     sent = [datetime.fromisoformat(request.sent) for request in record.requests if request.sent is not None]
     if all(context.clock.now() - each >= _SETTLED_AFTER for each in sent):
         context = replace(context, policy=structs.replace(context.policy, read_pauses=()))
-    slots = asyncio.Semaphore(1)
-    await slots.acquire()
-    executor = TargetExecutor(context, server, record.target, ConcurrencySlot(slots), resumed=progress_of(record))
+    executor = TargetExecutor(context, server, record.target, ConcurrencySlot.alone(), resumed=progress_of(record))
     await executor.run()
     assert executor.result is not None
     return executor.result
@@ -119,6 +116,21 @@ def progress_of(record: TargetRecord) -> TargetProgress:
     return resume(TargetProgress(count, wait=wait, results=tuple(results), tries=tries), sending=sending)
 
 
+def result_of(record: TargetRecord) -> TargetResult:
+    """Return the result of a target that the ledger records as finished."""
+    assert record.outcome is not None
+    requests = tuple(
+        RequestResult(
+            "not sent" if each.state == "planned" or each.state == "sending" else each.state,
+            each.status,
+            each.message,
+            each.tries,
+        )
+        for each in record.requests
+    )
+    return TargetResult(record.target, record.outcome, record.message, requests, record.differences, record.learned)
+
+
 def _result(details: RunDetails, settled: Mapping[int, TargetResult]) -> Result:
     """Return the result of the whole run; ``settled`` are the results of the targets in progress, by position."""
     summary = details.summary
@@ -135,6 +147,6 @@ def _result(details: RunDetails, settled: Mapping[int, TargetResult]) -> Result:
 
 def _result_of(record: TargetRecord) -> TargetResult:
     if record.outcome is not None:
-        return TargetResult(record.target, record.outcome, record.message)
+        return result_of(record)
     requests = (RequestResult("not sent"),) * len(record.target.requests)
     return TargetResult(record.target, "not attempted", "the run was killed before it started the target", requests)

@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 from msauto.applying.apply_context import ApplyContext, ServerConnection
 from msauto.applying.batches import BatchFailures, NumberedTarget
 from msauto.applying.circuit_breaker import BreakerState
-from msauto.applying.recovery import progress_of
+from msauto.applying.recovery import progress_of, result_of
 from msauto.applying.wave_executor import LocalWaveExecutor, not_attempted
 from msauto.concurrency import ConcurrencySlot, finish, run_unless
 from msauto.errors import MsautoError, one_line
@@ -43,8 +43,16 @@ class ItemResult(Struct, frozen=True):
         return cls(result and structs.replace(result, target=_NO_TARGET), breaker)
 
 
-class SharedRun(Protocol):
-    """A run of the shared ledger, as its coordinator uses it while slices run; errors are ``LedgerError``."""
+class RunWorkers(Protocol):
+    """The workers of a run, and what the shared ledger knows of it; errors are ``MsautoError``."""
+
+    def map(
+        self, server: str, targets: Iterator[NumberedTarget], failures: BatchFailures, breaker: BreakerState
+    ) -> AsyncGenerator[ItemResult, None]:
+        """Apply targets of a server, taken as workers become free; yield the results in order.
+
+        Raises if the workers, or the record of what they did, are lost.
+        """
 
     def check(self) -> None:
         """Raise if the session is lost, and with it the locks."""
@@ -59,15 +67,6 @@ class SharedRun(Protocol):
         """Return what the ledger records of targets, by their positions in the plan."""
 
 
-class MapTargets(Protocol):
-    """Applies targets of a server on workers; takes them as workers become free, and yields the results in order."""
-
-    def __call__(
-        self, server: str, targets: Iterator[NumberedTarget], failures: BatchFailures, breaker: BreakerState
-    ) -> AsyncGenerator[ItemResult, None]:
-        """Yield the results; raise ``MsautoError`` if the workers, or the record of what they did, are lost."""
-
-
 class SlicedWaveExecutor:
     """Implements :class:`~msauto.applying.wave_executor.WaveExecutor` on workers.
 
@@ -75,12 +74,9 @@ class SlicedWaveExecutor:
     of the ledger. ``unsettled``: it does not know some of them, so that the next run must read these targets.
     """
 
-    def __init__(
-        self, context: ApplyContext, shared: SharedRun, map_targets: MapTargets, frozen: Callable[[], str | None]
-    ) -> None:
+    def __init__(self, context: ApplyContext, workers: RunWorkers, frozen: Callable[[], str | None]) -> None:
         self._context = context
-        self._shared = shared
-        self._map_targets = map_targets
+        self._workers = workers
         self._frozen = frozen
         self._under_way: dict[int, NumberedTarget] = {}
         self._breakers: dict[str, BreakerState] = defaultdict(BreakerState)
@@ -124,7 +120,7 @@ class SlicedWaveExecutor:
         began = self._context.clock.monotonic()
         started = self._startable(failures, server, targets)
         try:
-            async with aclosing(self._map_targets(server, started, failures, self._breakers[server])) as results:
+            async with aclosing(self._workers.map(server, started, failures, self._breakers[server])) as results:
                 async for result in results:
                     self._note(failures, server, result)
         except MsautoError as error:
@@ -179,9 +175,9 @@ class SlicedWaveExecutor:
             while not (self._error or self._context.cancellation.requested):
                 if not batch_failed and failures.stop_reason() is not None:
                     batch_failed = True
-                    self._shared.stop_starting()
+                    self._workers.stop_starting()
                 await self._context.cancellation.sleep(self._context.clock, _CHECK_SECONDS)
-                self._shared.check()
+                self._workers.check()
         except MsautoError as error:
             self._fail(error)
         self._stopped.set()
@@ -196,13 +192,13 @@ class SlicedWaveExecutor:
         records: Mapping[int, TargetRecord] = {}
         ended = cancelled = False
         try:
-            ended = await self._shared.wait_for_workers()
+            ended = await self._workers.wait_for_workers()
         except asyncio.CancelledError:
             cancelled = True
         except MsautoError as error:
             self._fail(error)
         with suppress(MsautoError):
-            records = self._shared.records(list(lost))
+            records = self._workers.records(list(lost))
         for numbered in lost.values():
             self._take(numbered, records.get(numbered[0]), ended=ended)
             if numbered[0] in self.results:
@@ -227,26 +223,10 @@ class SlicedWaveExecutor:
         self._context.notify(events.TargetFinished(self.results[number]))
 
 
-def result_of(record: TargetRecord) -> TargetResult:
-    """Return the result of a target that the ledger records as finished."""
-    assert record.outcome is not None
-    requests = tuple(
-        RequestResult(
-            "not sent" if each.state == "planned" or each.state == "sending" else each.state,
-            each.status,
-            each.message,
-            each.tries,
-        )
-        for each in record.requests
-    )
-    return TargetResult(record.target, record.outcome, record.message, requests, record.differences, record.learned)
-
-
 class SliceExecution:
     """Applies the targets of one slice on a worker, each by :meth:`apply`.
 
-    ``context.observer`` receives nothing else than the events of this slice. ``failures`` and ``breaker`` are what the
-    coordinator knew when it made the slice.
+    ``failures`` and ``breaker`` are what the coordinator knew when it made the slice.
     """
 
     def __init__(
@@ -273,9 +253,7 @@ class SliceExecution:
             return result_of(record)
         started = {} if record is None or record.begun is None else {number: progress_of(record)}
         executor = LocalWaveExecutor(self._context, {target.server: self._server}, self._frozen, 1, started)
-        slots = asyncio.Semaphore(1)
-        await slots.acquire()
-        work = executor.apply_one(self._failures, numbered, ConcurrencySlot(slots))
+        work = executor.apply_one(self._failures, numbered, ConcurrencySlot.alone())
         _, cancelled = await finish(work, self._context.cancellation)
         if cancelled:
             raise asyncio.CancelledError

@@ -178,7 +178,7 @@ async def _stopped_with(ledger: Ledger, run: str, failures: BatchFailures) -> As
 
 
 class ApplyOnWorkers:
-    """Implements ``MapTargets`` and ``SharedRun`` for the coordinator of a run."""
+    """Implements ``RunWorkers`` for the coordinator of a run."""
 
     def __init__(
         self, runner: Runner, servers: Mapping[str, ServerSpec], ledger: Ledger, shared: SharedApply, forks: int
@@ -189,7 +189,7 @@ class ApplyOnWorkers:
         self._shared = shared
         self._forks = forks
 
-    async def __call__(
+    async def map(
         self, server: str, targets: Iterator[NumberedTarget], failures: BatchFailures, breaker: BreakerState
     ) -> AsyncGenerator[ItemResult, None]:
         """Apply targets of a server; yield the results in their order."""
@@ -246,30 +246,24 @@ class ApplyOnWorkers:
             return ledger.target_records(run, positions)
 
 
-class SettleOnWorkers:
-    """Settles by reading, on workers, what a dead run left in progress."""
+async def settle_on_workers(
+    workers: ApplyOnWorkers, available: Callable[[Target], bool], in_progress: Sequence[NumberedRecord]
+) -> dict[int, TargetResult]:
+    """Settle by reading what a dead run left in progress; return the results that could be settled, by position.
 
-    def __init__(self, workers: ApplyOnWorkers) -> None:
-        self._workers = workers
-
-    async def __call__(
-        self, available: Callable[[Target], bool], in_progress: Sequence[NumberedRecord]
-    ) -> dict[int, TargetResult]:
-        """Return the results of those that could be settled, by position.
-
-        ``available``: no other run may write to the target.
-        """
-        by_server: dict[str, dict[int, Target]] = defaultdict(dict)
-        for number, record in in_progress:
-            if available(record.target):
-                by_server[record.target.server][number] = record.target
-        settled: dict[int, TargetResult] = {}
-        for server, targets in by_server.items():
-            results = self._workers(server, iter(targets.items()), BatchFailures(Plan("", ""), 0), BreakerState())
-            async with aclosing(results):
-                numbers = iter(targets)
-                async for each in results:
-                    number = next(numbers)
-                    if each.result is not None:
-                        settled[number] = structs.replace(each.result, target=targets[number])
-        return settled
+    ``available``: no other run may write to the target.
+    """
+    by_server: dict[str, dict[int, Target]] = defaultdict(dict)
+    for number, record in in_progress:
+        if available(record.target):
+            by_server[record.target.server][number] = record.target
+    settled: dict[int, TargetResult] = {}
+    for server, targets in by_server.items():
+        results = workers.map(server, iter(targets.items()), BatchFailures(Plan("", ""), 0), BreakerState())
+        async with aclosing(results):
+            numbers = iter(targets)
+            async for each in results:
+                number = next(numbers)
+                if each.result is not None:
+                    settled[number] = structs.replace(each.result, target=targets[number])
+    return settled

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from msauto.applying.recovery import Settle
 from msauto.applying.states import RetryPolicy
 from msauto.errors import ClusterError
 from msauto.ledger import Ledger, LockScope
+from msauto.model.plan import Target
 from msauto.model.ports import Clock, NamedMemory, Runner
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import ListedEntry, Snapshot
 from msauto.secrets.taint import Secrets, SecretsFound
 from msauto.server.snapshots import Take
-from msauto.slices.apply_slices import ApplyOnWorkers, SettleOnWorkers, SharedApply
+from msauto.slices.apply_slices import ApplyOnWorkers, SharedApply, settle_on_workers
 from msauto.slices.contents import RunContents
 from msauto.slices.remote_server import RemoteServer
 from msauto.slices.survey_slices import RemoteSurvey
@@ -62,10 +65,14 @@ class Cluster:
         secrets: Secrets,
         *,
         forks: int,
-    ) -> SettleOnWorkers:
-        """Return what settles by reading, on the workers, what a dead run left in progress."""
+        available: Callable[[Target], bool],
+    ) -> Settle:
+        """Return what settles by reading, on the workers, what a dead run left in progress.
+
+        ``available``: no other run may write to a target.
+        """
         shared = SharedApply(run, ledger.shared_place, scopes, secrets, None, RetryPolicy(), settles=True)
-        return SettleOnWorkers(self.applying(servers, ledger, shared, forks=forks))
+        return partial(settle_on_workers, self.applying(servers, ledger, shared, forks=forks), available)
 
     def surveying(self, remote: RemoteServer, memory: NamedMemory, secrets: SecretsFound) -> Runner:
         """Return what plans the targets of a server."""

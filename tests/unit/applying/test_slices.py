@@ -168,7 +168,7 @@ def run(
     batches = (Batch("play", (targets[0].server,), fatal=True),) if fatal else ()
 
     async def everything() -> Result:
-        executor_of = partial(SlicedWaveExecutor, shared=cluster, map_targets=cluster.map, frozen=lambda: None)
+        executor_of = partial(SlicedWaveExecutor, workers=cluster, frozen=lambda: None)
         return await apply_with(
             executor_of,
             structs.replace(plan_of(*targets), batches=batches),
