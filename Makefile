@@ -1,6 +1,6 @@
 # Two commands do all their set-up themselves, with Python 3.11+ and nothing else: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint scale bench docs schemas clean
+.PHONY: help demo test lint scale explore bench docs schemas clean
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -14,6 +14,7 @@ help:
 	@echo "make test     all tests but the slow ones"
 	@echo "make lint     ruff, mypy, import-linter, codespell, our own checks (tests/lint)"
 	@echo "make scale    the slow tests"
+	@echo "make explore  the property tests, with random examples"
 	@echo "make docs     the documentation: build/html, and man pages in build/man"
 	@echo "make bench    the benchmarks, as ratios"
 
@@ -60,6 +61,10 @@ test: .venv/.dev
 # Tests that need a worker of their own (a language server, a large server state) name an `xdist_group`.
 scale: .venv/.dev .venv/.clients .venv/.browser
 	@PATH="$$PATH:$(CURDIR)/$(CLIENTS)/bin" $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
+
+# Random examples and worlds. What fails is printed, kept in .hypothesis, and fixed with a test of its own.
+explore: .venv/.dev
+	@MSAUTO_WORLD=random $(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis or worlds" --hypothesis-profile explore $(ARGS)
 
 lint: .venv/.dev
 	@$(BIN)/ruff check .

@@ -108,6 +108,7 @@ async def make_plan(
     titles: the plan is that of the targets that they match, and a glob that matches none is an error. ``observer``
     receives the progress, without secrets. ``on``: the Dask cluster whose workers read, such as ``dask://HOST:PORT``.
     """
+    read_since = clock.now()
     by_url = MemoryByUrl(memory, specs_of(resolved))
     remembered = SecretTokenMemory(by_url, resolved.secrets.known)
     choice = TargetChoice(targets)
@@ -133,7 +134,9 @@ async def make_plan(
     if not plan.errors:
         choice.require_matches()
     unreachable = frozenset(surveying.unreachable)
-    return structs.replace(plan, warnings=(*choice.warnings, *plan.warnings), unreachable=unreachable)
+    return structs.replace(
+        plan, warnings=(*choice.warnings, *plan.warnings), unreachable=unreachable, read_since=read_since
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +230,7 @@ async def recheck_plan(
     has changed is stale. ``find_links`` reads the links of assets again: limits that protect folders may have changed
     since the plan was made. Sends GET and HEAD only.
     """
+    read_since = clock.now()
     remembered: Memory = MemoryByUrl(memory, specs)
     if plan.secrets:
         remembered = SecretTokenMemory(remembered, lambda: plan.secrets)
@@ -248,7 +252,7 @@ async def recheck_plan(
             notify(TargetsFound(server, count))
         checked = await concurrent_list(recheck, plan.targets, limit=forks)
     targets = tuple(target for target, _ in checked)
-    plan = structs.replace(plan, targets=targets, unreachable=frozenset(unreachable))
+    plan = structs.replace(plan, targets=targets, unreachable=frozenset(unreachable), read_since=read_since)
     return plan, sum(stale for _, stale in checked)
 
 
@@ -455,7 +459,7 @@ async def _applying_on(
     async with _cluster(on, specs, _found(plan.secrets)) as cluster:
 
         def executor_of(context: ApplyContext) -> WaveExecutor:
-            shared = SharedApply(context.run, place, scopes, plan.secrets, frozen, context.policy)
+            shared = SharedApply(context.run, place, scopes, plan.secrets, frozen, context.policy, context.read_since)
             workers = cluster.applying(specs, ledger, shared, forks=forks)
             return SlicedWaveExecutor(context, workers, lambda: frozen(clock.now()))
 

@@ -220,6 +220,10 @@ class UnreadableError(ServerError):
     """The answer is not what the interface documents; nothing follows from it."""
 
 
+class AnotherClipError(MsautoError):
+    """The title of a target now leads to another clip than the one that was planned."""
+
+
 class UnsupportedError(ServerError):
     """The product version configured for the server lacks the feature (interface, «Versioning»)."""
 

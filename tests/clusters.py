@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import dask
 from distributed import Client, LocalCluster
 
 
@@ -42,11 +41,7 @@ def process_cluster(workers: int, **options: Any) -> Iterator[Cluster]:
 
 @contextmanager
 def _cluster(**options: Any) -> Iterator[Cluster]:
-    settings = {
-        "distributed.scheduler.locks.lease-timeout": "3s",
-        "distributed.scheduler.locks.lease-validation-interval": "500ms",
-    }
-    with dask.config.set(settings), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with LocalCluster(
             host="127.0.0.1",

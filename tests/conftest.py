@@ -1,7 +1,8 @@
 """How long a test may take, how property tests run, and what tests have counted, reported when a run ends.
 
-Property tests (Hypothesis) have no deadline for one example on a shared machine. In CI the examples are the same each
-time. Elsewhere a tenth of them runs.
+Property tests (Hypothesis) have no deadline for one example, because machines differ. `make test` runs the same
+examples on every machine. `make explore` tries ten times as many from random seeds. It prints an example that fails,
+and keeps it in `.hypothesis` for its next run.
 """
 
 from __future__ import annotations
@@ -13,13 +14,21 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 from tests import postgres
-from tests.examples import examples
+from tests.examples import EXPLORE
 
-settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=examples(100))
-settings.register_profile("here", deadline=None, max_examples=examples(100))
-settings.load_profile("ci" if os.environ.get("CI") else "here")
+settings.register_profile("same", derandomize=True, database=None, deadline=None, print_blob=True, max_examples=10)
+settings.register_profile(
+    EXPLORE,
+    derandomize=False,
+    database=DirectoryBasedExampleDatabase(".hypothesis/examples"),
+    deadline=None,
+    print_blob=True,
+    max_examples=100,
+)
+settings.load_profile("same")
 
 COUNTED = "counted"
 """The property under which a test records a count: ``record_property(COUNTED, "kill points: 65")``."""

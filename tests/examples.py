@@ -1,12 +1,15 @@
-"""How many examples a property test runs: all of them in CI, a tenth elsewhere."""
+"""How many examples a property test runs: a tenth in `make test`, all of them in `make explore`."""
 
 from __future__ import annotations
 
-import os
+from typing import Final
 
-THOROUGH = "CI" in os.environ
+from hypothesis import settings
+
+EXPLORE: Final = "explore"
+"""The profile of `make explore`, as `--hypothesis-profile`."""
 
 
 def examples(count: int) -> int:
     """Return how many of ``count`` examples this run takes; at least 5."""
-    return count if THOROUGH else max(5, count // 10)
+    return count if settings.get_current_profile_name() == EXPLORE else max(5, count // 10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from msauto.applying.cancellation import Cancellation
 from msauto.applying.circuit_breaker import CircuitBreaker
@@ -11,22 +12,25 @@ from msauto.applying.group_commit import GroupCommit
 from msauto.applying.states import RetryPolicy
 from msauto.model import events
 from msauto.model.ports import Clock, Journal, Memory, Reader, Sender
-from msauto.verification.read_back import SharedFolders
+from msauto.verification.read_back import SharedReads
 
 
 @dataclass(frozen=True, slots=True)
 class ServerConnection:
-    """The ports of one server, its circuit breaker, and the folder listings that its verifications share."""
+    """The ports of one server, its circuit breaker, and the readings that its targets share."""
 
     reader: Reader
     sender: Sender
-    folders: SharedFolders = field(default_factory=SharedFolders, compare=False, repr=False)
+    shared: SharedReads = field(default_factory=SharedReads, compare=False, repr=False)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyContext:
-    """The name of the run, its ports, and what all of its targets share."""
+    """The name of the run, its ports, and what all of its targets share.
+
+    ``read_since``: when the reading began that the plan was made from; ``None``: it is not compared again.
+    """
 
     run: str
     journal: Journal
@@ -36,6 +40,7 @@ class ApplyContext:
     commits: GroupCommit
     cancellation: Cancellation
     policy: RetryPolicy
+    read_since: datetime | None = None
 
     def notify(self, event: events.Event) -> None:
         """Notify the observer; its errors are ignored."""

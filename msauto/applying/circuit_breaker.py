@@ -6,8 +6,10 @@ Without it, each of a thousand targets of a dead server would use up all its tri
 - *half-open*: a target ended because the server could not be reached. Targets start one at a time, each after a pause,
   and have one try. Any answer closes the breaker.
 - *open*: three such targets in a row ended, each started after the previous one ended; or the server rejected our
-  credentials (401, 407), when asking again could lock the account. The remaining targets are not attempted;
-  ``apply --resume`` continues with them.
+  account (401, 407, and 403 for a write). The remaining targets are not attempted; ``apply --resume`` continues with
+  them. A 403 for a read may concern one folder alone, and stops nothing.
+- *open for one kind of request*: the server answered it with the same rejection for three targets in a row, whether or
+  not it names the target. It gets no more of it: targets that need it are not attempted, the others continue.
 
 Every other failure concerns its target alone (contract: a failed target never stops the others).
 """
@@ -15,10 +17,12 @@ Every other failure concerns its target alone (contract: a failed target never s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, NamedTuple
+from urllib.parse import quote
 
 from msauto.concurrency import ConcurrencySlot
 from msauto.errors import (
@@ -30,25 +34,65 @@ from msauto.errors import (
     UnreadableError,
     one_line,
 )
+from msauto.interface.requests import command_of
+from msauto.model.plan import Request
+from msauto.model.result import RequestResult
 
 Contact = Literal["answered", "unreachable", "unauthorized"]
+Asked = Literal["read", "write", "download"]
 
 _FAILURES_TO_OPEN: Final = 3
 
 
-def contact_of(error: BaseException, *, read: bool) -> Contact | None:
+def contact_of(error: BaseException, asked: Asked) -> Contact | None:
     """Return what an error shows about the server; ``None``: nothing.
 
     A lost *write* shows nothing, because the request itself may be the cause; the reads after it show more.
     """
     status = error.status if isinstance(error, RejectedError) else None
-    if status in UNAUTHORIZED_STATUSES:
+    if status in UNAUTHORIZED_STATUSES or (asked == "write" and status == 403):
         return "unauthorized"
     if isinstance(error, UnreachableError):
         return "unreachable"
     if isinstance(error, InDoubtError) or status in GATEWAY_STATUSES:
-        return "unreachable" if read else None
+        return "unreachable" if asked == "read" else None
     return "answered" if isinstance(error, (RejectedError, UnreadableError)) else None
+
+
+def kind_of(request: Request) -> str:
+    """Return the kind of a request: its command, else its method and what it concerns.
+
+    >>> kind_of(Request("POST", "/storage/NEWS@Film?command=SETFIELD&name=comment&val=Ready"))
+    'SETFIELD'
+    """
+    command = command_of(request).get("command")
+    return command or " ".join((request.method, *(each.aspect for each in request.expect[:1])))
+
+
+def _without(message: str, name: str) -> str:
+    r"""Return a message without the name of a target, as it is or as in a path; a part of a word is not the name.
+
+    >>> _without("'EP 1' is locked: /NEWS@EP%201", "EP 1")
+    "'' is locked: /NEWS@"
+    """
+    names = "|".join(map(re.escape, (name, quote(name, safe=""))))
+    return re.sub(rf"(?<!\w)(?:{names})(?!\w)", "", message)
+
+
+class Rejection(NamedTuple):
+    """The last answer to a kind of request: a rejection, and to how many targets in a row it was the same.
+
+    ``common`` is its message without the name of the target.
+    """
+
+    status: int
+    message: str
+    common: str
+    targets: int = 1
+
+    def is_same(self, other: Rejection) -> bool:
+        """Whether two targets were rejected in the same way: a server may name the target in its answer."""
+        return self.status == other.status and (self.message == other.message or self.common == other.common)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +100,14 @@ class BreakerState:
     """The state of a circuit breaker, as a value.
 
     ``failures``: the targets in a row that ended because the server could not be reached. ``closings``: how often an
-    answer has closed the breaker. ``reason``: the error that opened it.
+    answer has closed the breaker. ``reason``: the error that opened it. ``rejections``: by the kind of request.
     """
 
     failures: int = 0
     closings: int = 0
     unauthorized: bool = False
     reason: str = ""
+    rejections: Mapping[str, Rejection] = field(default_factory=dict)
 
     @property
     def open(self) -> bool:
@@ -76,11 +121,26 @@ class BreakerState:
 
     def answered(self) -> BreakerState:
         """Return the state after any answer."""
-        return self if self.unauthorized or not self.failures else BreakerState(closings=self.closings + 1)
+        if self.unauthorized or not self.failures:
+            return self
+        return BreakerState(closings=self.closings + 1, rejections=self.rejections)
 
     def rejected(self, reason: str) -> BreakerState:
-        """Return the state after the server rejected our credentials."""
+        """Return the state after the server rejected our account."""
         return replace(self, unauthorized=True, reason=reason)
+
+    def settled(self, request: Request, result: RequestResult, name: str) -> BreakerState:
+        """Return the state after a request of the target ``name`` was settled; a kind that has stopped stays so."""
+        kind, rejections = kind_of(request), dict(self.rejections)
+        last = rejections.pop(kind, None)
+        if last is not None and last.targets >= _FAILURES_TO_OPEN:
+            return self
+        if result.outcome != "done":
+            if result.status is None:  # not an answer
+                return self
+            found = Rejection(result.status, result.message, _without(result.message, name))
+            rejections[kind] = found._replace(targets=last.targets + 1) if last and last.is_same(found) else found
+        return replace(self, rejections=rejections)
 
     def then(self, found: BreakerState) -> BreakerState:
         """Return the state after a slice, which found another one; it may have begun before the last rejection."""
@@ -98,13 +158,23 @@ class BreakerState:
         failures = max(self.failures, self.failures_since_closed(start) + 1)
         return replace(self, failures=failures, reason=self.reason or reason)
 
-    def message(self, server: str, run: str) -> str:
-        """Return why a target is not attempted while the breaker is open, and what to do."""
-        again = f"msauto apply --resume {run}"
+    def why_not(self, requests: Iterable[Request], server: str, run: str) -> str | None:
+        """Return why requests may not be sent, and what to do; ``None``: they may."""
+        again = f"msauto apply PLAYBOOK --resume {run}"
         if self.unauthorized:
-            rejected = f"the server {server} no longer accepts our credentials ({self.reason})"
-            return f"{rejected}; check its `auth`, then: {again}"
-        return f"the server {server} can no longer be reached ({self.reason}); once it can: {again}"
+            return (
+                f"the server {server} rejects our account ({self.reason}); check its `auth` and rights, then: {again}"
+            )
+        if self.open:
+            return f"the server {server} can no longer be reached ({self.reason}); once it can: {again}"
+        for kind in dict.fromkeys(map(kind_of, requests)) if self.rejections else ():
+            last = self.rejections.get(kind)
+            if last is not None and last.targets >= _FAILURES_TO_OPEN:
+                return (
+                    f"the server {server} rejected {kind} for {last.targets} targets in a row ({last.message}); "
+                    f"check the rights of the account, and `dialect`, then: {again}"
+                )
+        return None
 
 
 class CircuitBreaker:
@@ -164,7 +234,7 @@ class TargetContact:
 
     def __init__(self, breaker: CircuitBreaker) -> None:
         self.breaker = breaker
-        self.unauthorized = False  # of this target only
+        self.shut_out = False  # to ask again could lock the account; of this target only
         self._start = breaker.state
         self._unreachable = ""  # why the server could not be reached at the last attempt
 
@@ -179,16 +249,20 @@ class TargetContact:
         self._unreachable = ""
         self.breaker.update(self.breaker.state.answered())
 
-    def failed(self, error: Exception, *, read: bool) -> None:
-        """Report what an error of a read or a write shows about the server."""
-        contact = contact_of(error, read=read)
+    def failed(self, error: Exception, asked: Asked) -> None:
+        """Report what an error shows about the server."""
+        contact = contact_of(error, asked)
         if contact == "answered":
             self.answered()
         elif contact == "unauthorized":
-            self._unreachable, self.unauthorized = "", True
+            self._unreachable, self.shut_out = "", getattr(error, "status", None) in UNAUTHORIZED_STATUSES
             self.breaker.update(self.breaker.state.rejected(one_line(error)))
         elif contact == "unreachable":
             self._unreachable = one_line(error)
+
+    def settled(self, request: Request, result: RequestResult, name: str) -> None:
+        """Report what came of a request of the target ``name``."""
+        self.breaker.update(self.breaker.state.settled(request, result, name))
 
     def end(self, *, failed: bool) -> None:
         """Report the end of the target: a failure counts if the server could not be reached at the last attempt."""

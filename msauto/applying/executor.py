@@ -78,7 +78,8 @@ async def apply_with(
                 memory.remember(each.target, {each.item: each.value})
     run = journal.start(plan, playbooks)
     cancellation, policy = cancellation or Cancellation(), policy or RetryPolicy()
-    context = ApplyContext(run, journal, memory, clock, observer, GroupCommit(journal), cancellation, policy)
+    commits = GroupCommit(journal)
+    context = ApplyContext(run, journal, memory, clock, observer, commits, cancellation, policy, plan.read_since)
     context.notify(events.RunStarted(run, len(plan.targets), plan.requests))
     plan_execution = _PlanExecution(context, plan, executor_of(context))
     try:

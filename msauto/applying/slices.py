@@ -136,8 +136,7 @@ class SlicedWaveExecutor:
         for numbered in targets:
             if self._must_stop(failures):
                 return
-            breaker = self._breakers[server]
-            reason = breaker.message(server, self._context.run) if breaker.open else self._frozen()
+            reason = self._breakers[server].why_not(numbered[1].requests, server, self._context.run) or self._frozen()
             if reason:
                 self._skip(numbered, reason)
             else:

@@ -7,6 +7,7 @@ The driver (:mod:`.target_executor`) does what each state asks for, and passes t
     | state               | event                     | next state
     | ready               | Journalled                | sent
     |                     | Blocked, RunCancelled     | end
+    |                     | AnotherClip               | finished, as while settling and verifying
     | sent                | Accepted                  | next request
     |                     | NotSent                   | backing off, bounded; then end
     |                     | Failed                    | end
@@ -14,7 +15,8 @@ The driver (:mod:`.target_executor`) does what each state asks for, and passes t
     | backing off         | PauseEnded                | ready, with the same request
     |                     | RunCancelled              | end
     | settling            | ExpectationRead: done     | next request
-    |                     | ExpectationRead: not done | rejected: end; 429 and 503: backing off
+    |                     | ExpectationRead: not done | rejected: end; 429 and 503: backing off, or, if it
+    |                     |                           | must not be done twice: waiting to settle, then ready
     |                     |                           | in doubt: waiting to settle, bounded; then end
     |                     | Unreadable                | waiting to settle, bounded; then end
     | waiting to settle   | PauseEnded                | settling
@@ -24,7 +26,8 @@ The driver (:mod:`.target_executor`) does what each state asks for, and passes t
     |                     | RunCancelled              | finished
 
 *Next request* is ready, or verifying after the last request. *End* sends nothing more: it is verifying if any request
-was done, else finished. A request is sent again only if it was certainly not done.
+was done, else finished. A request is sent again only if it was certainly not done, or if it may be done twice, or once
+nothing of it was seen for as long as verification waits.
 """
 
 from __future__ import annotations
@@ -84,7 +87,17 @@ class Journalled(Struct, frozen=True):
 
 
 class Blocked(Struct, frozen=True):
-    """No further request may be sent: the ledger failed, the server was given up, or a guard did not hold."""
+    """No further request may be sent: the ledger failed, the server was given up, or a guard did not hold.
+
+    ``in_doubt``: the request was sent before, and it is not known whether it was done.
+    """
+
+    message: str
+    in_doubt: bool = False
+
+
+class AnotherClip(Struct, frozen=True):
+    """Reading shows that the target's title now leads to another clip than the one that was planned."""
 
     message: str
 
@@ -102,11 +115,17 @@ class NotSent(Struct, frozen=True):
 
 
 class Rejected(Struct, frozen=True):
-    """The server answered with an error; ``retry_after`` in seconds."""
+    """The server answered with an error; ``retry_after`` in seconds. ``repeatable``: doing it twice does the same."""
 
     status: int
     message: str
     retry_after: float | None = None
+    repeatable: bool = False
+
+    @property
+    def may_be_done(self) -> bool:
+        """The error does not show that nothing was done: a busy server may answer 429 after the work, too."""
+        return self.status >= 500 or self.status == 429
 
 
 class Failed(Struct, frozen=True):
@@ -151,7 +170,7 @@ class RunCancelled(Struct, frozen=True):
 
 
 Event = (
-    Journalled | Blocked | Accepted | NotSent | Rejected | Failed | InDoubt
+    Journalled | Blocked | AnotherClip | Accepted | NotSent | Rejected | Failed | InDoubt
     | ExpectationRead | Unreadable | TargetRead | PauseEnded | RunCancelled
 )  # fmt: skip
 
@@ -160,8 +179,9 @@ class TargetProgress(Struct, frozen=True):
     """How far a target has come. ``results`` holds the settled requests, so its length is the next index.
 
     ``wait``: the seconds that a restore may take. ``failure``: why the current request needs settling. ``reads``: the
-    reads since then; ``restore_reads``: those for a restored file. ``problem``: what ended the target early. ``pause``:
-    how many seconds to wait, in a state that waits.
+    reads since then; ``restore_reads``: those for a restored file. ``problem``: what ended the target early;
+    ``another``: that another clip has its title. ``pause``: how many seconds to wait, in a state that waits.
+    ``repeated``: a request was sent again that may have been done.
     """
 
     count: int
@@ -175,7 +195,9 @@ class TargetProgress(Struct, frozen=True):
     differences: tuple[Difference, ...] = ()
     cancelled: bool = False
     problem: str = ""
+    another: str = ""
     pause: float = 0.0
+    repeated: bool = False
 
     @property
     def index(self) -> int:
@@ -236,6 +258,10 @@ def step(progress: TargetProgress, event: Event, policy: RetryPolicy) -> TargetP
     match progress.state, event:
         case State.READY, Journalled():
             return replace(progress, state=State.SENT, tries=progress.tries + 1)
+        case ((State.READY | State.SETTLING | State.VERIFYING), AnotherClip(message)):
+            return _leave_to_another_clip(progress, message)
+        case State.READY, Blocked(message, in_doubt=True) if isinstance(progress.failure, Rejected):
+            return _settle(progress, "unverified", f"{progress.error}; {message}")
         case State.READY, Blocked(message):
             return _end(replace(progress, problem=message))
         case ((State.READY | State.BACKING_OFF), RunCancelled()):
@@ -267,31 +293,41 @@ def step(progress: TargetProgress, event: Event, policy: RetryPolicy) -> TargetP
     raise InvalidTransitionError(f"{event} cannot occur in the state {progress.state.value}")
 
 
-def abandon(progress: TargetProgress, why: str) -> TargetProgress:
-    """Return the end of a target that must end at once; a request in progress is left unverified."""
+def abandon(progress: TargetProgress, why: str, *, cancelled: bool = True) -> TargetProgress:
+    """Return the end of a target that must end at once; a request in progress is left unverified.
+
+    ``cancelled``: the user stopped the run; else it is an error.
+    """
     if progress.state is State.FINISHED:
         return progress
-    progress = replace(progress, cancelled=True)
     if progress.state in {State.SENT, State.SETTLING, State.WAITING_TO_SETTLE}:
         progress = _with_result(progress, "unverified", f"{progress.error}; {why}" if progress.failure else why)
     else:
         progress = replace(progress, problem=why)
         if progress.state in {State.READY, State.BACKING_OFF}:
-            progress = _end(progress)
+            progress = _end(replace(progress, cancelled=cancelled))
     return _finish(progress)
 
 
 def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
     """Return the outcome of a finished target, and its message."""
+    if progress.another:
+        reached = sum(result.outcome != "failed" for result in progress.results)  # the first ones
+        which = "request 1" if reached == 1 else f"requests 1 to {reached}"
+        then = f"{which} may have reached it: look at both clips" if reached else "nothing was sent to it"
+        return "failed" if progress.results else "not attempted", f"{progress.another}; {then}"
     for number, result in enumerate(progress.results, 1):
         if result.outcome in {"failed", "unverified"}:
             outcome: Outcome = "failed" if result.outcome == "failed" or progress.differences else "unverified"
+            if progress.cancelled and result.outcome == "failed" and result.status is None:
+                outcome = "interrupted"  # a download: it is neither in doubt nor rejected
             return outcome, f"request {number} of {progress.count}: {result.message}"
     if not progress.complete:
         why = progress.problem or "stopped"
         if not progress.results:
             return "not attempted", why
-        return "failed", f"{why}: {progress.done} of {progress.count} requests were sent"
+        outcome = "interrupted" if progress.cancelled else "failed"
+        return outcome, f"{why}: {progress.done} of {progress.count} requests were sent"
     if progress.cancelled or progress.problem:
         return "unverified", progress.problem or "stopped while waiting for the restored file"
     if progress.awaits_restore:
@@ -318,6 +354,15 @@ def _end(progress: TargetProgress) -> TargetProgress:
     if isinstance(progress.failure, Rejected):
         return _settle(progress, "failed", progress.error)
     return _verify_or_finish(replace(progress, tries=0, failure=None))
+
+
+def _leave_to_another_clip(progress: TargetProgress, message: str) -> TargetProgress:
+    """Finish at once: nothing more is sent to a title that leads to another clip, and nothing is verified."""
+    if isinstance(progress.failure, Rejected | InDoubt):
+        certain = isinstance(progress.failure, Rejected) and not progress.failure.may_be_done
+        outcome: RequestOutcome = "failed" if certain else "unverified"
+        progress = _with_result(progress, outcome, f"{progress.error}; {message}")
+    return _finish(replace(progress, another=message, differences=()))
 
 
 def _send_again(progress: TargetProgress, retry_after: float | None, policy: RetryPolicy) -> TargetProgress:
@@ -371,17 +416,39 @@ def _after_reading(progress: TargetProgress, verdict: Verdict, policy: RetryPoli
 def _settle_rejected(
     progress: TargetProgress, rejected: Rejected, verdict: Verdict, policy: RetryPolicy
 ) -> TargetProgress:
-    nothing_done = {429: {"none", "hidden"}, 503: {"none"}}  # 429: refused before any work
-    if verdict in nothing_done.get(rejected.status, ()):
+    busy = rejected.status in {429, 503}
+    if busy and rejected.repeatable and verdict in {"none", "hidden"}:
         return _send_again(progress, rejected.retry_after, policy)
-    if verdict == "hidden" and rejected.status >= 500:
+    if busy and verdict == "none":
+        return _look_longer(progress, rejected, policy) or _send_now(progress, rejected, policy)
+    if verdict == "hidden" and rejected.may_be_done:
         return _settle(progress, "unverified", f"{progress.error}; reading cannot show whether it is done")
     partly = "; reading shows that part of it is done" if verdict == "some" else ""
     return _settle(progress, "failed", f"{progress.error}{partly}")
 
 
+def _look_longer(progress: TargetProgress, rejected: Rejected, policy: RetryPolicy) -> TargetProgress | None:
+    """Read on before a request is sent again that would be done twice: a server may show late what it did.
+
+    The pauses are those in which verification waits for what is shown late, and as long as the server asks to wait.
+    """
+    if (later := _settle_later(progress, policy)) is not None:
+        return later
+    asked = rejected.retry_after or 0.0
+    left = asked - sum(policy.read_pauses)
+    if progress.reads > len(policy.read_pauses) + 1 or is_over(left) or asked > policy.max_retry_after:
+        return None
+    return replace(progress, state=State.WAITING_TO_SETTLE, pause=left)
+
+
+def _send_now(progress: TargetProgress, rejected: Rejected, policy: RetryPolicy) -> TargetProgress:
+    """Send a request again at once: the pause is over, and the last read was after it."""
+    again = _send_again(progress, rejected.retry_after, policy)
+    return replace(again, state=State.READY, repeated=True) if again.state is State.BACKING_OFF else again
+
+
 def _after_failed_reading(progress: TargetProgress, message: str, policy: RetryPolicy) -> TargetProgress:
-    certain = isinstance(progress.failure, Rejected) and progress.failure.status < 500
+    certain = isinstance(progress.failure, Rejected) and not progress.failure.may_be_done
     text = f"{progress.error}; and the target cannot be read: {message}"
     return _settle_later(progress, policy) or _settle(progress, "failed" if certain else "unverified", text)
 
@@ -398,7 +465,8 @@ def _settle_later(progress: TargetProgress, policy: RetryPolicy) -> TargetProgre
 def _after_verifying(progress: TargetProgress, elapsed: float, policy: RetryPolicy) -> TargetProgress:
     if progress.awaits_restore:
         return _wait_for_restore(replace(progress, reads=1), elapsed, policy) or _finish(progress)
-    later = _verify_later(progress, policy) if progress.differences else None
+    # What was sent twice may show twice only later.
+    later = _verify_later(progress, policy) if progress.differences or progress.repeated else None
     return later or _finish(progress)
 
 

@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import asdict
+from datetime import datetime
 from functools import partial
 from typing import TypeVar
+
+from msgspec import structs
 
 from msauto.applying import states
 from msauto.applying.apply_context import ApplyContext, ServerConnection
@@ -16,12 +19,23 @@ from msauto.applying.group_commit import Call
 from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
 from msauto.concurrency import ConcurrencySlot
-from msauto.errors import LedgerError, MsautoError, NotSentError, RejectedError, UnreachableError, one_line
+from msauto.errors import (
+    AnotherClipError,
+    LedgerError,
+    MsautoError,
+    NotSentError,
+    RejectedError,
+    UnreachableError,
+    one_line,
+)
+from msauto.interface.requests import is_repeatable
 from msauto.model import events
 from msauto.model.codec import from_json
 from msauto.model.plan import Request, Target
 from msauto.model.ports import LiveTarget, PartialDownload, WritePermit
 from msauto.model.result import TargetResult
+from msauto.planning.saved_plans import live_state_check
+from msauto.planning.survey import deletion
 from msauto.verification import read_back
 from msauto.verification.read_back import Comparison, Verdict, memories
 
@@ -66,10 +80,21 @@ class TargetReader:
 
     async def read(self, part: Target, sent: int) -> LiveTarget:
         """Read what the requests of ``part`` change; ``sent``: how many requests of the target may have been done."""
-        if self._contact.unauthorized:  # asking again could lock the account
+        if self._contact.shut_out:
             raise UnreachableError("not asked again, because the server rejects our credentials")
         addresses = read_back.addresses(self._target, sent)
-        return await self._ask(read_back.read_again(self._server.reader.fresh(), self._server.folders, part, addresses))
+        return await self._ask(read_back.read_again(self._server.reader.fresh(), self._server.shared, part, addresses))
+
+    async def what_changed(self, now: datetime) -> str | None:
+        """Return how live state differs from what was planned; read a minute ago at most."""
+        reader = self._server.shared.recent(self._server.reader, now)
+        return await self._ask(live_state_check.what_changed(self._target, reader))
+
+    async def why_not_deleted(self, *, again: bool) -> str | None:
+        """Return why the target's DELETE must not be sent, as read right before."""
+        reader, target = self._server.reader, self._target
+        listed = await self._ask(self._server.shared.listed(reader, target.database))
+        return await self._ask(deletion.why_not_deleted(target, listed, reader.fresh(), again=again))
 
     async def verdict(self, index: int, *, in_doubt: bool) -> Verdict:
         """Return how much of the request ``index`` is done."""
@@ -78,7 +103,7 @@ class TargetReader:
             if in_doubt:
                 await self.ping()
             return "hidden"
-        return read_back.verdict_of(self._target.requests[index], await self.read(part, index + 1))
+        return read_back.verdict_of(part, await self.read(part, index + 1))
 
     async def missing_before(self, index: int) -> tuple[str, ...]:
         """Return the keys of what the requests before ``index`` should have done, and reading does not show."""
@@ -97,8 +122,11 @@ class TargetReader:
     async def _ask(self, reading: Awaitable[T]) -> T:
         try:
             found = await reading
+        except AnotherClipError:
+            self._contact.answered()
+            raise
         except Exception as error:
-            self._contact.failed(error, read=True)
+            self._contact.failed(error, "read")
             raise
         self._contact.answered()
         return found
@@ -142,11 +170,11 @@ class TargetExecutor:
             if progress.state is State.SENT and self._target.requests[progress.index].dest is not None:
                 # A download changes nothing on the server, so it is not in doubt.
                 failed = states.Failed("stopped at once: the file was not fetched")
-                self._advance(states.step(progress, failed, self._policy))
+                self._advance(states.step(structs.replace(progress, cancelled=True), failed, self._policy))
             self._advance(states.abandon(self._progress, "stopped at once"))
             raise
         except Exception as error:  # noqa: BLE001 - an error of one target must not affect the others
-            self._advance(states.abandon(self._progress, f"internal error: {one_line(error)}"))
+            self._advance(states.abandon(self._progress, f"internal error: {one_line(error)}", cancelled=False))
         finally:
             self._release_permit()
             self._finish()
@@ -164,6 +192,7 @@ class TargetExecutor:
             context.commits.note(partial(context.journal.settled, context.run, self._target, settled, results[settled]))
             context.notify(events.RequestSettled(self._target, settled, results[settled]))
             self._memory.request_settled(settled, results)
+            self._contact.settled(self._target.requests[settled], results[settled], self._target.name)
 
     async def _carry_out(self) -> states.Event:
         """Do what the state asks for."""
@@ -180,16 +209,17 @@ class TargetExecutor:
 
     async def _write_ahead(self, index: int) -> states.Event:
         context, target = self._context, self._target
-        if (event := self._why_not()) is not None:
+        event: states.Event | None = self._why_not(index)
+        if event is None and target.requests[index].guarded and not self._guard_holds:
+            event = await self._check_guard(index)
+        if event is None:
+            event = await self._check_again(index)
+        if event is not None:
             return event
-        if target.requests[index].guarded and not self._guard_holds:
-            failed = await self._check_guard(index)
-            if failed is not None:
-                return states.Blocked(failed)
         if target.requests[index].dest is None:
             # Nothing may wait between the journal and the server, so the permit comes first.
             self._permit = await self._sender.permit()
-            if (event := self._why_not()) is not None:
+            if (event := self._why_not(index)) is not None:
                 self._release_permit()
                 return event
         first = index == 0 and not self._progress.tries
@@ -205,28 +235,56 @@ class TargetExecutor:
             return states.Blocked(one_line(error))
         return states.Journalled()
 
-    def _why_not(self) -> states.RunCancelled | states.Blocked | None:
-        """Return why no further request may be sent."""
-        breaker = self._contact.breaker.state
+    def _why_not(self, index: int) -> states.RunCancelled | states.Blocked | None:
+        """Return why the request must not be sent; the first one also if a later one must not."""
         if self._context.cancellation.requested:
             return states.RunCancelled()
-        return states.Blocked(breaker.message(self._target.server, self._context.run)) if breaker.open else None
+        requests = self._target.requests[index : index + 1 if index else None]
+        reason = self._contact.breaker.state.why_not(requests, self._target.server, self._context.run)
+        return None if reason is None else states.Blocked(reason)
 
     def _release_permit(self) -> None:
         if self._permit is not None:
             self._permit.release()
             self._permit = None
 
-    async def _check_guard(self, index: int) -> str | None:
+    async def _check_guard(self, index: int) -> states.AnotherClip | states.Blocked | None:
         """Return why a guarded request must not be sent; ``None`` once reading shows all requests before it."""
         try:
             missing = await self._reader.missing_before(index)
+        except AnotherClipError as error:
+            return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
-            return f"the rest was not sent, because the target cannot be read: {one_line(error)}"
+            return states.Blocked(f"the rest was not sent, because the target cannot be read: {one_line(error)}")
         self._guard_holds = not missing
         if missing:
-            return f"the rest was not sent, because reading does not show what was written: {', '.join(missing)}"
+            names = ", ".join(missing)
+            return states.Blocked(f"the rest was not sent, because reading does not show what was written: {names}")
         return None
+
+    async def _check_again(self, index: int) -> states.Blocked | None:
+        """Return why a request must not be sent any more: a deletion, and the first write some time after planning.
+
+        A deletion that may have been done before is settled by what is read.
+        """
+        context, target, progress = self._context, self._target, self._progress
+        now = context.clock.now()
+        is_old = context.read_since is not None and not read_back.is_recent(context.read_since, now)
+        deletes = any(target.changes[each].is_deletion for each in target.requests[index].changes)
+        maybe_done = isinstance(progress.failure, states.Rejected)
+        why = None
+        try:
+            if is_old and index == 0 and not progress.tries:
+                why = await self._reader.what_changed(now)
+            if deletes and why is None and target.kind == "asset":
+                why = await self._reader.why_not_deleted(again=maybe_done)
+        except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
+            return states.Blocked(f"it cannot be read again before it is changed: {one_line(error)}", maybe_done)
+        if why is None:
+            return None
+        return states.Blocked(
+            f"not sent again: {why}" if maybe_done else f"changed since it was planned: {why}", maybe_done
+        )
 
     async def _send(self, index: int) -> states.Event:
         self._context.notify(events.RequestSending(self._target, index, self._progress.tries))
@@ -239,8 +297,8 @@ class TargetExecutor:
         except LedgerError as error:  # the ledger was lost after the request was journalled
             return states.NotSent(one_line(error))
         except Exception as error:  # noqa: BLE001 - after an unknown error the request is in doubt
-            self._contact.failed(error, read=False)
-            event = _event_of(error)
+            self._contact.failed(error, "write")
+            event = _event_of(error, request)
             if isinstance(event, states.InDoubt):
                 self._context.notify(events.RequestInDoubt(self._target, index, one_line(error)))
             return event
@@ -254,13 +312,14 @@ class TargetExecutor:
         contact = self._contact
         if contact.breaker.state.failures:  # other targets wait for an answer, and a file may take an hour
             await self._reader.ping()
-            if contact.unauthorized:
-                return states.Failed(contact.breaker.state.message(self._target.server, self._context.run))
+            if contact.shut_out:
+                reason = contact.breaker.state.why_not((request,), self._target.server, self._context.run)
+                return states.Failed(str(reason))
         try:
             progress = DownloadProgress(self._context, self._target, index, self._memory)
             answer = await self._sender.fetch(request, progress)
         except Exception as error:  # noqa: BLE001 - after any error the file is not complete
-            contact.failed(error, read=False)  # a download that breaks off does not show that the server is unreachable
+            contact.failed(error, "download")
             return states.Failed(one_line(error), getattr(error, "status", None))
         contact.answered()
         self._memory.downloaded(index, answer.sha256)
@@ -282,18 +341,28 @@ class TargetExecutor:
         try:
             in_doubt = isinstance(self._progress.failure, states.InDoubt)
             return states.ExpectationRead(await self._reader.verdict(index, in_doubt=in_doubt))
+        except AnotherClipError as error:
+            return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
             return states.Unreadable(one_line(error))
 
     async def _verify(self) -> states.Event:
         done = read_back.only(self._target, 0, self._progress.done)
         if not read_back.can_see(done):
+            try:
+                await self._reader.read(done, self._progress.index)
+            except AnotherClipError as error:
+                return states.AnotherClip(error.message)
+            except Exception:  # noqa: BLE001, S110 - nothing more can be seen of what is run
+                pass
             self._memory.keep(memories(done, LiveTarget()))
             self._comparison = read_back.compare(done, LiveTarget())
             return states.TargetRead((), self._elapsed())
         try:
             live = await self._reader.read(done, self._progress.index)
             comparison = read_back.compare(done, live)
+        except AnotherClipError as error:
+            return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing is verified
             return states.Unreadable(one_line(error), self._elapsed())
         self._comparison = comparison
@@ -310,6 +379,9 @@ class TargetExecutor:
     def _finish(self) -> None:
         context, progress = self._context, self._progress
         outcome, message = states.conclude(progress)
+        if progress.another:
+            self._comparison = Comparison((), {}, 0, ())
+            self._memory.another_clip(progress.results)
         self._contact.end(failed=outcome in {"failed", "unverified"})
         results, (_, learned, seen, unseen) = progress.all_results, self._comparison
         self.result = TargetResult(
@@ -329,10 +401,10 @@ class TargetExecutor:
         context.notify(events.TargetFinished(self.result))
 
 
-def _event_of(error: Exception) -> states.NotSent | states.Rejected | states.InDoubt:
+def _event_of(error: Exception, request: Request) -> states.NotSent | states.Rejected | states.InDoubt:
     """Return what an error shows about a write: not sent, rejected, or in doubt."""
     if isinstance(error, NotSentError):
         return states.NotSent(one_line(error))
     if isinstance(error, RejectedError):
-        return states.Rejected(error.status, one_line(error), error.retry_after)
+        return states.Rejected(error.status, one_line(error), error.retry_after, is_repeatable(request))
     return states.InDoubt(one_line(error))

@@ -115,6 +115,13 @@ class TargetMemory:
             self._verified.append((old, dict.fromkeys(carried)))
         self._verified.append((after, items | memories(done, live, doubtful)))
 
+    def another_clip(self, results: Sequence[RequestResult]) -> None:
+        """Remember nothing of what may have reached another clip; what runs once may have run, or not."""
+        self._verified = []
+        for index, result in enumerate(results):
+            if result.outcome in {"done", "unverified"}:
+                self.keep(self._in_doubt(index))
+
     def target_finished(self, results: Sequence[RequestResult]) -> None:
         """Remember what was verified, and what a journalled request left that was not sent after all."""
         for target, items in self._verified:

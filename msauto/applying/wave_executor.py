@@ -123,8 +123,7 @@ class LocalWaveExecutor:
 
     async def _apply_target(self, numbered: NumberedTarget, server: ServerConnection, slot: ConcurrencySlot) -> None:
         number, target = numbered
-        breaker = server.breaker.state
-        reason = breaker.message(target.server, self._context.run) if breaker.open else self._frozen()
+        reason = server.breaker.state.why_not(target.requests, target.server, self._context.run) or self._frozen()
         if reason and number not in self._resumed:
             self._skip(numbered, reason)
             return

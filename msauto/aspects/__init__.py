@@ -44,8 +44,14 @@ def holds(expect: Expectation, live: LiveTarget) -> bool | None:
     if aspect.holds is None or expect.secret:
         return None
     if live.asset is None and aspect.needs_asset:
-        return expect.desired is None
+        return False  # what was to be removed may be on the clip under another title
     return aspect.holds(expect, live)
+
+
+def twice(expect: Expectation, live: LiveTarget) -> Difference | None:
+    """Return that something expected once has a duplicate, naming both; ``None`` if it has none."""
+    alike = ASPECTS[expect.aspect].alike(expect, live) if expect.desired is not None else ()
+    return Difference(expect.aspect, expect.key, "once", f"twice: {' and '.join(alike)}") if len(alike) > 1 else None
 
 
 def can_show(expect: Expectation) -> bool:

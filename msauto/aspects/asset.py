@@ -6,6 +6,7 @@ from msauto.diffing.aspect_definition import Aspect
 from msauto.diffing.plan_builder import Phase, PlanContext
 from msauto.interface import requests
 from msauto.model.desired import TaskSource
+from msauto.model.identity import ClipIdentity
 from msauto.model.live import show_folder
 from msauto.model.plan import Expectation, Json
 
@@ -30,10 +31,14 @@ ASPECT = Aspect(
         "folder": lambda asset, *_: asset.folder,
         "finalized": lambda asset, *_: asset.finalized,
         "create_time": lambda asset, *_: asset.attributes.get("create_time"),
-        "length": lambda asset, *_: [asset.frames, *map(asset.attributes.get, ("frame_time", "create_time"))],
+        "length": lambda asset, *_: [
+            ClipIdentity.of(asset).frames,
+            *map(asset.attributes.get, ("frame_time", "create_time")),
+        ],
     },
     holds=lambda expect, live: (live.asset is None) == (expect.desired is None),
     show=lambda _, live: live.asset.title if live.asset else None,
+    needs_asset=False,
     survives_deletion=True,
     for_good="a deleted asset does not come back",
 )

@@ -86,6 +86,7 @@ ASPECT = Aspect(
     name="command",
     run=plan_command,
     survives_deletion=True,
+    alters=lambda *_: {"files"},
     remember=_remember,
     runs_once=True,
     matches=lambda change, named: change.key.partition(" ")[0] == named.get("command"),

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msauto.diffing.aspect_definition import Aspect, Item, UndoContext, value_matches
-from msauto.diffing.comparison import same_value, text_of
-from msauto.diffing.link_fields import compare_field, remember_field, shown_field, wire_value
+from msauto.diffing.comparison import text_of
+from msauto.diffing.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
 from msauto.diffing.plan_builder import Phase, PlanContext
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
@@ -21,6 +21,7 @@ def plan_fields(context: PlanContext, desired: DesiredAsset) -> None:
         value = wire_value(context.asset, name, sourced.value, sourced.source)
         known = compare_field(context, name, value, context.asset.attributes, f"{context.title}: field {name}")
         if known is None:
+            context.builder.holding.append(Expectation("field", name, value))
             continue
         versions.require_field(context.server, name)
         before, basis = known
@@ -31,10 +32,8 @@ def plan_fields(context: PlanContext, desired: DesiredAsset) -> None:
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
-    shown = live.asset.attributes.get(expect.key) if live.asset else None
-    if shown is None and not expect.visible:
-        return None
-    return same_value(expect.key, shown, str(expect.desired))
+    attributes = live.asset.attributes if live.asset else {}
+    return field_holds(expect.key, str(expect.desired), attributes, visible=expect.visible)
 
 
 def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
@@ -56,6 +55,7 @@ ASPECT = Aspect(
     looks={"field": lambda asset, _, name: asset.attributes.get(name)},
     holds=_holds,
     show=lambda expect, live: live.asset.attributes.get(expect.key) if live.asset else None,
+    alters=lambda change, _: {"frames"} if change.key in {"first_frame", "last_frame"} else (),
     remember=_remember,
     value_items=lambda name: (f"field:{name}",),
     is_value=True,

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msauto.diffing.aspect_definition import Aspect, Item, Parameters, UndoContext, value_matches
-from msauto.diffing.comparison import entry_called, mapping, same_value, text_of
-from msauto.diffing.link_fields import compare_field, remember_field, shown_field, wire_value
-from msauto.diffing.plan_builder import Phase, PlanContext, refuse
+from msauto.diffing.comparison import entry_called, mapping, same_shown, text_of
+from msauto.diffing.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
+from msauto.diffing.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.interface import address, requests, versions
 from msauto.interface.address import escape_name
+from msauto.interface.fields import LINK_FIELD
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredLink, Sourced, TaskSource
 from msauto.model.identity import differing, plain, same_folder, same_text
 from msauto.model.live import Asset, Entry, Folder, Link, parse_folder, show_folder
@@ -37,7 +38,10 @@ def plan_links(context: PlanContext, desired: DesiredAsset) -> None:
             raise refuse("a link that is to be absent has no fields", sourced.source, "leave one of the two out")
         else:
             context.builder.look(f"link:{_key(sourced.value.folder, title)}")
-            if _entry(context, sourced.value.folder, title, sourced.source) is not None:
+            entry = _entry(context, sourced.value.folder, title, sourced.source)
+            if entry is None:
+                context.builder.holding.append(Expectation("link", _key(sourced.value.folder, title), None))
+            elif not _is_left(context, entry):
                 _delete(context, sourced.value.folder, title, sourced.source)
     if exactly:
         _only(context, named, exactly)
@@ -46,6 +50,23 @@ def plan_links(context: PlanContext, desired: DesiredAsset) -> None:
 def is_home(asset: Asset, title: str, folder: Folder, link_title: str) -> bool:
     """Return whether a link would be the asset itself, where it lives."""
     return asset.folder is not None and same_folder(asset.folder, folder) and same_text(link_title, title)
+
+
+def _is_left(context: PlanContext, entry: Entry) -> bool:
+    """Return whether a link is left alone, because it is no longer what the run wrote (undo)."""
+    key, shown = _key(entry.folder, entry.title), _shown(entry)
+    if f"link:{key}" not in context.still or same_shown(mapping(context.still[f"link:{key}"]), shown):
+        return False
+    context.builder.warnings.append(
+        left_alone(f"{context.title}: link {key}", shown, context.still[f"link:{key}"] or key)
+    )
+    return True
+
+
+def _shown(entry: Entry) -> dict[str, Json]:
+    """Return what distinguishes a link from others, and what can be changed of it."""
+    fields: dict[str, Json] = {name: text for name in LINK_FIELD if (text := entry.attributes.get(name))}
+    return {"link_id": entry.link_id, **fields}
 
 
 def _key(folder: Folder, title: str) -> str:
@@ -106,11 +127,13 @@ def _add(context: PlanContext, sourced: Sourced[DesiredLink], title: str) -> Non
 def _change_fields(context: PlanContext, entry: Entry, desired: Mapping[str, str], source: TaskSource) -> None:
     """Set the fields of a link that differ from what its folder lists, else from what was last written."""
     key = _key(entry.folder, entry.title)
+    context.builder.holding.append(Expectation("link", key, key))
     known: dict[str, tuple[Json, Basis]] = {}
     for name, value in desired.items():
         what = f"{context.title}: {name} of link {key}"
         found = compare_field(context, name, value, entry.attributes, what, link=key)
         known |= {name: found} if found else {}
+        context.builder.holding.append(Expectation("link", f"{key}#{name}", {name: value}))
     if not known:
         return
     before: dict[str, Json] = {name: value for name, (value, _) in known.items()}
@@ -150,7 +173,7 @@ def _delete(context: PlanContext, folder: Folder, title: str, source: TaskSource
             source,
             "remove it by hand",
         )
-    number = context.builder.change("delete", "link", key, key, None, source, reversible=True, exactly=exactly)
+    number = context.builder.change("delete", "link", key, key, None, source, reversible=True, losses=int(exactly))
     path = _path_by_title(context, title)
     # A server that deletes the clip instead of its link must not pass verification.
     stays = Expectation("asset", context.title, True)
@@ -183,13 +206,23 @@ def link_entry(key: str, live: LiveTarget) -> Entry | None:
     return entry_called(live.folders.get(tuple(folder)) or (), tuple(folder), title)
 
 
+def _alike(expect: Expectation, live: LiveTarget) -> list[str]:
+    *folder, title = parse_folder(expect.key) or ("",)
+    entries = live.folders.get(tuple(folder)) or ()
+    found = entry_called(entries, tuple(folder), title) if expect.desired == expect.key else None
+    return [f"link_id {each.link_id}" for each in entries if found and _place(each) == _place(found)]
+
+
+def _place(entry: Entry) -> tuple[Folder, str]:
+    return entry.folder, entry.title
+
+
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
     for name, value in mapping(expect.desired).items():  # one field of the link
         entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
         if entry is None:
             return False
-        shown = entry.attributes.get(name)
-        return None if shown is None and not expect.visible else same_value(name, shown, str(value))
+        return field_holds(name, str(value), entry.attributes, visible=expect.visible)
     folder = parse_folder(expect.key)[:-1]
     if folder not in live.folders:
         return None if live.asset is not None else expect.desired is None
@@ -209,6 +242,13 @@ def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
         entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
         reported = expect.visible or (entry is not None and name in entry.attributes)
         yield from remember_field(f"link-field:{expect.key}", value, reported=reported)
+
+
+def _learn(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
+    """Keep a link as its folder listed it after our write: undo sees what others changed since."""
+    entry = link_entry(expect.key, live) if expect.desired == expect.key else None
+    if entry is not None:
+        yield f"link:{expect.key}", _shown(entry)
 
 
 # Saved plans and undo ------------------------------------------------------------------------------------------
@@ -244,6 +284,8 @@ def _undo(context: UndoContext) -> Mapping[str, Any]:
     links: list[Any] = []
     still: dict[str, Json] = {}
     for change in (one.change for one in context.of("link")):
+        if change.action == "add":
+            still[f"link:{change.key}"] = context.record.learned.get(f"link:{change.key}")
         still |= {f"link-field:{change.key}#{name}": value for name, value in mapping(change.after).items()}
         *folder, title = parse_folder(change.key)
         why = why_ambiguous(title, context.links) if change.action == "add" else None
@@ -273,10 +315,15 @@ ASPECT = Aspect(
         "link-field": _look_at_field,
     },
     holds=_holds,
+    alike=_alike,
     show=_show,
     needs_asset=False,
     survives_deletion=True,
+    # The server may answer the title of both with the link.
+    alters=lambda change, title: {"link_id"} if same_text(parse_folder(change.key)[-1], title) else (),
+    takes=lambda change, _: None if change.action == "delete" else parse_folder(change.key),
     remember=_remember,
+    learn=_learn,
     commands={"SETFIELD": frozenset({"add", "change"}), "COPYLINK": frozenset({"add"})},
     matches=_matches,
     why_not_undone=_why_not_undone,

@@ -1,26 +1,33 @@
 """Markers: the uid is the identity; without one, the live marker of the same track and position.
 
-A new marker takes over one that ``exactly`` would remove, or goes back to where the ledger knows that we made it:
-one request instead of two. What is moved otherwise keeps its uid and nothing else is touched.
+No other marker is ever moved or reused: what ``exactly`` removes is deleted, and what is new is created.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from sys import intern
 from typing import Any
 
 from msgspec import Struct, structs
 
-from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, Parameters, UndoContext, texts_match
-from msauto.diffing.assignment import pair
-from msauto.diffing.comparison import Attributes, mapping, marker_matches, marker_misses, same_value, track_of
+from msauto.diffing.aspect_definition import EXACTLY, AppliedChange, Aspect, Item, Parameters, UndoContext, texts_match
+from msauto.diffing.comparison import (
+    Attributes,
+    mapping,
+    marker_matches,
+    marker_misses,
+    same_shown,
+    same_value,
+    texts,
+    track_of,
+)
 from msauto.diffing.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.diffing.positions import in_point, position_at, to_frames, to_point, to_wire
 from msauto.interface import requests, versions
-from msauto.interface.fields import DEFAULT_TRACK, MARKER_ATTRIBUTES, names
+from msauto.interface.fields import DEFAULT_TRACK
 from msauto.model.desired import ABSENT, Absent, CompleteLists, DesiredAsset, DesiredMarker, Sourced, TaskSource
 from msauto.model.identity import same_text
 from msauto.model.live import Marker
@@ -28,8 +35,6 @@ from msauto.model.plan import Change, Expectation, Json
 from msauto.model.ports import LiveTarget
 
 _RESERVED = frozenset({"command", "uid", "frame", "pos", "track"})
-_SIGNS_OF_OTHERS = tuple(name for name in names(MARKER_ATTRIBUTES, "text") if name != "user")
-"""Attributes that show that a marker of a run was changed later. ``user`` is not one: a server may set it itself."""
 
 
 class _MarkerInFrames(Struct, frozen=True, eq=False):
@@ -52,6 +57,10 @@ class _MarkerInFrames(Struct, frozen=True, eq=False):
         place: dict[str, Json] = {"frame": self.frame, "track": self.track}
         named: dict[str, Json] = {name: value for name, value in place.items() if value is not None}
         return named | dict(self.fields)
+
+    def reported(self, origin: int) -> dict[str, Json]:
+        """Return what is named as the server reports it, which counts from ``origin``."""
+        return self.named | ({} if self.frame is None else {"frame": self.frame - origin})
 
     def at(self, marker: Marker) -> bool:
         """Return whether a live marker is at the desired track and position."""
@@ -81,26 +90,31 @@ def plan_markers(context: PlanContext, desired: DesiredAsset) -> None:
     claimed = {marker.uid for _, marker in matched}
     gone = _gone(absent, present, live, claimed)
     surplus = [
-        m for uid, m in live.items() if exactly.markers and uid not in claimed | gone.keys() and _covers(exactly, m)
+        uid for uid, m in live.items() if exactly.markers and uid not in claimed | gone.keys() and _covers(exactly, m)
     ]
     there = {id(item) for item, _ in matched}
     new = [item for item in present if id(item) not in there]
-    moved = _take_over(context, new, surplus, {u: m for u, m in live.items() if u not in claimed | gone.keys()})
-    taken = {marker.uid for _, marker in moved}
-    left = {m.uid: exactly.markers for m in surplus if m.uid not in taken and exactly.markers}
     _delete(context, live, gone)
-    _delete(context, live, left, exactly=True)
+    if exactly.markers:
+        _delete(context, live, dict.fromkeys(surplus, exactly.markers), exactly=True)
     for item, marker in matched:
         if marker_misses(item.named, marker):
-            _rewrite(context, item, marker, item.fields, origin, key=f"uid {marker.uid}")
-    for item, marker in moved:
-        _move(context, item, marker, origin)
-    moving = {id(item) for item, _ in moved}
-    staying = tuple(uid for uid in live if uid not in gone and uid not in left)
-    for item in (item for item in new if id(item) not in moving):
+            _change(context, item, marker, origin)
+        else:
+            context.builder.holding.append(Expectation("marker", item.key, item.reported(origin)))
+    staying = tuple(uid for uid in live if uid not in gone and uid not in surplus)
+    for item in new:
         _create(context, item, origin, staying)
+    if exactly.markers:
+        only: dict[str, Json] = {} if exactly.tracks is None else {"tracks": [*sorted(exactly.tracks)]}
+        only["new"] = [{"frame": item.reported(origin)["frame"], "track": item.track} for item in new]
+        context.builder.holding.append(Expectation("marker", EXACTLY, only, not_uids=tuple(live)))
     covered = [m for m in live.values() if _covers(exactly, m)]
-    if left and len(left) == len(covered) and not any(exactly.tracks is None or p.track in exactly.tracks for p in new):
+    if (
+        surplus
+        and len(surplus) == len(covered)
+        and not any(exactly.tracks is None or p.track in exactly.tracks for p in new)
+    ):
         context.builder.emptied.append(("marker", len(covered)))
 
 
@@ -200,48 +214,12 @@ def _is_only(desired: _MarkerInFrames, there: Sequence[Marker], live: Mapping[in
     )
 
 
-# Taking over ---------------------------------------------------------------------------------------------------
-
-
-def _take_over(
-    context: PlanContext, new: Sequence[_MarkerInFrames], surplus: Sequence[Marker], free: Mapping[int, Marker]
-) -> list[tuple[_MarkerInFrames, Marker]]:
-    """Pair new markers with live ones: those made for the same place first, then those that would be removed."""
-    ours: list[tuple[_MarkerInFrames, Marker]] = []
-    for item in new:
-        uid = None if item.anew else context.memory.get(f"marker:{item.key}")
-        if isinstance(uid, int) and uid in free and uid not in {marker.uid for _, marker in ours}:
-            ours.append((item, free[uid]))
-    served = {id(item) for item, _ in ours}
-    rest = [item for item in new if id(item) not in served]
-    spare = [marker for marker in surplus if marker.uid not in {m.uid for _, m in ours}]
-    cost = [[_mismatch(item, marker) for marker in spare] for item in rest]
-    return ours + [(rest[row], spare[column]) for row, column in pair(cost)]
-
-
-def _mismatch(item: _MarkerInFrames, marker: Marker) -> int:
-    """Return how little two markers have in common: titles first, then tracks, other fields, the distance."""
-    title = not same_text(item.fields.get("title"), marker.fields.get("title"))
-    track = not same_text(item.track, track_of(marker))
-    others = sum(not same_value(name, value, marker.fields.get(name)) for name, value in item.fields.items())
-    return (title * 1000 + track * 100 + others) * 10**9 + abs((item.frame or 0) - marker.frame)
-
-
 # Changes -------------------------------------------------------------------------------------------------------
 
 
-def _move(context: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int) -> None:
-    fields = dict(item.fields)
-    if not same_text(fields.get("title"), marker.fields.get("title")):
-        # Another marker is reused: its own texts must not remain.
-        texts = names(MARKER_ATTRIBUTES, "text")
-        fields |= {name: "" for name in texts if name not in fields and marker.fields.get(name)}
-    _rewrite(context, item, marker, fields, origin, key=item.key)
-
-
-def _rewrite(
-    context: PlanContext, item: _MarkerInFrames, marker: Marker, fields: Mapping[str, str], origin: int, *, key: str
-) -> None:
+def _change(context: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int) -> None:
+    """Change the marker of that uid, or of that track and position; what no task names stays as it is."""
+    fields = item.fields
     versions.require(context.server, versions.Feature.CREATE_MARKER)
     frame = marker.frame if item.frame is None else item.frame
     wire = marker.frame - origin if item.frame is None else to_wire(frame, origin, item.source)
@@ -262,7 +240,7 @@ def _rewrite(
     else:
         sent = {name: value for name, value in fields.items() if not same_value(name, value, marker.fields.get(name))}
     request = requests.create_marker(context.path, marker.uid, wire, str(place["track"]), sent)
-    expect = Expectation("marker", key, place | {"frame": wire} | dict(fields), preserved=kept)
+    expect = Expectation("marker", f"uid {marker.uid}", place | {"frame": wire} | dict(fields), preserved=kept)
     context.builder.send(Phase.MARKER_CHANGE, request, [number], expect)
 
 
@@ -284,7 +262,7 @@ def _delete(
     for uid, source in gone.items():
         versions.require(context.server, versions.Feature.DELETE_MARKER)
         shown: Json = show_marker(live[uid])
-        number = context.builder.change("delete", "marker", f"uid {uid}", shown, None, source, exactly=exactly)
+        number = context.builder.change("delete", "marker", f"uid {uid}", shown, None, source, losses=int(exactly))
         request = requests.delete_marker(context.path, uid)
         expect = Expectation("marker", f"uid {uid}", None, not_uids=tuple(live))
         context.builder.send(Phase.MARKER_DELETE, request, [number], expect)
@@ -305,7 +283,30 @@ def marker_expected(expect: Expectation, live: LiveTarget) -> Marker | None:
     return next((m for m in at_place if marker_matches(expected, m)), at_place[0] if at_place else None)
 
 
+def _alike(expect: Expectation, live: LiveTarget) -> list[str]:
+    if expect.key.startswith("uid "):
+        return []
+    markers, expected = live.asset.markers if live.asset else (), mapping(expect.desired)
+    new = (marker for marker in markers if marker.uid not in expect.not_uids)
+    return [f"uid {marker.uid}" for marker in new if marker_matches(expected, marker)]
+
+
+def _strangers(expect: Expectation, live: LiveTarget) -> list[Json]:
+    """Return the markers of a list with ``exactly`` that did not exist when planned, and that no task asks for."""
+    only = mapping(expect.desired)
+    new = only["new"] if isinstance(only["new"], list) else []
+    return [
+        show_marker(marker)
+        for marker in (live.asset.markers if live.asset else ())
+        if marker.uid not in expect.not_uids
+        and ("tracks" not in only or track_of(marker) in texts(only["tracks"]))
+        and not any(marker_matches(mapping(place), marker) for place in new)
+    ]
+
+
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
+    if expect.key == EXACTLY:
+        return not _strangers(expect, live)
     marker = marker_expected(expect, live)
     if expect.desired is None or marker is None:
         return (expect.desired is None) == (marker is None)
@@ -324,7 +325,16 @@ def show_marker(marker: Marker, frame: int | None = None) -> dict[str, Json]:
     return shown | {name: value for name, value in marker.fields.items() if value and name != "track"}
 
 
+def _show(expect: Expectation, live: LiveTarget) -> Json:
+    if expect.key == EXACTLY:
+        return _strangers(expect, live)
+    marker = marker_expected(expect, live)
+    return show_marker(marker) if marker else None
+
+
 def _show_desired(expect: Expectation, live: LiveTarget) -> Json:
+    if expect.key == EXACTLY:
+        return None
     if expect.desired is None or not expect.preserved:
         return expect.desired
     marker = marker_expected(expect, live)
@@ -332,16 +342,10 @@ def _show_desired(expect: Expectation, live: LiveTarget) -> Json:
 
 
 def _learn(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
-    """Keep the uid that the server gave to a new marker."""
-    new = expect.desired is not None and not expect.key.startswith("uid ")
-    marker = marker_expected(expect, live) if new else None
-    if marker is not None:
-        yield f"marker:{expect.key}", marker.uid
-
-
-def _forget(change: Change) -> Iterator[Item]:
-    if before := mapping(change.before):
-        yield f"marker:{before.get('track')}@{before.get('frame')}", None
+    """Keep a marker as it was after our write: undo finds a new one by its uid, and sees what others changed since."""
+    marker = marker_expected(expect, live)
+    if marker is not None and _holds(expect, live):
+        yield f"marker:{expect.key}", show_marker(marker)
 
 
 def _matches(change: Change, named: Parameters) -> bool:
@@ -357,10 +361,13 @@ def _undo(context: UndoContext) -> Mapping[str, Any]:
     made = context.of("marker")
     origin = in_point(context.asset, context.spec.dialect)
     live = {marker.uid: structs.replace(marker, frame=marker.frame + origin) for marker in context.asset.markers}
-    past = _MarkerUndo(live, context.record.learned, context.notes)
+    past = _MarkerUndo(live, origin, context.record.learned, context.notes)
     order = {"change": 0, "add": 1, "delete": 2}
     deleted = frozenset(_uid(one) for one in made if one.change.action == "delete")
     former = [past.undo(one, deleted) for one in sorted(made, key=lambda one: order[one.change.action])]
+    for uid, wrote in past.changed.items():
+        if uid in past.live:
+            context.notes.append(left_alone(f"marker uid {uid}", show_marker(past.live[uid]), dict(wrote)))
     return {"markers": tuple(context.sourced(marker) for marker in former if marker is not None)}
 
 
@@ -370,53 +377,59 @@ def _uid(one: AppliedChange) -> int:
 
 @dataclass(slots=True)
 class _MarkerUndo:
-    """Live markers, of which each is taken for one of the run's at most."""
+    """Live markers, of which each is taken for one of the run's at most; ``learned`` is how the run left them.
+
+    ``changed`` is what the run wrote of new markers that are no longer as it left them.
+    """
 
     live: dict[int, Marker]
+    origin: int
     learned: Mapping[str, Json]
     notes: list[str]
     anew: int = 0
+    changed: dict[int, Attributes] = field(default_factory=dict)
 
     def undo(self, one: AppliedChange, deleted: frozenset[int]) -> DesiredMarker | None:
-        before, after = mapping(one.change.before), mapping(one.change.after)
+        before, uid = mapping(one.change.before), _uid(one)
         there = frozenset(uid for expect in one.expects for uid in expect.not_uids)
-        match one.change.action:
-            case "add":
-                uid = self.learned.get(f"marker:{one.change.key}")
-                marker = self.live.pop(uid, None) if isinstance(uid, int) else self._find(after, there)
-                return self._added(after, marker) if marker is not None else None  # it is gone already
-            case "change":
-                return self._changed(_uid(one), before, after)
-        if self._find(before, there - deleted) is not None:
-            return None  # it is back already, or was never deleted
-        self.anew += 1
-        return _former(before, anew=self.anew)
-
-    def _added(self, after: Attributes, marker: Marker) -> DesiredMarker | None:
-        added = any(marker.fields.get(name) and name not in after for name in _SIGNS_OF_OTHERS)
-        if marker_matches(after, marker) and not added:
-            return DesiredMarker(uid=marker.uid, present=False)
-        self._leave(marker, after)
-        return None
-
-    def _changed(self, uid: int, before: Attributes, after: Attributes) -> DesiredMarker | None:
-        marker = self.live.pop(uid, None)
+        if one.change.action == "delete":
+            if self._find(before, there - deleted) is not None:
+                return None  # it is back already, or was never deleted
+            self.anew += 1
+            return _former(before, anew=self.anew)
+        new = one.change.action == "add"
+        wrote = mapping(one.change.after)
+        left = mapping(self.learned.get(f"marker:{one.change.key}" if new else f"marker:uid {uid}"))
+        if new:
+            uid = int(str(left.get("uid", -1)))
+        marker = self.live.pop(uid, None) if left or not new else self._find(wrote, there)
         if marker is None:
-            self.notes.append(f"marker uid {uid} is left alone: it no longer exists")
-        elif marker_matches(after, marker):
-            return _former(before, uid=uid)
+            self.notes += [] if new else [f"marker uid {uid} is left alone: it no longer exists"]
+        elif self._is_as_left(marker, left, one):
+            return DesiredMarker(uid=marker.uid, present=False) if new else _former(before, uid=uid)
+        elif new:
+            self.live[marker.uid] = marker  # its uid may be that of a marker that is back already
+            self.changed[marker.uid] = wrote
         elif not marker_matches(before, marker):
-            self._leave(marker, after)
+            self.notes.append(left_alone(f"marker uid {marker.uid}", show_marker(marker), dict(wrote)))
         return None
+
+    def _is_as_left(self, marker: Marker, left: Attributes, one: AppliedChange) -> bool:
+        """Return whether a marker is as verification read it after the write; if it read none, as it was written.
+
+        In the second case nothing may be there that the run did not write, because it is not known whose that is.
+        """
+        if left:
+            return same_shown(left, show_marker(marker, marker.frame - self.origin))
+        kept = {name: text for expect in one.expects for name, text in expect.preserved.items()}
+        known = {**kept, **mapping(one.change.after)}
+        return marker_matches({**dict.fromkeys(marker.fields, ""), "track": track_of(marker), **known}, marker)
 
     def _find(self, expected: Attributes, strangers: frozenset[int]) -> Marker | None:
         """Return a marker with these attributes that did not exist when the run was planned."""
         found = (uid for uid, marker in self.live.items() if uid not in strangers and marker_matches(expected, marker))
         uid = next(found, None)
         return None if uid is None else self.live.pop(uid)
-
-    def _leave(self, marker: Marker, wrote: Attributes) -> None:
-        self.notes.append(left_alone(f"marker uid {marker.uid}", show_marker(marker), dict(wrote)))
 
 
 def _former(shown: Attributes, uid: int | Absent = ABSENT, anew: int = 0) -> DesiredMarker:
@@ -434,11 +447,10 @@ ASPECT = Aspect(
         ]
     },
     holds=_holds,
-    show=lambda expect, live: show_marker(marker) if (marker := marker_expected(expect, live)) else None,
+    alike=_alike,
+    show=_show,
     show_desired=_show_desired,
-    remember=_learn,
     learn=_learn,
-    forget=_forget,
     commands={"CREATEMARKER": frozenset({"add", "change"}), "DELETEMARKER": frozenset({"delete"})},
     matches=_matches,
     undo=_undo,

@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import Struct, structs
 
 from msauto.diffing import segment_frames as frames
-from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, UndoContext, texts_match
-from msauto.diffing.comparison import Attributes, mapping
+from msauto.diffing.aspect_definition import EXACTLY, AppliedChange, Aspect, Item, UndoContext, texts_match
+from msauto.diffing.comparison import Attributes, mapping, same_shown
 from msauto.diffing.memory_items import BETWEEN
 from msauto.diffing.plan_builder import PlanContext, left_alone, refuse
 from msauto.diffing.positions import beyond, in_point, position_at, to_frames
@@ -55,17 +55,23 @@ def plan_segments(context: PlanContext, desired: DesiredAsset) -> None:
     if any(item.is_placed for item in present):
         context.builder.look("length")  # their ends are held against it
     _check_conflicts(present, absent)
-    live = {segment.number: segment for segment in frames.live_segments(context)}
+    everything = frames.live_segments(context)
+    items, twins = (*present, *absent), frames.twins_of(everything)
+    live = {segment.number: segment for segment in everything if segment.number not in twins}
+    before = len(context.builder.changes)
+    kept_twins = {n: same for n, same in twins.items() if not _delete_twins(context, n, same, items, exactly)}
     matched = _match(present, absent, live)
     kept = {segment.number for _, segment in matched}
     gone = {number: item.source for item in absent for number in _named(item, live) if number not in kept}
     surplus = [number for number in live if exactly and number not in kept and number not in gone]
-    before = len(context.builder.changes)
     for item, segment in _in_order(context, matched):
         _change(context, item, segment)
+    gone_before = [item.number for item in absent if item.number is not None and item.number not in {*live, *twins}]
+    context.builder.holding += [Expectation("segment", str(number), None) for number in gone_before]
     over = [] if frames.recreates(context) else list(surplus)
-    named = {item.number for item in (*present, *absent) if item.number is not None}
-    held = {*named, *_between(context), *(number for number in live if number not in {*gone, *surplus}), *over}
+    named = {item.number for item in items if item.number is not None}
+    freed = {*gone, *surplus} - {*over}
+    held = {*named, *_between(context), *kept_twins, *(live.keys() - freed)}
     there = {id(item) for item, _ in matched}
     new = _new(context, [item for item in present if id(item) not in there], live, over, held)
     left = [number for number in surplus if number not in {n for _, n, instead in new if instead}]
@@ -74,17 +80,45 @@ def plan_segments(context: PlanContext, desired: DesiredAsset) -> None:
     if exactly:
         for number in left:
             frames.delete_segment(context, live[number], exactly, exactly=True)
+        numbers: list[Json] = [*(segment.number for segment in everything), *(number for _, number, _ in new)]
+        context.builder.holding.append(Expectation("segment", EXACTLY, numbers))
     for item, number, instead in new:
         _create(context, item, number, instead)
-    if live and surplus and not kept and not new:
-        context.builder.emptied.append(("segment", len(live)))
+    if exactly and len(everything) > len(gone) and not kept and not new:
+        context.builder.emptied.append(("segment", len(everything)))
     if len(context.builder.changes) > before:
-        after: list[frames.NewSegment | Segment] = [
-            _named_over(item, frames.remake(context, segment)) for item, segment in matched
-        ]
-        after += [_named_over(item, frames.NewSegment(number, 0, 0)) for item, number, _ in new]
-        after += [segment for number, segment in live.items() if number not in {*gone, *surplus, *kept}]
-        context.builder.warnings += frames.editorial(context.title, [(s.number, s.start, s.duration) for s in after])
+        places = [(segment.number, *item.place(segment.start, segment.duration)) for item, segment in matched]
+        places += [(number, *item.place(0, 0)) for item, number, _ in new]
+        staying = [segment for number, segment in live.items() if number not in {*gone, *surplus, *kept}]
+        staying += [segment for same in kept_twins.values() for segment in same]
+        places += [(segment.number, segment.start, segment.duration) for segment in staying]
+        context.builder.warnings += frames.editorial(context.title, places)
+
+
+def _delete_twins(
+    context: PlanContext,
+    number: int,
+    same: Sequence[Segment],
+    items: Sequence[_SegmentInFrames],
+    exactly: TaskSource | None,
+) -> bool:
+    """Delete all live segments of one number where a task concerns any of them; else only warn.
+
+    Which of them a DELETESEGMENT takes is not known, so none of them counts as the desired one.
+    """
+    named = next((item for item in items if item.number == number), None)
+    loose = next((item for item in items if item.number is None and any(_may_mean(item, one) for one in same)), None)
+    source = named.source if named else exactly
+    if source is None and loose is not None:
+        raise frames.refuse_twins(number, same, loose.source, "give the segments of the list their numbers")
+    if source is None:
+        context.builder.warnings.append(f"{context.title}: {frames.describe_twins(number, same)}")
+        return False
+    if not context.lossy:
+        raise frames.refuse_twins(number, same, source)
+    for segment in same:
+        frames.delete_segment(context, segment, source, exactly=named is None)
+    return True
 
 
 def _resolve(context: PlanContext, sourced: Sourced[DesiredSegment]) -> _SegmentInFrames:
@@ -132,6 +166,10 @@ def _same_title(item: _SegmentInFrames, segment: Segment) -> bool:
     return "title" in item.named and same_text(str(item.named["title"]), segment.title)
 
 
+def _may_mean(item: _SegmentInFrames, segment: Segment) -> bool:
+    return _at_same_place(item, segment) or _same_title(item, segment)
+
+
 def _named(item: _SegmentInFrames, live: Mapping[int, Segment]) -> list[int]:
     """Return the numbers of the live segments that an absent one names."""
     if item.number is not None:
@@ -170,6 +208,9 @@ def _change(context: PlanContext, item: _SegmentInFrames, live: Segment) -> None
     _check_inside(context, item, live)
     known = frames.known_texts(context, live)
     if frames.segment_matches(item.named, live, dict(known)):
+        start = live.start - in_point(context.asset, context.server.dialect)
+        reported = {**item.named, **({"start": start} if "start" in item.named else {})}
+        context.builder.holding.append(Expectation("segment", str(live.number), reported))
         return
     if item.named.get("title") == "" and live.name and not live.titles:
         context.builder.warnings.append(
@@ -180,7 +221,11 @@ def _change(context: PlanContext, item: _SegmentInFrames, live: Segment) -> None
     basis: Basis = "live"
     if len(shown) < len(item.named) and frames.segment_matches(shown, live):
         basis = "ledger" if known.keys() >= item.named.keys() - shown.keys() else "none"
-    frames.rewrite_segment(context, live, _named_over(item, frames.remake(context, live)), item.source, basis)
+    # A title alone is a weak key: the segment that is moved counts as lost.
+    named = item.number is not None or not item.is_placed or _at_same_place(item, live)
+    frames.rewrite_segment(
+        context, live, _named_over(item, frames.remake(context, live)), item.source, basis, named=named
+    )
 
 
 def _named_over(item: _SegmentInFrames, new: frames.NewSegment) -> frames.NewSegment:
@@ -264,22 +309,51 @@ def _create(context: PlanContext, item: _SegmentInFrames, number: int, instead: 
 # Verification, memory and saved plans --------------------------------------------------------------------------
 
 
+def _alike(expect: Expectation, live: LiveTarget) -> list[str]:
+    return [f"frame {each.start}" for each in frames.segments_numbered(live, expect.key)]
+
+
+def _strangers(expect: Expectation, live: LiveTarget) -> list[Json]:
+    """Return the segments of a list with ``exactly`` that did not exist when planned, and that no task asks for."""
+    known = expect.desired if isinstance(expect.desired, list) else []
+    segments = live.asset.segments if live.asset else ()
+    return [frames.show_segment(each) for each in segments if each.number not in known]
+
+
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
-    segment = frames.segment_numbered(live, expect.key)
-    if expect.desired is None or segment is None:
-        return (expect.desired is None) == (segment is None)
+    if expect.key == EXACTLY:
+        return not _strangers(expect, live)
+    segments = frames.segments_numbered(live, expect.key)
+    if expect.desired is None or len(segments) != 1:
+        return expect.desired is None and not segments
     expected = mapping(expect.desired)
-    return frames.segment_matches(expected, segment, remembered=expected)
+    return frames.segment_matches(expected, segments[0], remembered=expected)
+
+
+def _show(expect: Expectation, live: LiveTarget) -> Json:
+    if expect.key == EXACTLY:
+        return _strangers(expect, live)
+    shown: list[Json] = list(map(frames.show_segment, frames.segments_numbered(live, expect.key)))
+    return shown if len(shown) > 1 else next(iter(shown), None)
+
+
+def _learn(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
+    """Keep a segment as it was after our write: undo sees what others changed since."""
+    if expect.desired is not None and _holds(expect, live):
+        yield f"segment:{expect.key}", _show(expect, live)
 
 
 def _is_partly_hidden(expect: Expectation, live: LiveTarget) -> bool:
     """Return whether an attribute is expected that the server does not report: keywords are seldom reported."""
-    segment = frames.segment_numbered(live, expect.key)
-    return segment is not None and any(mapping(expect.desired).get(name) for name in frames.unreported(segment))
+    return any(
+        mapping(expect.desired).get(name)
+        for segment in frames.segments_numbered(live, expect.key)
+        for name in frames.unreported(segment)
+    )
 
 
 def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
-    segment = frames.segment_numbered(live, expect.key)
+    segment = next(iter(frames.segments_numbered(live, expect.key)), None)
     hidden = frames.unreported(segment) if segment else ()
     for name in SEGMENT_NAMES[1:]:
         yield f"segment-{name}:{expect.key}", mapping(expect.desired).get(name) if name in hidden else None
@@ -292,13 +366,17 @@ def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
 
 @dataclass(slots=True)
 class _SegmentNumbers:
-    """What a run did to segments, by number: what was there, what it wrote, which numbers it may have left empty."""
+    """What a run did to segments, by number: what was there, what it wrote, which numbers it may have left empty.
+
+    ``left`` is what verification read after the writes, where it read all that was written.
+    """
 
     before: dict[int, Attributes] = field(default_factory=dict)
     after: dict[int, Attributes] = field(default_factory=dict)
     emptied: set[int] = field(default_factory=set)
     unknown: set[int] = field(default_factory=set)
     pieces: list[Attributes] = field(default_factory=list)
+    left: dict[int, Attributes] = field(default_factory=dict)
 
     def add(self, one: AppliedChange, origin: int) -> None:
         if one.change.aspect == "segmentation":
@@ -306,7 +384,7 @@ class _SegmentNumbers:
             return
         number = int(one.change.key)
         if one.change.before is not None:
-            self.before[number] = mapping(one.change.before)
+            self.before.setdefault(number, mapping(one.change.before))
         if one.change.after is not None:
             self.after[number] = mapping(one.change.after)
         if one.change.after is None or not one.whole:
@@ -319,17 +397,23 @@ class _SegmentNumbers:
             number = int(str(shown["number"]))
             self.before[number] = shown
             self.emptied.add(number)
-        for expected in (mapping(expect.desired) for expect in one.expects if expect.aspect == "segmentation"):
-            for piece in map(mapping, expected["pieces"] if isinstance(expected["pieces"], list) else ()):
-                start = int(str(piece["start"])) + origin
-                self.pieces.append({"start": start, "duration": piece["duration"], "title": expected.get("title")})
+        for expect in (expect for expect in one.expects if expect.aspect == "segmentation"):
+            for piece in frames.pieces_of(expect):
+                self.pieces.append({**piece, "start": int(str(piece["start"])) + origin})
 
-    def is_ours(self, segment: Segment) -> bool:
-        """Return whether a live segment is as the run left it; nothing may have been added to one that the run made."""
+    def is_as_left(self, segment: Segment, origin: int) -> bool:
+        """Return whether a live segment is as verification read it after the write; if it read none, as it was written.
+
+        In the second case nothing may be there that the run did not write, because it is not known whose that is.
+        """
+        if segment.number in self.left:
+            shown = frames.show_segment(structs.replace(segment, start=segment.start - origin))
+            return same_shown(self.left[segment.number], shown)
         after = self.after.get(segment.number)
         if after is not None and segment.number not in self.before:
             after = {**dict.fromkeys(SEGMENT_NAMES, ""), **after}
-        return _same(after, segment) or any(frames.piece_matches(p, segment) for p in self.pieces)
+        ours = _same(after, segment) or any(frames.piece_matches(p, segment) for p in self.pieces)
+        return ours and not frames.cannot_write_back(segment)
 
 
 def _undo(context: UndoContext) -> Mapping[str, Any]:
@@ -346,13 +430,19 @@ def _former(made: Sequence[AppliedChange], context: UndoContext) -> Iterator[Des
     asset, notes = context.asset, context.notes
     origin = in_point(asset, context.spec.dialect)
     live = {segment.number: structs.replace(segment, start=segment.start + origin) for segment in asset.segments}
-    did = _SegmentNumbers()
+    twins, did = frames.twins_of(asset.segments), _SegmentNumbers()
     for one in made:
         did.add(one, origin)
-    ours = {number for number, segment in live.items() if did.is_ours(segment)}
-    for number in sorted({*did.before, *did.after, *ours}):
+        learned = context.record.learned.get(f"{one.change.aspect}:{one.change.key}")
+        for shown in map(mapping, learned if isinstance(learned, list) else [learned]):
+            did.left |= {int(str(shown["number"])): shown} if "number" in shown else {}
+    ours = {number for number, segment in live.items() if did.is_as_left(segment, origin)}
+    for number in sorted({*did.before, *did.after, *did.left, *ours}):
         segment, before = live.get(number), did.before.get(number)
         if segment is None and before is None:
+            continue
+        if number in twins:
+            notes.append(f"segment {number} is left alone: {frames.describe_twins(number, twins[number])}")
             continue
         if segment is None and number in did.after and number not in did.emptied:
             notes.append(f"segment {number} is left alone: it no longer exists")
@@ -383,12 +473,13 @@ ASPECT = Aspect(
     plan=plan_segments,
     looks={"segments": lambda asset, *_: sorted(map(structs.asdict, asset.segments), key=itemgetter("number"))},
     holds=_holds,
-    show=lambda expect, live: (
-        frames.show_segment(segment) if (segment := frames.segment_numbered(live, expect.key)) else None
-    ),
+    alike=_alike,
+    show=_show,
+    show_desired=lambda expect, _: expect.desired if expect.key != EXACTLY else None,
     is_partly_hidden=_is_partly_hidden,
     is_overruled=lambda _, later: later.aspect == "segmentation",
     remember=_remember,
+    learn=_learn,
     value_items=lambda number: tuple(f"segment-{name}:{number}" for name in SEGMENT_NAMES[1:]),
     commands={"CREATESEGMENT": frozenset({"add", "change"}), "DELETESEGMENT": frozenset({"delete", "change"})},
     matches=lambda change, named: named.get("seg_num") == change.key and texts_match(change, named),

@@ -6,12 +6,12 @@ fewer requests, or where other segments must stay.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, count, repeat
 
 from msauto.diffing import segment_frames as frames
-from msauto.diffing.aspect_definition import Aspect
-from msauto.diffing.comparison import mapping
+from msauto.diffing.aspect_definition import Aspect, Item
 from msauto.diffing.plan_builder import Phase, PlanContext, refuse
 from msauto.diffing.positions import in_point, show_length, to_frames
 from msauto.interface import requests
@@ -53,6 +53,9 @@ def plan_segmentation(context: PlanContext, desired: DesiredAsset) -> None:
     context.builder.look("segments", "length")
     grid = _grid(context, segmentation)
     extra = grid.others if exactly else ()
+    if _twins_go(context, grid, segmentation.source, exactly):
+        _plan_whole(context, grid, segmentation.source, exactly)
+        return
     if not grid.renamed and not grid.missing and not extra:
         return
     update = 2 if frames.recreates(context) else 1
@@ -91,6 +94,19 @@ def _grid(context: PlanContext, desired: Sourced[DesiredSegmentation]) -> _Grid:
     return grid
 
 
+def _twins_go(context: PlanContext, grid: _Grid, source: TaskSource, exactly: TaskSource | None) -> bool:
+    """Return whether segments share a number and all segments go; else warn of those that it does not concern."""
+    concerned = {segment.number for segment in (*grid.fitting, *grid.renamed, *(grid.others if exactly else ()))}
+    for number, same in frames.twins_of(frames.live_segments(context)).items():
+        if number not in concerned:
+            context.builder.warnings.append(f"{context.title}: {frames.describe_twins(number, same)}")
+        elif exactly and context.lossy:
+            return True
+        else:
+            raise frames.refuse_twins(number, same, source, "" if exactly else "remove or renumber one by hand")
+    return False
+
+
 def _may_go(context: PlanContext, grid: _Grid, exactly: TaskSource | None) -> bool:
     """Return whether all live segments may be deleted first: none must stay, and none loses what cannot be written."""
     if grid.others and not exactly:
@@ -109,7 +125,9 @@ def _plan_whole(context: PlanContext, grid: _Grid, source: TaskSource, exactly: 
     action: Action = "change" if again else "add"
     reversible = not any(map(frames.cannot_write_back, again))
     key = str(grid.duration)
-    number = context.builder.change(action, "segmentation", key, before, after, source, reversible=reversible)
+    number = context.builder.change(
+        action, "segmentation", key, before, after, source, reversible=reversible, losses=len(again)
+    )
     for segment in again:
         frames.send_delete(context, segment.number, number)
     if exactly:
@@ -125,7 +143,7 @@ def _plan_whole(context: PlanContext, grid: _Grid, source: TaskSource, exactly: 
 def _plan_singly(context: PlanContext, grid: _Grid, source: TaskSource, exactly: TaskSource | None) -> None:
     """Rename and create pieces one by one; missing ones are written over surplus segments where that is possible."""
     for segment in grid.renamed:
-        frames.rewrite_segment(context, segment, frames.remake(context, segment, title=grid.title), source)
+        frames.rewrite_segment(context, segment, frames.remake(context, segment, title=grid.title), source, named=False)
     over = grid.others[: len(grid.missing)] if exactly and not frames.recreates(context) else []
     if exactly:
         for segment in grid.others[len(over) :]:
@@ -140,13 +158,17 @@ def _plan_singly(context: PlanContext, grid: _Grid, source: TaskSource, exactly:
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool:
-    expected = mapping(expect.desired)
-    pieces = expected.get("pieces")
     segments = live.asset.segments if live.asset else ()
-    return isinstance(pieces, list) and all(
-        any(frames.piece_matches({**mapping(piece), "title": expected.get("title")}, segment) for segment in segments)
-        for piece in pieces
-    )
+    made = (any(frames.piece_matches(piece, each) for each in segments) for piece in frames.pieces_of(expect))
+    return not frames.twins_of(segments) and all(made)
+
+
+def _learn(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
+    """Keep the pieces as they were after our write: undo sees what others changed since."""
+    if live.asset is not None and _holds(expect, live):
+        grid = frames.pieces_of(expect)
+        left = [s for s in live.asset.segments if any(frames.piece_matches(piece, s) for piece in grid)]
+        yield f"segmentation:{expect.key}", list(map(frames.show_segment, left))
 
 
 ASPECT = Aspect(
@@ -154,6 +176,7 @@ ASPECT = Aspect(
     plan=plan_segmentation,
     holds=_holds,
     show=lambda _, live: [frames.show_segment(segment) for segment in live.asset.segments] if live.asset else None,
+    learn=_learn,
     value_items=lambda _: tuple(f"segment-{name}:*" for name in SEGMENT_NAMES[1:]),
     commands={"CREATESEGMENTATION": frozenset({"add", "change"}), "DELETESEGMENT": frozenset({"change"})},
 )

@@ -10,6 +10,7 @@ from msauto.diffing.plan_builder import Phase, PlanContext
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
 from msauto.model.identity import same_text
+from msauto.model.live import parse_folder
 from msauto.model.plan import Address, Expectation
 from msauto.model.ports import LiveTarget
 
@@ -52,6 +53,8 @@ ASPECT = Aspect(
     looks={"title": lambda asset, *_: asset.title},
     holds=_holds,
     show=lambda _, live: live.asset.title if live.asset else None,
+    alters=lambda *_: {"files", "orig_name"},
+    takes=lambda change, target: None if target.folder is None else (*parse_folder(target.folder), str(change.after)),
     commands={"SETFIELD": frozenset({"change"})},
     matches=lambda change, named: value_matches("clip_name", change.after, named),
     undo=_undo,

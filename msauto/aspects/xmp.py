@@ -32,6 +32,7 @@ def plan_xmp(context: PlanContext, desired: DesiredAsset) -> None:
         if context.batch is None:
             context.builder.look(f"xmp:{name}")
         if basis != "none" and same_list(before, sourced.value):
+            context.builder.holding.append(Expectation("xmp", name, list(sourced.value)))
             continue
         shown: Json = list(before) if basis != "none" else None
         still = context.still.get(f"xmp:{name}", shown)

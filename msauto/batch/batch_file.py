@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +17,7 @@ from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.schema.value_types import as_list
 from msauto.playbook.settings.allowed_values import DAYS
 from msauto.playbook.settings.change_windows import Window
-from msauto.playbook.settings.settings import NAME, Settings, load_settings
+from msauto.playbook.settings.settings import Settings, load_settings
 from msauto.playbook.variables.variables import Level, read_variables
 from msauto.playbook.yaml.document import Problems, SourceNode, nearest
 from msauto.playbook.yaml.loader import plain
@@ -57,14 +57,16 @@ class Job:
         own = self.node.child(key)
         return own if self.node.document.places.get(own.path) else SourceNode(self.node.document).child("defaults", key)
 
-    def settings(self) -> Settings:
-        """Read the settings: ``msauto.toml`` beside the first playbook, else beside the batch file."""
-        folders = [Path(each).parent for each in (*self.playbooks[:1], self.node.document.file)]
-        return load_settings(None, next((each for each in folders if (each / NAME).is_file()), folders[-1]))
+    def settings(self, of_plan: Iterable[Path] = ()) -> Settings:
+        """Read the settings: the nearest of the saved plan's folders or first playbook, else of the batch file."""
+        return load_settings(None, *of_plan, *(Path(each).parent for each in (*self.playbooks[:1], self._file)))
 
     def _paths(self, names: Any) -> tuple[str, ...]:
-        file = self.node.document.file
-        return () if names is None else tuple(beside(file, str(name)) for name in as_list(names))
+        return () if names is None else tuple(beside(self._file, str(name)) for name in as_list(names))
+
+    @property
+    def _file(self) -> str:
+        return self.node.document.file
 
 
 @dataclass(frozen=True, slots=True)

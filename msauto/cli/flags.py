@@ -13,14 +13,14 @@ from typing import Any
 
 import click
 
-from msauto.cli.plan_files import settings_folder
+from msauto.cli.plan_files import settings_starts
 from msauto.cli.report_forms import FORMS, MARKDOWN_LIMIT, PLAN_FORMS
 from msauto.errors import MsautoError
 from msauto.ledger import LedgerPlace
 from msauto.playbook.inventory.servers import NamedServer
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.settings.allowed_values import MOST_FORKS
-from msauto.playbook.settings.settings import NAME, Settings, load_settings
+from msauto.playbook.settings.settings import Settings, load_settings
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -31,8 +31,8 @@ _LONGEST = 86_400.0  # seconds: a day
 class Flags:
     """The shared flags (contract, «Commands»), with the settings file already read.
 
-    ``settings_file`` is its absolute path, also if it does not exist. ``given_inventories`` and ``given_forks`` are
-    those of the command line, without the defaults of the settings. ``targets`` are globs of titles; none means all.
+    ``given_inventories`` and ``given_forks`` are those of the command line, without the defaults of the settings.
+    ``targets`` are globs of titles; none means all.
     ``state_dir`` is the folder of this machine, and ``ledger`` the same folder or a URL.
     ``width``, ``ascii_only`` and ``summary`` define how plans and results are shown as text, the last two as Markdown.
     ``on`` is the address of a Dask cluster.
@@ -48,7 +48,6 @@ class Flags:
     no_color: bool
     config: str | None
     settings: Settings = field(default_factory=Settings)
-    settings_file: Path = Path(NAME)
     forks: int = 8
     forget_pending: bool = False
     targets: tuple[str, ...] = ()
@@ -59,7 +58,7 @@ class Flags:
     markdown_limit: int = MARKDOWN_LIMIT
     on: str | None = None
 
-    def under(self, settings: Settings, file: Path) -> Flags:
+    def under(self, settings: Settings) -> Flags:
         """Return the flags under other settings: the command line wins over them, and the ledger stays the same."""
         options = replace(
             self.options,
@@ -71,7 +70,7 @@ class Flags:
             file_mib=settings.file_mib,
         )
         forks = self.given_forks or settings.forks or 8
-        return replace(self, options=options, settings=settings, forks=forks, settings_file=file.absolute())
+        return replace(self, options=options, settings=settings, forks=forks)
 
 
 def parse_seconds(context: click.Context, option: click.Parameter, text: str) -> float:
@@ -193,7 +192,7 @@ def shared_flags_of(*forms: str, more: tuple[Decorator, ...] = ()) -> Decorator:
         click.option("-f", "--forks", type=click.IntRange(1, MOST_FORKS), help="Targets at a time (default 8)."),
         click.option("--format", "form", type=click.Choice(forms), default="text", help="Form of the result."),
         click.option("--state-dir", metavar="DIR", help="Folder of the ledger."),
-        click.option("--config", metavar="FILE", help="Settings file, instead of msauto.toml beside the playbooks."),
+        click.option("--config", metavar="FILE", help="Settings file, instead of the nearest msauto.toml."),
         click.option("-v", "--verbose", count=True, help="-v: also the requests; -vv: also the source of each change."),
         no_color_flag,
         *more,
@@ -229,8 +228,7 @@ def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
     """Read the settings file, and return the value of the shared flags; ``own`` are the command's own arguments."""
     config: str | None = shared["config"]
     playbooks: tuple[str, ...] = tuple(own.get("playbooks") or ())
-    folder = settings_folder(playbooks or tuple(own.get("paths") or ()))
-    settings = load_settings(config, folder)
+    settings = load_settings(config, *settings_starts(playbooks or tuple(own.get("paths") or ())))
     options = ResolveOptions(
         playbooks=playbooks,
         server_url=shared["server"],
@@ -259,7 +257,7 @@ def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
         markdown_limit=shared.get("markdown_limit", MARKDOWN_LIMIT),
         on=shared.get("on"),
     )
-    return flags.under(settings, Path(config) if config else folder / NAME)
+    return flags.under(settings)
 
 
 def state_folder(given: str | None, settings: Settings) -> Path:

@@ -207,7 +207,8 @@ def _report(error: MsautoError, arguments: list[str]) -> int:
 
     if _wants_document(arguments) and not error.shown:
         _print_problems(error)
-    print_message(render_error(error, colour=use_colour(sys.stderr, no_color="--no-color" in arguments)))
+    shown = render_error(error, colour=use_colour(sys.stderr, no_color="--no-color" in arguments))
+    print_message(shown, rendered=True)
     return exit_code_of(error)
 
 

@@ -13,6 +13,7 @@ from typing import IO
 import click
 
 from msauto.errors import MsautoError
+from msauto.report.sanitizing import visible_lines, without_command
 
 _PIECES = 1000
 """How many pieces of a result are written at a time."""
@@ -50,8 +51,10 @@ def print_result(text: str | Iterable[str]) -> None:
         ) from error
 
 
-def print_message(text: str) -> None:
-    """Write a message to stderr; a closed stderr is not an error."""
+def print_message(text: str, *, rendered: bool = False) -> None:
+    """Write a message to stderr, made visible unless a report rendered it; a closed stderr is not an error."""
+    lines = text.split("\n") if rendered else visible_lines(text)
+    text = "\n".join(map(without_command, lines))
     with suppress(OSError):
         _write(sys.stderr, text, nl=not text.endswith("\n"))
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from msauto.errors import InputError, MsautoError, Problem, SourceLocation
+from msauto.file_writing import write_file
 from msauto.model.plan import Plan
 from msauto.planning.saved_plans.plan_file import plan_from_json, saved_document
 from msauto.planning.saved_plans.plan_secrets import ReadSecret
-from msauto.playbook.settings.settings import NAME
 from msauto.report.json import dump_document
 
 
@@ -35,38 +34,24 @@ def read_plan_file(path: str, read_secret: ReadSecret | None = None) -> Plan:
     return plan_from_json(_read_json(path), path=path, read_secret=read_secret)
 
 
-def settings_folder(paths: Sequence[str]) -> Path:
-    """Return the folder of the ``msauto.toml`` that applies: that of the playbooks, also for a plan made from them.
+def settings_starts(paths: Sequence[str]) -> Iterator[Path]:
+    """Yield the folders from which ``msauto.toml`` is searched: that of the first playbook.
 
-    A plan kept in another folder must not escape the limits and freezes of its playbooks.
+    A plan kept in another folder must not escape the limits and freezes of its playbooks, so what it was made from
+    comes first.
     """
-    folders = [Path(path) if Path(path).is_dir() else Path(path).parent for path in paths[:1]]
-    if paths and is_plan_file(paths[0]):
-        folders = [*_input_folders(paths[0]), *folders]
-    folders.append(Path())
-    return next((folder for folder in folders if (folder / NAME).is_file()), folders[0])
+    for path in paths[:1]:
+        if is_plan_file(path):
+            yield from _input_folders(path)
+        yield Path(path) if os.path.isdir(path) else Path(path).parent  # noqa: PTH112 - no error for a bad name
 
 
 def write_plan_file(plan: Plan, path: str) -> None:
     """Write the plan to a file, completely or not at all; raises ``PlanningError`` for a secret without a source."""
     document = saved_document(plan)
-    target = Path(path)
-    part: Path | None = None
     try:
-        if target.exists() and not target.is_file():
-            with target.open("w", encoding="utf-8") as pipe:  # for example; there is nothing to replace
-                pipe.writelines(dump_document(document))
-            return
-        number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # readable by the owner only
-        part = Path(name)
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.writelines(dump_document(document))
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
+        write_file(Path(path), dump_document(document), 0o600)  # readable by the owner only
     except OSError as error:
-        if part is not None:
-            part.unlink(missing_ok=True)
         raise MsautoError(
             f"cannot write the plan to {path}: {error.strerror}", remedy="name a file that you can write"
         ) from error
@@ -74,8 +59,8 @@ def write_plan_file(plan: Plan, path: str) -> None:
 
 def _input_folders(path: str) -> Iterator[Path]:
     data = _read_json(path)
-    inputs = data.get("inputs") if isinstance(data, dict) else None
-    for file in inputs if isinstance(inputs, list) else ():
+    settings, inputs = (data.get("settings"), data.get("inputs")) if isinstance(data, dict) else (None, None)
+    for file in (settings, *(inputs if isinstance(inputs, list) else ())):
         if isinstance(file, dict) and isinstance(file.get("path"), str):
             yield Path(file["path"]).parent
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from msauto.cli.output import print_result
 from msauto.errors import MsautoError, RefusedError
+from msauto.file_writing import write_file
 from msauto.model.snapshot import AssetSnapshot
 from msauto.playbook.export.file_names import FileNames
 from msauto.playbook.export.timeline_writer import TimelineForm
@@ -33,7 +33,7 @@ class TimelineFiles:
         timeline = self._form.write(snapshot)
         if self._folder is not None:
             names = (*folder, snapshot.asset.title or snapshot.title)
-            self._write(self._folder / self._names.path(names, f".{self._form.ending}"), timeline.text.encode())
+            self._write(self._folder / self._names.path(names, f".{self._form.ending}"), timeline.text)
         elif self._text is None:
             self._text = timeline.text
         else:
@@ -51,20 +51,23 @@ class TimelineFiles:
     def expect(self, plays: Iterable[object]) -> None:
         """Accept any plays: each file is checked before it is written."""
 
-    def _write(self, path: Path, content: bytes) -> None:
+    def _write(self, path: Path, text: str) -> None:
+        assert self._folder is not None
         with file_errors(path):
-            if path.exists() and not self._force and path.read_bytes() != content:
+            make_folder(path.parent, self._folder)
+            if path.exists() and not self._force and path.read_bytes() != text.encode():
                 raise RefusedError(
                     f"{path} has other contents", remedy="overwrite it with --force, or use another --out"
                 )
-            path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_name(f"{path.name}.part")
-            with part.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
+            write_file(path, [text])
         self.written.append(path)
+
+
+def make_folder(folder: Path, root: Path) -> None:
+    """Make a folder of an export; one that a link leads out of ``root`` is refused."""
+    if not folder.resolve().is_relative_to(root.resolve()):
+        raise RefusedError(f"{folder} leads out of {root}", remedy="remove the link, or use another --out")
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager

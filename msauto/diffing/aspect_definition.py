@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from msauto.diffing.comparison import mapping, text_of
 from msauto.diffing.plan_builder import PlanContext, Trigger
 from msauto.model.desired import DesiredAsset, Sourced, TaskSource
 from msauto.model.identity import plain
-from msauto.model.live import Asset, Link
-from msauto.model.plan import Action, AspectName, Change, Expectation, Json, Request
+from msauto.model.live import Asset, Folder, Link
+from msauto.model.plan import Action, AspectName, Change, Expectation, Json, Request, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
@@ -19,6 +19,8 @@ from msauto.model.server import ServerSpec
 T = TypeVar("T")
 Item = tuple[str, Json]
 """An item of the memory: its name and its value; ``None`` forgets it."""
+EXACTLY: Final = "exactly"
+"""The key of the expectation that a list has no items but those that existed when planned, or are desired."""
 Parameters = Mapping[str, str]
 """The parameters of a command by name, with ``command`` itself."""
 
@@ -72,12 +74,14 @@ class Aspect:
 
     **Verification**: ``holds`` returns whether an expectation holds, ``None`` where reading cannot show it. An aspect
     without it is run rather than compared. ``show`` and ``show_desired`` return the two sides of a difference.
+    ``alike`` names the live items that are what is expected once: a server may have done a request twice.
     ``is_partly_hidden``: reading does not show the whole of it. ``is_overruled``: a later expectation (the second one)
-    replaces the deletion that the first one expects. ``needs_asset``: without the asset it is absent as well.
-    ``survives_deletion``: it is expected of a deleted asset, too.
+    replaces the deletion that the first one expects. ``needs_asset``: without the asset nothing of it holds.
+    ``survives_deletion``: it is expected of a deleted asset, too. ``alters``: which values of the clip's identity a
+    change of an asset with this title may alter. ``takes``: folder and title of an entry that a change makes or alters.
 
     **Memory**: ``remember`` returns what to keep of an expectation, ``remember_all`` what to learn from all of them
-    together, ``forget`` what a change makes untrue, ``learn`` what the server named itself. ``value_items`` returns
+    together, ``forget`` what a change makes untrue, ``learn`` how an item was left, for undo. ``value_items`` returns
     the items that hold values which are not reported. ``runs_once``: ``run: once`` is remembered.
 
     **Saved plans**: ``is_value``: a change shows the whole value before and after. ``commands`` are the commands that
@@ -94,10 +98,13 @@ class Aspect:
     holds: Callable[[Expectation, LiveTarget], bool | None] | None = None
     show: Callable[[Expectation, LiveTarget], Json] = lambda *_: None
     show_desired: Callable[[Expectation, LiveTarget], Json] = lambda expect, _: expect.desired
+    alike: Callable[[Expectation, LiveTarget], Sequence[str]] = lambda *_: ()
     is_partly_hidden: Callable[[Expectation, LiveTarget], bool] = lambda *_: False
     is_overruled: Callable[[Expectation, Expectation], bool] = lambda *_: False
     needs_asset: bool = True
     survives_deletion: bool = False
+    alters: Callable[[Change, str], Collection[str]] = lambda *_: ()
+    takes: Callable[[Change, Target], Folder | None] = lambda *_: None
     remember: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items
     remember_all: Callable[[Sequence[Expectation], LiveTarget], Iterator[Item]] = _no_items
     forget: Callable[[Change], Iterator[Item]] = _no_items

@@ -63,6 +63,11 @@ def _values(values: Sequence[str]) -> list[str]:
     return [] if texts == [""] else texts
 
 
+def same_shown(one: Attributes, other: Attributes) -> bool:
+    """Return whether two readings of an item show the same, attribute by attribute."""
+    return {n: plain(str(v)) for n, v in one.items()} == {n: plain(str(v)) for n, v in other.items()}
+
+
 # Markers -------------------------------------------------------------------------------------------------------
 
 
@@ -101,9 +106,9 @@ def _marker_has(marker: Marker, name: str, value: Json) -> bool:
 
 
 def entry_called(entries: Sequence[Entry], folder: Folder, title: str) -> Entry | None:
-    """Return the entry of that title in exactly that folder."""
-    found = (entry for entry in entries if same_text(entry.title, title) and same_folder(entry.folder, folder))
-    return next(found, None)
+    """Return the entry of that title in that folder: of exactly that one, else of one that is equal after NFC."""
+    found = [entry for entry in entries if same_text(entry.title, title) and same_folder(entry.folder, folder)]
+    return next((entry for entry in found if entry.title == title), next(iter(found), None))
 
 
 # RSS items -----------------------------------------------------------------------------------------------------

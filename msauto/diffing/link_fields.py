@@ -1,7 +1,8 @@
 """Link fields of an asset, or of one of its links: their values in requests and plans, and what is known of them.
 
 A field that the server does not report is compared with the value that we last wrote. If none is recorded, the field
-is written once (field notes, «fields that the Clip XML does not report»).
+is written once (field notes, «fields that the Clip XML does not report»). That holds only while an answer shows none of
+the fields: one that shows others, and not this one, shows that this one is not set.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from msauto.diffing.aspect_definition import Item
 from msauto.diffing.comparison import as_number, same_value
 from msauto.diffing.plan_builder import PlanContext, left_alone, refuse
 from msauto.diffing.positions import beyond, to_frames
-from msauto.interface.fields import LINK_FIELD, NUMBERS
+from msauto.interface.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD, LINK_FIELDS, NUMBERS
 from msauto.model.desired import Position, TaskSource
 from msauto.model.live import Asset
 from msauto.model.plan import Basis, Json
@@ -57,7 +58,8 @@ def compare_field(
     elif before is None:
         if remembered is None:
             return None, "none"
-        before, basis = str(remembered), "ledger"
+        lost = _is_set(name, str(remembered)) and _shows_fields(attributes)
+        before, basis = ("", "live") if lost else (str(remembered), "ledger")
     if same_value(name, before, value):
         return None
     still = context.still.get(item, before)
@@ -65,6 +67,25 @@ def compare_field(
         context.builder.warnings.append(left_alone(what, shown_field(name, before), still))
         return None
     return shown_field(name, before), basis
+
+
+def _shows_fields(attributes: Mapping[str, str]) -> bool:
+    """Return whether an answer shows a field that was set."""
+    settable = (field.name for field in LINK_FIELDS if field.name not in FIELDS_OF_EVERY_CLIP)
+    return any(_is_set(name, attributes.get(name, "")) for name in settable)
+
+
+def _is_set(name: str, value: str) -> bool:
+    """Return whether a field with this value differs from one that was never set."""
+    return value != "" and not (name in NUMBERS and as_number(value) == 0)
+
+
+def field_holds(name: str, value: str, attributes: Mapping[str, str], *, visible: bool) -> bool | None:
+    """Return whether a field has the value; ``None``: reading cannot show it. ``visible``: it was shown before."""
+    shown = attributes.get(name)
+    if shown is None and not visible:
+        return False if _is_set(name, value) and _shows_fields(attributes) else None
+    return same_value(name, shown, value)
 
 
 def remember_field(item: str, value: Json, *, reported: bool) -> Iterator[Item]:

@@ -80,6 +80,8 @@ class PlanBuilder:
         self.looked: set[str] = set()
         self.warnings: list[str] = []
         self.emptied: list[tuple[AspectName, int]] = []
+        self.holding: list[Expectation] = []
+        """What the tasks ask and needs no change."""
         self.wait = 0.0
         self._requests: list[tuple[int, Request]] = []
         self._runs: set[int] = set()
@@ -100,18 +102,18 @@ class PlanBuilder:
         *,
         basis: Basis = "live",
         reversible: bool = True,
-        exactly: bool = False,
+        losses: int = 0,
     ) -> int:
         """Add a change; return its number. A change of an unknown value cannot be undone."""
         reversible = reversible and basis != "none"
-        self.changes.append(Change(action, aspect, key, before, after, basis, reversible, source, exactly))
+        self.changes.append(Change(action, aspect, key, before, after, basis, reversible, source, losses))
         return len(self.changes) - 1
 
     def run(self, aspect: AspectName, key: str, after: Json, source: TaskSource, cause: Trigger) -> int:
         """Add what is run rather than compared; return its number. It cannot be undone."""
         before: Json = True if cause.before else None
         self._runs.add(len(self.changes))
-        change = Change("run", aspect, key, before, after, "live", False, source, False, cause.handler, cause.pending)
+        change = Change("run", aspect, key, before, after, "live", False, source, 0, cause.handler, cause.pending)
         self.changes.append(change)
         return len(self.changes) - 1
 

@@ -8,9 +8,10 @@ from types import MappingProxyType
 
 from msgspec import Struct, field, structs
 
-from msauto.diffing.comparison import Attributes, as_number, same_value
+from msauto.diffing.comparison import Attributes, as_number, mapping, same_value
 from msauto.diffing.plan_builder import Phase, PlanContext, refuse
 from msauto.diffing.positions import in_point, to_wire
+from msauto.errors import PlanningError
 from msauto.interface import requests
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import TaskSource
@@ -49,6 +50,13 @@ def unreported(segment: Segment) -> tuple[str, ...]:
     return tuple(name for name in _UNREPORTED if segment.text(name) is None)
 
 
+def pieces_of(expect: Expectation) -> list[Attributes]:
+    """Return the pieces that a CREATESEGMENTATION is expected to make, each with the title of all."""
+    expected = mapping(expect.desired)
+    pieces = expected["pieces"]
+    return [{**mapping(piece), "title": expected.get("title")} for piece in pieces] if isinstance(pieces, list) else []
+
+
 def piece_matches(desired: Attributes, segment: Segment) -> bool:
     """Return whether a segment is one of CREATESEGMENTATION: its title is the desired one, or begins with it."""
     title = desired.get("title")
@@ -56,10 +64,33 @@ def piece_matches(desired: Attributes, segment: Segment) -> bool:
     return fits and (title is None or plain(segment.title).startswith(plain(str(title))))
 
 
-def segment_numbered(live: LiveTarget, key: str) -> Segment | None:
-    """Return the segment of that number."""
+def segments_numbered(live: LiveTarget, key: str) -> tuple[Segment, ...]:
+    """Return the segments of that number: more than one are never as desired."""
     segments = live.asset.segments if live.asset else ()
-    return next((segment for segment in segments if str(segment.number) == key), None)
+    return tuple(segment for segment in segments if str(segment.number) == key)
+
+
+def twins_of(segments: Sequence[Segment]) -> dict[int, list[Segment]]:
+    """Return the segments that share their number with others, by number."""
+    by_number: dict[int, list[Segment]] = {}
+    for segment in segments:
+        by_number.setdefault(segment.number, []).append(segment)
+    return {number: same for number, same in by_number.items() if len(same) > 1}
+
+
+def describe_twins(number: int, same: Sequence[Segment]) -> str:
+    """Return a sentence that names all segments of one number."""
+    each = (f"{segment.title!r} (frames {segment.start} to {segment.start + segment.duration})" for segment in same)
+    return f"{len(same)} live segments have the number {number}: {' and '.join(each)}"
+
+
+def refuse_twins(number: int, same: Sequence[Segment], source: TaskSource, remedy: str = "") -> PlanningError:
+    """Return the error of a task whose deletion of one number may take the wrong one of several segments."""
+    return refuse(
+        f"{describe_twins(number, same)}; DELETESEGMENT by this number may take the wrong one",
+        source,
+        remedy or f"remove or renumber one by hand, or set `lossy: true` in the task: then all {len(same)} are deleted",
+    )
 
 
 def show_segment(segment: Segment) -> dict[str, Json]:
@@ -141,9 +172,18 @@ def remake(context: PlanContext, live: Segment, title: str | None = None) -> New
 
 
 def rewrite_segment(
-    context: PlanContext, live: Segment, new: NewSegment, source: TaskSource, basis: Basis = "live"
+    context: PlanContext,
+    live: Segment,
+    new: NewSegment,
+    source: TaskSource,
+    basis: Basis = "live",
+    *,
+    named: bool = True,
 ) -> None:
-    """Change a live segment. Its attributes that are known to be empty, and stay so, are not a difference."""
+    """Change a live segment; ``named``: the task means just this one.
+
+    Its attributes that are known to be empty, and stay so, are not a difference.
+    """
     _check_lossy(context, live, source)
     empty = {name: "" for name, text in known_texts(context, live).items() if text == "" == new.fields.get(name)}
     before = show(context, live) | empty
@@ -153,7 +193,15 @@ def rewrite_segment(
     after, number = before | lost | new.shown(), str(live.number)
     reversible = not cannot_write_back(live)
     change = context.builder.change(
-        "change", "segment", number, before, after, source, basis=basis, reversible=reversible
+        "change",
+        "segment",
+        number,
+        before,
+        after,
+        source,
+        basis=basis,
+        reversible=reversible,
+        losses=int(not named or not reversible),
     )
     if recreates(context):
         send_delete(context, live.number, change)
@@ -164,16 +212,16 @@ def delete_segment(context: PlanContext, live: Segment, source: TaskSource, *, e
     """Delete a live segment."""
     number, shown, reversible = str(live.number), show(context, live), not cannot_write_back(live)
     change = context.builder.change(
-        "delete", "segment", number, shown, None, source, exactly=exactly, reversible=reversible
+        "delete", "segment", number, shown, None, source, losses=int(exactly), reversible=reversible
     )
     send_delete(context, live.number, change)
 
 
 def create_segment(context: PlanContext, new: NewSegment, instead: Segment | None, source: TaskSource) -> None:
-    """Create a segment; ``instead`` is the live one that it is written over."""
-    before = show(context, instead) if instead else None
+    """Create a segment; ``instead`` is the live one that it is written over, which no task names."""
+    before, losses = (show(context, instead), 1) if instead else (None, 0)
     action: Action = "change" if instead else "add"
-    change = context.builder.change(action, "segment", str(new.number), before, new.shown(), source)
+    change = context.builder.change(action, "segment", str(new.number), before, new.shown(), source, losses=losses)
     _send_create(context, new, change, source)
 
 

@@ -68,8 +68,8 @@ class Dialect:
     rss_guid: Literal["auto", "item", "file", "stem"] = _switch(
         "auto",
         "What the channel shows as guid. The guid of the playbook (`item`), the file name (`file`), or the file "
-        "name without its ending (`stem`). `auto`: any of these; msauto learns which one and keeps it in the "
-        "ledger",
+        "name without its ending (`stem`). `auto`: the guid of the playbook, or what msauto learns from its own PUT "
+        "and keeps in the ledger",
     )
     rss_body: Literal["auto", "text", "item"] = _switch(
         "auto",

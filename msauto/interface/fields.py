@@ -63,6 +63,9 @@ LINK_FIELDS: Final = (
 )
 """What SETFIELD changes (interface, «Link»), except ``clip_name``, the title."""
 
+FIELDS_OF_EVERY_CLIP: Final = frozenset({"type", "first_frame", "last_frame"})
+"""Link fields that an answer may show though they were never set."""
+
 MARKER_ATTRIBUTES: Final = (
     Attribute("title", "text", "its title", "Ad break"),
     Attribute("comment", "text", "its comment"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
+from urllib.parse import parse_qsl, urlsplit
 
 from msauto.errors import AddressError
 from msauto.interface.address import (
@@ -50,6 +51,27 @@ def command(asset: str, name: str, parameters: Iterable[tuple[str, str]] = ()) -
             remedy="the interface has no way to write a field of this name",
         )
     return Request("POST", asset + query(pairs))
+
+
+def command_of(request: Request) -> Mapping[str, str]:
+    """Return the parameters of a command, with its name as ``command``; empty for other requests."""
+    return dict(parse_qsl(urlsplit(request.path).query, keep_blank_values=True)) if request.method == "POST" else {}
+
+
+def is_repeatable(request: Request) -> bool:
+    """Return whether sending it twice does the same as once: it sets a value, and creates, deletes and moves nothing.
+
+    >>> is_repeatable(create_marker("/storage/NEWS@Film", NEW_MARKER, 0)), is_repeatable(set_field("/x", "comment", ""))
+    (False, True)
+    """
+    match command_of(request):
+        case {"command": "SETFIELD", "name": name}:
+            return name != "clip_name"
+        case {"command": "CREATEMARKER", "uid": uid}:
+            return uid != str(NEW_MARKER)
+        case {"command": "SETUSERFIELDS"}:
+            return True
+    return False
 
 
 def set_field(asset: str, name: str, value: str) -> Request:

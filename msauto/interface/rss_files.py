@@ -60,6 +60,11 @@ def ending_of(file: str) -> str:
     return file[len(stem_of(file)) :]
 
 
+def feed_stem(guid: str) -> str:
+    """Return a guid without the ending of a feed's file; all other guids as they are."""
+    return stem_of(guid) if guid.lower().endswith((".txt", ".xml")) else guid
+
+
 def file_key(file: str) -> str:
     """Return a key that is equal for names of one file: some file systems ignore case and Unicode normalization."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", file).casefold())

@@ -20,7 +20,7 @@ from msauto.model.plan import Json, Request, Target
 from msauto.model.result import Difference
 from msauto.model.run_records import RequestRecord, RunDetails, RunSummary, TargetRecord
 
-CODE, REASON, USER, FOLDER, REPOSITORY = "code", "reason", "user", "folder", "repository"
+CODE, REASON, USER, FOLDER, REPOSITORY, SETTINGS = "code", "reason", "user", "folder", "repository", "settings"
 BATCH, JOB, ATTEMPT = "batch", "job", "attempt"
 """The notes on how a run ended, who started it, and to which job of a batch it belongs."""
 
@@ -37,7 +37,7 @@ _LEARNED = "SELECT target, item, value FROM learned WHERE run = ?"
 _COUNT_SENT = "SELECT run, count(*) FROM request WHERE tries > 0 AND state <> 'not sent'"
 _SHOWN_NOTES = """
     SELECT run, name, text FROM note
-    WHERE name IN ('code', 'reason', 'user', 'folder', 'repository', 'batch', 'job', 'attempt')"""
+    WHERE name IN ('code', 'reason', 'user', 'folder', 'repository', 'settings', 'batch', 'job', 'attempt')"""
 _READ_ATTEMPTS = "SELECT * FROM attempt ORDER BY started DESC, name DESC"
 _READ_BATCHES = "SELECT summary, record FROM batch ORDER BY started DESC, name DESC"
 _WRITE_NOTE = """
@@ -108,7 +108,8 @@ def write_attempt(store: Store, attempt: RunSummary) -> None:
     playbooks, summary = json.dumps(attempt.playbooks, ensure_ascii=False), json.dumps(attempt.summary)
     times = (attempt.started, attempt.ended, attempt.status)
     who = (attempt.code, attempt.reason, attempt.user, attempt.host, attempt.folder)
-    more = {BATCH: attempt.batch, JOB: attempt.job, ATTEMPT: str(attempt.attempt or ""), REPOSITORY: attempt.repository}
+    more = {BATCH: attempt.batch, JOB: attempt.job, ATTEMPT: str(attempt.attempt or "")}
+    more |= {REPOSITORY: attempt.repository, SETTINGS: attempt.settings}
     notes = ((attempt.run, name, text) for name, text in more.items() if text)
     with store.together():
         store.write(_WRITE_ATTEMPT, (attempt.run, *times, playbooks, summary, *who))
@@ -129,6 +130,7 @@ def read_attempts(store: Store) -> list[RunSummary]:
                 RunSummary(name, started, ended, status, tuple(json.loads(playbooks)), json.loads(summary), *who),
                 **_job(notes[name]),
                 repository=notes[name].get(REPOSITORY, ""),
+                settings=notes[name].get(SETTINGS, ""),
             )
             for name, started, ended, status, playbooks, summary, *who in store.read(_READ_ATTEMPTS)
         ]
@@ -187,6 +189,7 @@ def _summary(row: Row, notes: Mapping[str, str], sent: int) -> RunSummary:
         host=host,
         folder=notes.get(FOLDER, ""),
         repository=notes.get(REPOSITORY, ""),
+        settings=notes.get(SETTINGS, ""),
         **_job(notes),
     )
 

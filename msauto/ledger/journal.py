@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from msauto.errors import LedgerError
 from msauto.ledger.history import HISTORY, count_sent
@@ -194,7 +194,7 @@ class LedgerJournal:
                     each.database,
                     each.kind,
                     each.name,
-                    dump(structs.replace(each, requests=())),
+                    dump(structs.replace(each, requests=(), holding=UNSET)),
                 )
                 for position, each in enumerate(targets, first)
             ),

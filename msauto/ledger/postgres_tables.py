@@ -124,6 +124,7 @@ def migrate(connection: Connection) -> None:
         for statement in tables.statements():
             connection.execute(in_postgres(statement).encode())
         if version:
+            connection.execute("ALTER TABLE target DROP CONSTRAINT IF EXISTS target_outcome_check")
             connection.execute("UPDATE ledger_version SET version = %s", (tables.VERSION,))
         else:
             connection.execute("CREATE TABLE ledger_version (version INTEGER NOT NULL)")

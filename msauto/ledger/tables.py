@@ -12,7 +12,7 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
-VERSION = 2
+VERSION = 3
 APPLICATION = 0x6D736175  # "msau": the mark of our files
 BUSY = 10.0  # seconds to wait for another msauto that is writing
 
@@ -120,9 +120,12 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 
 def _create(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA foreign_keys = OFF")  # to replace a table; it has no effect within a transaction
     connection.execute("BEGIN IMMEDIATE")
     try:
         is_ledger = _is_ledger(connection)
+        if is_ledger and _number(connection, "PRAGMA user_version") < 3:
+            _drop_check(connection)
         for statement in statements():
             connection.execute(statement)
         if not is_ledger or _number(connection, "PRAGMA user_version") < VERSION:
@@ -133,6 +136,16 @@ def _create(connection: sqlite3.Connection) -> None:
         with suppress(sqlite3.Error):  # SQLite rolls back automatically on some errors, such as a full disk
             connection.execute("ROLLBACK")
         raise
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _drop_check(connection: sqlite3.Connection) -> None:
+    """Replace the table of targets by one that takes every outcome: SQLite cannot drop a constraint."""
+    target = next(each for each in statements() if "EXISTS target (" in each)
+    connection.execute(target.replace("EXISTS target (", "EXISTS new_target ("))
+    connection.execute("INSERT INTO new_target SELECT * FROM target")
+    connection.execute("DROP TABLE target")
+    connection.execute("ALTER TABLE new_target RENAME TO target")
 
 
 def statements() -> list[str]:

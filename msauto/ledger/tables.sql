@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS target (
     name TEXT NOT NULL,
     planned TEXT NOT NULL,
     begun TEXT,
-    outcome TEXT CHECK (outcome IN ('changed', 'unchanged', 'failed', 'unverified', 'skipped', 'not attempted')),
+    outcome TEXT,
     message TEXT NOT NULL DEFAULT '',
     differences TEXT NOT NULL DEFAULT '[]',
     PRIMARY KEY (run, position)

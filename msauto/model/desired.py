@@ -238,13 +238,21 @@ class DesiredAsset(Struct, frozen=True, gc=False):
 
 
 class DesiredRssItem(Struct, frozen=True, gc=False):
-    """An item of a channel. Either ``text`` or ``item`` (title, description, link, pubDate as texts)."""
+    """An item of a channel. Either ``text`` or ``item`` (title, description, link, pubDate as texts).
+
+    Without ``guid`` it is found by its file.
+    """
 
     guid: str
     file: str = ""
     text: str | Absent = ABSENT
     item: Mapping[str, str] | Absent = ABSENT
     present: bool = True
+
+    @property
+    def key(self) -> str:
+        """What names the item in plans and in the ledger."""
+        return self.guid or self.file
 
 
 class DesiredChannel(Struct, frozen=True, gc=False):

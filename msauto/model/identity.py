@@ -8,9 +8,11 @@ entry: its file, its creation time and its length.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
 
 from msauto.model.live import Asset, Entry, Folder, whole
 
@@ -18,6 +20,37 @@ IDENTITY: Final = ("orig_name", "create_time", "frames")
 """Attributes of a clip that all its entries share, and that change only when it is recorded again."""
 
 Identity = tuple[object, ...]
+
+LinkId = Annotated[int | None, Meta(description="the server's number of the entry, if it reports one")]
+CreateTime = Annotated[
+    str | None, Meta(description="when the clip was created, as the server reports it: a new recording is another clip")
+]
+
+
+class ClipIdentity(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
+    """What a clip is, whatever its title: the values that its answer showed when it was planned."""
+
+    link_id: LinkId = None
+    create_time: CreateTime = None
+    frames: Annotated[int | None, Meta(description="its length; null while it is being recorded")] = None
+    orig_name: Annotated[str | None, Meta(description="the name of the original file")] = None
+    files: Annotated[tuple[str, ...], Meta(description="the high-resolution file, the archive copy and the proxy")] = ()
+
+    @classmethod
+    def of(cls, asset: Asset) -> ClipIdentity:
+        """Return the identity of the clip in an answer."""
+        return cls(
+            asset.link_id,
+            asset.attributes.get("create_time"),
+            None if asset.finalized is False else asset.frames,
+            asset.attributes.get("orig_name"),
+            tuple(file for file in (asset.hires, asset.archive, asset.proxy) if file),
+        )
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it distinguishes the clip from others: a length or an original name alone does not."""
+        return self.link_id is not None or bool(self.create_time or self.files)
 
 
 def plain(text: str) -> str:
@@ -78,7 +111,7 @@ def is_same_clip(one: Asset, other: Asset) -> bool:
     """Whether two answers may be of one clip: nothing differs, and enough is reported.
 
     Several clips may use the same file, so the markers and segments must be equal as well. Whether equal values mean
-    one clip on this server is decided by :mod:`msauto.server.clip_identity`.
+    one clip on this server is decided by :mod:`msauto.model.clip_entries`.
     """
     key = clip_key(one)
     return key is not None and key == clip_key(other) and content_of(one) == content_of(other)
@@ -87,6 +120,39 @@ def is_same_clip(one: Asset, other: Asset) -> bool:
 def is_other_clip(one: Asset, other: Asset) -> bool:
     """Whether two answers are surely of two clips."""
     return bool(differing(one, other)) or bool(one.hires and other.hires and one.hires != other.hires)
+
+
+def is_another_clip(planned: ClipIdentity, asset: Asset, altered: Collection[str] = ()) -> bool:
+    """Return whether an answer is surely of another clip than the one that was planned.
+
+    ``altered`` are the values that the requests of the run may change. With ``link_id`` among them, the answer may be
+    of a link: then nothing else may differ, and the creation time, the length or the file must be equal.
+    """
+    now = ClipIdentity.of(asset)
+    values = {
+        "link_id": (planned.link_id, now.link_id),
+        "create_time": tuple(_moment((each.create_time or "").strip()) or None for each in (planned, now)),
+        "frames": (planned.frames, now.frames),
+        "orig_name": tuple(plain((each.orig_name or "").strip()) or None for each in (planned, now)),
+        "files": (planned.files or None, now.files or None),
+    }
+    known = {name: (mine, its) for name, (mine, its) in values.items() if mine is not None and its is not None}
+    different = {name for name, (mine, its) in known.items() if mine != its}
+    if not {*planned.files}.isdisjoint(now.files):
+        different.discard("files")  # a file was archived or restored
+    if "link_id" in different and "link_id" in altered:
+        equal = known.keys() - different
+        return bool(different - {*altered}) or equal.isdisjoint({"create_time", "frames", "files"})
+    entry_and_time = {"link_id", "create_time"}
+    if entry_and_time <= known.keys() - different and asset.finalized is None:
+        altered = {*altered, "frames"}  # it may still be recorded, and the server does not report that
+    return bool(different - {*altered})
+
+
+def describe_clip(asset: Asset) -> str:
+    """Return what a message names of a clip that has the title of another one."""
+    created = asset.attributes.get("create_time") or "unknown"
+    return f"created {created}, {asset.frames} frames, link_id {asset.link_id}"
 
 
 def fits(entry: Entry, asset: Asset) -> bool:

@@ -10,12 +10,14 @@ import hashlib
 from base64 import b64decode, b64encode
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from msauto.model.desired import Batch, TaskSource
+from msauto.model.identity import ClipIdentity, CreateTime, LinkId
 from msauto.secrets.taint import NO_SECRETS, Secrets
 
 if TYPE_CHECKING:
@@ -35,10 +37,6 @@ Method = Literal["GET", "HEAD", "POST", "PUT", "DELETE"]
 ServerName = Annotated[str, Meta(description="the server's name in the inventory")]
 DatabaseName = Annotated[str, Meta(description="the media database; empty for RSS channels")]
 KindName = Annotated[Kind, Meta(description="asset, rss_channel or database")]
-LinkId = Annotated[int | None, Meta(description="the server's number of the entry, if it reports one")]
-CreateTime = Annotated[
-    str | None, Meta(description="when the clip was created, as the server reports it: a new recording is another clip")
-]
 TargetName = Annotated[str, Meta(description="the asset's title, the channel, or the database")]
 AspectName = Annotated[_Aspect, Meta(description="which aspect of the target")]
 
@@ -62,7 +60,10 @@ class Change(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_def
     ]
     reversible: Annotated[bool, Meta(description="whether undo can take it back")]
     source: Annotated[TaskSource, Meta(description="the place in the playbook")]
-    exactly: Annotated[bool, Meta(description="removed because exactly does not name it")] = False
+    losses: Annotated[
+        int,
+        Meta(ge=0, description="live items that are deleted or overwritten in whole or part, and no task names by key"),
+    ] = 0
     handler: Annotated[str, Meta(description="the name of the handler that runs")] = ""
     pending: Annotated[str, Meta(description="the earlier run that changed the target and did not run the handler")] = (
         ""
@@ -227,8 +228,9 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     error: Annotated[str | None, Meta(description="why it cannot be planned")] = None
     address: Annotated[Address, Meta(description="how it is read before the first write")] = Address("")
     address_after: Annotated[Address, Meta(description="how it is read after the last write (a rename)")] = Address("")
-    link_id: LinkId = None
-    create_time: CreateTime = None
+    clip: Annotated[ClipIdentity, Meta(description="what the asset is: each later answer is compared with it")] = (
+        ClipIdentity()
+    )
     looked: Annotated[tuple[str, ...], Meta(description="what the fingerprint covers")] = ()
     rate: Annotated[Fraction | None, Meta(description="frames per second, as a fraction: 25/1")] = None
     wait: Annotated[
@@ -242,13 +244,17 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     context: Annotated[
         TargetContext | None, Meta(description="what surrounds its changes, to show them: not in the fingerprint")
     ] = None
+    holding: Annotated[
+        tuple[Expectation, ...] | UnsetType,
+        Meta(description="what its tasks ask and needs no change: verification looks at it, too; not in any file"),
+    ] = UNSET
 
     @property
     def id(self) -> TargetId:
         """The key of its memories in the ledger: the title after the run, even where it is read by id."""
         by_title = self.address_after.name if not self.address_after.namespace else ""
         name = by_title or self.name
-        return TargetId(self.server, self.database, self.kind, name, self.link_id, self.create_time)
+        return TargetId(self.server, self.database, self.kind, name, self.clip.link_id, self.clip.create_time)
 
 
 class Settlement(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -273,10 +279,10 @@ class Refusal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 class Limits:
     """What a run may do without a flag that allows it (the contract, «Limits»): from the settings and flags.
 
-    ``delete_assets``: how many assets may be deleted (``--allow-delete``). ``remove_items``: how many list items
-    ``exactly`` may remove without a flag. ``allow_remove`` (``--allow-remove``): how many it may remove, also if that
+    ``delete_assets``: how many assets may be deleted (``--allow-delete``). ``remove_items``: how many list
+    items the run may lose without a flag. ``allow_remove`` (``--allow-remove``): how many it may lose, also if that
     empties a list. ``requests``: how many requests a run may send; ``None`` means unlimited. ``protected``: globs of
-    ``folder/title`` that no run may delete or remove from.
+    ``folder/title`` of which no run may delete or lose anything.
     """
 
     delete_assets: int = 0
@@ -290,7 +296,10 @@ class InputHash(Struct, frozen=True, forbid_unknown_fields=True):
     """A file that the plan was made from."""
 
     path: Annotated[str, Meta(description="the path as given")]
-    sha256: Annotated[str, Meta(description="the SHA-256 of its bytes, in hex; *** for a file that holds a secret")]
+    sha256: Annotated[
+        str,
+        Meta(description="the SHA-256 of its bytes, in hex; *** where it holds a secret or is not known"),
+    ]
 
 
 class PlannedServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -322,9 +331,10 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 class Plan(Struct, frozen=True):
     """Everything that will be done. ``targets`` holds those that change or are in error, in the order of the run.
 
-    ``created`` is ISO 8601, ``msauto`` the version. ``unchanged``, ``skipped``, ``left_out`` and ``reads`` are
-    described at :class:`Summary`; ``unreachable`` names servers that do not answer. ``secrets`` must not be shown:
-    :func:`~msauto.secrets.redactor.redact_plan` makes the plan that is shown or kept.
+    ``created`` is ISO 8601, ``msauto`` the version, ``settings`` the settings file that was used. ``unchanged``,
+    ``skipped``, ``left_out`` and ``reads`` are described at :class:`Summary`; ``unreachable`` names servers that do not
+    answer. ``read_since``: when planning began to read; what was read long ago is read again before it is changed.
+    ``secrets`` must not be shown: :func:`~msauto.secrets.redactor.redact_plan` makes the plan that is shown or kept.
     """
 
     created: str
@@ -340,8 +350,10 @@ class Plan(Struct, frozen=True):
     servers: tuple[PlannedServer, ...] = ()
     batches: tuple[Batch, ...] = ()
     settlements: tuple[Settlement, ...] = ()
+    read_since: datetime | None = None
     unreachable: frozenset[str] = frozenset()
     secrets: Secrets = NO_SECRETS
+    settings: InputHash | None = None
 
     def __repr__(self) -> str:
         """Return a short form: asyncio takes the repr of what a task returns, and a plan may hold 50,000 targets."""

@@ -66,8 +66,11 @@ class Reader(Protocol):
     async def has_database(self, name: str) -> bool:
         """Return whether the database exists."""
 
-    def fresh(self) -> Reader:
-        """Return a reader of the same server that remembers no answers: for verification."""
+    def fresh(self, *, homes: bool = False) -> Reader:
+        """Return a reader of the same server that remembers no answers.
+
+        ``homes``: it finds out in which folder a clip lives, which only comparing with a plan needs.
+        """
 
 
 class Answer(Struct, frozen=True):

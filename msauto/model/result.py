@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta, Struct, field, structs
 
 from msauto.model.plan import AspectName, Json, Plan, Target
 
-Outcome = Literal["changed", "unchanged", "failed", "unverified", "skipped", "not attempted"]
-OUTCOMES: Final[tuple[Outcome, ...]] = ("changed", "unchanged", "failed", "unverified", "skipped", "not attempted")
+Outcome = Literal["changed", "unchanged", "failed", "unverified", "interrupted", "skipped", "not attempted"]
+"""``interrupted``: a user stopped the run after some requests of the target and before the others."""
+OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 """All outcomes, in the order in which they are counted."""
 RequestOutcome = Literal["done", "failed", "unverified", "not sent"]
 
@@ -59,7 +60,7 @@ class RequestResult(Struct, frozen=True):
 class TargetResult(Struct, frozen=True):
     """The result of one target; ``requests`` is parallel to ``target.requests``.
 
-    ``learned`` holds names that the server gave, as verification found them: ``marker:<key>`` to the new uid.
+    ``learned`` is how the run left list items, as verification read them: ``marker:<key>``, ``segment:<number>``.
     ``seen`` counts the things that verification found, ``unseen`` the aspects of those that reading cannot show.
     ``seconds``: how long it took, waiting included.
     """

@@ -28,11 +28,11 @@ class RunSummary(Struct, frozen=True):
 
     Its fields are the keys of ``msauto history --format json``. ``summary`` counts what the plan held (the fields of
     :class:`~msauto.model.plan.Summary`), and how many of its requests were sent, or tried (``sent``). After the end it
-    also counts the outcomes of the targets (changed, failed, unverified, skipped, not_attempted). For an attempt that
-    wrote nothing it counts what was planned. ``code`` is the exit code, ``reason`` why it was not 0. ``folder`` is
-    the working directory of the command. ``repository`` is the folder of the ``msauto.toml`` or ``.git`` above the
-    playbooks. ``batch``, ``job`` and ``attempt`` (from 1) are those of a run in a batch; a
-    batch itself has no job.
+    also counts the outcomes of the targets (changed, failed, unverified, interrupted, skipped, not_attempted). For an
+    attempt that wrote nothing it counts what was planned. ``code`` is the exit code, ``reason`` why it was not 0.
+    ``folder`` is the working directory of the command. ``repository`` is the folder of the ``msauto.toml`` or
+    ``.git`` above the playbooks, ``settings`` the path of the settings file that was used. ``batch``, ``job`` and
+    ``attempt`` (from 1) are those of a run in a batch; a batch itself has no job.
     """
 
     run: str
@@ -50,6 +50,7 @@ class RunSummary(Struct, frozen=True):
     job: str = ""
     attempt: int | None = None
     repository: str = ""
+    settings: str = ""
 
 
 class RequestRecord(Struct, frozen=True):
@@ -66,7 +67,7 @@ class RequestRecord(Struct, frozen=True):
 class TargetRecord(Struct, frozen=True):
     """One target of a run: as planned, and what came of it (``outcome`` ``None``: the run died before that).
 
-    ``learned`` holds names that the server gave, as verification found them: ``marker:<key>`` to the new uid.
+    ``learned`` is how the run left list items, as verification read them: ``marker:<key>``, ``segment:<number>``.
     """
 
     target: Target

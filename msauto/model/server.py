@@ -88,9 +88,8 @@ class ServerSpec:
 
     ``url``: scheme, host and port without a path; ``version``: the product version as numbers, ``None``: newest;
     ``timezone``: an IANA name for times without a time zone; ``request_line``: the limit in bytes. ``proxy``: the
-    only proxy that is used; the environment is not read. ``requests_per_second``: ``None``: unlimited. ``adaptive``:
-    the number of concurrent requests adapts to the server, between 1 and ``connections``. ``worker``: the resources of
-    the Dask workers that may reach it, each with its amount.
+    only proxy that is used; the environment is not read. ``requests_per_second``: ``None``: unlimited. ``worker``: the
+    resources of the Dask workers that may reach it, each with its amount.
     """
 
     name: str
@@ -102,7 +101,6 @@ class ServerSpec:
     timeouts: Timeouts = Timeouts()
     connections: int = 16
     requests_per_second: float | None = None
-    adaptive: bool = True
     request_line: int = 8000
     dialect: Dialect = Dialect()
     proxy: Proxy | None = None

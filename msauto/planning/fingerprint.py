@@ -16,7 +16,7 @@ from msgspec import structs
 
 from msauto.aspects import ASPECTS
 from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.model.identity import plain
+from msauto.model.identity import is_another_clip, plain
 from msauto.model.live import Asset
 from msauto.model.plan import Target
 from msauto.model.ports import LiveTarget
@@ -69,14 +69,9 @@ def _canonical_text(looked: Iterable[str], live: LiveTarget) -> bytes:
     return plain(_ENCODER.encode(values)).encode("utf-8", "surrogatepass")
 
 
-def is_another_clip(target: Target, asset: Asset) -> bool:
-    """Return whether an answer is of another clip than the one that was planned."""
-    return (asset.link_id, asset.attributes.get("create_time")) != (target.link_id, target.create_time)
-
-
 def is_fresh(target: Target, live: LiveTarget) -> bool:
     """Return whether the state that planning compared is unchanged; a clip that was recorded again is another clip."""
-    if target.kind == "asset" and (live.asset is None or is_another_clip(target, live.asset)):
+    if target.kind == "asset" and (live.asset is None or is_another_clip(target.clip, live.asset)):
         return False
     if target.fingerprint.startswith(SLOW):
         salt = bytes.fromhex(target.fingerprint.split(":")[1])

@@ -9,7 +9,6 @@ from msauto.model.identity import plain
 from msauto.model.live import Folder, parse_folder, show_folder
 from msauto.model.plan import Change, Limits, Plan, Refusal, Target
 
-LISTS = frozenset({"segment", "marker", "link", "rss_item"})
 EMPTIED = 3
 """Emptying a list of at least this many items needs a flag."""
 
@@ -22,11 +21,11 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
     if (count := len(deleted)) > limits.delete_assets:
         links = deleted.count("link")
         found.append(Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", links))
-    removals = _removals(plan, limits, sum(change.exactly and change.aspect in LISTS for change in changes))
+    removals = _removals(plan, limits, sum(change.losses for change in changes))
     found += [removals] if removals else []
     if limits.requests is not None and plan.requests > limits.requests:
         found.append(Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}"))
-    for target in (target for target in plan.targets if removes(target.changes)):
+    for target in (target for target in plan.targets if loses(target.changes)):
         glob = next((glob for glob in limits.protected if _is_under(target, glob)), None)
         if glob is not None:
             remedy = f"remove the task, or remove {glob!r} from `protected` in msauto.toml"
@@ -35,9 +34,9 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
     return tuple(found)
 
 
-def removes(changes: Iterable[Change]) -> bool:
-    """Whether something is removed: the asset, or an item of its lists."""
-    return any(change.action == "delete" for change in changes)
+def loses(changes: Iterable[Change]) -> bool:
+    """Whether something live is lost: the asset or an item of its lists is deleted, or an item is overwritten."""
+    return any(change.action == "delete" or change.losses for change in changes)
 
 
 def _removals(plan: Plan, limits: Limits, count: int) -> Refusal | None:

@@ -26,6 +26,7 @@ from msauto.model.desired import (
     TitleRef,
 )
 from msauto.model.facts import Facts, Need, NoAssetError
+from msauto.model.identity import is_another_clip
 from msauto.model.plan import Change, Target
 from msauto.model.run_records import RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
@@ -97,7 +98,7 @@ def _intent(record: TargetRecord, made: tuple[AppliedChange, ...], spec: ServerS
     target = record.target
     if target.kind == "rss_channel":
         return Intent(ChannelRef(target.name), source, lambda _: undo_items(made, spec, source), missing="skip")
-    gone = f"{target.name}: left alone, because it no longer exists"
+    gone = f"{target.name}: left alone, because it no longer exists, or another clip now has this title"
     evaluate = partial(_undo_asset, record=record, made=made, spec=spec, source=source)
     return Intent(_ref(target, made), source, evaluate, missing="skip", if_missing=gone)
 
@@ -109,7 +110,9 @@ def _ref(target: Target, made: tuple[AppliedChange, ...]) -> Ref:
     renamed = next((one.change for one in made if one.change.aspect == "title"), None)
     if renamed is None:
         return TitleRef(target.database, target.id.name)
-    return TitleRef(target.database, str(renamed.before), (str(renamed.after),), may_stay=True, link_id=target.link_id)
+    return TitleRef(
+        target.database, str(renamed.before), (str(renamed.after),), may_stay=True, link_id=target.clip.link_id
+    )
 
 
 def _undo_asset(
@@ -121,11 +124,9 @@ def _undo_asset(
         raise NoAssetError(name)
     if asset is None:
         raise Need("clip")
-    # A clip that was recorded again is another one (field notes).
-    ids = {record.target.link_id, asset.link_id} - {None}
-    times = {record.target.create_time, asset.attributes.get("create_time")} - {None}
-    if len(ids) > 1 or len(times) > 1:
-        return DesiredAsset(source, notes=(f"{name}: left alone, because another clip now has this title",))
+    # Days later, the file may be another one, and a recording may have ended.
+    if is_another_clip(record.target.clip, asset, altered={"frames", "files"}):
+        raise NoAssetError(name)  # the clip of the run is gone, and nothing of the other one is concerned
     if facts.links is None and any((one.change.aspect, one.change.action) == ("link", "add") for one in made):
         raise Need("links")
     context = UndoContext(record, made, spec, source, asset, facts.links or (), [])

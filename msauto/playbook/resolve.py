@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from msauto.errors import InputError
+from msauto.errors import InputError, Problem
 from msauto.interface.dialect import Dialect
 from msauto.model.desired import Intent, ResolvedPlaybooks, ServerIntents
 from msauto.model.server import ServerSpec
@@ -30,6 +30,7 @@ from msauto.playbook.variables.variables import Level, TemplateScope, Variable, 
 from msauto.playbook.yaml.document import Problems, SourceNode, nearest, outside_node
 
 _SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})
+_NO_TAGS = "the tasks have no tags: add tags:, or remove the flag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ def outline(options: ResolveOptions) -> list[PlayOutline]:
         hosts = open_hosts(options, files, problems)
         loader = Loader(files, problems)
         plays = [play for playbook in options.playbooks for play in loader.playbook(playbook)]
+        problems.add(*_tag_problems(options, plays))
         problems.check()
         run = _Resolver(options, hosts, files, problems, check_only=True, limit=hosts.limit(options.limit))
         return [_outlined(play, tuple(run.hosts_of(play)), options) for play in plays]
@@ -138,8 +140,11 @@ def resolve_plays(
         for name in hosts.inventory.hosts
         if name in run.intents
     )
-    warnings = (*hosts.inventory.warnings, *_unknown_tags(options, plays))
-    return ResolvedPlaybooks(work, files.inputs(), warnings, run.batches.all(), secrets=files.taint.found)
+    if plays:  # otherwise they are in error themselves
+        problems.add(*_tag_problems(options, plays))
+    return ResolvedPlaybooks(
+        work, files.inputs(), hosts.inventory.warnings, run.batches.all(), secrets=files.taint.found
+    )
 
 
 def open_hosts(options: ResolveOptions, files: Files, flaws: Problems | None = None) -> Hosts:
@@ -154,7 +159,9 @@ def open_hosts(options: ResolveOptions, files: Files, flaws: Problems | None = N
     with problems.gather():
         inventory = load_hosts(options.inventories, options.server_url, files, flaws)
     problems.check()
-    return Hosts(inventory, extra, options.env, options.now, files, options.lookup_folders, options.download_folders)
+    hosts = Hosts(inventory, extra, options.env, options.now, files, options.lookup_folders, options.download_folders)
+    hosts.know_secrets()
+    return hosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,9 +309,17 @@ def chosen(tags: frozenset[str], desired: Sequence[str], skipped: Sequence[str])
     return bool(tags & want) or ("tagged" in want and bool(tags)) or ("untagged" in want and not tags)
 
 
-def _unknown_tags(options: ResolveOptions, plays: Sequence[Play]) -> Iterator[str]:
-    known = {tag for play in plays for task in play.tasks for tag in task.inherited.tags}
-    for tag in (*options.tags, *options.skip_tags):
-        if tag not in known | _SPECIAL_TAGS:
-            hint = nearest(tag, known)
-            yield f"no task has the tag {tag!r}" + (f" ({hint})" if hint else "")
+def _tag_problems(options: ResolveOptions, plays: Sequence[Play]) -> list[Problem]:
+    """Return the tags that no task has, or that `--tags` chooses no task."""
+    tasks = [task.inherited.tags for play in plays for task in play.tasks]
+    known = {tag for tags in tasks for tag in tags}
+    problems = [
+        outside_node(flag, tag).problem(f"no task has the tag {tag!r}", nearest(tag, known) or _NO_TAGS)
+        for flag, tags in (("--tags", options.tags), ("--skip-tags", options.skip_tags))
+        for tag in tags
+        if tag not in known | _SPECIAL_TAGS
+    ]
+    are_chosen = (chosen(tags, options.tags, options.skip_tags) for tags in tasks)
+    if options.tags and tasks and not problems and not any(are_chosen):
+        problems.append(outside_node("--tags").problem("the tags choose no task", nearest("", known) or _NO_TAGS))
+    return problems

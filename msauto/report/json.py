@@ -152,6 +152,6 @@ def _summary(result: Result) -> dict[str, Any]:
     return {
         "run": result.run,
         "ok": result.ok,
-        "interrupted": result.interrupted,
         **{key_of(outcome): counts[outcome] for outcome in OUTCOMES},
+        "interrupted": result.interrupted,  # the run; each target has its own outcome
     }

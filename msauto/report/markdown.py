@@ -53,7 +53,8 @@ def render_plan(
     digest = plan_digest(plan)
     sentence = sentences.plan_sentence(plan, keep_going=keep_going)
     head = f"<!-- msauto:plan:{name} v1 plan={digest} -->\n### {_icon(plan)}{sentence}\n\n"
-    foot = f"\n<sub>Plan {digest} · msauto {code(visible(plan.msauto))}</sub>\n"
+    settings = "".join(f" · {code(line)}" for line in sentences.settings_lines(plan))
+    foot = f"\n<sub>Plan {digest} · msauto {code(visible(plan.msauto))}{settings}</sub>\n"
     space = None if limit is None else limit - _units(head) - _units(foot)
     yield head
     for heading, items, noun in _lists(plan, grouping):
@@ -250,6 +251,7 @@ def _result(result: Result) -> Iterator[str]:
         yield f"| {code(show(server))} | {' | '.join(map(str, counts.values()))} |"
     for group in group_results(each for each in result.targets if each.outcome in NOT_DONE):
         yield from _result_group(group)
+    yield from (f"\n<sub>{code(line)}</sub>" for line in sentences.settings_lines(result.plan))
 
 
 def _result_group(group: ResultGroup) -> Iterator[str]:

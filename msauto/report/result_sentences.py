@@ -11,7 +11,7 @@ from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.sentences import plural
 from msauto.report.value_texts import show_duration, show_pair_of
 
-NOT_DONE: Final = frozenset({"failed", "unverified", "not attempted"})
+NOT_DONE: Final = frozenset({"failed", "unverified", "interrupted", "not attempted"})
 """Outcomes that every form lists."""
 _DIALECT_OF: Final = {
     "xmp": ("list_separator", "xmp_read"),
@@ -146,13 +146,15 @@ def advice(result: TargetResult) -> str:
         )
     if result.target.error is not None:
         return "nothing was sent for it; fix the cause and run again"
+    if result.outcome == "interrupted":
+        return "what is done is not sent again; to continue: msauto apply PLAYBOOK --resume last"
     if result.outcome == "not attempted":
         return "nothing was sent for it; run again to apply it"
-    if result.differences and all(request.outcome == "done" for request in result.requests):
+    if result.differences and all(request.outcome in {"done", "not sent"} for request in result.requests):
         if any(map(_is_cut, result.differences)):
             return "the server keeps only the beginning of the value: shorten it"
         return (
-            "the server accepted every request, but returns something else; "
+            "the server accepted the requests, but returns something else; "
             f"check whether something else writes there{_dialect_hint(result)}, then run again"
         )
     return "fix the cause and run again: what is done is not sent again"

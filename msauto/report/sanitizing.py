@@ -25,6 +25,8 @@ _SKIN_TONES = "\U0001f3fb-\U0001f3ff"
 _JOINED = re.compile(f"(?<=[{_EMOJI}])[{_SKIN_TONES}]|(?<=[{_EMOJI}{_SKIN_TONES}])\u200d[{_EMOJI}][{_SKIN_TONES}]?")
 """What a terminal shows within the columns of the emoji before it."""
 
+_COMMAND = re.compile(r"^(\s*):(?=:)")
+
 Piece = tuple[str, int]
 """One character with its accents as it is shown, and its width in columns."""
 
@@ -71,6 +73,15 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> list[str]:
     """Return the lines of a message, each escaped; a tab becomes one space."""
     return [visible(line.replace("\t", " ")) for line in text.replace("\r\n", "\n").split("\n")]
+
+
+def without_command(line: str) -> str:
+    r"""Return a line of output that a CI system does not take for a command, such as ``::error`` at its beginning.
+
+    >>> without_command("  ::error::x"), without_command("a::b")
+    ('  \\x3a:error::x', 'a::b')
+    """
+    return _COMMAND.sub(r"\1\\x3a", line) if "::" in line else line
 
 
 def sign_width(sign: str) -> int:

@@ -13,13 +13,13 @@ KINDS: Final = {"asset": "asset", "rss_channel": "channel", "database": "databas
 """The nouns of the kinds of targets."""
 _COUNTED: Final = {
     "delete_assets": ("asset", "the plan deletes {count}; the limit is {limit}"),
-    "remove_items": ("list item", "the plan removes {count} by `exactly`; the limit is {limit}"),
+    "remove_items": ("list item", "the plan loses {count} that no task names by key; the limit is {limit}"),
     "requests": ("request", "the plan sends {count}; the limit is {limit}"),
 }
 """What a limit counts, and the reason of its refusal."""
 _REASONS: Final = {
     "empty_list": "the plan empties a list of {count} items by `exactly`; the limit is {limit} items",
-    "protected": "{count} is protected by '{limit}': nothing there may be deleted or removed",
+    "protected": "{count} is protected by '{limit}': nothing there may be deleted, removed or overwritten",
     "freeze": "msauto.toml has a freeze from {limit}",
     "window": "it is {count}, outside the window {limit}",
     "max_time": "the time of the job is over: max_time ended at {limit}",
@@ -97,6 +97,12 @@ def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
         effect = "left out" if keep_going else "nothing can be applied"
         sentences.append(f"{plural(plan.errors, 'target')} in error: {effect}.")
     return " ".join(sentences)
+
+
+def settings_lines(plan: Plan) -> Iterator[str]:
+    """Yield which settings file applies, if there is one."""
+    if plan.settings is not None:
+        yield f"Settings: {visible(plan.settings.path)}"
 
 
 def _no_changes(plan: Plan) -> str:

@@ -88,8 +88,8 @@ def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> t
 def change_notes(change: Change) -> tuple[str, ...]:
     """Return notes on a change, such as where ``before`` comes from and whether it can be undone."""
     notes = [_BASIS[change.basis]] if change.basis in _BASIS and change.action != "run" else []
-    if change.exactly:
-        notes.append("removed by `exactly`")
+    if change.losses:
+        notes.append("removed by `exactly`" if change.action == "delete" else "loses what no task names")
     if change.handler:
         notes.append(f"handler {show(change.handler, quoted=True)}{', before the deletion' if change.before else ''}")
     if change.pending:
@@ -310,7 +310,7 @@ def _deleted(change: Change, target: Target) -> Iterator[ValuePart]:
         length = facts.pop(name, None)
         if length is not None:
             yield ValuePart("length", show_value(length, name, target.rate), None)
-    created = facts.pop("create_time", None) or target.create_time
+    created = facts.pop("create_time", None) or target.clip.create_time
     if created is not None:
         yield ValuePart("created", show(str(created)), None)
     facts.pop("links", None)

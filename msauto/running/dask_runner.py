@@ -1,8 +1,7 @@
 """Runs work in slices on the workers of a Dask cluster.
 
-The limits of a server hold for all of its slices together: each of them gets a part of its connections, and needs one
-of as many leases, which the scheduler grants. What travels are parcels (:mod:`.parcels`); the name of a task shows
-only its number.
+The limits of a server are divided into equal parts, and no more slices of it run at the same time. What travels are
+parcels (:mod:`.parcels`); the name of a task shows only its number.
 """
 
 from __future__ import annotations
@@ -57,18 +56,22 @@ class DaskRunner:
         self._numbers = count()
         self._known = SharedValues()
         self._kept: dict[int, tuple[Future, set[int]]] = {}
+        self._parts: dict[str, tuple[int, asyncio.Semaphore]] = {}  # of each server: how many, and those that are free
         self._places: dict[frozenset[tuple[str, float]], asyncio.Semaphore] = {}
         self._lost: asyncio.Future[ClusterError] = asyncio.get_running_loop().create_future()
 
     async def map(self, work: Work[T, R], items: Iterable[T], *, limit: int) -> AsyncGenerator[R, None]:
         """Yield the result of each item in the order of the items (:class:`~msauto.model.ports.Runner`)."""
         server = work.server
-        leases = _power_of_two(min(MOST_PARTS, server.connections))
-        parts = _power_of_two(min(leases, limit, self._threads(server.worker)))
+        if server.url not in self._parts:
+            number = max(1, min(MOST_PARTS, server.connections, limit, self._threads(server.worker)))
+            self._parts[server.url] = number, asyncio.Semaphore(number)
+        parts, free = self._parts[server.url]
         size = _SliceSize(limit)
 
         async def run(some: list[T]) -> SliceResult:
-            result = await self._run_slice(work, some, SliceLimits(parts, max(1, limit // parts), server.url, leases))
+            async with free:
+                result = await self._run_slice(work, some, SliceLimits(parts, max(1, limit // parts)))
             size.adapt(len(some), result.seconds)
             return result
 
@@ -285,11 +288,6 @@ def check_versions(versions: Mapping[str, Any]) -> None:
         theirs = packages.get("msauto"), ".".join(packages["python"].split(".")[:2])
         if theirs != VERSIONS:
             raise ClusterError(version_mismatch(address, theirs, VERSIONS), remedy=SAME_VERSIONS)
-
-
-def _power_of_two(most: int) -> int:
-    """Return the greatest power of two up to a number: the leases of a server divide evenly into parts."""
-    return 1 << max(1, most).bit_length() - 1
 
 
 def _places_of(worker: Mapping[str, Any], resources: _Resources) -> int:

@@ -9,13 +9,12 @@ import asyncio
 import sys
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from distributed import Semaphore, get_worker
+from distributed import get_worker
 from msgspec import Struct
 
 from msauto.concurrency import concurrent_map, run_unless
@@ -33,16 +32,10 @@ VERSIONS: Final = (__version__, f"{sys.version_info[0]}.{sys.version_info[1]}")
 
 @dataclass(frozen=True, slots=True)
 class SliceLimits:
-    """``parts``: a slice may use one of so many equal parts of its server's limits; ``limit``: the items at a time.
-
-    The limits of the server at ``url`` are divided into ``leases``, which hold for all commands on the cluster. A slice
-    needs as many of them as are in its part.
-    """
+    """``parts``: a slice may use one of so many equal parts of its server's limits; ``limit``: the items at a time."""
 
     parts: int
     limit: int
-    url: str
-    leases: int
 
 
 class SliceResult(Struct, frozen=True):
@@ -91,13 +84,12 @@ def _here() -> str:
 
 def _run(limits: SliceLimits, parcel: Parcel, shared: dict[int, Parcel]) -> SliceResult:
     wanted = _Wanted()
-    with _leased(limits, wanted):
-        start = time.monotonic()
-        work, items = unpack(parcel, shared)
-        CURRENT_SLICE.set(CurrentSlice(wanted.key, items, _here()))
-        results: list[Any] = []
-        error = asyncio.run(_work_on(work, items, limits, results, wanted))
-        return SliceResult(results, error, time.monotonic() - start)
+    start = time.monotonic()
+    work, items = unpack(parcel, shared)
+    CURRENT_SLICE.set(CurrentSlice(wanted.key, items, _here()))
+    results: list[Any] = []
+    error = asyncio.run(_work_on(work, items, limits, results, wanted))
+    return SliceResult(results, error, time.monotonic() - start)
 
 
 class _Wanted:
@@ -114,34 +106,6 @@ class _Wanted:
         task = self._worker.state.tasks.get(self.key)
         running = self._worker.status.name in {"running", "paused", "closing_gracefully"}
         return running and task is not None and task.state in {"executing", "long-running"}
-
-
-@contextmanager
-def _leased(limits: SliceLimits, wanted: _Wanted) -> Iterator[None]:
-    """Hold the leases of a part of the server. The scheduler takes back those of a worker that was killed.
-
-    One slice at a time takes its leases, so that no two wait for each other.
-    """
-    name = f"msauto {limits.url} {limits.leases}"
-    turn, leases = Semaphore(max_leases=1, name=f"{name} turn"), Semaphore(max_leases=limits.leases, name=name)
-    held: list[Semaphore] = []
-    try:
-        _acquire(turn, wanted, held)
-        for _ in range(limits.leases // limits.parts):
-            _acquire(leases, wanted, held)
-        turn.release()
-        held.remove(turn)
-        yield
-    finally:
-        for each in held:
-            each.release()
-
-
-def _acquire(semaphore: Semaphore, wanted: _Wanted, held: list[Semaphore]) -> None:
-    while not semaphore.acquire(timeout=1):
-        if not wanted:
-            raise ClusterError("the slice was cancelled")
-    held.append(semaphore)
 
 
 async def _work_on(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from msauto.model.plan import Body, Change, Expectation, Json, Plan, Request, Settlement, Target, TargetContext
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
@@ -65,6 +65,7 @@ class Redactor:
             message=self._secrets.redact_message(result.message),
             requests=tuple(map(self.request_result, result.requests)),
             differences=tuple(map(self._difference, result.differences)),
+            learned={self._redact_key(item): self._mask(value) for item, value in result.learned.items()},
         )
 
     def message(self, text: str) -> str:
@@ -89,6 +90,7 @@ class Redactor:
             error=None if target.error is None else self._secrets.redact_message(target.error),
             fingerprint="" if secret else target.fingerprint,  # a hash of live state: it would reveal a short secret
             context=None if target.context is None else self._context(target.context),
+            holding=UNSET,
         )
 
     def _context(self, context: TargetContext) -> TargetContext:

@@ -18,13 +18,13 @@ from msauto.errors import (
     ServerError,
 )
 from msauto.model.ports import Clock
+from msauto.server.pacing import LONGEST_PAUSE
 from msauto.server.transport import TooSlowError
 
 T = TypeVar("T")
 
 RETRIES: Final = 3
 _FIRST_PAUSE: Final = 0.2
-_LONGEST_PAUSE: Final = 60.0
 BUSY_STATUSES: Final = frozenset({429, 503})
 TRANSIENT_STATUSES: Final = BUSY_STATUSES | GATEWAY_STATUSES
 UNINFORMATIVE_STATUSES: Final = TRANSIENT_STATUSES | UNAUTHORIZED_STATUSES | {403}
@@ -76,7 +76,7 @@ def is_transient(error: ServerError) -> bool:
     """Return whether a read may succeed at the next attempt."""
     if isinstance(error, RejectedError):
         # An attempt before the time of Retry-After is useless, and a longer wait is too long.
-        return error.status in TRANSIENT_STATUSES and (error.retry_after or 0.0) <= _LONGEST_PAUSE
+        return error.status in TRANSIENT_STATUSES and (error.retry_after or 0.0) <= LONGEST_PAUSE
     return isinstance(error, (NotSentError, InDoubtError)) and not isinstance(error, TooSlowError)
 
 
@@ -84,4 +84,4 @@ def pause_after(error: ServerError, attempt: int, jitter: float) -> float:
     """Return the seconds to wait after failed attempt number ``attempt``, from 0. ``jitter`` is from 0 to 1."""
     asked = error.retry_after if isinstance(error, RejectedError) and error.retry_after else 0.0
     backoff: float = _FIRST_PAUSE * 2**attempt * (0.5 + jitter)
-    return min(_LONGEST_PAUSE, max(asked, backoff))
+    return min(LONGEST_PAUSE, max(asked, backoff))

@@ -30,7 +30,7 @@ from msauto.server.availability import SystemClock, with_retries
 from msauto.server.connection import base_url, headers, spec_of, tls
 from msauto.server.downloads.fetching import FetchResult, ResumableDownload, SilentDownloadObserver, StreamedBody
 from msauto.server.echoed_secrets import EchoRedactor
-from msauto.server.pacing import Pacer, Permit, kind_of
+from msauto.server.pacing import Pacer, Permit
 from msauto.server.parsers.answer_classes import (
     RawAnswer,
     charset_of,
@@ -158,7 +158,7 @@ class HttpClient:
         self.reads += 1
 
         async def attempt() -> Listing:
-            async with aclosing(await self._send(request, self._limits(listing=True), None)) as response:
+            async with aclosing(await self._send(request, self._limits(listing=True))) as response:
                 if response.status >= 300:
                     judge_status(await self._reply(response, LISTING_BYTES), self.spec.dialect)
                 charset = charset_of(response.header("content-type"))
@@ -222,8 +222,7 @@ class HttpClient:
         return reply
 
     async def _exchange(self, request: Request, *, listing: bool = False, permit: Permit | None = None) -> RawAnswer:
-        kind = None if listing else kind_of(request)
-        response = await self._send(request, self._limits(listing=listing), kind, permit=permit)
+        response = await self._send(request, self._limits(listing=listing), permit=permit)
         try:
             return await self._reply(response, LISTING_BYTES if listing else ANSWER_BYTES)
         finally:
@@ -235,14 +234,8 @@ class HttpClient:
         return TimeLimits(times.connect, seconds, total=_WHOLE * seconds)
 
     async def _send(
-        self,
-        request: Request,
-        limits: TimeLimits,
-        kind: str | None,
-        more: Headers = _COMPRESSED,
-        permit: Permit | None = None,
+        self, request: Request, limits: TimeLimits, more: Headers = _COMPRESSED, permit: Permit | None = None
     ) -> _Arriving:
-        """Send a request. ``kind``: latencies of one kind are compared; ``None`` for listings and files."""
         headers = [*self._headers, *more]
         body = request.body
         if body is not None:
@@ -255,8 +248,9 @@ class HttpClient:
             except BaseException:
                 permit.release()
                 raise
-        permit.sending(kind)
-        return await self._transport.send(request.method, request.path, headers, content, limits, permit)
+        response = await self._transport.send(request.method, request.path, headers, content, limits, permit)
+        permit.answered(response.status, self._retry_after(response))
+        return response
 
     async def _reply(self, response: _Arriving, most: int) -> RawAnswer:
         """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one."""
@@ -279,19 +273,22 @@ class HttpClient:
             if not failed
             else structs.replace(
                 reply,
-                retry_after=read_retry_after(response.header("retry-after"), self._clock.now()),
+                retry_after=self._retry_after(response),
                 location=clean(response.header("location")),
                 challenge=clean(response.header("www-authenticate")),
                 server=self._base,
             )
         )
 
+    def _retry_after(self, response: _Arriving) -> float | None:
+        return read_retry_after(response.header("retry-after"), self._clock.now())
+
     @asynccontextmanager
     async def _arrive(self, request: Request, seconds: float, more: Headers) -> AsyncIterator[StreamedBody]:
         # A range counts the bytes as they are sent, so they must not be compressed.
         headers = (("Accept-Encoding", "identity"), *more)
         limits = TimeLimits(self.spec.timeouts.connect, seconds, pace=seconds)
-        async with aclosing(await self._send(request, limits, None, headers)) as response:
+        async with aclosing(await self._send(request, limits, headers)) as response:
             known = {name.lower(): response.header(name) for name in response.headers}
             yield StreamedBody(
                 response.status,

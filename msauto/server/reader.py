@@ -11,6 +11,7 @@ from typing import TypeVar, cast
 from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError, NotFoundError, RejectedError, UnreadableError
 from msauto.interface.versions import Feature, supports
+from msauto.model.clip_entries import LinkIndex, index_links, settle_home
 from msauto.model.desired import SelectRef
 from msauto.model.identity import same_text
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
@@ -18,7 +19,6 @@ from msauto.model.plan import Address
 from msauto.model.ports import Clock
 from msauto.server.availability import UNINFORMATIVE_STATUSES, SystemClock
 from msauto.server.client import AsyncMediaServer
-from msauto.server.clip_identity import LinkIndex, index_links, settle_home
 from msauto.server.listing_selection import bounds_of, pick, within
 
 T = TypeVar("T")
@@ -43,11 +43,11 @@ class ServerReader:
         self._deep = False  # listings show what is below their sub-folders
         self._settles = True  # an ambiguous folder of a clip is resolved
 
-    def fresh(self) -> ServerReader:
-        """Return a reader of the same server without any answers, for verification."""
+    def fresh(self, *, homes: bool = False) -> ServerReader:
+        """Return a reader of the same server without any answers; ``homes``: it resolves ambiguous folders."""
         reader = ServerReader(self._client, clock=self._clock)
         reader.learned = self.learned
-        reader._settles = False  # verification does not compare folders
+        reader._settles = homes  # verification does not compare folders
         return reader
 
     @property

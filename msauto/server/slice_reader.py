@@ -60,9 +60,9 @@ class SliceReader(ServerReader):
         self._reads_shared = reads_shared
         self._news: dict[ReadKey, ReadAnswer] = {}
 
-    def fresh(self) -> SliceReader:
+    def fresh(self, *, homes: bool = False) -> SliceReader:
         """Return this reader, which lives for one slice only; its answers to assets travel."""
-        self._settles = False
+        self._settles = homes
         return self
 
     def give(self, answers: Mapping[ReadKey, ReadAnswer]) -> None:

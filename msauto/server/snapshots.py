@@ -15,13 +15,13 @@ from msgspec import structs
 
 from msauto.concurrency import concurrent_map
 from msauto.errors import MsautoError, UnreadableError, UnsupportedError
+from msauto.model.clip_entries import links_of, read_entries_of
 from msauto.model.desired import SelectRef
 from msauto.model.identity import same_folder
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Xmp, show_folder
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry, Snapshot
-from msauto.server.clip_identity import links_of, read_entries_of
 from msauto.server.reader import ServerReader
 
 _MANY: Final = 10

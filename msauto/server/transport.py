@@ -121,7 +121,7 @@ class ExactTransport:
                     response = await sending
         except BaseException as error:
             if isinstance(error, TimeoutError):
-                permit.timed_out()
+                permit.overloaded()
             permit.release()
             known = _classified(error, limits) if isinstance(error, _FAILURES) else error
             self._drops = self._drops or (isinstance(known, InDoubtError) and not new_sockets)
@@ -129,7 +129,6 @@ class ExactTransport:
                 raise
             raise known from error
         self._keeps = self._keeps or not new_sockets
-        permit.answered(response.status)
         return ArrivingAnswer(response, permit, limits, deadline)
 
     async def aclose(self) -> None:
@@ -218,7 +217,7 @@ class ArrivingAnswer:
                 chunk = await self._response.content.readany()
         except _FAILURES as error:
             if isinstance(error, TimeoutError):
-                self._permit.timed_out()
+                self._permit.overloaded()
             raise _classified(error, self._limits) from error
         self._received += len(chunk)
         if self._received >= _PACE_BYTES:  # it arrived in time: the same time for the next
@@ -256,12 +255,11 @@ class HttpxTransport:
             response = await self._transport.handle_async_request(request)
         except BaseException as error:
             if isinstance(error, httpx2.TimeoutException):
-                permit.timed_out()
+                permit.overloaded()
             permit.release()
             if isinstance(error, httpx2.TransportError):  # it is not ours: its classification is not reliable
                 raise InDoubtError(f"the connection failed: {error}", remedy="check the server") from error
             raise
-        permit.answered(response.status_code)
         return HttpxAnswer(response, permit)
 
     async def aclose(self) -> None:

@@ -151,8 +151,8 @@ def _other_clip(call: CommandCall) -> SimClip:
     identifier = call.request.param("id")
     if identifier is None:
         return call.clip
-    any_case = call.dialect.title_case == "folded"
-    return call.state.find(call.database, call.request.param("ns") or None, identifier, any_case).clip
+    namespace = call.request.param("ns") or None
+    return call.state.find(call.database, namespace, identifier, call.dialect)[0].clip
 
 
 def export_version(call: CommandCall) -> None:
@@ -233,11 +233,13 @@ def _titles(call: CommandCall, index: int) -> list[str]:
 
 
 def delete_segment(call: CommandCall) -> None:
-    """DELETESEGMENT: delete every segment with this number."""
+    """DELETESEGMENT: delete every segment with this number, the first or the last."""
     number = call.integer("seg_num")
-    if call.clip.segment(number) is None and call.dialect.absent_item == "refuse":
+    numbered = [segment for segment in call.clip.segments if segment.number == number]
+    if not numbered and call.dialect.absent_item == "refuse":
         raise RefusalError(404, f"segment {number} not found")
-    call.clip.segments = [segment for segment in call.clip.segments if segment.number != number]
+    gone = {"all": numbered, "first": numbered[:1], "last": numbered[-1:]}[call.dialect.segment_delete]
+    call.clip.segments = [segment for segment in call.clip.segments if not any(segment is each for each in gone)]
 
 
 def create_marker(call: CommandCall) -> None:
@@ -251,7 +253,7 @@ def create_marker(call: CommandCall) -> None:
             marker.pos = _marker_position(call)
         marker.fields = (marker.fields if call.dialect.marker_update == "keep" else _MARKER_DEFAULTS) | sent
     elif uid == -1 or call.dialect.unknown_uid == "create":
-        number = call.clip.new_uid() if uid == -1 else uid
+        number = call.clip.new_uid(call.dialect.new_uid) if uid == -1 else uid
         call.clip.markers.append(SimMarker(number, _marker_position(call), _MARKER_DEFAULTS | sent))
     elif call.dialect.unknown_uid == "refuse":
         raise RefusalError(404, f"marker {uid} not found")

@@ -35,13 +35,18 @@ class SimDialect:
     plus: str = _switch("plus space", "meaning of + in a query")
     ns_id: str = _switch("yes no", "whether a literal colon separates NS:ID")
     title_address: str = _switch("plain ns", "ns: a percent-encoded colon also separates NS:ID")
-    title_case: str = _switch("exact folded", "folded: titles are found without regard to case, also the wrong clip")
+    title_case: str = _switch(
+        "exact normalized folded", "titles are found exactly, in any normalization, or without regard to case as well"
+    )
+    title_twins: str = _switch("first both", "answer to a title that several clips have: the first clip, or all")
+    link_titles: str = _switch("found nowhere", "nowhere: the title of a link finds nothing")
     title_taken: str = _switch("refuse allow", "SETFIELD clip_name with the title of another clip")
     # XMP
     xmp_shape: str = _switch("attr element nested lines unreadable", "body of GETUSERFIELDS")
     xmp_without_field: str = _switch("all error empty", "body of GETUSERFIELDS without field")
     list_separator: str = _text(",", "separator of the list in a SETUSERFIELDS parameter")
     # Clip XML
+    orig_name: str = _switch("reported hidden", "the attribute orig_name")
     link_fields: str = _switch("reported reported_when_set hidden", "whether the Attr elements contain the link fields")
     link_folder: str = _switch("home own", "folder attribute for a link: of the clip's home, or its own")
     folder_path: str = _switch("plain rooted", "folder attribute: Raw/2026 or /Raw/2026")
@@ -53,9 +58,11 @@ class SimDialect:
     # Commands
     segment_update: str = _switch("refuse overwrite duplicate ignore", "CREATESEGMENT with a number that exists")
     segment_overlap: str = _switch("allow refuse", "CREATESEGMENT on frames of another segment")
+    segment_delete: str = _switch("all first last", "DELETESEGMENT with a number that several segments have")
     segmentation: str = _switch("replace add", "existing segments at CREATESEGMENTATION")
     segmentation_title: str = _switch("same numbered", "titles that CREATESEGMENTATION gives")
     marker_update: str = _switch("clear keep", "fields that CREATEMARKER does not send")
+    new_uid: str = _switch("next lowest", "uid of a new marker: above the highest, or the lowest free")
     unknown_uid: str = _switch("create ignore refuse", "CREATEMARKER with an unknown uid")
     folder_missing: str = _switch("refuse create", "COPYLINK into an unknown folder")
     link_twice: str = _switch("twin same refuse", "COPYLINK to a title that the folder contains already")

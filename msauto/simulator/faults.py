@@ -1,4 +1,8 @@
-"""Faults: which ones exist, which requests they apply to, and what each one does."""
+"""Faults: which ones exist, which requests they apply to, and what each one does.
+
+The faults `before` and `after` are hooks: they change the content as another user does, and the request is answered
+as without them.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,13 @@ from dataclasses import dataclass, field
 from msauto.simulator.http.answers import HttpAnswer, garbage, text_answer
 from msauto.simulator.http.asgi import HttpExchange
 from msauto.simulator.http.log import LogEntry
+from msauto.simulator.state.changes import Change, parse_change
 
-_EXAMPLES = {"status": 503, "delay": 5, "late": 5, "cut_at": 100}  # the kinds that need a number
+HOOKS = ("before", "after")
+# The kinds that need a number.
+_EXAMPLES = {"status": 503, "done_status": 503, "lag": 5, "delay": 5, "late": 5, "cut_at": 100}
 _TEXT = re.compile(
-    r"(?P<kind>[a-z_]+(?::[\d.:]+)?)@(?P<match>.+?)"
+    r"(?P<kind>[a-z_]+(?::[^@]*)?)@(?P<match>.+?)"
     r"(?:\*(?P<times>\d+))?(?:\+(?P<after>\d+))?(?:~(?P<chance>[\d.]+))?"
 )
 _LOGIN = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body><form>Please sign in</form></body></html>"
@@ -26,7 +33,9 @@ _LOGIN = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body><form>P
 class Fault:
     """A fault for requests in whose `METHOD raw_path?query` the pattern `match` is found.
 
-    `kind` is a name of `KINDS` with its numbers, such as `status:503`.
+    `kind` is a name of `KINDS` with its numbers, such as `status:503`, or a hook: `before:CHANGE` changes the content
+    before the request, `after:CHANGE` before its answer is sent. CHANGE is a text such as `rename:OLD:NEW`; in Python,
+    the kind can be `before` or `after` alone, and `change` what to do with the state.
     `times`: how often (None: always). `after`: how many matching requests are skipped first.
     `probability`: for each match, from the random seed `seed`.
     """
@@ -37,11 +46,16 @@ class Fault:
     after: int = 0
     probability: float = 1.0
     seed: int = 0
+    change: Change | None = None
 
     def __post_init__(self) -> None:
         name, colon, argument = self.kind.partition(":")
+        if name in HOOKS:
+            if self.change is None:
+                object.__setattr__(self, "change", parse_change(argument))
+            return
         if name not in KINDS:
-            raise ValueError(f"unknown fault {name!r}; known: {', '.join(KINDS)}")
+            raise ValueError(f"unknown fault {name!r}; known: {', '.join((*KINDS, *HOOKS))}")
         if name in _EXAMPLES and not colon:
             raise ValueError(f"the fault {name} needs a number, such as {name}:{_EXAMPLES[name]}")
         try:
@@ -49,14 +63,14 @@ class Fault:
             re.compile(self.match)
         except (ValueError, re.error) as problem:
             raise ValueError(f"fault {self.kind}@{self.match}: {problem}") from None
-        if not all(map(math.isfinite, numbers)):
-            raise ValueError(f"the fault {name} has a number that is too large")
-        if name == "status" and not 200 <= numbers[0] <= 599:
+        if not all(0 <= number < math.inf for number in numbers):
+            raise ValueError(f"the fault {name} takes numbers from 0 to 1e308, not {argument[:20]}")
+        if name.endswith("status") and not 200 <= numbers[0] <= 599:
             raise ValueError(f"the status of a fault is 200 to 599, not {argument[:20]}")
 
     @classmethod
     def parse(cls, text: str) -> Fault:
-        """`KIND@REGEX[*TIMES][+SKIP][~PROBABILITY]`, e.g. `cut_after@POST .*CREATEMARKER*1`."""
+        """`KIND@REGEX[*TIMES][+SKIP][~PROBABILITY]`, e.g. `cut_after@POST .*CREATEMARKER*1` or `after:swap:A:B@GET`."""
         found = _TEXT.fullmatch(text)
         if found is None:
             raise ValueError(f"a fault is KIND@REGEX[*TIMES][+SKIP][~PROBABILITY], not {text!r}")
@@ -89,7 +103,10 @@ class _ActiveFault:
 
 @dataclass(slots=True)
 class Faults:
-    """The active faults; the first one that applies to a request is used. Any thread can change them."""
+    """The active faults: of those that apply to a request, all hooks are used, and the first of the others.
+
+    Any thread can change them.
+    """
 
     _active: list[_ActiveFault] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -109,12 +126,16 @@ class Faults:
         """Return how often each active fault was applied, by `KIND@REGEX`."""
         return {f"{active.fault.kind}@{active.fault.match}": active.hits for active in self._active}
 
-    def take(self, line: str) -> Fault | None:
-        """Return the fault for this request (`METHOD target`) and count it; or None."""
+    def take(self, line: str) -> list[Fault]:
+        """Return the faults for this request (`METHOD target`) and count them: hooks, and at most one other."""
+        taken: list[Fault] = []
         if not self._active:
-            return None
+            return taken
         with self._lock:
-            return next((active.fault for active in self._active if active.applies(line)), None)
+            for active in self._active:
+                if (active.fault.change or all(fault.change for fault in taken)) and active.applies(line):
+                    taken.append(active.fault)
+        return taken
 
 
 @dataclass(slots=True)
@@ -148,6 +169,15 @@ class FaultedRequest:
         self.entry.done = answer.done
         return answer
 
+    def work_later(self, seconds: float) -> None:
+        """Do the work after the seconds, also if the exchange has ended."""
+
+        async def work() -> None:
+            await asyncio.sleep(seconds)
+            await self.done()
+
+        self.background(work())
+
     async def send_some(self, answer: HttpAnswer, most: int, seconds: float = 0.0) -> None:
         """Send at most so many bytes of the body, wait, and close the connection."""
         self.entry.status = answer.status
@@ -163,6 +193,18 @@ async def _status(request: FaultedRequest, code: float, *retry_after: float) -> 
     answer = text_answer("Error: simulated fault", int(code), done=False)
     answer.headers = [(b"retry-after", b"%d" % int(seconds)) for seconds in retry_after]
     await request.send(answer)
+
+
+async def _done_status(request: FaultedRequest, code: float, *retry_after: float) -> None:
+    """`done_status:CODE[:RETRY_AFTER]`: do the work, then answer with the status."""
+    await request.done()
+    await _status(request, code, *retry_after)
+
+
+async def _lag(request: FaultedRequest, seconds: float, *status: float) -> None:
+    """`lag:SECONDS[:CODE[:RETRY_AFTER]]`: answer as after success, or with the status; do the work later."""
+    request.work_later(seconds)
+    await (_status(request, *status) if status else _swallow(request))
 
 
 async def _delay(request: FaultedRequest, seconds: float, *_: float) -> None:
@@ -206,12 +248,7 @@ async def _swallow(request: FaultedRequest, *_: float) -> None:
 
 async def _late(request: FaultedRequest, seconds: float, *_: float) -> None:
     """`late:SECONDS`: close the connection now, and do the work after the seconds."""
-
-    async def work_later() -> None:
-        await asyncio.sleep(seconds)
-        await request.done()
-
-    request.background(work_later())
+    request.work_later(seconds)
     await request.exchange.close()
 
 
@@ -233,6 +270,20 @@ async def _slow_body(request: FaultedRequest, seconds: float = 1.0, *_: float) -
 
 
 _EFFECTS = (
-    *(_status, _delay, _cut_before, _cut_after, _garbage, _truncate, _cut_at, _swallow, _late, _html, _slow_body),
+    *(
+        _status,
+        _done_status,
+        _lag,
+        _delay,
+        _cut_before,
+        _cut_after,
+        _garbage,
+        _truncate,
+        _cut_at,
+        _swallow,
+        _late,
+        _html,
+        _slow_body,
+    ),
 )
 KINDS: dict[str, Callable[..., Awaitable[None]]] = {each.__name__.removeprefix("_"): each for each in _EFFECTS}

@@ -64,6 +64,7 @@ class SharedApply:
     secrets: Secrets
     frozen: FrozenAt | None
     policy: RetryPolicy
+    read_since: datetime | None = None
     settles: bool = False
 
 
@@ -96,7 +97,15 @@ class ApplyWork:
                     targets = {number: redactor.target(target) for number, target in targets.items()}
                 ledger.journal.attach(shared.run, targets)
                 context = ApplyContext(
-                    shared.run, journal, memory, clock, SILENT, GroupCommit(journal), Cancellation(), shared.policy
+                    shared.run,
+                    journal,
+                    memory,
+                    clock,
+                    SILENT,
+                    GroupCommit(journal),
+                    Cancellation(),
+                    shared.policy,
+                    shared.read_since,
                 )
                 async with AsyncMediaServer(server, admit=journal.check, read_only=shared.settles) as client:
                     connection = ServerConnection(ServerReader(client, clock=clock), client)

@@ -102,12 +102,12 @@ class RunContents:
     def _target(self, target: Target) -> Any:
         """Replace the secrets in the requests of a target by tokens, unless one is written in another encoding."""
         known = self._found.known()
-        if not known.occurs_in(to_key((target.changes, target.requests)).decode()):
+        if not known.occurs_in(to_key((target.changes, target.requests, target.holding or ())).decode()):
             return NotImplemented
         for text in sorted(known.texts, key=longest_first):
             self._tokens.setdefault(text, f"***{{{secrets.token_hex(16)}}}")
         concealed = map_target(target, partial(_replaced, self._tokens))
-        written = to_key((concealed.changes, concealed.requests)).decode()
+        written = to_key((concealed.changes, concealed.requests, concealed.holding or ())).decode()
         if known.occurs_in(TOKEN_PATTERN.sub("", written)):
             return NotImplemented
         used = {token: TaintedText(text) for text, token in self._tokens.items() if token in written}

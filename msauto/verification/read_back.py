@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import structs
 
-from msauto.aspects import ASPECTS, can_show, difference, holds
-from msauto.errors import UnreadableError
+from msauto.aspects import ASPECTS, can_show, difference, holds, twice
+from msauto.diffing.comparison import mapping
+from msauto.errors import AnotherClipError, UnreadableError
+from msauto.model.identity import ClipIdentity, describe_clip, is_another_clip, same_text
 from msauto.model.live import Asset, Entry, Folder, Listing, parse_folder
-from msauto.model.plan import Address, AspectName, Expectation, Json, Request, Target
+from msauto.model.plan import Address, AspectName, Expectation, Json, Target
 from msauto.model.ports import LiveTarget, Reader
 from msauto.model.result import Difference
 from msauto.planning import target_reading
+from msauto.planning.survey.deletion import is_home_of
 
 ExpectationKey = tuple[str, str]
 Verdict = Literal["all", "some", "none", "hidden"]
 """How much of what a request should do is seen; ``hidden``: reading cannot show all of it."""
 
 
-def verdict_of(request: Request, live: LiveTarget) -> Verdict:
-    """Return how much of what the request should do is seen in ``live``."""
-    seen = [holds(each, live) for each in request.expect]
+def verdict_of(target: Target, live: LiveTarget) -> Verdict:
+    """Return how much of what the target's requests should do is seen in ``live``."""
+    if _deletes(target) and live.asset is not None and not (target.clip.is_known and is_home_of(target, live.asset)):
+        return "hidden"  # it may be another clip of the same title
+    if any(twice(each, live) for each in _expected(target)):
+        return "some"
+    seen = [holds(each, live) for each in _expected(target)]
     if any(one is False for one in seen):
         return "some" if any(seen) else "none"
     return "all" if seen and all(seen) else "hidden"
@@ -50,8 +58,8 @@ def final_expectations(target: Target) -> tuple[Expectation, ...]:
 class Comparison(NamedTuple):
     """What the last read of a target shows of what its requests should have done.
 
-    ``learned`` is what the server named: the uids of new markers, by ``marker:<key>``. ``seen`` counts what reading
-    shows; ``unseen`` are the aspects of what it does not show, or not the whole of.
+    ``learned`` is how the run left list items, by ``<aspect>:<key>``: undo compares with it. ``seen`` counts what
+    reading shows; ``unseen`` are the aspects of what it does not show, or not the whole of.
     """
 
     differences: tuple[Difference, ...]
@@ -65,7 +73,7 @@ def compare(target: Target, live: LiveTarget) -> Comparison:
     expected = final_expectations(target)
     learned = dict(item for each in expected for item in ASPECTS[each.aspect].learn(each, live))
     # A server may give a new marker the uid of one that was deleted just before; the deletion still holds.
-    taken = {f"uid {uid}" for uid in learned.values()}
+    taken = {f"uid {mapping(item)['uid']}" for item in learned.values() if "uid" in mapping(item)}
     differences: list[Difference] = []
     unseen: list[AspectName] = []
     seen = 0
@@ -74,10 +82,22 @@ def compare(target: Target, live: LiveTarget) -> Comparison:
         seen += verdict is not None
         if verdict is None or ASPECTS[each.aspect].is_partly_hidden(each, live):
             unseen.append(each.aspect)
-        differs = difference(each, live) if verdict is False else None
+        differs = twice(each, live) or (difference(each, live) if verdict is False else None)
         if differs is not None and (each.desired is not None or each.key not in taken):
             differences.append(differs)
+    differences += _no_longer_so(target, live, taken)
     return Comparison(tuple(differences), learned, seen, tuple(unseen))
+
+
+def _no_longer_so(target: Target, live: LiveTarget, taken: Container[str]) -> Iterator[Difference]:
+    """Yield how what needed no change differs now: another user may have changed it after it was planned."""
+    if live.asset is None and live.channel is None:
+        return
+    requested = set(map(expectation_key, _expected(target)))
+    for each in target.holding or ():
+        differs = difference(each, live) if expectation_key(each) not in requested else None
+        if differs is not None and (each.desired is not None or each.key not in taken):
+            yield differs
 
 
 def not_seen(target: Target, live: LiveTarget) -> tuple[str, ...]:
@@ -118,30 +138,63 @@ def addresses(target: Target, end: int) -> tuple[Address, ...]:
 
 
 @dataclass(slots=True)
-class _SharedListing:
-    """One folder that is asked for: how many readings were begun, what the last one gave, how many wait."""
+class _SharedAnswer:
+    """What is asked for: how many readings were begun, what the last one gave, how many wait."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     begun: int = 0
     gave: int = 0
-    listing: Listing | None = None
+    answer: Any = None
     error: Exception | None = None
     waiting: int = 0
 
 
-class SharedFolders:
-    """Folders of one server, read once for all callers that ask for the same one at about the same time.
+_RECENT: Final = timedelta(minutes=1)
+"""What was read longer ago is read again before it is changed."""
+
+
+def is_recent(read: datetime, now: datetime) -> bool:
+    """Return whether what was read then need not be read again; not if the clock was set back."""
+    return timedelta() <= now - read <= _RECENT
+
+
+class SharedReads:
+    """Readings of one server, made once for all callers that ask for the same at about the same time.
 
     A caller that asks during a reading waits for the next one, because that reading may have begun before the caller's
     last write was done. So a thousand verifications of one folder take a few readings, and none sees an old state.
     """
 
     def __init__(self) -> None:
-        self._shelves: dict[tuple[str, Folder], _SharedListing] = {}
+        self._shelves: dict[tuple[str, Folder | None], _SharedAnswer] = {}
+        self._recent: tuple[datetime, Reader] | None = None
 
     async def read(self, reader: Reader, database: str, folder: Folder) -> Listing | None:
         """Return a listing whose reading began after this call; errors are those of the reader."""
-        shelf = self._shelves.setdefault((database, folder), _SharedListing())
+        listing: Listing | None = await self._share(
+            (database, folder), lambda: reader.fresh().read_folder(database, folder)
+        )
+        return listing
+
+    async def listed(self, reader: Reader, database: str) -> Reader:
+        """Return a reader with a listing of the whole database whose reading began after this call."""
+
+        async def read_whole() -> Reader:
+            fresh = reader.fresh()
+            await fresh.read_entries(database, Asset(None))
+            return fresh
+
+        whole: Reader = await self._share((database, None), read_whole)
+        return whole
+
+    def recent(self, reader: Reader, now: datetime) -> Reader:
+        """Return a reader that all callers share, and that remembers no answer for longer than a minute."""
+        if self._recent is None or not is_recent(self._recent[0], now):
+            self._recent = now, reader.fresh(homes=True)
+        return self._recent[1]
+
+    async def _share(self, key: tuple[str, Folder | None], ask: Callable[[], Awaitable[Any]]) -> Any:
+        shelf = self._shelves.setdefault(key, _SharedAnswer())
         begun_before = shelf.begun
         shelf.waiting += 1
         try:
@@ -149,20 +202,20 @@ class SharedFolders:
                 if shelf.gave <= begun_before:
                     shelf.begun += 1
                     try:
-                        shelf.listing, shelf.error = await reader.fresh().read_folder(database, folder), None
+                        shelf.answer, shelf.error = await ask(), None
                     except Exception as error:  # noqa: BLE001 - it is raised again for all who wait
-                        shelf.listing, shelf.error = None, error
+                        shelf.answer, shelf.error = None, error
                     shelf.gave = shelf.begun
         finally:
             shelf.waiting -= 1
             if not shelf.waiting:
-                del self._shelves[database, folder]
+                del self._shelves[key]
         if shelf.error is not None:
             raise shelf.error
-        return shelf.listing
+        return shelf.answer
 
 
-async def read_again(reader: Reader, shared: SharedFolders, target: Target, places: tuple[Address, ...]) -> LiveTarget:
+async def read_again(reader: Reader, shared: SharedReads, target: Target, places: tuple[Address, ...]) -> LiveTarget:
     """Return all that the target's requests expect something of, read again; raises ``ServerError``.
 
     ``reader`` has asked nothing yet. An asset that is gone counts only where its database is there.
@@ -172,11 +225,21 @@ async def read_again(reader: Reader, shared: SharedFolders, target: Target, plac
     if target.kind == "rss_channel":
         return LiveTarget(channel=await reader.read_channel(target.address.name))
     address, asset = await _find(reader, target, places)
-    if asset is None:
-        return LiveTarget(folders=await _folders(reader, shared, target))
+    folders = await _folders(reader, shared, target)
+    if asset is None and _deletes(target):
+        asset = await _renamed_by_another(reader, shared, target)
+    if asset is None or _deletes(target):
+        return LiveTarget(asset=asset, folders=folders)
     names = frozenset(each.key for each in _expected(target, "xmp"))
+    if names:
+        names |= {each.key for each in target.holding or () if each.aspect == "xmp"}
     xmp = await target_reading.read_xmp_fields(reader, target.database, address, names) if names else None
-    return LiveTarget(asset=asset, xmp=xmp, folders=await _folders(reader, shared, target))
+    return LiveTarget(asset=asset, xmp=xmp, folders=folders)
+
+
+def _deletes(target: Target) -> bool:
+    """Return whether the target's requests delete the asset."""
+    return any(each.desired is None for each in _expected(target, "asset"))
 
 
 def _expected(target: Target, aspect: str | None = None) -> Iterator[Expectation]:
@@ -185,27 +248,52 @@ def _expected(target: Target, aspect: str | None = None) -> Iterator[Expectation
 
 
 async def _find(reader: Reader, target: Target, places: tuple[Address, ...]) -> tuple[Address, Asset | None]:
+    """Return the planned clip and where it is; raises ``AnotherClipError`` where another clip has its title.
+
+    A deleted clip is gone if another one has its title.
+    """
+    altered = identity_altered(target)
+    another: Asset | None = None
     for address in places:
         asset = await reader.read_asset(target.database, address)
-        sure = len(places) == 1 and address == target.address
-        if asset is not None and (sure or _is_the_one(target, asset)):
+        if asset is None:
+            continue
+        if not is_another_clip(target.clip, asset, altered):
             # Found by title, it has that title even if it reports none: that shows whether a rename was done.
             by_title = asset.title is None and not address.namespace
             return address, structs.replace(asset, title=address.name) if by_title else asset
-    if not await reader.has_database(target.database):
+        # A link of a renamed clip may still have the former title.
+        if address == places[0] or is_another_clip(target.clip, asset, altered | {"link_id"}):
+            another = another or asset
+    if another is not None and not _deletes(target):
+        raise AnotherClipError(f"another clip now has this title ({describe_clip(another)})")
+    if another is None and not await reader.has_database(target.database):
         raise UnreadableError(f"database {target.database} not found", server=target.server)
     return places[0], None
 
 
-def _is_the_one(target: Target, asset: Asset) -> bool:
-    """Return whether an asset with the new title is the renamed one, judged by what a rename does not change."""
-    if target.link_id is not None and asset.link_id is not None:
-        return target.link_id == asset.link_id
-    created = asset.attributes.get("create_time")
-    return target.create_time is None or created is None or target.create_time == created
+async def _renamed_by_another(reader: Reader, shared: SharedReads, target: Target) -> Asset | None:
+    """Return the clip that was to be deleted, if its home folder now shows it under another title."""
+    if target.folder is None or target.clip.link_id is None:
+        return None
+    listing = await shared.read(reader, target.database, parse_folder(target.folder))
+    for entry in listing.entries if listing else ():
+        if entry.link_id != target.clip.link_id or same_text(entry.title, target.address_after.name):
+            continue
+        shown = Asset(entry.title, link_id=entry.link_id, finalized=entry.finalized, attributes=entry.attributes)
+        now = ClipIdentity.of(shown)
+        if (now.create_time or now.frames) and not is_another_clip(target.clip, shown):
+            return shown
+    return None
 
 
-async def _folders(reader: Reader, shared: SharedFolders, target: Target) -> Mapping[Folder, Sequence[Entry] | None]:
+def identity_altered(target: Target) -> frozenset[str]:
+    """Return which values of the clip's identity the target's own changes may alter."""
+    title = target.address_after.name
+    return frozenset(name for change in target.changes for name in ASPECTS[change.aspect].alters(change, title))
+
+
+async def _folders(reader: Reader, shared: SharedReads, target: Target) -> Mapping[Folder, Sequence[Entry] | None]:
     folders = dict.fromkeys(parse_folder(each.key)[:-1] for each in _expected(target, "link"))
     return await target_reading.read_folders(partial(shared.read, reader), target.database, folders)
 

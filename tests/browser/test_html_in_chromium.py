@@ -230,7 +230,7 @@ def test_a_run_shows_what_came_of_targets_and_requests(open_report: Any) -> None
     assert "desired 00:00:10:00 (250), live 00:00:00:00 (0)" in report.page.locator(".result").inner_text()
     report = open_report("run.html", FILM)
     assert "Done: 34 changed" in report.page.locator("h1").inner_text()
-    assert report.page.locator(".view .join").count() == 4
+    assert report.page.locator(".view .join").count() == 3
 
 
 # Timelines -----------------------------------------------------------------------------------------------------
@@ -240,8 +240,8 @@ def test_the_timeline_shows_what_moves_and_zooms(open_report: Any) -> None:
     report = open_report("plan.html", FILM)
     view = report.page.locator(".view")
     assert view.locator(".lane").all_text_contents() == ["Segments", "General", "Cue Point", "Game Time"]
-    assert view.locator(".join").count() == 4  # two segments and two markers
-    assert view.locator(".item.delete").count() == 1
+    assert view.locator(".join").count() == 3  # two segments and a marker
+    assert view.locator(".item.delete").count() == 2
     assert report.page.locator(".range").inner_text() == "whole clip, 01:48:20:00"
     view.focus()
     for _ in range(3):
@@ -269,8 +269,8 @@ def test_the_timeline_has_values_on_hover_and_in_a_table(open_report: Any) -> No
     assert report.page.locator(".tip").inner_text() == tip
     report.page.locator("summary", has_text="Timeline as a table").click()
     rows = report.page.locator(".as-table tbody tr").all_inner_texts()
-    assert len(rows) == 8
-    assert rows[-2] == "Segment 3\tremoved\t01:22:00:00 – 01:48:20:00, length 00:26:20:00, Part 3\t–"
+    assert len(rows) == 9
+    assert rows[-3] == "Segment 3\tremoved\t01:22:00:00 – 01:48:20:00, length 00:26:20:00, Part 3\t–"
 
 
 def test_stills_are_shown_with_their_time_codes(open_report: Any) -> None:

@@ -40,7 +40,7 @@ def ready(sim: Simulator) -> int:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("status:401@.*+40", "no longer accepts our credentials"),
+        ("status:401@.*+40", "rejects our account"),
         ("cut_before@.*+40", "can no longer be reached"),
     ],
 )
@@ -56,10 +56,44 @@ def test_what_a_lost_server_leaves_is_taken_up_again(desk: Desk, sim: Simulator,
     asked = list(sim.log)[40:]
     assert len(asked) < 80
     run = desk.run("history", "--state-dir", "state", "--format", "json").json[0]["run"]
-    assert all(f"msauto apply --resume {run}" in result["message"] for result in left)
+    assert all(f"msauto apply PLAYBOOK --resume {run}" in result["message"] for result in left)
 
     sim.faults.clear()
     before = ready(sim)
     again = desk.run("apply", "--resume", run, *FLAGS)
     assert again.code == 0
     assert ready(sim) == before + len(left)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words", "most"),
+    [
+        ("status:403@POST", "the server studio-a rejects our account (", 2),
+        ("status:400@SETFIELD", "the server studio-a rejected SETFIELD for 3 targets in a row (", 4),
+    ],
+)
+def test_rejected_writes_are_not_repeated_for_every_clip_and_explained_once(
+    desk: Desk, sim: Simulator, fault: str, words: str, most: int
+) -> None:
+    sim.faults.add(fault)
+    ended = desk.run("apply", playbook(desk), *FLAGS, "--forks", "2")
+    assert ended.code == 3
+    assert sum(each.method == "POST" for each in sim.log) <= most
+    assert ended.out.count(words) == 1
+    assert "msauto apply PLAYBOOK --resume" in ended.out
+
+    sim.faults.clear()
+    assert desk.run("apply", playbook(desk), "--resume", "last", *FLAGS).code == 0
+    assert ready(sim) == len(TITLES)
+
+
+def test_resume_plans_the_playbook_again_for_what_the_run_did_not_finish(desk: Desk, sim: Simulator) -> None:
+    sim.faults.add("status:403@POST .*Clip%2001")
+    assert desk.run("apply", playbook(desk), *FLAGS, "--forks", "1").code == 3
+    sim.faults.clear()
+    sim.state.clip("Clip 00").home.fields["comment"] = "changed by hand after the run"
+    sim.state.clip("Clip 29").home.fields["comment"] = "changed by hand, and planned again"
+    again = desk.run("apply", playbook(desk), "--resume", "last", *FLAGS)
+    assert (again.code, ready(sim)) == (0, len(TITLES) - 1), again
+    assert "--resume narrows this plan" in again.out + again.err
+    assert desk.run("apply", playbook(desk), "--resume", "last", *FLAGS).code == 4  # it finished every target

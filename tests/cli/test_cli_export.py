@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -310,3 +311,46 @@ def test_nothing_is_left_behind_where_the_disk_is_full(desk: Desk, monkeypatch: 
     assert sourced.code == 1
     sourced.one_error("No space left on device")
     assert exported(desk) == set()
+
+
+# What others prepare ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["text", "edl"])
+def test_a_planted_link_leads_nowhere(desk: Desk, sim: Simulator, form: str) -> None:
+    exported = ("export", "--database", "NEWS", "--title", "EP001", *INV, "--format", form, "--out", "out")
+    assert desk.run(*exported).code == 0
+    (name,) = (path for path in desk.files() if path.startswith("out/") and path.endswith((".yml", ".edl")))
+    before = (desk.folder / name).read_bytes()
+    victim = desk.folder / "victim"
+    victim.write_text("mine")
+    (desk.folder / f"{name}.part").symlink_to(victim)
+    (desk.folder / name).unlink()
+    assert desk.run(*exported).code == 0
+    assert ((desk.folder / name).read_bytes(), victim.read_text()) == (before, "mine")
+    outside = desk.folder / "outside"
+    outside.mkdir()
+    first = desk.folder / Path(name).parts[0] / Path(name).parts[1]
+    if first.is_dir():
+        shutil.rmtree(first)
+        first.symlink_to(outside)
+        refused = desk.run(*exported)
+        assert (refused.code, [*outside.iterdir()]) == (4, []), refused
+        refused.one_error("leads out of out", "remove the link")
+
+
+@pytest.mark.parametrize("title", ["a\n::error file=x::b", "::error::b", "a\x9b2Jb", "a\u202eb"])
+def test_what_others_write_is_made_visible(desk: Desk, sim: Simulator, title: str) -> None:
+    sim.state.databases["NEWS"].add_clip(title, "Odd", frames=100)
+    assert_visible(desk.run("show", "assets", "Odd", *INV).out)
+    sim.faults.add("garbage@GET /storage/NEWS@.*[ab]$")
+    warned = export(desk, "--folder", "Odd")
+    assert "is left out" in warned.err
+    assert_visible(warned.err)
+    assert_visible(desk.run("show", "asset", title, *INV).err)
+
+
+def assert_visible(output: str) -> None:
+    lines = output.split("\n")
+    assert not any(line.lstrip().startswith("::") for line in lines), lines
+    assert all(line.isprintable() for line in lines), lines

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
@@ -87,6 +89,94 @@ def test_limits(desk: Desk, sim: Simulator, settings: str, flags: tuple[str, ...
     desk.play(DELETE)
     sourced = desk.run("apply", "--yes", *flags, *INV, "play.yml")
     assert (sourced.code, len(sim.writes())) == (code, 0 if code else 1), sourced
+
+
+# Which file ------------------------------------------------------------------------------------------------------
+
+PROTECTED = 'inventory = "inventory.yml"\nprotected = ["Promos/*"]\nstate_dir = "ledger"\n'
+DELETING = ("--yes", "--allow-delete", "1")
+
+
+@pytest.fixture
+def inner(desk: Desk) -> Desk:
+    """A desk in `playbooks` of a repository that `msauto init` makes: the settings are in the folder above."""
+    desk.write("msauto.toml", PROTECTED)
+    desk.play(DELETE, name="playbooks/play.yml")
+    return Desk(desk.folder / "playbooks", desk.url, environment={"XDG_STATE_HOME": str(desk.state)})
+
+
+def test_the_settings_above_the_playbook(desk: Desk, inner: Desk, sim: Simulator, tmp_path: Path) -> None:
+    elsewhere = Desk(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere/.git").mkdir()
+    starts = ((inner, "play.yml"), (desk, "playbooks/play.yml"), (elsewhere, str(inner.folder / "play.yml")))
+    for start, playbook in starts:
+        refused = start.run("apply", *DELETING, playbook)  # the inventory is that of the settings as well
+        assert (refused.code, sim.writes()) == (4, []), refused
+        refused.one_error("is protected by 'Promos/*'")
+    assert (desk.folder / "ledger/ledger.sqlite").is_file()
+    assert len(desk.run("history", "--all", "--format", "json").json) == 3
+    assert not (inner.folder / "ledger").exists()
+    assert inner.run("apply", *DELETING, *INV, "play.yml", "--config", "../../none.toml").code == 1
+
+
+@pytest.mark.parametrize(
+    ("marked", "code"), [(".git", 4), ("playbooks/.git", 0)], ids=["the same repository", "another repository"]
+)
+def test_settings_of_another_repository_do_not_apply(
+    desk: Desk, inner: Desk, sim: Simulator, marked: str, code: int
+) -> None:
+    (desk.folder / marked).mkdir()
+    assert inner.run("apply", *DELETING, *INV, "play.yml").code == code
+    assert len(sim.writes()) == (0 if code else 1)
+
+
+def test_two_settings_files(desk: Desk, inner: Desk, sim: Simulator) -> None:
+    inner.write("msauto.toml", "")
+    for start, playbook, found, other in (
+        (inner, "play.yml", "msauto.toml", "../msauto.toml"),
+        (desk, "playbooks/play.yml", "playbooks/msauto.toml", "msauto.toml"),
+    ):
+        refused = start.run("apply", *DELETING, "-i", str(inner.folder / "inventory.yml"), playbook)
+        assert (refused.code, sim.writes()) == (1, []), refused
+        refused.one_error(f"two settings files: {found} is the nearest, but {other} is above", "--config FILE")
+    assert inner.run("apply", *DELETING, "play.yml", "--config", "../msauto.toml").code == 4
+    inner.write("msauto.toml", "broken = ")
+    (desk.folder / "msauto.toml").unlink()
+    (desk.folder / "msauto.toml").symlink_to("playbooks/msauto.toml")  # the same file
+    inner.run("plan", "play.yml").one_error("invalid TOML")
+    (desk.folder / "playbooks/msauto.toml").unlink()
+    assert inner.run("plan", "play.yml").code == 1  # a link that leads nowhere does not count as no settings
+
+
+def test_the_settings_are_named(desk: Desk, inner: Desk) -> None:
+    inner.comment("new", name="comment.yml")
+    named = {"path": "../msauto.toml", "sha256": sha256(PROTECTED.encode()).hexdigest()}
+    plan = inner.run("plan", "comment.yml", "--format", "json").json
+    assert plan["settings"] == named
+    for form, shown in (
+        ("text", "Settings: ../msauto.toml\n"),
+        ("markdown", "`Settings: ../msauto.toml`</sub>"),
+        ("html", " · Settings: ../msauto.toml"),
+    ):
+        assert shown in inner.run("plan", "comment.yml", "--format", form).out
+        assert shown in inner.run("apply", "--yes", "comment.yml", "--format", form).out
+    assert inner.run("apply", "--yes", "comment.yml", "--format", "json").json["settings"] == named
+    path = str(desk.folder / "msauto.toml")
+    inner.run("apply", *DELETING, "play.yml")
+    runs = inner.run("history", "--format", "json").json
+    assert {run["settings"] for run in runs} == {path}
+    for run in runs:
+        assert path in inner.run("history", run["run"]).out
+    assert f"Settings: {path}" in inner.run("report", runs[1]["run"]).out
+
+
+def test_a_saved_plan_has_the_settings_above_its_playbooks(desk: Desk, inner: Desk, sim: Simulator) -> None:
+    desk.write("msauto.toml", PROTECTED.replace('["Promos/*"]', "[]"))
+    (desk.folder / "plans").mkdir()
+    assert inner.run("plan", "play.yml", "--out", "../plans/tonight.json").code == 0
+    desk.write("msauto.toml", PROTECTED)
+    for start, plan in ((desk, "plans/tonight.json"), (inner, "../plans/tonight.json")):
+        assert (start.run("apply", *DELETING, plan).code, sim.writes()) == (4, [])
 
 
 # Freezes ---------------------------------------------------------------------------------------------------------

@@ -144,7 +144,18 @@ def test_history_in_json(desk: Desk) -> None:
         assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
     newest, oldest = desk.run("history", "--format", "json").json
     assert list(newest)[:6] == ["run", "started", "ended", "status", "playbooks", "summary"]
-    assert list(newest)[6:] == ["code", "reason", "user", "host", "folder", "batch", "job", "attempt", "repository"]
+    assert list(newest)[6:] == [
+        "code",
+        "reason",
+        "user",
+        "host",
+        "folder",
+        "batch",
+        "job",
+        "attempt",
+        "repository",
+        "settings",
+    ]
     assert (newest["status"], newest["playbooks"], newest["summary"]["changed"]) == ("ok", ["play.yml"], 1)
     assert oldest["started"] <= newest["started"]
     whole = desk.run("history", oldest["run"], "--format", "json").json

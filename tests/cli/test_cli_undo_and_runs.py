@@ -188,12 +188,6 @@ def test_what_is_no_window(desk: Desk, sim: Simulator, text: str) -> None:
 # -----------------------------------------------------------------------------------------------------------------
 
 
-def test_resume_and_playbooks_do_not_go_together(desk: Desk) -> None:
-    sourced = desk.run("apply", all_three(desk), "--resume", "last", *FLAGS, "--yes")
-    assert sourced.code == 1
-    assert "remove the playbooks" in sourced.err
-
-
 def die(desk: Desk, sim: Simulator, *, sent: bool) -> str:
     """Leave a run that died while the first request of the first target was under way."""
     assert desk.run("plan", all_three(desk), *FLAGS, "--out", "plan.json").code == 0

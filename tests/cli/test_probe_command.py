@@ -169,3 +169,18 @@ def test_trial_is_of_one_server(sim: Simulator, tmp_path: Path, capsys: pytest.C
         assert main(["probe", "-i", "two.yml"]) == 0
         assert len(list(yaml.safe_load_all(capsys.readouterr().out))) == 2
         assert sim.writes() == second.writes() == []
+
+
+def test_a_trial_obeys_a_freeze(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = inventory(sim, tmp_path)
+    (tmp_path / "msauto.toml").write_text('[[freeze]]\nstart = 2000-01-01\nend = 2999-01-01\nreason = "Election"\n')
+    trial = ["probe", "-i", given, "--scratch", TITLE, "-y"]
+    assert (main(trial), sim.writes()) == (4, [])
+    err = capsys.readouterr().err
+    assert "msauto.toml has a freeze" in err
+    assert "(Election): nothing was sent" in err
+    assert "--override-freeze REASON" in err
+    assert main(["probe", "-i", given]) == 0  # it only reads
+    assert main([*trial, "--override-freeze", "a new server"]) == 0
+    assert sim.writes()
+    assert "a new server" in capsys.readouterr().err

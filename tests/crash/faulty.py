@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from msauto.applying.executor import RetryPolicy
-from msauto.simulator import Item, ServerState, SimClip, SimMarker, SimSegment, empty_state
+from msauto.simulator import Item, ServerState, SimClip, SimMarker, SimSegment, Simulator, empty_state
 
 PATIENCE = RetryPolicy(
     tries=3, backoff=(0.01,), max_retry_after=2.0, read_pauses=(0.02, 0.05, 0.1), restore_pauses=(0.02,)
@@ -18,6 +19,13 @@ KINDS = (
     "delay:0.05", "cut_before", "cut_after", "garbage", "truncate", "swallow", f"late:{LATE}", "html", "slow_body:0.05",
 )  # fmt: skip
 GRID = 20
+
+
+def until_late_work_is_done(sim: Simulator) -> None:
+    """Wait for the work of `late` faults; where the server refuses it, there is no end to see, and 2 s are enough."""
+    end = time.monotonic() + 2
+    while time.monotonic() < end and any(each.fault.startswith("late") and not each.done for each in sim.log):
+        time.sleep(0.005)
 
 
 def initial_state() -> ServerState:

@@ -6,7 +6,6 @@ or 3. A further apply without faults reaches the desired state, after which noth
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 from msauto.model.result import Result
 from msauto.simulator import SimDialect, Simulator
 from tests.conftest import COUNTED
-from tests.crash.faulty import DIALECTS, KINDS, LATE, PATIENCE, WRITES, Write, initial_state, twins
+from tests.crash.faulty import DIALECTS, KINDS, PATIENCE, WRITES, Write, initial_state, twins, until_late_work_is_done
 from tests.stage import Stage
 
 pytestmark = pytest.mark.scale
@@ -54,7 +53,7 @@ def test_what_is_told_is_true_and_the_next_run_mends(
     blind = write.hidden_by == dialect
     check_told(result, write, sim, blind=blind and kind in UNKNOWABLE)
     if kind.startswith("late"):
-        time.sleep(LATE * 1.5)
+        until_late_work_is_done(sim)
     check_once(sim, doubled=kind in write.doubled_by)
     sim.faults.clear()
     if blind and kind in UNKNOWABLE:

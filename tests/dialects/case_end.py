@@ -180,7 +180,6 @@ class _AssetEnd:
         named = {each["uid"] for each in present if "uid" in each}
         for sourced in (each for each in present if "uid" in each):
             live[sourced["uid"]] = live[sourced["uid"]] | self._marker(clip, sourced)
-        ours = {value for name, value in self.case.ledger.items() if name.startswith("marker:")}
         end: list[Store] = []
         for sourced in (each for each in present if "uid" not in each):
             want = {"track": track_of("General")} | self._marker(clip, sourced)
@@ -190,14 +189,14 @@ class _AssetEnd:
                 live[found["uid"]] = found | want
                 named.add(found["uid"])
             else:
-                end.append(Loose(want) if only or ours else dict.fromkeys(MARKER_FIELDS, "") | {"uid": ANY} | want)
+                end.append(dict.fromkeys(MARKER_FIELDS, "") | {"uid": ANY} | want)
         for sourced in (each for each in desired if each.get("state") == "absent" and "uid" not in each):
             place = (frames(sourced["at"], clip), track_of(sourced.get("track", "General")))
             live = {uid: each for uid, each in live.items() if (each["pos"], each["track"]) != place}
         if only:
             kinds = None if tracks is None else set(map(track_of, tracks))
             live = {uid: each for uid, each in live.items() if uid in named or (kinds and each["track"] not in kinds)}
-        clip["markers"] = end + [each for uid, each in live.items() if uid in named or uid not in ours]
+        clip["markers"] = end + list(live.values())
 
     def _marker(self, clip: Store, sourced: Store) -> Store:
         want: Store = {"pos": frames(sourced["at"], clip)} if "at" in sourced else {}
@@ -243,14 +242,19 @@ def _narrowed(args: Store) -> bool:
 
 def _channel_end(case: Case, end: Store, args: Store, server: SimDialect) -> None:
     (channel,) = [each for each in end["channels"] if each["name"] == args["channel"]]
-    if case.sourced.get("unchanged") and case.ledger:
-        return  # what the ledger of the case says: it is there under a name that nobody can know
     learned = case.ledger
+    by_file = case.sourced.get("dialect", {}).get("rss_guid") == "file"
     kept: list[Store] = []
     for sourced in args["items"]:
-        file = file_of(sourced["guid"], case)
-        names = {file, sourced["guid"], learned.get(f"rss-guid:{sourced['guid']}", file)}
-        found = [each for each in channel["items"] if names & {each["file"], each.get("guid")}]
+        guid = sourced.get("guid", "")
+        file = file_of(guid, case) if guid else sourced["file"]
+        edited = any("no longer what was written" in each for each in case.sourced.get("warnings", []))
+        names = {guid, "" if edited else learned.get(f"rss-guid:{guid}", "")} - {""}
+        found = [
+            each
+            for each in channel["items"]
+            if each.get("guid") in names or (each["file"] == file and (by_file or not guid or isinstance(each, Loose)))
+        ]
         channel["items"] = [each for each in channel["items"] if each not in found]
         if sourced.get("state") == "absent":
             continue
@@ -261,7 +265,8 @@ def _channel_end(case: Case, end: Store, args: Store, server: SimDialect) -> Non
         else:
             kept.append(_item_end(sourced, file, server))
     if args.get("exactly"):
-        channel["items"] = [each for each in channel["items"] if each.get("guid") == ""]
+        alike = {each.split()[2] for each in case.sourced.get("warnings", []) if " resembles " in each}
+        channel["items"] = [each for each in channel["items"] if each.get("guid") in {"", *alike}]
     channel["items"] = kept + channel["items"]
 
 

@@ -84,12 +84,18 @@ def pins_of(case: Case) -> dict[str, str]:
     if any(clip.get("xmp", {}) is None for clip in case.clips):
         pins["xmp_shape"] = "unreadable"
     error = str(case.sourced.get("error", ""))
-    if any("/" in item["guid"] or "file" in item for item in _items(case)) or "rss_guid" in error or "guid" in error:
+    told = [error, *case.sourced.get("warnings", [])]
+    guids = [item.get("guid", "/") for item in _items(case)]
+    if case.sourced.get("dialect", {}).get("rss_guid") == "file":
+        pins |= {"rss_guid": "file", "our_rss_guid": "file"}
+    elif (
+        any("/" in guid or guid.endswith(".txt") for guid in guids)
+        or any("guid" in each or "resembles" in each for each in told)
+        or any("file" in item for item in _items(case))
+    ):
         pins |= {"rss_guid": "item", "rss_body": "any", "our_rss_guid": "auto"}  # a guid that no file has
-    if len({item["guid"] for item in _items(case)}) < len(_items(case)):
+    if len(set(guids)) < len(guids):
         pins["rss_delete"] = server.get("rss_delete", "all")
-    if any(item["guid"].endswith(".txt") for item in _items(case)):
-        pins["rss_guid"] = "file"
     return pins
 
 
@@ -218,10 +224,10 @@ def file_of(guid: str, case: Case) -> str:
     """Return the file that an item came in: as a task names it, else by its guid."""
     for args in case.channels:
         for item in args["items"]:
-            if item["guid"] == guid and "/" in guid and item.get("state") != "absent":
+            if item.get("guid") == guid and "/" in guid and item.get("state") != "absent":
                 (put,) = (line for line in case.sourced["requests"] if line.startswith("PUT "))
                 return unquote(put.rpartition("/")[2])  # what msauto makes of a guid that is no file name
-            if item["guid"] == guid:
+            if item.get("guid") == guid:
                 return str(item.get("file") or f"{guid}.{'xml' if 'item' in item else 'txt'}")
     return guid if guid.endswith((".txt", ".xml")) else f"{guid.replace('/', '-')}.txt"
 

@@ -34,7 +34,8 @@ def _guids(server: SimDialect) -> tuple[str, ...]:
     # A server that takes texts only never sees the guid of an item document: it names the item by its file.
     if server.rss_guid == "item" and server.rss_body == "text":
         return ("auto", "stem")
-    return ("auto", server.rss_guid)
+    # Names of files are not taken for guids unless the dialect says so: the story finds items that it did not put.
+    return ("file",) if server.rss_guid == "file" else ("auto", server.rss_guid)
 
 
 FITTING: Mapping[str, Fit] = {
@@ -55,7 +56,9 @@ FITTING: Mapping[str, Fit] = {
     ),
     "marker_update": _by("marker_update", {"clear": ("full",), "keep": ("full", "changed")}),
     "folder_missing": _by("folder_missing", {"refuse": ("refuse",), "create": ("refuse", "create")}),
-    "link_delete": _by("link_delete", {"refuse": ("refuse",), "clip": ("refuse",), "by_title": ("refuse", "by_title")}),
+    "link_delete": lambda server: (
+        ("refuse", "by_title") if (server.link_delete, server.link_titles) == ("by_title", "found") else ("refuse",)
+    ),
     "link_title": lambda server: (server.link_title,),
     "rss_update": _by(
         "rss_update", {"replace": ("put", "delete_put"), "duplicate": ("delete_put",), "refuse": ("delete_put",)}
@@ -72,6 +75,7 @@ LOOKS_AT: Mapping[str, tuple[str, ...]] = {
     "xmp_read": (),
     "title_address": ("ns_id", "title_address"),
     "rss_guid": ("rss_guid", "rss_body"),
+    "link_delete": ("link_delete", "link_titles"),
 }
 """The switches that a fit depends on, where these are not just the one of its name."""
 

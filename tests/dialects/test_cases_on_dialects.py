@@ -31,7 +31,9 @@ from tests.dialects.store import differences, evened, plain_store
 pytestmark = pytest.mark.scale
 
 CASES = load_cases()
-ROWS = rows()
+# The oracle of the cases knows one clip for each title, and links whose titles find them; tests/worlds has the others.
+PINNED = {"title_case": "exact", "title_twins": "first", "link_titles": "found", "orig_name": "reported"}
+ROWS = [{**row, **{name: value for name, value in PINNED.items() if name in row}} for row in rows()]
 SHARE = 12
 """On how many rows a case is played: others for each case, and over all cases each row about fifty times."""
 

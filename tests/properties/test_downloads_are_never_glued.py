@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +19,7 @@ from msauto.server.downloads.part_file import part_name
 from tests.examples import examples
 from tests.wire.film_server import FILM, OLDER, OTHER, Film, Notes
 from tests.wire.raw_server import Handler, RawServer, answer, cut, raw
-from tests.wire.time_limit import NoWait
+from tests.wire.time_limit import NoWait, run_patiently
 
 OLD = b"what was there before"
 ONE, TWO = FILM[:8000], OTHER[:9000]
@@ -83,7 +82,7 @@ def test_the_file_is_the_servers_or_as_it_was(runs: list[list[Film | Handler]]) 
         left, good = None, {OLD}
         for moods in runs:
             watch = Notes(left)
-            fetched = asyncio.run(fetch(dest, moods, watch))
+            fetched = run_patiently(fetch(dest, moods, watch))
             if fetched:
                 good = {ONE, TWO, TWO[:3000]}
                 assert watch.left is None

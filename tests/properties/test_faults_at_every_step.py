@@ -6,7 +6,6 @@ Once the faults are over, one more apply reaches the desired state. Runs may be 
 from __future__ import annotations
 
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from hypothesis.stateful import (
 )
 
 from msauto.simulator import SimClip, Simulator, empty_state
-from tests.crash.faulty import KINDS, LATE, PATIENCE
+from tests.crash.faulty import KINDS, PATIENCE, until_late_work_is_done
 from tests.properties.test_whole_way import NAMES, XMP_NAMES, State, put_live, task
 from tests.stage import Stage
 
@@ -124,8 +123,8 @@ class FaultyServer(RuleBasedStateMachine):
         self._settle()
 
     def _settle(self) -> None:
-        if any("late" in name for name, hits in self.sim.faults.hits().items() if hits):
-            time.sleep(LATE * 1.5)
+        until_late_work_is_done(self.sim)
+        self.sim.clear_log()
         self.sim.faults.clear()
 
     @invariant()

@@ -108,7 +108,7 @@ def shape(plan: Plan) -> list[Any]:
     return [
         (
             (target.server, target.database, target.kind, target.name, target.folder, target.looked, target.address),
-            [(each.action, each.aspect, each.basis, each.source, each.exactly) for each in target.changes],
+            [(each.action, each.aspect, each.basis, each.source, each.losses) for each in target.changes],
             [(each.method, each.changes, each.guarded, each.dest, len(each.expect)) for each in target.requests],
             [each.path.partition("?")[0] for each in target.requests],
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -123,11 +122,7 @@ def check_problems(error: InputError) -> None:
     assert "secret" not in str(error)
 
 
-COUNT = int(os.environ.get("MSAUTO_MUTATIONS", "40"))
-MANY = 8 * COUNT
-QUIET = list(HealthCheck)
-FAST = settings(max_examples=examples(COUNT), deadline=None, suppress_health_check=QUIET, derandomize=True)
-SLOW = settings(max_examples=examples(MANY), deadline=None, suppress_health_check=QUIET)
+MUTATED = settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 WHOLE = (Path(__file__).parents[1] / "cases" / "language" / "whole.yml").read_text(encoding="utf-8")
 PLAYBOOKS = st.one_of(mutated(PLAYBOOK), token_mutated(PLAYBOOK), mutated(WHOLE), token_mutated(WHOLE))
 INVENTORIES = st.one_of(mutated(INVENTORY), token_mutated(INVENTORY))
@@ -158,46 +153,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@FAST
+@MUTATED
 @given(text=PLAYBOOKS)
 def test_playbooks(text: str, folder: Path) -> None:
     check(text, INVENTORY, folder)
 
 
-@pytest.mark.scale
-@SLOW
-@given(text=PLAYBOOKS)
-def test_many_playbooks(text: str, folder: Path) -> None:
-    check(text, INVENTORY, folder)
-
-
-@FAST
+@MUTATED
 @given(text=INVENTORIES)
 def test_inventories(text: str, folder: Path) -> None:
     check(PLAYBOOK, text, folder)
 
 
-@pytest.mark.scale
-@SLOW
-@given(text=INVENTORIES)
-def test_many_inventories(text: str, folder: Path) -> None:
-    check(PLAYBOOK, text, folder)
-
-
-@FAST
+@MUTATED
 @given(text=st.one_of(mutated(SETTINGS), token_mutated(SETTINGS)))
 def test_settings(text: str, folder: Path) -> None:
-    check_settings(text, folder)
-
-
-@pytest.mark.scale
-@SLOW
-@given(text=st.one_of(mutated(SETTINGS), token_mutated(SETTINGS)))
-def test_many_settings(text: str, folder: Path) -> None:
-    check_settings(text, folder)
-
-
-def check_settings(text: str, folder: Path) -> None:
     path = folder / "msauto.toml"
     path.write_text(text, encoding="utf-8", errors="replace", newline="")
     try:
@@ -208,7 +178,7 @@ def check_settings(text: str, folder: Path) -> None:
         path.unlink()
 
 
-@FAST
+@MUTATED
 @given(
     text=st.one_of(mutated("{{ asset.title | upper }}"), mutated("{% for m in asset.markers %}{{ m.at }}{% endfor %}"))
 )
@@ -220,7 +190,7 @@ def test_templates(text: str, folder: Path) -> None:
     )
 
 
-@FAST
+@MUTATED
 @given(data=st.binary(max_size=200))
 def test_garbage(data: bytes, folder: Path) -> None:
     (folder / "p.yml").write_bytes(data)

@@ -16,11 +16,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msauto.aspects import difference, holds
+from msauto.aspects import holds
 from msauto.interface.dialect import Dialect
 from msauto.model.ports import LiveTarget
 from msauto.planning.target_reading import read_live
-from msauto.verification.read_back import final_expectations, memories
+from msauto.verification.read_back import compare, final_expectations, memories
 from tests.examples import examples
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent
@@ -121,9 +121,7 @@ def test_the_proof_agrees_with_the_diff(data: st.DataObject) -> None:
     context.apply(found)
     for target in found.targets:
         after = asyncio.run(read_live(target, context.reader.fresh(), after=True))
-        assert [difference(word, after) for word in final_expectations(target)] == [None] * len(
-            final_expectations(target)
-        )
+        assert compare(target, after).differences == ()
 
 
 @settings(max_examples=examples(200))
@@ -175,7 +173,8 @@ def test_what_a_server_hides_is_written_once(data: st.DataObject) -> None:
     args["markers"] = [{**marker, "at": marker["at"] + 1} for marker in args["markers"]]
     args["segments"] = [{**s, "start": s["start"] + 1, "duration": 1} for s in args["segments"]]
     dialect = replace(dialect, position_origin="in")
-    hidden: dict[str, Any] = {"reported": frozenset({"comment"}), "reports_keywords": False}
+    # An answer that shows some of the fields shows that the others are not set.
+    hidden: dict[str, Any] = {"reported": frozenset(), "reports_keywords": False}
     context = stage(live, dialect=dialect, folders={"Playout"}, **hidden)
     intent = asset_intent({"title": "Film", **args})
     context.server.clips["Film"].xmp = None
@@ -259,7 +258,7 @@ def test_no_shorter_way_for_markers(data: st.DataObject) -> None:
     desired = data.draw(wanted_markers(live, 3))
     exact = data.draw(st.booleans())
     args: dict[str, Any] = {"markers": desired, "exactly": ["markers"] if exact else []}
-    context = stage(Clip("Film", frames=FRAMES, markers=copy.deepcopy(live)))
+    context = stage(Clip("Film", frames=FRAMES, markers=copy.deepcopy(live)), reuses_uids=False)
     planned = applied(context, args)
     start, goal = _markers(live), _marker_goal(_markers(live), desired, exact)
     assert goal(_markers(context.server.clips["Film"].markers))
@@ -273,6 +272,7 @@ def _markers(live: Markers) -> MarkerState:
 def _marker_goal(start: MarkerState, desired: list[dict[str, Any]], exact: bool) -> Callable[[MarkerState], bool]:
     places = {(w["at"], w["track"]) for w in desired}
     by_uid = {w["uid"] for w in desired if "uid" in w}
+    stood = {m[0]: m[1:3] for m in start if m[0] not in by_uid}
 
     def fits(want: dict[str, Any], marker: tuple[int, int, str, str]) -> bool:
         uid, frame, track, title = marker
@@ -281,6 +281,9 @@ def _marker_goal(start: MarkerState, desired: list[dict[str, Any]], exact: bool)
 
     def goal(state: MarkerState) -> bool:
         if not all(any(fits(w, m) for m in state) for w in desired):
+            return False
+        # No marker is taken for another one: whose uid no task names stays in its place, or goes.
+        if any(m[1:3] != stood.get(m[0], m[1:3]) for m in state):
             return False
         if exact:
             return len(state) == len(desired) and all(any(fits(w, m) for w in desired) for m in state)

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from msauto.errors import Problem, SourceLocation
 from msauto.model.desired import TaskSource
+from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Action, AspectName, Body, Change, Plan, PlannedServer, Refusal, Request, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.report import html, markdown
@@ -47,7 +48,7 @@ def changes(draw: st.DrawFn) -> Change:
         draw(st.sampled_from(["live", "ledger", "none"])),
         draw(st.booleans()),
         TaskSource.at(place, draw(TEXT)),
-        exactly=draw(st.booleans()),
+        losses=draw(st.integers(0, 2)),
     )
 
 
@@ -68,7 +69,7 @@ def targets(draw: st.DrawFn) -> Target:
         requests=(Request("PUT", draw(TEXT), (0,), body),),
         error=draw(st.none() | TEXT),
         rate=draw(st.sampled_from([None, Fraction(25), Fraction(30000, 1001)])),
-        create_time=draw(st.none() | TEXT),
+        clip=ClipIdentity(create_time=draw(st.none() | TEXT)),
         places=tuple(draw(st.lists(TEXT, max_size=2))),
     )
 
@@ -174,7 +175,8 @@ def with_text(plan: Plan, sourced: str) -> Plan:
         paths = tuple(structs.replace(request, path=sourced, body=body_of(sourced)) for request in target.requests)
         return structs.replace(
             target, server=sourced, database=sourced, name=sourced, folder=sourced, changes=told, requests=paths,
-            create_time=sourced, error=None if target.error is None else "x" + " ".join(sourced.split()),
+            clip=ClipIdentity(create_time=sourced),
+            error=None if target.error is None else "x" + " ".join(sourced.split()),
         )  # fmt: skip
 
     flat = " ".join(sourced.split())

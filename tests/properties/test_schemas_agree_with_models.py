@@ -74,7 +74,6 @@ all:
             timeouts: {connect: 5, read: 30, listing: 300, proxy: 3600}
             connections: 16
             requests_per_second: 2
-            adaptive: true
             request_line: 8000
             dialect: {segment_update: recreate, list_separator: ";"}
           database: NEWS

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from msauto.planning.saved_plans.plan_file import plan_from_json, plan_to_json
 from msauto.simulator import Simulator, empty_state
@@ -255,7 +256,7 @@ def test_a_handler_that_was_not_reached_is_owed(stage: Theatre) -> None:
     again = stage.plan(play(task))
     pending = [(change.handler, change.pending) for target in again.targets for change in target.changes]
     assert pending == [("Export", result.run), ("Copy", result.run)]
-    assert plan_from_json(plan_to_json(again)) == again
+    assert plan_to_json(plan_from_json(plan_to_json(again))) == plan_to_json(again)
     assert plan_to_json(again)["targets"][0]["changes"][0]["pending"] == result.run
     stage.sim.clear_log()
     assert stage.apply(play(task)).ok
@@ -282,7 +283,7 @@ def test_forgotten(stage: Theatre) -> None:
     assert stage.plan(play(task), forget_pending=True).requests == 0
     assert stage.plan(play(task)).requests == 1, "a plan writes nothing"
     result = stage.apply(play(task), forget_pending=True)
-    assert plan_from_json(plan_to_json(result.plan)) == result.plan
+    assert plan_from_json(plan_to_json(result.plan)) == structs.replace(result.plan, read_since=None)
     last = stage.plan(play(task))
     assert (last.requests, last.warnings) == (0, ())
 

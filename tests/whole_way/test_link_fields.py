@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from msauto.applying.states import RetryPolicy
 from msauto.planning.saved_plans.plan_integrity import find_undisclosed_request
 from msauto.simulator import Simulator, empty_state
 from tests.stage import Stage
@@ -157,3 +158,54 @@ def test_positions_of_a_link_stay_within_the_clip(stage: Stage) -> None:
 
 def test_an_absent_link_has_no_fields(stage: Stage) -> None:
     assert "has no fields" in error_of(stage, film({**PLACE, "state": "absent", "comment": "x"}))
+
+
+# A field that the server does not take -----------------------------------------------------------------------------
+
+
+def described(**fields: str) -> dict[str, Any]:
+    return {"name": "Describe", "asset": {"title": "Film", "fields": fields}}
+
+
+@pytest.mark.parametrize(
+    "task", [described(comment="Ready", user_3="x"), film({**PLACE, "comment": "On air", "user_3": "x"})]
+)
+def test_a_first_value_that_is_not_shown_beside_others_is_told_and_sent_again(
+    sim: Simulator, stage: Stage, task: dict[str, Any]
+) -> None:
+    sim.dialect = sim.dialect.with_values({"link_fields": "reported_when_set"})
+    sim.faults.add("swallow@SETFIELD&name=user_3")
+    stage.policy = RetryPolicy(read_pauses=())
+    result = stage.apply(task)
+    assert not result.ok
+    assert [difference.live for difference in result.targets[0].differences] in ([None], [{"user_3": None}])
+    sim.faults.clear()
+    assert stage.plan(task).requests == 1
+    assert stage.apply(task).ok
+    assert stage.plan(task).requests == 0
+
+
+def test_a_value_known_from_the_ledger_alone_is_sent_again_once_other_fields_show(sim: Simulator, stage: Stage) -> None:
+    sim.dialect = sim.dialect.with_values({"link_fields": "reported_when_set"})
+    sim.state.databases["NEWS"].clip("Film").home.fields.clear()
+    sim.faults.add("swallow@SETFIELD&name=user_3*1")
+    assert stage.apply(described(user_3="x")).ok  # the answers show no field at all
+    assert stage.plan(described(user_3="x")).requests == 0
+    assert stage.apply(described(comment="Ready")).ok
+    assert stage.plan(described(user_3="x")).requests == 1
+
+
+def test_what_is_not_shown_because_it_is_empty_or_the_default_is_done(sim: Simulator, stage: Stage) -> None:
+    sim.dialect = sim.dialect.with_values({"link_fields": "reported_when_set"})
+    sim.faults.add("swallow@SETFIELD&name=layer")  # as if layer 0 were not shown
+    task = described(comment="Ready", user_3="", layer="0")
+    assert stage.apply(task).ok
+    assert stage.plan(task).requests == 0
+    assert stage.apply(described(comment="", user_3="")).ok
+
+
+def test_a_server_that_shows_no_field_is_compared_with_the_ledger(sim: Simulator, stage: Stage) -> None:
+    sim.dialect = sim.dialect.with_values({"link_fields": "hidden"})
+    task = described(comment="Ready", user_3="x", last_frame="400")
+    assert stage.apply(task).ok
+    assert stage.plan(task).requests == 0

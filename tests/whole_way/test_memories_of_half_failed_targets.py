@@ -98,15 +98,3 @@ def test_a_rename_that_was_not_done_is_no_proof_of_the_rest(stage: Stage) -> Non
     assert stage.apply(task).ok
     assert sorted(commands(stage)) == ["SETFIELD", "SETFIELD"]
     assert stage.plan(task).requests == 0
-
-
-def test_a_marker_that_was_to_be_moved_and_was_not_reached_is_still_ours(stage: Stage) -> None:
-    """A marker of ours that was moved on the server is moved back. If we forgot it, a second one would be created."""
-    assert stage.apply(film(markers=[CUE])).ok
-    task = film(fields={"comment": "x", "user_1": "y"}, markers=[CUE | {"at": 200}], exactly=["markers"])
-    stage.sim.faults.add("status:400@POST .*name=user_1*1")
-    assert not stage.apply(task).ok
-    (marker,) = stage.sim.state.clip("Film").markers
-    marker.pos = 150
-    assert stage.apply(film(markers=[CUE])).ok
-    assert [each.pos for each in stage.sim.state.clip("Film").markers] == [100]

@@ -77,6 +77,16 @@ def test_with_consent_the_clip_goes_with_its_links_and_the_plan_shows_them(stage
     assert stage.plan(asset("Promo 1", state="absent", with_links=True)).targets == ()
 
 
+@pytest.mark.parametrize("names", ["reported", "hidden"])
+def test_a_link_whose_title_leads_nowhere_shows_its_clip(stage: Stage, names: str) -> None:
+    stage.sim.dialect = replace(stage.sim.dialect, link_titles="nowhere", orig_name=names)
+    (error,) = errors(stage.plan(asset("Promo 1", state="absent")))
+    assert TONIGHT in error
+    protecting = replace(BOLD, protected=("Playout/*",))
+    plan = stage.plan(asset("Promo 1", state="absent", with_links=True), limits=protecting)
+    assert [(refusal.code, refusal.limit) for refusal in plan.refusals] == [("protected", "Playout/*")]
+
+
 def test_the_title_of_a_link_does_not_delete_its_clip_with_consent_either(stage: Stage) -> None:
     (error,) = errors(stage.plan(asset("Promo 1 tonight", state="absent", with_links=True)))
     assert f"the entry {TONIGHT} is a link" in error

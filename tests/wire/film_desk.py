@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from msauto.server.downloads.fetching import FetchResult
 from msauto.server.downloads.part_file import part_name
 from tests.wire.film_server import FILM, Film, Notes
 from tests.wire.raw_server import Handler, RawServer
-from tests.wire.time_limit import NoWait
+from tests.wire.time_limit import NoWait, run_patiently
 
 GET = Request("GET", "/storage/N@x/WP1")
 CUT = 50_000
@@ -38,19 +37,17 @@ def old_file(folder: Path) -> Path:
     return file
 
 
-def fetch(
-    dest: Path, *behaviours: Handler, watch: Notes | None = None, seconds: float = 5.0
-) -> tuple[FetchResult, RawServer]:
+def fetch(dest: Path, *behaviours: Handler, watch: Notes | None = None) -> tuple[FetchResult, RawServer]:
     looked = watch or Notes(keeps=False)
     told = [each.but(watch=looked) if isinstance(each, Film) else each for each in behaviours]
 
     async def main() -> tuple[FetchResult, RawServer]:
         async with RawServer(*told) as server:
-            spec = ServerSpec("raw", server.url, timeouts=Timeouts(seconds, seconds, seconds, seconds))
+            spec = ServerSpec("raw", server.url, timeouts=Timeouts(5, 5, 5, 5))
             async with AsyncMediaServer(spec, clock=NoWait()) as client:
                 return await client.fetch_file(GET, dest, looked), server
 
-    return asyncio.run(main())
+    return run_patiently(main())
 
 
 def ranges(server: RawServer) -> list[str | None]:

@@ -12,7 +12,8 @@ from msauto.errors import InDoubtError, RejectedError, ServerError, UnreadableEr
 from msauto.server.downloads.fetching import FetchResult
 from tests.wire.film_desk import CUT, HALF, OLD, WHOLE, alone, fetch, old_file, ranges, small_sizes
 from tests.wire.film_server import DATE, FILM, OLDER, OTHER, Film, Notes
-from tests.wire.raw_server import Exchange, Handler, answer, cut, hang, raw
+from tests.wire.raw_server import Exchange, Handler, answer, cut, raw
+from tests.wire.time_limit import silence
 
 
 @pytest.fixture(autouse=True)
@@ -178,11 +179,13 @@ def test_what_stands_between_does_not_lose_what_is_there(dest: Path, fault: Hand
 
 
 def test_silence_in_the_middle(dest: Path) -> None:
-    async def half_then_silence(exchange: Exchange) -> bool:
-        await HALF(exchange)
-        return await hang(exchange)
+    watch = Notes(keeps=False)
 
-    _, server = fetch(dest, half_then_silence, WHOLE, seconds=0.3)
+    async def half_then_silence(exchange: Exchange) -> bool:
+        await HALF.but(watch=watch)(exchange)
+        return await silence(6)(exchange)
+
+    _, server = fetch(dest, half_then_silence, WHOLE, watch=watch)
     assert ranges(server) == [None, f"bytes={CUT}-"]
     assert dest.read_bytes() == FILM
 

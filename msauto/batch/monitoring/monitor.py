@@ -19,8 +19,9 @@ from msauto.batch.monitoring.deliveries import Message, deliver
 from msauto.batch.monitoring.heartbeat import send_heartbeat
 from msauto.batch.monitoring.metrics import metrics_text
 from msauto.batch.monitoring.notices import events_of, send_notice
-from msauto.batch.monitoring.report_files import report_path, write_file, write_report
+from msauto.batch.monitoring.report_files import REPORT_MODE, report_path, write_report
 from msauto.errors import MsautoError
+from msauto.file_writing import write_file
 from msauto.playbook.input_files import beside
 
 _SECONDS: Final = 10.0
@@ -100,11 +101,11 @@ class Monitor:
         if self.junit is not None:
             text = SUMMARY_FORMS["junit"][1](result, batch.schedule.timezone)
             unsent = SentMessage(kind="report", to=str(self.junit))
-            yield Message(unsent, partial(_without_time, write_file, self.junit, text))
+            yield Message(unsent, partial(_without_time, write_file, self.junit, [text], REPORT_MODE))
         if metrics is not None and result.outcome != "locked":  # those of the run in progress stay
             path = Path(beside(batch.file, metrics.file))
             yield Message(
-                SentMessage(kind="metrics", to=str(path)), lambda _: write_file(path, metrics_text(result), 0o644)
+                SentMessage(kind="metrics", to=str(path)), lambda _: write_file(path, [metrics_text(result)], 0o644)
             )
 
 

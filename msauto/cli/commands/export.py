@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack
@@ -18,8 +17,9 @@ from msauto.cli.exit_codes import ERROR, OK
 from msauto.cli.flags import Flags, database_flag, on_flag, require_database, shared_flags_of
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
-from msauto.cli.timeline_files import TimelineFiles, file_errors
+from msauto.cli.timeline_files import TimelineFiles, file_errors, make_folder
 from msauto.errors import MsautoError, RefusedError
+from msauto.file_writing import NewFile
 from msauto.model.live import Folder, parse_folder, show_folder
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry
 from msauto.playbook.export.file_names import FileNames
@@ -29,6 +29,7 @@ from msauto.playbook.inventory.servers import NamedServer, named_servers
 from msauto.playbook.timelines.clock import parse_origin
 from msauto.playbook.timelines.formats import WRITERS
 from msauto.playbook.timelines.timeline import TimelineError
+from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural
 from msauto.secrets.taint import SecretsFound
 from msauto.server.reader import ServerReader
@@ -158,7 +159,7 @@ class FolderExport:
         self._force = force
         self._names = FileNames()
         self._paths: dict[tuple[str, ...], Path] = {}
-        self._file: IO[str] | None = None
+        self._file: NewFile | None = None
         self._target = folder
         self.written: list[Path] = []
 
@@ -176,8 +177,8 @@ class FolderExport:
         """Begin a file beside the one that it will replace."""
         self._target = self._path(play)
         with file_errors(self._target):
-            self._target.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._part.open("w", encoding="utf-8", newline="\n")
+            make_folder(self._target.parent, self._folder)
+            self._file = NewFile(self._target)
         self.write(header_lines(play.about))
 
     def write(self, lines: Iterable[str]) -> None:
@@ -185,17 +186,14 @@ class FolderExport:
         if self._file is None:
             raise RuntimeError("begin a play before adding lines")
         with file_errors(self._target):
-            self._file.writelines(f"{line}\n" for line in lines)
+            self._file.write(f"{line}\n" for line in lines)
 
     def end(self) -> None:
         """Move the complete file into its place."""
         if self._file is None:
             return
         with file_errors(self._target):
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-            self._part.replace(self._target)
+            self._file.keep()
         self._file = None
         self.written.append(self._target)
 
@@ -205,8 +203,7 @@ class FolderExport:
     def close(self) -> None:
         """Remove an incomplete file."""
         if self._file is not None:
-            self._file.close()
-            self._part.unlink(missing_ok=True)
+            self._file.drop()
 
     def outdated(self, names: Sequence[str]) -> list[Path]:
         """Return the files of earlier exports in a folder that this export did not write."""
@@ -217,10 +214,6 @@ class FolderExport:
         if play.names not in self._paths:
             self._paths[play.names] = self._folder / self._names.path(play.names)
         return self._paths[play.names]
-
-    @property
-    def _part(self) -> Path:
-        return self._target.with_name(f"{self._target.name}.part")
 
 
 def _is_exported(path: Path) -> bool:
@@ -262,7 +255,7 @@ class _Exporter:
     def report(self) -> int:
         """Report what was exported and what was not; return the exit code."""
         for warning in self.warnings:
-            print_message(f"Warning: {warning}")
+            print_message(f"Warning: {visible(warning)}")
         counts = [plural(self.assets, "asset")] if self.assets or not self.channels else []
         counts += [plural(self.channels, "channel")] if self.channels else []
         written = [] if isinstance(self.output, StdoutExport) else self.output.written

@@ -12,7 +12,6 @@ import click
 from msauto.batch.batch_run import seconds_between
 from msauto.cli.flags import Flags, parse_age, table_flags
 from msauto.cli.output import print_message, print_result, print_table
-from msauto.cli.runs.past_runs import SETTINGS
 from msauto.ledger import Ledger
 from msauto.model.codec import load, to_json
 from msauto.model.result import OUTCOMES, key_of
@@ -145,6 +144,7 @@ def _show_attempt(attempt: RunSummary, flags: Flags) -> None:
     facts |= {"started": _time(attempt.started), "ended": _time(attempt.ended)}
     facts |= {"playbooks": " ".join(attempt.playbooks)}
     facts |= {"user": attempt.user, "host": attempt.host, "folder": attempt.folder}
+    facts |= {"settings": attempt.settings} if attempt.settings else {}
     _print_table(("fact", "value"), facts.items(), flags)
 
 
@@ -161,11 +161,7 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
         "playbooks": " ".join(run.playbooks),
         "outcome": _outcome(run),
         "process": f"{details.pid} on {details.host}, msauto {details.msauto}",
-        **{
-            name.replace("_", " "): text
-            for name, text in details.notes.items()
-            if text and (name != SETTINGS or Path(text).is_file())  # the path of settings only if they exist
-        },
+        **{name.replace("_", " "): text for name, text in details.notes.items() if text},
     }
     _print_table(("fact", "value"), facts.items(), flags)
     lines = (line for target in details.targets for line in _target_lines(target))

@@ -16,6 +16,7 @@ from msauto.cli.flags import Flags, database_flag, require_database, table_flags
 from msauto.cli.interrupts import SIGNALS, run_async
 from msauto.cli.output import print_message, print_result
 from msauto.cli.runs.consent import prompt, require_terminal
+from msauto.cli.runs.options import allowed_times
 from msauto.errors import MsautoError, RefusedError
 from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Folder, Link, parse_folder, show_folder
@@ -24,6 +25,7 @@ from msauto.planning.limits import refusals
 from msauto.playbook.inventory.servers import NamedServer, named_servers
 from msauto.probe.probe import DialectFinding, ProbeResult, TrialOptions, probe, probe_by_trial
 from msauto.report.json import dump
+from msauto.report.sentences import refusal_error
 
 
 @click.command("probe")
@@ -35,6 +37,7 @@ from msauto.report.json import dump
 @click.option(
     "--links", metavar="FOLDER", help="With --scratch: also create links in FOLDER, if `link_delete` is by_title."
 )
+@click.option("--override-freeze", metavar="REASON", help="With --scratch: write during a freeze; REASON is printed.")
 @table_flags
 def command(
     *,
@@ -45,6 +48,7 @@ def command(
     yes: bool,
     xmp_field: str | None,
     links: str | None,
+    override_freeze: str | None,
 ) -> int:
     """Learn the dialect of a server, and print the `dialect:` block for its inventory entry.
 
@@ -59,6 +63,7 @@ def command(
     if len(servers) != 1:
         raise MsautoError(f"--scratch needs one server, not {len(servers)}", remedy="name it with --limit HOST")
     ((server, name),) = servers
+    _refuse_frozen(flags, override_freeze)
     trial = TrialOptions(scratch, xmp_field, None if links is None else parse_folder(links))
     _ask(server, name, trial, yes=yes)
     result = run_async(_try(server, name, trial, flags.settings.limits))
@@ -99,6 +104,16 @@ async def _try(server: NamedServer, database: str, trial: TrialOptions, limits: 
     finally:
         for number in SIGNALS:
             loop.remove_signal_handler(number)
+
+
+def _refuse_frozen(flags: Flags, override_freeze: str | None) -> None:
+    """Refuse to write during a freeze."""
+    reason = (override_freeze or "").strip()
+    if reason:
+        print_message(f"Freezes are overridden: {reason}")
+    times = allowed_times(flags, None, override_freeze=reason)
+    if refused := [*times.refusals(SystemClock().now())]:
+        raise refusal_error(refused)
 
 
 # Consent --------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from msauto.cli.output import print_result
 from msauto.cli.report_forms import FORMS
 from msauto.cli.runs.plan_output import view_of
 from msauto.ledger import Ledger
-from msauto.model.plan import Plan, PlannedServer
+from msauto.model.plan import InputHash, Plan, PlannedServer
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.model.run_records import RequestRecord, RunDetails, TargetRecord
 from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
@@ -49,6 +49,7 @@ def result_of(details: RunDetails) -> Result:
         unchanged=summary.summary.get("unchanged", 0),
         reads=summary.summary.get("reads", 0),
         servers=tuple(PlannedServer(name, 0) for name in names),
+        settings=InputHash(summary.settings, HIDDEN) if summary.settings else None,
     )
     return Result(
         summary.run,

@@ -23,6 +23,7 @@ from msauto.cli.exit_codes import CHANGES, OK
 from msauto.cli.flags import state_folder
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError
+from msauto.file_writing import write_file
 from msauto.playbook.settings.settings import load_settings
 
 _SCHEDULERS: Final[Mapping[str, Callable[[ScheduledStart], SchedulerFiles]]] = {
@@ -93,7 +94,7 @@ def _write(printed: SchedulerFiles, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in printed.files.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            write_file(folder / name, [text])
     except OSError as error:
         raise MsautoError(f"cannot write to {folder}: {error.strerror}", remedy="name another folder") from error
     print_result("".join(f"{folder / name}\n" for name in printed.files))

@@ -19,6 +19,7 @@ from msauto.cli.output import print_result, print_table
 from msauto.cli.shell_completion.cache_folder import keep_titles
 from msauto.errors import MsautoError, NotFoundError
 from msauto.interface.requests import get_proxy
+from msauto.model.clip_entries import count_clips
 from msauto.model.identity import same_text
 from msauto.model.live import Asset, Entry, MamAsset, Xmp, show_folder
 from msauto.model.plan import Address
@@ -26,7 +27,6 @@ from msauto.model.timecode import TimecodeError, has_drop_frame, rate_of, show_r
 from msauto.playbook.inventory.servers import NamedServer, named_servers
 from msauto.report.json import dump
 from msauto.server.client import AsyncMediaServer
-from msauto.server.clip_identity import count_clips
 
 Rows = list[list[str]]
 _NEVER_CUT = ("length", "rate", "created", "start", "duration", "position", "published")

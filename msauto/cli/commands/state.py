@@ -21,7 +21,7 @@ from msauto.playbook.settings.settings import Settings, load_settings
 from msauto.report.json import dump
 from msauto.report.sentences import plural
 
-_config_flag = click.option("--config", metavar="FILE", help="Settings file, instead of msauto.toml in this folder.")
+_config_flag = click.option("--config", metavar="FILE", help="Settings file, instead of the nearest msauto.toml.")
 
 
 @click.group("state")

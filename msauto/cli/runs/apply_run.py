@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TypeVar
+from typing import Final, TypeVar
 
+import click
+from click.core import ParameterSource
 from msgspec import structs
 
 from msauto.aio import SystemClock, apply_plan, recover_runs
@@ -17,12 +20,11 @@ from msauto.cli import output
 from msauto.cli.exit_codes import CHANGES, ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS, ignore_interrupts, run_async
-from msauto.cli.plan_files import write_plan_file
+from msauto.cli.plan_files import is_plan_file, write_plan_file
 from msauto.cli.report_forms import FORMS
 from msauto.cli.runs.attempt_record import origin_of
 from msauto.cli.runs.consent import ask
 from msauto.cli.runs.options import AllowedTimes, RunOptions
-from msauto.cli.runs.past_runs import SETTINGS
 from msauto.cli.runs.plan_output import report_errors, show_plan, view_of, with_state_refusal
 from msauto.cli.runs.plan_sources import PlannedRun, PlanSource
 from msauto.cli.runs.run_watch import STDOUT
@@ -33,6 +35,7 @@ from msauto.model.events import PlanningEnded, PlanningStarted
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
+from msauto.planning.plan_comparison import differences
 from msauto.planning.saved_plans.plan_file import saved_document
 from msauto.report.html.stills import NO_STILLS, Stills
 from msauto.report.json import dump_document
@@ -41,6 +44,8 @@ from msauto.report.sentences import plural, refusal_error, refusal_reason
 from msauto.secrets.redactor import redact_plan
 
 T = TypeVar("T")
+_LONGEST_THOUGHT: Final = 60.0
+"""Seconds after which the user's consent may be to something that is no longer so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +127,38 @@ class ApplyRun:
                 # No event loop runs between these stages, so that Ctrl-C works as usual while the user is asked.
                 with _nothing_sent():
                     self._recover(ledger, runner)
-                    planned = run_async(self._plan(ledger), runner)
-                    self.options.attempt.plan = planned.plan
-                    self.options.attempt.summary = to_json(planned.plan.summary)
-                    if not self._may_apply(planned):
+                    plan = self._agreed_plan(ledger, runner)
+                    if plan is None:
                         return ERROR
-                result = runner.run(self._apply(planned.plan, ledger))
+                result = runner.run(self._apply(plan, ledger))
             finally:
                 runner.run(_await(locks.__aexit__(None, None, None)))
-        return self._finish(planned.plan, result)
+        return self._finish(plan, result)
+
+    def _agreed_plan(self, ledger: Ledger, runner: asyncio.Runner) -> Plan | None:
+        """Return the plan that may be applied; ``None`` after an error. Raises ``RefusedError``.
+
+        The user may think for long. After a minute, it is planned again; if the plan is another one by then, the
+        difference is shown and the question is asked again.
+        """
+        agreed: Plan | None = None
+        while True:
+            planned = run_async(self._plan(ledger), runner)
+            plan, attempt = planned.plan, self.options.attempt
+            attempt.plan, attempt.summary = plan, to_json(plan.summary)
+            if agreed is not None:
+                changed = differences(agreed, plan)
+                if not changed and plan.refusals == agreed.refusals:
+                    return plan
+                output.print_message("The plan has changed since it was shown, and nothing was sent:")
+                for line in changed:
+                    output.print_message(f"  {visible(line)}")
+            shown = self.clock.monotonic()
+            if not self._may_apply(planned):
+                return None
+            if self.clock.monotonic() - shown <= _LONGEST_THOUGHT:
+                return plan
+            agreed = plan
 
     def _recover(self, ledger: Ledger, runner: asyncio.Runner) -> None:
         """Settle the requests that runs left in doubt when they died, before anything is planned."""
@@ -155,7 +183,8 @@ class ApplyRun:
         watch.notify(PlanningStarted(tuple(spec.name for spec in self.source.specs)))
         async with watch.ticking():
             planned = await self.source.plan(ledger.plan_memory(), self.clock, self.flags.forks, options.limits, watch)
-        planned = replace(planned, plan=options.times.check(planned.plan, self.clock.now()))
+        plan = structs.replace(planned.plan, settings=self.flags.settings.used)
+        planned = replace(planned, plan=options.times.check(plan, self.clock.now()))
         watch.notify(PlanningEnded(planned.plan.summary, planned.plan.refusals))
         return planned
 
@@ -211,7 +240,7 @@ class ApplyRun:
 
         stop, watch = Cancellation(), self.options.watch
         loop = asyncio.get_running_loop()
-        notes = {SETTINGS: str(self.flags.settings_file), **origin_of(self.playbooks), **self.options.attempt.notes}
+        notes = {**origin_of(self.playbooks, self.flags.settings), **self.options.attempt.notes}
         if self.options.override_freeze:
             notes["override_freeze"] = plan.secrets.redact_message(self.options.override_freeze)
 
@@ -259,7 +288,7 @@ class ApplyRun:
             show_plan(plan, self.flags, keep_going=self.options.keep_going)
         elif sys.stdin.isatty() and not self.options.yes:
             view = view_of(self.flags, keep_going=self.options.keep_going, stream=sys.stderr)
-            output.print_message("".join(FORMS["text"].plan(plan, view)))
+            output.print_message("".join(FORMS["text"].plan(plan, view)), rendered=True)
 
     def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:
         """Show the plan in place of a result, unless it is shown already."""
@@ -282,10 +311,39 @@ class ApplyRun:
         except output.OutputError as error:
             output.print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
             return code or INCOMPLETE
+        left = [each for each in result.targets if each.outcome in {"interrupted", "not attempted"}]
+        context = click.get_current_context(silent=True)  # none in a batch, which prints for all of its jobs
+        if context is not None and code != REFUSED and any(each.target.error is None for each in left):
+            command = plan.secrets.redact_message(_continuing(context, self.playbooks, result.run))
+            output.print_message(f"  → to continue: {visible(command)}")
         if code == REFUSED:
             self.options.attempt.reason = f"{self.closed[-1]}: nothing was sent"
             output.print_message(f"Error: {self.closed[-1]}: nothing was sent\n  → run it again at an allowed time")
         return code
+
+
+_KEPT: Final = ("inventory", "server", "extra_vars", "limit", "tags", "skip_tags", "state_dir", "config", "on")
+"""The flags that decide what is planned, and where the ledger is. Consent is asked for again."""
+
+
+def _continuing(context: click.Context, playbooks: Sequence[str], run: str) -> str:
+    """Return the command that continues a run, with the flags that the user gave."""
+    verb, _, name = playbooks[0].partition(" ")
+    if verb == "undo" and name:
+        words = ["msauto", "undo", name]
+    elif verb == "resume" and name:
+        words = ["msauto", "apply", "--resume", run]
+    else:
+        # A saved plan is stale by now, and does not declare which of its inputs are the playbooks.
+        named = ("PLAYBOOK",) if is_plan_file(playbooks[0]) else playbooks
+        words = ["msauto", "apply", *named, "--resume", "last"]
+    for option in context.command.params:
+        given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+        if given and option.name in _KEPT:
+            value = context.params[option.name]
+            for each in value if isinstance(value, tuple) else (value,):
+                words += [option.opts[0], str(each)]
+    return shlex.join(words)
 
 
 def _refuse_stale(planned: PlannedRun) -> None:

@@ -19,7 +19,7 @@ from msauto.cli.flags import Flags
 from msauto.cli.output import print_message
 from msauto.errors import InputError, LedgerError, MsautoError
 from msauto.ledger import Ledger, LedgerPlace
-from msauto.ledger.history import ATTEMPT, BATCH, CODE, FOLDER, JOB, REASON, REPOSITORY, USER
+from msauto.ledger.history import ATTEMPT, BATCH, CODE, FOLDER, JOB, REASON, REPOSITORY, SETTINGS, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.locks import user_name
 from msauto.ledger.store import format_time
@@ -27,6 +27,7 @@ from msauto.model.plan import Plan
 from msauto.model.result import Result
 from msauto.model.run_records import RunStatus, RunSummary
 from msauto.playbook.input_files import find_repository
+from msauto.playbook.settings.settings import Settings
 
 _STATUS: Final[Mapping[int, RunStatus]] = {REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
 
@@ -84,7 +85,7 @@ class Attempt:
                     code=code,
                     reason=self.reason,
                     host=socket.gethostname(),
-                    **origin_of(self.playbooks),
+                    **origin_of(self.playbooks, self.flags.settings if self.flags is not None else None),
                     batch=self.notes.get(BATCH, ""),
                     job=self.notes.get(JOB, ""),
                     attempt=int(self.notes[ATTEMPT]) if ATTEMPT in self.notes else None,
@@ -92,13 +93,15 @@ class Attempt:
             )
 
 
-def origin_of(playbooks: Sequence[str]) -> dict[str, str]:
-    """Return who applies, from which folder, and the repository of the playbooks."""
+def origin_of(playbooks: Sequence[str], settings: Settings | None = None) -> dict[str, str]:
+    """Return who applies, from which folder, the repository of the playbooks, and the path of the settings used."""
     try:
         folder = str(Path.cwd())
     except OSError:  # it was removed
         folder = ""
-    return {USER: user_name(), FOLDER: folder, REPOSITORY: _repository(playbooks)}
+    used = settings.file if settings is not None else None
+    path = os.path.normpath(Path(folder, used)) if used is not None else ""
+    return {USER: user_name(), FOLDER: folder, REPOSITORY: _repository(playbooks), SETTINGS: path}
 
 
 def _repository(playbooks: Sequence[str]) -> str:
@@ -118,7 +121,7 @@ def recorded(function: Callable[..., int]) -> Callable[..., int]:
         named = (f"{verb} {given[name]}" for name, verb in (("run", "undo"), ("resumed", "resume")) if given.get(name))
         folder: str | None = given["state_dir"]
         place = Path(os.path.expanduser(folder)) if folder else None  # noqa: PTH111 - no error for an unknown user
-        attempt = Attempt(place, tuple(named) or tuple(given.get("playbooks") or ()))
+        attempt = Attempt(place, tuple(given.get("playbooks") or ()) or tuple(named))
         click.get_current_context().obj = attempt
         return record_end(attempt, functools.partial(function, **given))
 

@@ -29,7 +29,7 @@ from msauto.cli.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED, e
 from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS
 from msauto.cli.output import print_message
-from msauto.cli.plan_files import settings_folder
+from msauto.cli.plan_files import settings_starts
 from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import Attempt, record_end
 from msauto.cli.runs.options import AllowedTimes, RunOptions, allow
@@ -42,7 +42,6 @@ from msauto.model.plan import Change, Target
 from msauto.model.ports import Clock
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.schema.value_types import as_list
-from msauto.playbook.settings.settings import NAME, Settings, load_settings
 from msauto.report.result_sentences import NOT_DONE
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, refusal_reason
@@ -183,7 +182,7 @@ class BatchJobs:
         return max(0.0, min([job.args.lock_timeout.total_seconds(), *left]))
 
     def _flags(self, job: Job) -> Flags:
-        settings = _settings(job)
+        settings = job.settings(settings_starts((job.plan,)) if job.plan is not None else ())
         options = ResolveOptions(
             playbooks=job.playbooks,
             extra_vars=job.extra_vars,
@@ -204,13 +203,7 @@ class BatchJobs:
             config=None,
             on=self.on,
         )
-        return flags.under(settings, Path(settings.file or Path(self.batch.file).parent / NAME))
-
-
-def _settings(job: Job) -> Settings:
-    """Return the settings of a job; a saved plan does not escape the limits of its playbooks."""
-    folder = settings_folder((job.plan,)) if job.plan is not None else None
-    return load_settings(None, folder) if folder is not None and (folder / NAME).is_file() else job.settings()
+        return flags.under(settings)
 
 
 def _bug(error: Exception) -> str:
@@ -236,7 +229,9 @@ def _attempt_of(job: Job, record: Attempt, code: int, again: bool, closed: list[
     summary = dict(record.summary)
     if record.result is not None:
         outcomes = [each.outcome.replace(" ", "_") for each in record.result.targets]
-        summary |= {each: outcomes.count(each) for each in ("changed", "failed", "unverified", "not_attempted")}
+        summary |= {
+            each: outcomes.count(each) for each in ("changed", "failed", "unverified", "interrupted", "not_attempted")
+        }
     elif record.plan is not None:
         summary |= to_json(record.plan.summary)
     reason = record.reason or (closed[-1] if closed else "")

@@ -118,7 +118,7 @@ _OPTIONS: tuple[Decorator, ...] = (
     *plan_flags("With --check: "),
     keep_going_flag,
     click.option("--allow-delete", type=click.IntRange(0), metavar="N", help="Assets that the run may delete."),
-    click.option("--allow-remove", type=click.IntRange(0), metavar="N", help="List items that `exactly` may remove."),
+    click.option("--allow-remove", type=click.IntRange(0), metavar="N", help="List items that the run may lose."),
     click.option("--allow-requests", type=click.IntRange(0), metavar="N", help="Requests that the run may send."),
     click.option("--override-freeze", metavar="REASON", help="Apply during a freeze; the reason is recorded."),
     click.option(
@@ -140,9 +140,9 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         attempt.flags, attempt.check = flags, given["check"]
         flags = with_output(flags, given["out"])
         for name, to_undo in (("run", True), ("resumed", False)):
-            if own.get(name) is not None and not own.get("playbooks"):  # both together are refused later
+            if own.get(name) is not None:
                 own[name] = find_run(flags, own[name], to_undo=to_undo)
-                flags = with_settings_of(own[name], flags)
+                flags = flags if own.get("playbooks") else with_settings_of(own[name], flags)
         window, *allowed = (given.pop(name) for name in _CONVERTED)
         run_options = RunOptions(
             limits=allow(flags.settings.limits, *allowed),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
@@ -10,18 +11,19 @@ from msgspec import structs
 from msauto.aio import check_servers, undo_of
 from msauto.cli.flags import Flags
 from msauto.cli.output import print_message
-from msauto.cli.runs.plan_sources import PlanSource, resolved_source, saved_source
+from msauto.cli.runs.plan_sources import PlannedRun, PlanSource, resolved_source, saved_source
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
-from msauto.model.plan import Plan, PlannedServer, Target
+from msauto.model.events import Observer
+from msauto.model.plan import Limits, Plan, PlannedServer, Target
+from msauto.model.ports import Clock, NamedMemory
 from msauto.model.run_records import RunDetails, RunSummary, TargetRecord
+from msauto.planning.limits import refusals
 from msauto.planning.undo import servers_of
 from msauto.playbook.inventory.servers import servers_called
 from msauto.playbook.settings.settings import load_settings
 from msauto.report.sanitizing import visible
 
-SETTINGS = "settings"
-"""The name of the note that holds the path of a run's ``msauto.toml``, even if that file did not exist."""
 _NAMED = 3
 
 
@@ -56,7 +58,9 @@ def _note_skipped(ledger: Ledger, name: str, run: RunSummary) -> None:
 
 def _may_have_changed(run: RunSummary) -> bool:
     """Return whether a run may have changed something, by its summary; a run that has not ended has no counts yet."""
-    return run.ended is None or any(run.summary.get(each) for each in ("changed", "failed", "unverified"))
+    return run.ended is None or any(
+        run.summary.get(each) for each in ("changed", "failed", "unverified", "interrupted")
+    )
 
 
 def with_settings_of(details: RunDetails, flags: Flags) -> Flags:
@@ -65,12 +69,12 @@ def with_settings_of(details: RunDetails, flags: Flags) -> Flags:
     They are in the ``msauto.toml`` that the run recorded; ``--config`` of this command wins. The ledger stays the one
     in which the run was found.
     """
-    recorded = details.notes.get(SETTINGS)
-    if flags.config is not None or recorded is None:
+    recorded = details.summary.settings
+    if flags.config is not None or not recorded:
         return flags
     if Path(recorded).is_file():
-        return flags.under(load_settings(recorded), Path(recorded))
-    if flags.settings.file is not None and Path(recorded) != flags.settings_file:
+        return flags.under(load_settings(recorded))
+    if flags.settings.file is not None:
         print_message(
             f"Warning: {visible(recorded)} does not exist; using {visible(flags.settings.file)}\n"
             "  → name the settings to use: --config FILE"
@@ -84,6 +88,31 @@ def undo_source(flags: Flags, details: RunDetails) -> PlanSource:
     return resolved_source(undo_of(details, specs), targets=flags.targets, on=flags.on)
 
 
+def rest_of(details: RunDetails, source: PlanSource) -> PlanSource:
+    """Return a source narrowed to the targets that a run did not finish; raises ``RefusedError``."""
+    name = details.summary.run
+    _require_ended(details)
+    rest = {each.target.id for each in details.targets if each.outcome not in {"changed", "unchanged", "skipped"}}
+    if not rest:
+        raise RefusedError(f"run {name} finished every target", remedy="apply the playbooks without --resume")
+
+    async def plan(memory: NamedMemory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> PlannedRun:
+        planned = await source.plan(memory, clock, forks, limits, observer)
+        narrowed = structs.replace(
+            planned.plan,
+            targets=tuple(each for each in planned.plan.targets if each.id in rest),
+            warnings=(f"--resume narrows this plan to what run {name} did not finish", *planned.plan.warnings),
+        )
+        return replace(planned, plan=structs.replace(narrowed, refusals=refusals(narrowed, limits)))
+
+    return replace(source, plan=plan)
+
+
+def _require_ended(details: RunDetails) -> None:
+    if details.summary.status == "running":
+        raise RefusedError(f"run {details.summary.run} is still running", remedy="wait until it ends")
+
+
 def resume_source(flags: Flags, details: RunDetails) -> PlanSource:
     """Return the plan of the targets that a run did not reach; raises ``RefusedError``.
 
@@ -91,8 +120,7 @@ def resume_source(flags: Flags, details: RunDetails) -> PlanSource:
     planned again.
     """
     name = details.summary.run
-    if details.summary.status == "running":
-        raise RefusedError(f"run {name} is still running", remedy="wait until it ends")
+    _require_ended(details)
     left = tuple(record.target for record in details.targets if _was_not_reached(record))
     unfinished = [record for record in details.targets if _was_cut_short(record)]
     if not left:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 from msauto.cli.output import print_message
 from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError
+from msauto.file_writing import write_file
 from msauto.model.live import whole
 from msauto.model.plan import Plan, Target
 from msauto.model.server import ServerSpec
@@ -56,9 +56,10 @@ class _ServerStills:
     async def fetch(self, place: tuple[Target, int | None]) -> bytes | None:
         """Return a picture, from the folder if it is there: a clip that is recorded again has another creation time."""
         target, frame = place
-        named = (self._client.spec.url, target.database, target.name, target.link_id, target.create_time, frame, _WIDTH)
+        clip = target.clip
+        named = (self._client.spec.url, target.database, target.name, clip.link_id, clip.create_time, frame, _WIDTH)
         file = self._folder / f"{hashlib.sha256(json.dumps(named, default=str).encode()).hexdigest()}.png"
-        if target.create_time is not None and file.is_file():
+        if clip.create_time is not None and file.is_file():
             return file.read_bytes()
         try:
             png = await self._read(target, frame)
@@ -68,9 +69,7 @@ class _ServerStills:
         if png is None or len(png) > _LARGEST:
             return None
         self._folder.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(f".{os.getpid()}.part")
-        part.write_bytes(png)
-        part.replace(file)
+        write_file(file, [png])
         return png
 
     async def _read(self, target: Target, frame: int | None) -> bytes | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from msauto.file_writing import write_file
 
 _MOST_TITLES: Final = 100_000
 
@@ -24,10 +25,7 @@ def keep(name: str, text: str) -> None:
     with suppress(OSError, RuntimeError):  # without a home folder
         path = cache_folder() / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        number, part = tempfile.mkstemp(dir=path.parent)  # readable by the owner only
-        with os.fdopen(number, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(text)
-        os.replace(part, path)  # noqa: PTH105
+        write_file(path, [text], 0o600)  # readable by the owner only
 
 
 def read(name: str) -> str:

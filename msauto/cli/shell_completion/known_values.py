@@ -150,10 +150,11 @@ def _loader() -> Any:
 
 def _folder(given: Mapping[str, Any]) -> Path:
     """Return the folder of the settings: that of the first playbook, or the working folder."""
-    config = given.get("config")
-    playbooks = [Path(each).parent for each in given.get("playbooks") or ()]
-    folders = [Path(config).parent] if config else [*playbooks, Path()]
-    return next((each for each in folders if (each / "msauto.toml").is_file()), Path())
+    if config := given.get("config"):
+        return Path(config).parent
+    starts = [*(Path(each).parent for each in given.get("playbooks") or ()), Path()]
+    above = (each for start in starts for each in (start.resolve(), *start.resolve().parents))
+    return next((each for each in above if (each / "msauto.toml").is_file()), Path())
 
 
 def _settings(given: Mapping[str, Any]) -> Mapping[str, Any]:

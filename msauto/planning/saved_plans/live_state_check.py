@@ -5,15 +5,15 @@ from __future__ import annotations
 from msgspec import structs
 
 from msauto.aspects import ASPECTS, difference
-from msauto.model.identity import plain
+from msauto.model.clip_entries import are_one_clip
+from msauto.model.identity import describe_clip, is_another_clip, plain
 from msauto.model.live import Asset, show_folder
 from msauto.model.plan import Change, Expectation, Json, Target
 from msauto.model.ports import LiveTarget, Memory, Reader
-from msauto.planning.fingerprint import is_another_clip, is_fresh
-from msauto.planning.limits import removes
+from msauto.planning.fingerprint import is_fresh
+from msauto.planning.limits import loses
 from msauto.planning.survey.deletion import with_places
 from msauto.planning.target_reading import read_live
-from msauto.server.clip_identity import are_one_clip
 
 _LONGEST = 60  # characters of a value that are shown
 
@@ -24,16 +24,8 @@ async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | Non
     It is stale where something that was compared has changed, where the clip is another one, where its new title is
     taken, and where another run has written a value since.
     """
-    live = await read_live(target, reader)
-    if target.kind == "asset" and live.asset is None:
-        return "it no longer exists"
-    if not is_fresh(target, live):
-        return _describe_change(target, live)
-    after = target.address_after
-    if after != target.address and plain(after.name) != plain(target.address.name):
-        there = await reader.read_asset(target.database, after) if target.kind == "asset" else None
-        if there is not None and not await _is_same_clip(target, reader, there, live.asset):
-            return f"another asset now has the title {after.name!r}"
+    if why := await what_changed(target, reader):
+        return f"it has changed since the plan was made: {why}"
     remembered = memory.recall(target.id)
     expects = [expect for request in target.requests for expect in request.expect]
     once = (each for each in expects if ASPECTS[each.aspect].runs_once and each.desired == "once")
@@ -46,9 +38,24 @@ async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | Non
     return None
 
 
+async def what_changed(target: Target, reader: Reader) -> str | None:
+    """Return how live state differs from what was planned; ``None`` if it does not. Raises ``ServerError``."""
+    live = await read_live(target, reader)
+    if target.kind == "asset" and live.asset is None:
+        return "it no longer exists"
+    if not is_fresh(target, live):
+        return _describe_change(target, live)
+    after = target.address_after
+    if after != target.address and plain(after.name) != plain(target.address.name):
+        there = await reader.read_asset(target.database, after) if target.kind == "asset" else None
+        if there is not None and not await _is_same_clip(target, reader, there, live.asset):
+            return f"another asset now has the title {after.name!r}"
+    return None
+
+
 async def with_current_places(target: Target, reader: Reader) -> Target:
     """Return a target that loses something with the entries that show it now. Raises ``ServerError``."""
-    if target.kind != "asset" or not removes(target.changes):
+    if target.kind != "asset" or not loses(target.changes):
         return target
     asset = await reader.read_asset(target.database, target.address)
     if asset is None:
@@ -81,9 +88,8 @@ def _was_written(change: Change, remembered: Json) -> bool:
 
 def _describe_change(target: Target, live: LiveTarget) -> str:
     """Describe what differs from what was compared, as exactly as the plan knows."""
-    if live.asset is not None and is_another_clip(target, live.asset):
-        created = live.asset.attributes.get("create_time") or "unknown"
-        return f"it is another clip now: created {created}, link_id {live.asset.link_id}"
+    if live.asset is not None and is_another_clip(target.clip, live.asset):
+        return f"it is another clip now: {describe_clip(live.asset)}"
     values: list[str] = []
     known: set[str] = set()
     for change in target.changes:
@@ -92,13 +98,14 @@ def _describe_change(target: Target, live: LiveTarget) -> str:
         known.add(f"{change.aspect}:{change.key}")
         found = difference(Expectation(change.aspect, change.key, change.before), live)
         if found is not None:
-            values.append(f"{change.aspect} {change.key} was {_shorten(change.before)}, is {_shorten(found.live)}")
+            values.append(f"{change.aspect} {change.key} was {shorten(change.before)}, is {shorten(found.live)}")
     if values:
-        return f"it has changed since the plan was made: {'; '.join(values)}"
+        return "; ".join(values)
     rest = [name for name in target.looked if name not in known]
-    return f"it has changed since the plan was made, in one of: {', '.join(rest)}"
+    return f"one of {', '.join(rest)}"
 
 
-def _shorten(value: Json) -> str:
+def shorten(value: Json) -> str:
+    """Return a value as it is shown in a message."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, structs
 
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.codec import LazyItems, describe_types, from_json, to_json
@@ -35,6 +35,9 @@ class PlanDocument(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     created: Annotated[str, Meta(description="when the plan was made, ISO 8601")]
     msauto: Annotated[str, Meta(description="the version of msauto that made it")]
     inputs: Annotated[tuple[InputHash, ...], Meta(description="the files that it was made from")]
+    settings: Annotated[InputHash | None, Meta(description="the settings file whose limits apply, if there is one")] = (
+        None
+    )
     summary: Annotated[Summary, Meta(description="the counts")]
     refusals: Annotated[
         tuple[Refusal, ...], Meta(description="limits that the plan exceeds; each names the flag that allows it")
@@ -55,7 +58,9 @@ class PlanDocument(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     checksum: Annotated[str, Meta(description="over all other keys: a plan that was edited is refused")]
 
 
-_SHARED: Final = ("created", "msauto", "inputs", "refusals", "warnings", "servers", "targets", "batches", "settlements")
+_SHARED: Final = (
+    "created", "msauto", "inputs", "settings", "refusals", "warnings", "servers", "targets", "batches", "settlements",
+)  # fmt: skip
 _COUNTS: Final = ("unchanged", "skipped", "left_out", "reads")
 _REMEDY: Final = "make the plan again with `msauto plan --out`; a plan file is not meant to be edited"
 
@@ -87,7 +92,7 @@ def _document(plan: Plan, secrets: tuple[SavedSecret, ...] = ()) -> dict[str, An
         format=FORMAT, version=VERSION, summary=plan.summary, secrets=secrets, checksum="", **shared
     )
     data: dict[str, Any] = to_json(document)
-    data["targets"] = LazyItems(plan.targets)
+    data["targets"] = LazyItems(plan.targets, lambda target: to_json(structs.replace(target, holding=UNSET)))
     return data
 
 
@@ -150,6 +155,7 @@ def plan_schema() -> dict[str, Any]:
         "result": {"description": "what came of the run, if it was applied: such a document is not a plan"},
     }
     parts |= more
+    del parts["Target"]["properties"]["holding"]  # never written
     for name in ("Target", "Request"):
         parts[name]["properties"]["result"] = {"description": "what came of it, if the plan was applied"}
     for part in (document, *parts.values()):

@@ -59,12 +59,14 @@ def _matches_changes(request: Request, changes: list[Change], target: Target) ->
     named = dict(parameters)
     if target.kind == "asset" and request.method == "POST":
         return _is_command(path, named, changes, target)
+    if target.kind == "rss_channel":
+        return all(
+            each.aspect == "rss_item" and _is_channel_request(request, path, named, each, target) for each in changes
+        )
     (change, *others) = changes
     if target.kind == "asset" and request.method == "DELETE":
         is_shown = path in _asset_paths(target) if change.aspect == "asset" else _addresses_link(path, change, target)
         return not text and not others and change.action == "delete" and is_shown
-    if target.kind == "rss_channel":
-        return change.aspect == "rss_item" and not others and _is_channel_request(request, path, named, change, target)
     kinds = {(change.action, change.aspect) for change in changes}
     return request.method == "PUT" and path == folder_path(target.database) and kinds == {("run", "xmp_batch")}
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Final
 from xml.sax.saxutils import escape
 
-from msgspec import Meta, Struct, structs
+from msgspec import UNSET, Meta, Struct, structs
 
 from msauto.errors import InputError, PlanningError, Problem
 from msauto.interface.address import encode
@@ -84,6 +84,7 @@ def map_target(target: Target, text: Callable[[str, Callable[[str], str]], str])
         target,
         changes=tuple(_map_change(each, text) for each in target.changes),
         requests=tuple(_map_request(each, text) for each in target.requests),
+        holding=tuple(_map_expectation(each, text) for each in target.holding or ()) or UNSET,
     )
 
 

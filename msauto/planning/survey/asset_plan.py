@@ -7,9 +7,9 @@ from functools import partial
 from itertools import starmap
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, structs
 
-from msauto.aspects import ASPECTS
+from msauto.aspects import ASPECTS, holds
 from msauto.aspects.asset import plan_deletion
 from msauto.aspects.link import is_home
 from msauto.aspects.rss_item import ChannelContext, plan_items
@@ -26,6 +26,7 @@ from msauto.model.desired import (
     DesiredOperation,
     DesiredXmpBatch,
 )
+from msauto.model.identity import ClipIdentity
 from msauto.model.live import Asset, Folder, RssChannel, show_folder
 from msauto.model.plan import Address, EmptiedList, Json, Target, TargetId
 from msauto.model.ports import LiveTarget
@@ -146,8 +147,7 @@ class AssetPlanner:
             folder=None if found.asset.folder is None else show_folder(found.asset.folder),
             address=found.address,
             address_after=Address(found.title) if self.deleting else self._context.address,
-            link_id=found.asset.link_id,
-            create_time=found.create_time,
+            clip=ClipIdentity.of(found.asset),
             rate=found.asset.rate,
             places=tuple(map(show_folder, self._context.places)),
         )
@@ -176,9 +176,9 @@ def plan_channel(
     server: ServerSpec, channel: RssChannel, desired: DesiredChannel, memory: Mapping[str, Json]
 ) -> tuple[Target, tuple[str, ...]]:
     """Return the target of a channel, and warnings."""
-    context = ChannelContext(server, channel, memory, desired.still)
+    context = ChannelContext(server, channel, memory, desired)
     context.builder.warnings += desired.notes
-    plan_items(context, desired.items, desired.exactly)
+    plan_items(context)
     address = Address(channel.name)
     target = Target(server.name, "", "rss_channel", channel.name, address=address, address_after=address)
     live = LiveTarget(channel=channel)
@@ -199,6 +199,7 @@ def _with_plan(target: Target, builder: PlanBuilder, server: ServerSpec, live: L
         fingerprint=fingerprint(looked, live),
         wait=builder.wait,
         emptied=tuple(starmap(EmptiedList, builder.emptied)),
+        holding=tuple(each for each in builder.holding if holds(each, live)) or UNSET,
     )
 
 

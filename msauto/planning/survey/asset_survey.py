@@ -112,11 +112,12 @@ async def _survey(context: SurveyContext, group: IntentGroup, finder: ClipFinder
     if not declared and not unknown and not pending:
         return SurveyedTarget("skipped")
     clip = await layers.clip()
-    here, away = finder.divide(declared)
+    here, away = await finder.divide(declared)
     missing = await _check_missing(context, group, away, unknown)
     if clip is None or (not here and not pending):
         warnings = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
-        return SurveyedTarget(missing if declared or unknown else "skipped", warnings=tuple(filter(None, warnings)))
+        state = missing if declared or unknown else "skipped"
+        return SurveyedTarget(state, warnings=(*finder.warnings, *filter(None, warnings)))
     group = finder.named()
     here = [(member, finder.renamed(member, desired)) for member, desired in here]
     finder.check_aliases(here)

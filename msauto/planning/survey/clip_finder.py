@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -13,6 +14,7 @@ from msgspec import structs
 from msauto.diffing.comparison import entry_called, same_value
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError, PlanningError
+from msauto.model.clip_entries import are_one_clip
 from msauto.model.desired import ABSENT, Desired, DesiredAsset, Position, Sourced, TitleRef
 from msauto.model.facts import Facts, Need
 from msauto.model.identity import clip_key, content_of, same_folder, same_text
@@ -21,8 +23,7 @@ from msauto.model.plan import Address
 from msauto.model.ports import Reader
 from msauto.model.timecode import TimecodeError
 from msauto.planning.survey.fact_layers import FoundClip
-from msauto.planning.survey.target_groups import IntentGroup, IntentGroupMember, check_entry
-from msauto.server.clip_identity import are_one_clip
+from msauto.planning.survey.target_groups import IntentGroup, IntentGroupMember, check_entry, titles_like
 
 Declared = tuple[IntentGroupMember, Desired]
 """A member of a group, and what it declares."""
@@ -115,9 +116,9 @@ class ClipFinder:
             return None if answer is None else FoundClip(answer, address, answer.title or part.name)
         found: list[FoundClip] = []
         for name in await self._names(part):
-            asset = await self._read(name)
-            if asset is not None:
-                found.append(FoundClip(asset, Address(name), name))
+            one = await self._find(part, name)
+            if one is not None and all(one.address != other.address for other in found):
+                found.append(one)
         if len(found) < 2:
             return found[0] if found else None
         if await self._are_one(found):
@@ -125,7 +126,7 @@ class ClipFinder:
         if _may_stay(part):
             self._keeps_former_title = True
             kept = found[-1]
-            self.warnings = (f"{kept.title}: the title is not changed, because another clip now has {part.name!r}",)
+            self.warnings += (f"{kept.title}: the title is not changed, because another clip now has {part.name!r}",)
             return kept
         raise PlanningError(
             f"both {found[0].title!r} and {found[1].title!r} exist: the asset is ambiguous",
@@ -185,6 +186,30 @@ class ClipFinder:
         homes = [one for one in found if await self._is_at_home(NamedClip(part, one))]
         return min(homes or found[:1], key=_age)
 
+    async def _find(self, part: IntentGroup, name: str) -> FoundClip | None:
+        """Return the clip with exactly this title, else the only one whose title is equal after Unicode NFC.
+
+        For a deletion, a server that finds titles exactly is not asked for the other form.
+        """
+        other_forms = {unicodedata.normalize(form, name) for form in ("NFC", "NFD")} - {name}
+        asked, asset = name, await self._read(name)
+        if asset is None and not all(member.intent.absent for member in part.members):
+            for form in sorted(other_forms):
+                asked, asset = (form, await self._read(form)) if asset is None else (asked, asset)
+        if asset is None:
+            return None
+        if asked != name or asset.title not in {None, name}:
+            asset = structs.replace(asset, title=asset.title or asked)
+            titles = await titles_like(self._reader, part.database, asset)
+            if len(titles) > 1:
+                raise refuse(
+                    f"{name!a} leads to {asset.title!a}, and several titles differ only in their "
+                    f"Unicode normalization: {', '.join(map(ascii, titles))}",
+                    part.members[0].intent.source,
+                    "write the title exactly as the server does, address the clip by `id:`, or rename one of them",
+                )
+        return FoundClip(asset, Address(asked), asked)
+
     async def _read(self, name: str) -> Asset | None:
         asset = await self._reader.read_asset(self._group.database, Address(name))
         if asset is not None and asset.title is not None and not same_text(asset.title, name):
@@ -204,14 +229,42 @@ class ClipFinder:
             return
         check_entry(member.entry, found.clip.asset, member.intent.source)
 
-    def divide(self, declared: Sequence[Declared]) -> tuple[list[Declared], list[Declared]]:
+    async def divide(self, declared: Sequence[Declared]) -> tuple[list[Declared], list[Declared]]:
         """Return the members that concern the clip that was found, and those whose own asset is missing."""
         renames = any(
             isinstance(desired, DesiredAsset) and desired.present and former_titles(member)
             for member, desired in declared
         )
-        here = [(member, desired) for member, desired in declared if self._concerns(member, desired, renames=renames)]
+        here = [
+            (member, desired)
+            for member, desired in declared
+            if self._concerns(member, desired, renames=renames) and not await self._is_gone(member, desired)
+        ]
         return here, [one for one in declared if one not in here]
+
+    async def _is_gone(self, member: IntentGroupMember, desired: Desired) -> bool:
+        """Return whether the clip that a member deletes is gone, and only another one of that title left.
+
+        The other one has another form of the title, or is in another folder.
+        A folder that lists the title holds a link, or a clip to which the title does not lead: then the guard fails.
+        """
+        one = self._part_of(member)
+        if one is None or not isinstance(desired, DesiredAsset) or desired.present:
+            return False
+        if member.title is not None and member.title != one.clip.title and same_text(member.title, one.clip.title):
+            return await self._read(member.title) is None  # the server finds titles exactly
+        if desired.folder is None:
+            return False
+        (part, (asset, _, title)), folder = one, desired.folder.value
+        homes = [each for each in (asset.folder, asset.folder_otherwise) if each is not None]
+        if not homes or any(same_folder(folder, home) for home in homes):
+            return False
+        listing = await self._reader.read_folder(part.database, folder)
+        if listing is not None and entry_called(listing.entries, folder, title) is not None:
+            return False
+        home, there = show_folder(homes[0]) or "/", show_folder(folder) or "/"
+        self.warnings += (f"{title!r} in {home} is not deleted: the task names the one in {there}, and none is there",)
+        return True
 
     def _concerns(self, member: IntentGroupMember, desired: Desired, *, renames: bool) -> bool:
         """Whether a member concerns the clip; a former title counts only while a task renames the clip."""

@@ -13,14 +13,24 @@ from msgspec import structs
 from msauto.aspects.link import why_ambiguous
 from msauto.diffing.comparison import entry_called
 from msauto.diffing.plan_builder import refuse
+from msauto.errors import PlanningError
+from msauto.model.clip_entries import are_one_clip, read_entries_of
 from msauto.model.desired import DesiredAsset, TaskSource
-from msauto.model.identity import is_other_clip, is_same_clip, may_be_same_clip, same_folder, same_text
+from msauto.model.identity import (
+    describe_clip,
+    is_another_clip,
+    is_other_clip,
+    is_same_clip,
+    may_be_same_clip,
+    plain,
+    same_folder,
+    same_text,
+)
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, parse_folder, show_folder
 from msauto.model.plan import Address, Change, Target
 from msauto.model.ports import Reader
-from msauto.planning.limits import removes
+from msauto.planning.limits import loses
 from msauto.planning.survey.asset_plan import LocatedAsset
-from msauto.server.clip_identity import are_one_clip, read_entries_of
 
 
 def places_of(asset: Asset, title: str, entries: ClipEntries) -> tuple[Folder, ...]:
@@ -33,11 +43,57 @@ def places_of(asset: Asset, title: str, entries: ClipEntries) -> tuple[Folder, .
 
 async def with_places(target: Target, asset: Asset, reader: Reader) -> Target:
     """Return a target that loses something with the entries that show it; any other target is not changed."""
-    if not removes(target.changes):
+    if not loses(target.changes):
         return target
     titled = structs.replace(asset, title=asset.title or target.name)
-    places = places_of(titled, target.name, await read_entries_of(reader, target.database, titled))
+    places = places_of(titled, target.name, await read_entries_of(reader, target.database, titled, in_doubt=True))
     return structs.replace(target, places=tuple(map(show_folder, places)))
+
+
+def is_home_of(target: Target, asset: Asset) -> bool:
+    """Return whether the clip of an answer may live where it did when the target was planned."""
+    homes = [show_folder(each) for each in (asset.folder, asset.folder_otherwise) if each is not None]
+    return target.folder is None or not homes or any(same_text(home, target.folder) for home in homes)
+
+
+async def why_not_deleted(target: Target, listed: Reader, reader: Reader, *, again: bool) -> str | None:
+    """Return what has changed, so that the planned DELETE must not be sent; ``None`` if it may. Raises ``MsautoError``.
+
+    ``listed`` has just read the listing of the database; ``reader`` has no answers. ``again``: the DELETE was sent
+    before, and the server may show its effect late.
+    """
+    asset = await reader.read_asset(target.database, target.address)
+    if asset is None:
+        return "it no longer exists"
+    if is_another_clip(target.clip, asset):
+        return f"it is another clip now: {describe_clip(asset)}"
+    if _removed_links(target.changes):
+        try:
+            await check_link_titles(listed, target.database, asset, target.name, target.changes)
+        except PlanningError as error:
+            return error.message
+        return None
+    if not is_home_of(target, asset):
+        return f"it is in {show_folder(asset.folder or ())!r}, and was in {target.folder!r}"
+    titled = structs.replace(asset, title=asset.title or target.name)
+    entries, new = await _entries_now(target, titled, listed)
+    if new:
+        entries, new = await _entries_now(target, titled, reader.fresh())  # a clip that this run renames is not new
+    if new:
+        return f"{', '.join(new)} {'shows' if len(new) == 1 else 'show'} it, too"
+    if again and entries.namesakes:
+        return f"two clips have the title {target.name!r}: {_listed([*entries.same, *entries.namesakes])}"
+    if again and not target.clip.is_known:
+        return "the server reports nothing that distinguishes it from another clip of this title"
+    return None
+
+
+async def _entries_now(target: Target, asset: Asset, reader: Reader) -> tuple[ClipEntries, list[str]]:
+    """Return the entries of a clip, and the places of those that the plan did not show."""
+    entries = await read_entries_of(reader, target.database, asset, in_doubt=True)
+    shown = {plain(place) for place in target.places}
+    places = map(show_folder, places_of(asset, target.name, entries))
+    return entries, [place for place in places if plain(place) not in shown]
 
 
 def _own_entry(asset: Asset, title: str, entries: Sequence[Entry]) -> Entry | None:
@@ -57,7 +113,8 @@ async def check_deletion(
     ``chosen`` are the entries that a select chose. Raises ``PlanningError`` where the task names a link instead of the
     clip, where links show the clip and the task does not consent, and where another clip has the same title.
     """
-    entries = await read_entries_of(reader, found.database, structs.replace(found.asset, title=found.title))
+    titled = structs.replace(found.asset, title=found.asset.title or found.title)
+    entries = await read_entries_of(reader, found.database, titled, in_doubt=True)
     by_id = bool(found.address.namespace)
     if by_id and not entries.same:
         # Where the title no longer leads to the clip, it was deleted while open («States and transitions»).
@@ -65,9 +122,10 @@ async def check_deletion(
         if answer is None or is_other_clip(answer, found.asset):
             return None
     _check_is_no_link(found, chosen, entries, desired.source)
-    if entries.namesakes and not by_id and desired.folder is None:
+    namesakes = [entry for entry in entries.namesakes if entry.title == titled.title]
+    if namesakes and not by_id and desired.folder is None:
         raise refuse(
-            f"two clips have the title {found.title!r}: {_listed([*entries.same, *entries.namesakes])}",
+            f"two clips have the title {found.title!r}: {_listed([*entries.same, *namesakes])}",
             desired.source,
             "write the `folder:` of the clip, or address it by a key field with `id:`",
         )
@@ -121,30 +179,35 @@ async def check_link_titles(reader: Reader, database: str, asset: Asset, title: 
     for change in changes:
         if change.aspect == "link" and isinstance(change.after, dict):
             await _check_address(reader, database, change)
-    removed = [change for change in changes if change.aspect == "link" and change.action == "delete"]
+    removed = _removed_links(changes)
     if not removed:
         return
     links = await reader.read_links(database, asset)
     asset = structs.replace(asset, title=asset.title or title)
     for change in removed:
-        called = parse_folder(change.key)[-1]
-        why = why_ambiguous(called, links)
-        answer = await reader.read_asset(database, Address(called)) if why is None else None
-        if answer is not None:
-            why = _why_not_a_link(asset, parse_folder(change.key)[:-1], answer)
-        # No task names an entry that `exactly` removes: it must surely be a link.
-        if (
-            why is None
-            and answer is not None
-            and change.exactly
-            and not await are_one_clip(reader, database, asset, structs.replace(answer, title=called))
-        ):
-            why = (
-                "the server reports nothing that distinguishes it from another clip of the same length and creation "
-                "time"
-            )
+        why = why_ambiguous(parse_folder(change.key)[-1], links)
+        why = why or await _why_not_removed(reader, database, asset, change)
         if why is not None:
             raise refuse(f"the link {change.key} cannot be removed: {why}", change.source, "remove it by hand")
+
+
+def _removed_links(changes: Sequence[Change]) -> list[Change]:
+    return [change for change in changes if change.aspect == "link" and change.action == "delete"]
+
+
+async def _why_not_removed(reader: Reader, database: str, asset: Asset, change: Change) -> str | None:
+    """Return why a DELETE of the link's title may not mean this link."""
+    *folder, called = parse_folder(change.key)
+    answer = await reader.read_asset(database, Address(called))
+    if answer is None:
+        return "its title leads nowhere, so no request can mean it"
+    why = _why_not_a_link(asset, tuple(folder), answer)
+    if why is not None or not change.losses:
+        return why
+    # No task names an entry that `exactly` removes: it must surely be a link.
+    if await are_one_clip(reader, database, asset, structs.replace(answer, title=called)):
+        return None
+    return "the server reports nothing that distinguishes it from another clip of the same length and creation time"
 
 
 async def _check_address(reader: Reader, database: str, change: Change) -> None:

@@ -6,24 +6,28 @@ It works target by target and drops live state as soon as it is compared.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from msgspec import structs
 
+from msauto.aspects import ASPECTS
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError
 from msauto.model import events
-from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, Intent
+from msauto.model.clip_entries import MOST_LINKS
+from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, Intent, TaskSource
 from msauto.model.facts import Facts
+from msauto.model.identity import plain
+from msauto.model.live import Folder, show_folder
 from msauto.model.plan import Settlement, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
-from msauto.planning.limits import LISTS
+from msauto.planning.limits import loses
 from msauto.planning.survey.asset_plan import plan_channel, plan_database
 from msauto.planning.survey.asset_survey import (
     SurveyContext,
@@ -37,7 +41,6 @@ from msauto.planning.survey.clip_finder import DistinctClipsError
 from msauto.planning.survey.fact_layers import XmpAnswers
 from msauto.planning.survey.merge_tasks import merge_channels
 from msauto.planning.survey.target_groups import IntentGroup, group_intents, merge_groups
-from msauto.server.clip_identity import MOST_LINKS
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
 
@@ -75,13 +78,13 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
     chosen = list(filter(is_chosen, groups))
     context.notify(events.TargetsFound(server.name, len(outcomes) + len(chosen)))
     assets = [outcome async for outcome in context.runner.map(SurveyWork(context), chosen, limit=forks)]
-    if len(chosen) < len(groups) and any(map(_may_remove, assets)):
+    if len(chosen) < len(groups) and any(loses(each.target.changes) for each in assets if each.target):
         # Another task may name the same clip by a link, and want what would be removed.
         chosen = groups
         again = SurveyWork(replace(context, notify=lambda _: None))
         assets = [outcome async for outcome in context.runner.map(again, groups, limit=forks)]
     one_a_clip = await _with_one_target_a_clip(context, chosen, assets)
-    outcomes += [outcome for group, outcome in one_a_clip if is_chosen(group)]
+    outcomes += _without_shared_places(context, [each for each in one_a_clip if is_chosen(each[0])])
     targets = [each.target for each in outcomes if each.target is not None]
     first = min((target.batch for target in targets), default=0)
     states = Counter(each.state for each in outcomes)
@@ -105,13 +108,6 @@ def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[
     return lambda group: takes(group.all_names) or group.is_unknown
 
 
-def _may_remove(outcome: SurveyedTarget) -> bool:
-    """Whether a target removes something, or uses a surplus item for a new one."""
-    changes = outcome.target.changes if outcome.target else ()
-    lists = LISTS | {"asset", "segmentation"}
-    return any(change.action != "add" and change.aspect in lists for change in changes)
-
-
 async def _with_one_target_a_clip(
     context: SurveyContext, groups: Sequence[IntentGroup], outcomes: Sequence[SurveyedTarget]
 ) -> list[tuple[IntentGroup, SurveyedTarget]]:
@@ -129,6 +125,38 @@ async def _with_one_target_a_clip(
             found[numbers[0]] = merged, await plan_group(context, merged)
             replaced.update(numbers[1:])
     return [each for number, each in enumerate(found) if number not in replaced]
+
+
+def _without_shared_places(
+    context: SurveyContext, planned: Sequence[tuple[IntentGroup, SurveyedTarget]]
+) -> list[SurveyedTarget]:
+    """Return the outcomes; in error are those that want one title in one folder, for a link or for the clip itself."""
+    outcomes = [outcome for _, outcome in planned]
+    wanted: dict[tuple[str, ...], dict[int, TaskSource]] = {}
+    for number, outcome in enumerate(outcomes):
+        if outcome.target is not None:
+            for place, source in _places_taken(outcome.target):
+                wanted.setdefault((outcome.target.database, *map(plain, place)), {})[number] = source
+    for (_, *names), sources in wanted.items():
+        if len(sources) < 2:
+            continue
+        *folder, title = names
+        named = " and ".join(f"{planned[number][0].name!r} by {each.description}" for number, each in sources.items())
+        what = f"several clips are to have the title {title!r} in {show_folder(tuple(folder)) or '/'}: {named}"
+        for number, source in sources.items():
+            group = planned[number][0]
+            error = refuse(what, source, "give all but one of them another title or another folder")
+            target = structs.replace(in_error(context, group, error), batch=group.batch)
+            outcomes[number] = SurveyedTarget("changed", target)
+    return outcomes
+
+
+def _places_taken(target: Target) -> Iterator[tuple[Folder, TaskSource]]:
+    """Yield folder and title of each link that a target gets or changes, and of a clip that gets a new title."""
+    for change in target.changes:
+        place = ASPECTS[change.aspect].takes(change, target)
+        if place is not None:
+            yield place, change.source
 
 
 @dataclass(frozen=True, slots=True)

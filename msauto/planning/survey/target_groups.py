@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -11,7 +11,7 @@ from msauto.errors import MsautoError, PlanningError
 from msauto.interface import versions
 from msauto.model.desired import ChannelRef, DatabaseRef, IdRef, Intent, SelectRef, TaskSource, TitleRef
 from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.model.identity import differing, fits, identity_of, plain
+from msauto.model.identity import differing, fits, identity_of, plain, same_text
 from msauto.model.live import Asset, Entry, show_folder
 from msauto.model.plan import Address, Kind
 from msauto.model.ports import Reader
@@ -76,8 +76,8 @@ class IntentGroup(Struct, eq=False):
         return min((member.intent.batch for member in self.members), default=0)
 
 
-_KeyedMember = tuple[_Key, IntentGroup, IntentGroupMember]
-"""A new group under its key, and the member that belongs there."""
+_KeyedMember = tuple[_Key, IntentGroup | None, IntentGroupMember]
+"""A key, its new group and the member that belongs there; for a title (kind, database, title), groups follow later."""
 
 
 def merge_groups(groups: Sequence[IntentGroup]) -> IntentGroup:
@@ -92,60 +92,122 @@ async def group_intents(
     server: ServerSpec, intents: Sequence[Intent], reader: Reader, forks: int, answers: XmpAnswers
 ) -> list[IntentGroup]:
     """Return the groups in the order of the playbooks."""
-    former = _FormerTitles(intents)
+    members: list[_KeyedMember] = []
+
+    async def members_of(intent: Intent) -> Iterable[_KeyedMember]:
+        return await _members_of(intent, server, reader, forks, answers)
+
+    async for keyed_members in concurrent_map(members_of, intents, limit=forks):
+        members.extend(keyed_members)
+    refs = [intent.ref for intent in intents if isinstance(intent.ref, TitleRef)]
+    titles = [(key[1], key[2]) for key, group, _ in members if group is None]
+    keys = await TitleKeys.of(reader, [*titles, *((ref.database, was) for ref in refs for was in ref.was)])
+    former = _FormerTitles(intents, keys)
     groups: dict[_Key, IntentGroup] = {}
-
-    async def groups_of(intent: Intent) -> Iterable[_KeyedMember]:
-        return await _groups_of(intent, server, former, reader, forks, answers)
-
-    async for keyed_members in concurrent_map(groups_of, intents, limit=forks):
-        async for key, group, member in in_turns(keyed_members):
-            found = groups.setdefault(key, group)
-            found.members.append(member)
-            found.error = found.error or group.error
+    async for key, group, member in in_turns(members):
+        if group is None:
+            key, group = _group_by_title(key[1], key[2], former)
+        found = groups.setdefault(key, group)
+        found.members.append(member)
+        found.error = found.error or group.error
     return list(groups.values())
+
+
+class TitleKeys:
+    """Keys of titles, equal for names of one clip: the title after Unicode NFC, or as it is for those ``apart``.
+
+    Apart are titles that are equal after NFC, and of which several forms are live.
+    """
+
+    def __init__(self, apart: Collection[tuple[str, str]] = ()) -> None:
+        self._apart = apart
+
+    @classmethod
+    async def of(cls, reader: Reader, titles: Iterable[tuple[str, str]]) -> TitleKeys:
+        """Return the keys for these titles, each with its database. Titles that are named in two forms are read."""
+        forms: dict[tuple[str, str], set[str]] = {}
+        for database, title in titles:
+            if not title.isascii():
+                forms.setdefault((database, plain(title)), set()).add(title)
+        several = {name: found for name, found in forms.items() if len(found) > 1}
+        return cls({name for name, found in several.items() if await _are_apart(reader, name[0], found)})
+
+    def __call__(self, database: str, title: str) -> tuple[str, str]:
+        """Return the key of a title."""
+        return database, title if (database, plain(title)) in self._apart else plain(title)
+
+
+async def _are_apart(reader: Reader, database: str, forms: Iterable[str]) -> bool:
+    """Return whether several titles that are equal to these after Unicode NFC are live."""
+    live: list[Asset] = []
+    for form in sorted(forms):
+        try:
+            asset = await reader.read_asset(database, Address(form))
+        except MsautoError:
+            return True  # the error concerns this title alone
+        if (
+            asset is not None
+            and asset.title not in {None, form}
+            and len(await titles_like(reader, database, asset)) > 1
+        ):
+            return True
+        if asset is not None and asset not in live:
+            live.append(asset)
+    return len(live) > 1
+
+
+async def titles_like(reader: Reader, database: str, asset: Asset) -> list[str]:
+    """Return the titles that the database lists and that are equal to the asset's after Unicode NFC."""
+    entries = await reader.read_entries(database, asset)
+    return sorted({each.title for each in (*entries.same, *entries.namesakes) if same_text(each.title, asset.title)})
 
 
 class _FormerTitles:
     """Former titles (``was``): the new title of each, and those under which a clip may still be found."""
 
-    def __init__(self, intents: Sequence[Intent]) -> None:
+    def __init__(self, intents: Sequence[Intent], key: TitleKeys) -> None:
+        self.key = key
         self._now: dict[tuple[str, str], str] = {}
         self._was: dict[tuple[str, str], list[str]] = {}
         self._claims: dict[tuple[str, str], list[Intent]] = {}
         for intent in intents:
             ref = intent.ref
-            if not isinstance(ref, TitleRef) or not ref.was:
+            if not isinstance(ref, TitleRef) or not any(title != ref.title for title in ref.was):
                 continue
-            was = self._was.setdefault((ref.database, plain(ref.title)), [])
+            was = self._was.setdefault(key(ref.database, ref.title), [])
             was += [title for title in dict.fromkeys(ref.was) if title != ref.title and title not in was]
             # Another normalization form of the title is left out: the server may know only that one.
-            for key in ((ref.database, plain(title)) for title in ref.was if plain(title) != plain(ref.title)):
-                self._now.setdefault(key, ref.title)
-                self._claims.setdefault(key, []).append(intent)
+            mine = key(ref.database, ref.title)
+            for former in (former for title in ref.was if (former := key(ref.database, title)) != mine):
+                self._now.setdefault(former, ref.title)
+                self._claims.setdefault(former, []).append(intent)
 
     def current_title(self, database: str, title: str) -> str:
         """Return the title that a task gives to the clip that has this title."""
-        if (database, plain(title)) in self._was:
+        if self.key(database, title) in self._was:
             return title  # a task gives this title to another clip
-        return self._now.get((database, plain(title)), title)
+        return self._now.get(self.key(database, title), title)
 
     def chain(self, database: str, title: str) -> dict[str, tuple[str, ...]]:
         """Return the former titles that other tasks give to another clip, each with the oldest titles of that clip."""
-        known = (name for name in self._was.get((database, plain(title)), ()) if plain(name) != plain(title))
-        return {
-            name: tuple(old for old in self._followed_back(database, name) if (database, plain(old)) not in self._was)
+        key = self.key
+        known = (
+            name for name in self._was.get(key(database, title), ()) if key(database, name) != key(database, title)
+        )
+        chain = {
+            name: tuple(old for old in self._followed_back(database, name) if key(database, old) not in self._was)
             for name in known
-            if (database, plain(name)) in self._was
+            if key(database, name) in self._was
         }
+        return {name: oldest for name, oldest in chain.items() if oldest}
 
     def _followed_back(self, database: str, title: str) -> Iterator[str]:
         """Yield the former titles of a title, their former titles, and so on, each once."""
         ahead, seen = [title], set[str]()
         while ahead:
             later = ahead.pop()
-            for was in self._was.get((database, plain(later)), ()):
-                if was not in seen and plain(was) != plain(later):
+            for was in self._was.get(self.key(database, later), ()):
+                if was not in seen and self.key(database, was) != self.key(database, later):
                     seen.add(was)
                     ahead.append(was)
                     yield was
@@ -153,8 +215,8 @@ class _FormerTitles:
     def next_titles(self, database: str, title: str) -> tuple[str, ...]:
         """Return the new title of the clip that has this title now, followed by that of the clip that has that one."""
         found: list[str] = []
-        while (database, plain(title)) in self._was and (database, plain(title)) in self._now:
-            title = self._now[database, plain(title)]
+        while (key := self.key(database, title)) in self._was and key in self._now:
+            title = self._now[key]
             if title in found:
                 break  # a swap, which `error` reports
             found.append(title)
@@ -162,16 +224,17 @@ class _FormerTitles:
 
     def names(self, database: str, title: str) -> tuple[str, ...]:
         """Return a title and its former titles."""
-        return (title, *self._was.get((database, plain(title)), ()))
+        return (title, *self._was.get(self.key(database, title), ()))
 
     def error(self, database: str, title: str) -> PlanningError | None:
         """Return the error for titles that are swapped, or for a former title of two titles."""
-        for was in self._was.get((database, plain(title)), ()):
-            if plain(was) == plain(title):
+        mine = self.key(database, title)
+        for was in self._was.get(mine, ()):
+            if self.key(database, was) == mine:
                 continue
-            claims = self._claims[database, plain(was)]
-            titles = {plain(intent.ref.title) for intent in claims if isinstance(intent.ref, TitleRef)}
-            if any(plain(name) == plain(title) for name in self._followed_back(database, title)):
+            claims = self._claims[self.key(database, was)]
+            titles = {self.key(database, intent.ref.title) for intent in claims if isinstance(intent.ref, TitleRef)}
+            if any(self.key(database, name) == mine for name in self._followed_back(database, title)):
                 return PlanningError(
                     f"{title!r} and {was!r} are swapped, and the interface renames one clip at a time by its title",
                     place=claims[-1].source.place,
@@ -187,23 +250,23 @@ class _FormerTitles:
         return None
 
 
-async def _groups_of(
-    intent: Intent, server: ServerSpec, former: _FormerTitles, reader: Reader, forks: int, answers: XmpAnswers
+async def _members_of(
+    intent: Intent, server: ServerSpec, reader: Reader, forks: int, answers: XmpAnswers
 ) -> Iterable[_KeyedMember]:
-    """Return the groups of an intent, to be merged with those of the same key."""
+    """Return the members of an intent, to be merged with those of the same key."""
     ref, member = intent.ref, IntentGroupMember(intent)
     if isinstance(ref, ChannelRef):
         return [(("rss_channel", ref.channel), IntentGroup("rss_channel", "", ref.channel), member)]
     if isinstance(ref, DatabaseRef):
         return [(("database", ref.database), IntentGroup("database", ref.database, ref.database), member)]
     if isinstance(ref, TitleRef):
-        return [_group_by_title(ref.database, ref.title, former, IntentGroupMember(intent, ref.title))]
+        return [(("asset", ref.database, ref.title), None, IntentGroupMember(intent, ref.title))]
     name = f"{ref.namespace}:{ref.identifier}" if isinstance(ref, IdRef) else _describe(ref)
     group = IntentGroup("asset", ref.database, name)
     try:
         if isinstance(ref, SelectRef):
             members = await _select(intent, ref, reader, forks, answers)
-            return (_group_by_title(ref.database, m.entry.title, former, m) for m in members if m.entry is not None)
+            return ((("asset", ref.database, m.entry.title), None, m) for m in members if m.entry is not None)
         versions.require(server, versions.Feature.KEY_ID)
         address = Address(ref.identifier, ref.namespace)
         group.by_id = (address, await reader.read_asset(ref.database, address))
@@ -213,7 +276,7 @@ async def _groups_of(
     return [(("id", ref.database, ref.namespace, ref.identifier), group, member)]
 
 
-def _group_by_title(database: str, declared: str, former: _FormerTitles, member: IntentGroupMember) -> _KeyedMember:
+def _group_by_title(database: str, declared: str, former: _FormerTitles) -> tuple[_Key, IntentGroup]:
     title = former.current_title(database, declared)
     group = IntentGroup(
         "asset",
@@ -224,7 +287,7 @@ def _group_by_title(database: str, declared: str, former: _FormerTitles, member:
         chain=former.chain(database, title),
         next_titles=former.next_titles(database, title),
     )
-    return ("asset", database, plain(title)), group, member
+    return ("asset", *former.key(database, title)), group
 
 
 def _describe(ref: SelectRef) -> str:

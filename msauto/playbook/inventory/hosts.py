@@ -16,7 +16,7 @@ from msauto.model.server import ServerSpec
 from msauto.playbook.input_files import Files, repository_of
 from msauto.playbook.inventory.inventory import Host, Inventory, load_inventory
 from msauto.playbook.inventory.patterns import PatternError, match_hosts, match_limit
-from msauto.playbook.inventory.server_block import build_server, check_server, host_of
+from msauto.playbook.inventory.server_block import build_server, check_server, host_of, server_secrets
 from msauto.playbook.schema.value_types import UnrenderedTemplate
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.names import OMIT, AssetView, EnvView
@@ -139,6 +139,16 @@ class Hosts:
 
     def _lenient_scope(self, name: str) -> TemplateScope:
         return self.scope(name, "").with_env(EnvView(self.env, self.files.taint.found.sources, lenient=True))
+
+    def know_secrets(self) -> None:
+        """Let every output hide the secrets of all servers, whatever reads them: a variable, or a file as a text."""
+        for name in self.inventory.hosts:
+            variable = self._variables[name].winner("server")
+            with suppress(InputError):  # reported for the host that needs it
+                if variable is not None:
+                    block = render_data(variable.value, self._lenient_scope(name), variable.node, keep=True)
+                    for text in server_secrets(block, variable.node):
+                        self.files.taint.found.add(text)
 
     def check_server(self, name: str) -> None:
         """Raise for problems of the ``server:`` block; its secrets need not be set."""

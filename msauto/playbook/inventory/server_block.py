@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from msauto.errors import InputError
 from msauto.interface.dialect import Dialect
 from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Timeouts, Tls
 from msauto.playbook.input_files import beside
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, HttpProxyArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.schema.strict_model import Model
+from msauto.playbook.schema.value_types import UnrenderedTemplate
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import TemplateScope, Variable
 from msauto.playbook.yaml.document import Problems, SourceNode
+from msauto.secrets.encodings import can_redact
 from msauto.secrets.stored_secrets import SecretSourceError, secret_in_file, secret_in_keyring
+from msauto.secrets.taint import HIDDEN
 from msauto.secrets.tainted_text import misplaced_secrets
 
-_LIMITS: Final = ("connections", "requests_per_second", "adaptive", "request_line")
+_SECRET_KEYS: Final = ("password", "bearer", "key_password")
+_LIMITS: Final = ("connections", "requests_per_second", "request_line")
 
 
 def build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerSpec:
@@ -73,6 +78,25 @@ def _rendered(variable: Variable, scope: TemplateScope) -> Any:
 def check_server(variable: Variable, scope: TemplateScope) -> None:
     """Raise for problems of a block of which parts may be unknown."""
     read_as(ServerArgs, render_data(variable.value, scope, variable.node, keep=True), variable.node)
+
+
+def server_secrets(block: Any, node: SourceNode) -> Iterator[str]:
+    """Yield the secrets of a rendered block that can be redacted, also those in files; what is unknown is left out."""
+    for way in (("auth", "basic"), ("auth",), ("auth", "headers"), ("proxy",), ("tls",)):
+        part = block
+        for key in way:
+            part = part.get(key) if isinstance(part, dict) else None
+        for key, value in part.items() if isinstance(part, dict) else ():
+            text = str(value) if isinstance(value, str) and not isinstance(value, UnrenderedTemplate) else ""
+            if text and key.endswith("_file") and key.removesuffix("_file") in _SECRET_KEYS:
+                try:
+                    text = secret_of_file(text, node.child(*way, key)).reveal()
+                except InputError:  # reported when the server is needed
+                    continue
+            elif key not in _SECRET_KEYS and way[-1] != "headers":
+                continue
+            if can_redact(text) and text != HIDDEN:
+                yield text
 
 
 def host_of(url: str, node: SourceNode) -> str:

@@ -206,7 +206,7 @@ class AllowArgs(Model):
     """What a job may do beyond the limits of msauto.toml."""
 
     delete: Plain[Count] = key("assets that a run of the job may delete, as --allow-delete")
-    remove: Plain[Count] = key("list items that exactly may remove in a run of the job, as --allow-remove")
+    remove: Plain[Count] = key("list items that a run of the job may lose, as --allow-remove")
     requests: Plain[Count] = key("requests that a run of the job may send, as --allow-requests")
 
 

@@ -196,7 +196,6 @@ class ServerArgs(Model):
     timeouts: Opt[TimeoutArgs] = key("timeouts in seconds")
     connections: Opt[_Connections] = key("maximum number of connections, 1 to 1024; default 16")
     requests_per_second: Opt[_RequestsPerSecond] = key("maximum rate of requests, 0.1 to 10000; default unlimited")
-    adaptive: Opt[Flag] = key("send fewer requests at once while the server answers slowly; default true")
     request_line: Opt[_RequestLine] = key("maximum length of a request line in bytes, 256 to 1048576; default 8000")
     dialect: Opt[DialectArgs] = key("server behavior that the interface does not specify")
 

@@ -10,6 +10,7 @@ from msauto.playbook.schema.value_types import Flag, Name, Opt, Text, Value
 
 _BOTH = ("the item has both {0} and {1}", "keep one of them")
 _NO_CONTENT = ("the item has no content", "add text or item")
+_ONE_NAME = "{key} and {other} cannot be used together with state: absent"
 _EMPTY = "add items: [] to empty the channel"
 
 
@@ -27,10 +28,12 @@ class RssItemArgs(Model):
 
     rules: ClassVar = (
         rule.when_value("state", "present", rule.one_of(("text", "item"), _BOTH, _NO_CONTENT), default=True),
-        rule.absent_has_none(("text", "item", "file")),
+        rule.absent_has_none(("text", "item")),
+        rule.any_of((("guid",), ("file",)), "the item has no guid", "add guid; or file, by whose name it is found"),
+        rule.when_value("state", "absent", rule.excludes("guid", ("file",), _ONE_NAME, "keep one of them")),
     )
 
-    guid: Value[Name] = need("identifier of the item in the channel")
+    guid: Opt[Name] = key("identifier of the item in the channel; an item without one is found by its file")
     file: Opt[Name] = key("file name of the item; default: the guid, made a safe file name, with .txt or .xml")
     text: Opt[Text] = key("text of the item, for a .txt file")
     item: Opt[RssBody] = key("fields of the item, for an .xml file")

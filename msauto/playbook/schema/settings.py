@@ -41,7 +41,7 @@ class LimitArgs(Model):
     """What a run may do without a flag."""
 
     delete_assets: Plain[Count] = key("assets that a run may delete; default 0")
-    remove_items: Plain[Count] = key("list items that exactly may remove in a run; default 50")
+    remove_items: Plain[Count] = key("list items that a run may lose without naming them by their keys; default 50")
     requests: Plain[Count] = key("requests that a run may send; default no limit")
     protected: Plain[list[Name]] = key("globs of titles or folders that no run may delete or remove from")
 

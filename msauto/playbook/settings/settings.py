@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -13,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from msauto.errors import InputError, SourceLocation
 from msauto.model.ledger_url import LedgerUrl, PasswordSource, parse_ledger_url
-from msauto.model.plan import Limits
+from msauto.model.plan import InputHash, Limits
 from msauto.playbook.input_files import FILE_MIB, how_to_find
 from msauto.playbook.settings.allowed_values import DAYS, Day
 from msauto.playbook.yaml.document import Document, SourceNode, outside_node
@@ -50,6 +52,7 @@ class Settings:
     """The values of ``msauto.toml``, with paths ready to open; without a file, the defaults."""
 
     file: str | None = None
+    sha256: str = ""
     inventories: tuple[str, ...] = ()
     forks: int | None = None
     state_dir: str | None = None
@@ -64,17 +67,51 @@ class Settings:
     download_folders: tuple[str, ...] = ()
     file_mib: int = FILE_MIB
 
-
-def load_settings(path: str | Path | None, near: str | Path = ".") -> Settings:
-    """Read ``path``, or else ``msauto.toml`` in the folder ``near``; raises :class:`InputError`."""
-    if path is None:
-        path = Path(near) / NAME
-        if not path.is_file():
-            return Settings()
-    return _settings(_read(Path(path)), Path(path))
+    @property
+    def used(self) -> InputHash | None:
+        """The file as plans name it."""
+        return None if self.file is None else InputHash(self.file, self.sha256)
 
 
-def _settings(document: Document, path: Path) -> Settings:
+def load_settings(path: str | Path | None, *starts: Path) -> Settings:
+    """Read ``path``, or else what :func:`find_settings` finds; raises :class:`InputError`."""
+    found = find_settings(*starts) if path is None else Path(path)
+    if found is None:
+        return Settings()
+    content = _read(found)
+    return _settings(_document(content, str(found)), found, hashlib.sha256(content).hexdigest())
+
+
+def find_settings(*starts: Path) -> Path | None:
+    """Return the nearest ``msauto.toml`` of the first of these folders that has one, and then of the working folder.
+
+    The limits of a repository are the same wherever a command starts. So another ``msauto.toml``, between the working
+    folder and the root of its repository, raises :class:`InputError`: it is not clear whose limits hold.
+    """
+    found = next((file for start in (*starts, Path()) for file in _files_above(start)), None)
+    for other in _files_above(Path()):
+        if found is not None and other.resolve() != found.resolve():
+            message = f"two settings files: {found} is the nearest, but {other} is above the working folder as well"
+            remedy = "merge them, or name the one to use: --config FILE"
+            raise outside_node(str(found)).error(message, remedy, kind="file")
+    return found
+
+
+def _files_above(start: Path) -> Iterator[Path]:
+    """Yield each ``msauto.toml`` from a folder upward to the root of its repository, or of the file system."""
+    try:
+        folder, here = start.resolve(), Path.cwd()
+    except (OSError, ValueError, RuntimeError):  # a removed folder, a name that cannot be one, a loop of links
+        return
+    for each in (folder, *folder.parents):
+        file = each / NAME
+        if os.path.lexists(file):  # one that cannot be read is an error, not a default
+            yield file if start.is_absolute() else Path(os.path.relpath(file, here))
+        if os.path.lexists(each / ".git"):
+            return
+
+
+def _settings(document: Document, path: Path, sha256: str) -> Settings:
     from msauto.playbook.schema.schema_errors import read_as
     from msauto.playbook.schema.settings import LimitArgs, SettingsArgs, StateArgs
     from msauto.playbook.schema.value_types import as_list
@@ -85,6 +122,7 @@ def _settings(document: Document, path: Path) -> Settings:
     default = Limits()
     return Settings(
         file=str(path),
+        sha256=sha256,
         inventories=tuple(str(path.parent / each) for each in as_list(args.inventory or [])),
         forks=args.forks,
         state_dir=_beside(path, args.state_dir) if args.state_dir else None,
@@ -147,13 +185,18 @@ def _beside(path: Path, name: str) -> str:
     return str(path.parent / Path(os.path.expanduser(name)))  # noqa: PTH111 - no error for an unknown user
 
 
-def _read(path: Path) -> Document:
-    file = str(path)
+def _read(path: Path) -> bytes:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        return path.read_bytes()
     except OSError as error:
+        file = str(path)
         remedy = how_to_find(file) if isinstance(error, FileNotFoundError) else "check its permissions"
         raise outside_node(file).error(f"the file cannot be read: {error.strerror}", remedy, kind="file") from error
+
+
+def _document(content: bytes, file: str) -> Document:
+    try:
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise outside_node(file).error("the file is not UTF-8", "save it as UTF-8", kind="yaml") from error
     lines = tuple(text.splitlines())

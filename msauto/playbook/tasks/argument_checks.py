@@ -103,8 +103,10 @@ def _rss(args: RssArgs, node: SourceNode) -> Iterator[Problem]:
     yield from _shared_files(items, here)
 
 
-def _guid(item: RssItemArgs) -> str:
-    return item.guid if isinstance(item.guid, UnrenderedTemplate) else unicodedata.normalize("NFC", item.guid)
+def _guid(item: RssItemArgs) -> str | None:
+    if item.guid is None or isinstance(item.guid, UnrenderedTemplate):
+        return item.guid
+    return unicodedata.normalize("NFC", item.guid)
 
 
 def _shared_files(items: list[tuple[int, RssItemArgs]], node: SourceNode) -> Iterator[Problem]:
@@ -114,9 +116,9 @@ def _shared_files(items: list[tuple[int, RssItemArgs]], node: SourceNode) -> Ite
         if item.state == "absent" or any(isinstance(each, UnrenderedTemplate) for each in (item.guid, item.file)):
             continue
         first, other = seen.setdefault(file_key(file_name(item)), (index, item))
-        if first != index and _guid(other) != _guid(item):
-            line = node.child(first).place.line
-            why = f"item {item.guid!r} uses the file {file_name(item)} of item {other.guid!r} (line {line})"
+        if first != index and (item.guid is None or _guid(other) != _guid(item)):
+            line, names = node.child(first).place.line, [each.guid or each.file for each in (item, other)]
+            why = f"item {names[0]!r} uses the file {file_name(item)} of item {names[1]!r} (line {line})"
             at = node.child(index, "guid" if item.file is None else "file")
             yield at.problem(why, "give each item its own `file:`")
 

@@ -21,8 +21,8 @@ def desired_channel(args: RssArgs, node: SourceNode, task: str) -> DesiredChanne
 def _item(args: RssItemArgs) -> DesiredRssItem:
     present = args.state != "absent"
     return DesiredRssItem(
-        guid=args.guid,
-        file=file_name(args) if present else "",
+        guid=args.guid or "",
+        file=file_name(args) if present else args.file or "",
         text=ABSENT if args.text is None else args.text,
         item=ABSENT if args.item is None else body_texts(args.item),
         present=present,
@@ -31,7 +31,7 @@ def _item(args: RssItemArgs) -> DesiredRssItem:
 
 def file_name(args: RssItemArgs) -> str:
     """Return the name of the file in which an item is put."""
-    return args.file or default_file(args.guid, text=args.item is None)
+    return args.file or default_file(args.guid or "", text=args.item is None)
 
 
 def body_texts(body: RssBody) -> dict[str, str]:

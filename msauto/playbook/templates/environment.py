@@ -18,6 +18,7 @@ from msauto.errors import InputError
 from msauto.model.facts import Need, NoAssetError
 from msauto.playbook.schema.value_types import MarkedTemplate
 from msauto.playbook.templates import sandbox
+from msauto.playbook.templates.budget import budget, spend
 from msauto.playbook.templates.filters import REMOVED, REMOVED_TESTS
 from msauto.playbook.templates.lookups import lookup, query
 from msauto.playbook.templates.names import OMIT, TemplateNames, UsesAssetError, mark_text
@@ -36,6 +37,7 @@ def _sandbox() -> sandbox.Sandbox:
     made.filters.update(FILTERS)
     made.tests.update(TESTS)
     made.globals.update(lookup=lookup, query=query, q=query)
+    made.meter()
     return made
 
 
@@ -190,7 +192,8 @@ def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: 
     tracker = names.taint
     tracker.start()
     try:
-        value = _run(_compiled(text, node, expression=expression), names, node)
+        with budget():
+            value = _run(_compiled(text, node, expression=expression), names, node)
     except InputError as error:
         own = any(problem.place == node.place for problem in error.problems)  # else a variable redacted it
         if tracker.end().touched and own:
@@ -227,6 +230,7 @@ def plain_result(value: Any) -> Any:
     if isinstance(value, Undefined):
         str(value)  # raises, with the name
     if isinstance(value, dict):
+        spend(0, len(value))
         return {str(key): plain_result(each) for key, each in value.items()}
     if isinstance(value, str):
         _check_size(len(value), "characters")
@@ -237,6 +241,7 @@ def plain_result(value: Any) -> Any:
         return value
     items = [plain_result(item) for item in islice(value, sandbox.MAX_LENGTH + 1)]
     _check_size(len(items), "items")
+    spend(0, len(items))
     return items
 
 

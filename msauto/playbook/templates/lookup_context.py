@@ -42,10 +42,13 @@ class LookupContext:
             remedy = "copy it there, or open its folder in msauto.toml: [lookup] folders"
             raise TemplateFunctionError(f"the file {name!r} is outside the playbook's repository", remedy)
         try:
-            return self.files.read(str(path))
+            data = self.files.read(str(path))
         except InputError as error:
             (problem,) = error.problems
             raise TemplateFunctionError(f"{name!r}: {problem.message}", problem.remedy) from error
+        if self.files.taint.found.known().occurs_in(data.decode("utf-8", "replace")):
+            self.files.taint.touch()
+        return data
 
     def text(self, name: str) -> str:
         """Return the text of a file; raises as :meth:`read`."""

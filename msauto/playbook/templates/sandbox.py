@@ -10,11 +10,12 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, UndefinedError, nodes, pass_environment
 from jinja2.exceptions import SecurityError
 from jinja2.filters import make_attrgetter
-from jinja2.runtime import Context
+from jinja2.runtime import Context, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 from jinja2.visitor import NodeTransformer
 
+from msauto.playbook.templates.budget import each, metered, size_of, sized, spend, weigh
 from msauto.playbook.templates.names import AssetView, EnvView
 from msauto.playbook.templates.secret_filters import opened, touched
 from msauto.playbook.yaml.document import did_you_mean, nearest
@@ -69,14 +70,21 @@ class Sandbox(ImmutableSandboxedEnvironment):
     context_class = ScopeContext
 
     def __init__(self) -> None:
-        super().__init__(undefined=StrictName, keep_trailing_newline=True, autoescape=False)
+        super().__init__(undefined=StrictName, keep_trailing_newline=True, autoescape=False, finalize=weigh)
         for name in ("lipsum", "cycler", "joiner"):
             del self.globals[name]
         _bound_filters(self.filters)
-        self.filters |= {"_bounded_concat": bounded_concat, _TOUCHED: touched, _OPENED: opened}
+        self.filters["_bounded_concat"] = bounded_concat
+
+    def meter(self) -> None:
+        """Count what the filters and tests cost; those that the sandbox adds by itself cost nothing."""
+        tables: tuple[dict[str, Any], ...] = (self.filters, self.tests)
+        for functions in tables:
+            functions.update({name: metered(name, function) for name, function in functions.items()})
+        self.filters |= {_EACH: each, _SIZED: sized, _TOUCHED: touched, _OPENED: opened}
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        found: nodes.Template = _Concats().visit(super()._parse(source, name, filename))
+        found: nodes.Template = _MeteredNodes().visit(super()._parse(source, name, filename))
         return found
 
     def _generate(
@@ -107,36 +115,61 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Apply an operator after a check of the size of its result."""
         if operator == "%" and isinstance(left, str):
-            _check_format(left)
+            _check_format(left, right if isinstance(right, tuple) else (right,))
         elif operator != "%":
             {"+": _check_sum, "*": _check_product, "**": _check_power}[operator](left, right)
-        return super().call_binop(context, operator, left, right)
+        spend(1)
+        return sized(super().call_binop(context, operator, left, right))
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         """Wrap ``str.format`` as the sandbox does, after a check of its widths."""
         wrapped = super().wrap_str_format(value)
         if wrapped is not None:
-            _check_format(value.__self__)
-        return wrapped
+            text: str = value.__self__
+            _check_format(text)
+
+            def bounded(*args: Any, **kwargs: Any) -> str:
+                _check_format(text, (*args, *kwargs.values()))
+                return wrapped(*args, **kwargs)
+
+            return bounded
+        return None
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as in Jinja
         """Call a method after a check of the size of its result."""
         owner = getattr(__obj, "__self__", None)
+        if isinstance(__obj, LoopContext):  # a recursive loop
+            args = (each(args[0]), *args[1:])
         if isinstance(owner, str):
-            _check_text_call(owner, getattr(__obj, "__name__", ""), args)
-        return super().call(__context, __obj, *args, **kwargs)
+            _check_text_call(owner, getattr(__obj, "__name__", ""), (*args, *kwargs.values()))
+        spend(50 if isinstance(__obj, Macro) else 1, size_of(owner) + sum(map(size_of, args)))
+        return sized(super().call(__context, __obj, *args, **kwargs))
 
 
-class _Concats(NodeTransformer):
-    """Turns ``a ~ b`` into a filter: only filters and operators can be limited."""
+class _MeteredNodes(NodeTransformer):
+    """Turns ``a ~ b`` into a filter, and puts one around what is looped over and compared: filters can be limited."""
+
+    def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - Jinja names it
+        """Count the items of a loop."""
+        self.generic_visit(node)
+        node.iter = _watched(node.iter, _EACH)
+        return node
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
+        """Count the size of what is compared."""
+        self.generic_visit(node)
+        node.expr = _watched(node.expr, _SIZED)
+        for operand in node.ops:
+            operand.expr = _watched(operand.expr, _SIZED)
+        return node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 - Jinja names it
         """Rewrite one concatenation."""
         self.generic_visit(node)
-        parts = nodes.List(node.nodes, lineno=node.lineno)
-        return nodes.Filter(parts, "_bounded_concat", [], [], None, None, lineno=node.lineno)
+        return _watched(nodes.List(node.nodes, lineno=node.lineno), "_bounded_concat")
 
 
+_EACH, _SIZED = "_each", "_sized"
 _TOUCHED = "_touched"
 _OPENED = "_opened"
 RESULT = "_alone"
@@ -184,7 +217,7 @@ class _Touches(NodeTransformer):
         return self.generic_visit(node) if isinstance(node, nodes.Call) else self.visit(node)
 
 
-def _watched(node: nodes.Expr, by: str = _TOUCHED) -> nodes.Filter:
+def _watched(node: nodes.Node, by: str = _TOUCHED) -> nodes.Filter:
     return nodes.Filter(node, by, [], [], None, None, lineno=node.lineno)
 
 
@@ -228,9 +261,11 @@ def _check_bits(bits: float) -> None:
         raise SecurityError("a number in a template is too large")
 
 
-def _check_format(text: str) -> None:
+def _check_format(text: str, values: Iterable[Any] = ()) -> None:
     if _WIDE.search(text):
         raise SecurityError("the width of a format is limited to 4 digits")
+    longest = max((len(str(weigh(value))) for value in values), default=0)
+    _check_length(len(text) + max(text.count("{"), text.count("%")) * longest)
 
 
 def _check_text_call(owner: str, name: str, args: tuple[Any, ...]) -> None:
@@ -238,6 +273,8 @@ def _check_text_call(owner: str, name: str, args: tuple[Any, ...]) -> None:
         _check_widths(args, owner.count("\t") or 1)
     if name == "replace" and len(args) > 1:
         _check_length((owner.count(str(args[0])) + 1) * len(str(args[1])) + len(owner))
+    if name == "translate" and args and isinstance(args[0], Mapping):
+        _check_length(len(owner) * max((len(str(each)) for each in args[0].values()), default=0))
     if name == "join" and args and isinstance(args[0], list | tuple):
         _check_length(len(owner) * len(args[0]) + sum(len(str(each)) for each in args[0]))
 
@@ -251,14 +288,18 @@ def _check_widths(values: Iterable[Any], times: int = 1) -> None:
 def _bound_filters(filters: dict[str, Callable[..., Any]]) -> None:
     for name in ("center", "indent", "batch", "slice", "wordwrap"):
         filters[name] = _with_bounded_numbers(filters[name])
-    filters |= {"replace": _replace, "format": _format, "join": _join}
+    filters |= {"replace": _replace, "format": _format, "join": _join, "sum": _sum}
 
 
 def _with_bounded_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)  # also keeps the attribute by which Jinja passes the environment or context
     def bounded(*args: Any, **kwargs: Any) -> Any:
-        lines = max((arg.count("\n") + 1 for arg in args if isinstance(arg, str)), default=1)
+        texts = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, str)]
+        lines = max((text.count("\n") + 1 for text in texts), default=1)
         _check_widths([*args, *kwargs.values()], lines)
+        if len(texts) > 1:  # the second is put before each line, or after as many characters as a line has
+            wraps = len(texts[0]) if function.__name__ == "do_wordwrap" else lines
+            _check_length(len(texts[0]) + wraps * max(map(len, texts[1:])))
         return function(*args, **kwargs)
 
     return bounded
@@ -269,6 +310,15 @@ def _join(environment: Environment, value: Any, d: str = "", attribute: Any = No
     return _joined(str(d), map(str, map(make_attrgetter(environment, attribute), value)))
 
 
+@pass_environment
+def _sum(environment: Environment, value: Any, attribute: Any = None, start: Any = 0) -> Any:
+    items = list(map(make_attrgetter(environment, attribute), value) if attribute is not None else value)
+    if any(isinstance(each, list | tuple) for each in items):  # each sum would copy the one before it
+        _check_length(sum(map(size_of, items)))
+        spend(len(items), sum(map(size_of, items)) * len(items) // 100)
+    return sum(items, start)
+
+
 def _replace(value: Any, old: Any, new: Any, count: int = -1) -> str:
     text = str(value)
     _check_text_call(text, "replace", (old, new))
@@ -277,7 +327,7 @@ def _replace(value: Any, old: Any, new: Any, count: int = -1) -> str:
 
 def _format(value: Any, *args: Any, **kwargs: Any) -> str:
     text = str(value)
-    _check_format(text)
+    _check_format(text, (*args, *kwargs.values()))
     return text % (kwargs or args)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from msauto.errors import Problem
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.model.identity import plain, same_text
+from msauto.model.identity import same_text
 from msauto.playbook.templates.names import UsesAssetError
 
 
@@ -45,7 +45,7 @@ def contradictions(work: Sequence[model.ServerIntents]) -> Iterator[Problem]:
 
 def _target(ref: model.Ref) -> tuple[Hashable, ...] | None:
     if isinstance(ref, model.TitleRef):
-        return "title", ref.database, plain(ref.title)
+        return "title", ref.database, ref.title
     if isinstance(ref, model.IdRef):
         return "id", ref.database, ref.namespace, ref.identifier
     return ("channel", ref.channel) if isinstance(ref, model.ChannelRef) else None

@@ -44,7 +44,7 @@ class Lines(Sequence[str]):
         return self._lines
 
 
-_BREAKS = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
+_BREAKS = re.compile(r"\r\n|[\r\n]")
 
 
 def pack(line: int, column: int) -> int:

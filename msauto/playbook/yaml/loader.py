@@ -42,6 +42,10 @@ _MAY_BE_OTHER = frozenset("~nNtTfF+-.0123456789")
 _MAX_DIGITS = 4000
 
 
+_BREAKS_OF_1_1: Final = "\x85\u2028\u2029"
+"""PyYAML folds them like line ends; in YAML 1.2 they are characters like others."""
+
+
 class WrittenInt(int):
     """A whole number with another notation (``012``, ``0x1F``): ``text`` is as written."""
 
@@ -154,6 +158,24 @@ def _error(file: str, lines: Lines, message: str, remedy: str, place: SourceLoca
     return InputError([document.problem(message.format(shown) if name else message, place, remedy, kind="yaml")])
 
 
+def _events(text: str, loader: Any) -> Callable[[], Any]:
+    """Return what gives the events of a text, in which line breaks of YAML 1.1 stay as they are."""
+    if text.isascii() or not any(sign in text for sign in _BREAKS_OF_1_1):
+        return loader(text).get_event  # type: ignore[no-any-return]
+    unused = (chr(code) for code in range(0xE000, 0xF900) if chr(code) not in text)
+    instead = str.maketrans(dict(zip(_BREAKS_OF_1_1, unused, strict=False)))
+    back = {ord(sign): chr(code) for code, sign in instead.items()}
+    get_event = loader(text.translate(instead)).get_event
+
+    def restored() -> Any:
+        event = get_event()
+        if type(event) is yaml.ScalarEvent:
+            event.value = event.value.translate(back)
+        return event
+
+    return restored
+
+
 _MERGE = "<<"
 _AUTH = 2
 """How secret a value is: 1 in a mapping or list with a secret name, 2 under ``auth``, where ``username`` is shown."""
@@ -183,7 +205,7 @@ class _EventReader:
         self.found: dict[tuple[str, str, SourceLocation, ProblemKind], None] = {}
         self.broken: set[Path] = set()
         self.has_templates = self.has_secrets = False
-        self.next: Callable[[], Any] = loader(text).get_event
+        self.next: Callable[[], Any] = _events(text, loader)
         self.data = self._document()
 
     def _document(self) -> Any:

@@ -25,7 +25,7 @@ from msauto.report.html.stills import NO_STILLS, Stills
 from msauto.report.html.target_data import link_ids, planned_targets, target_results
 from msauto.report.result_sentences import result_sentence
 from msauto.report.sanitizing import visible
-from msauto.report.sentences import plan_sentence
+from msauto.report.sentences import plan_sentence, settings_lines
 from msauto.secrets.redactor import Redactor, redact_plan
 
 _SCRIPTS = ("elements.js", "timecode.js", "timeline.js", "page.js")
@@ -74,6 +74,7 @@ def _page(
     first, _, more = title.partition(". ")
     yield f"<header><h1>{first}{'.' if more else ''}</h1>" + (f'<p class="more">{more}</p>' if more else "")
     yield f'<p class="made">Planned {escape(visible(plan.created))} by msauto {escape(visible(plan.msauto))}'
+    yield from (f" · {escape(line)}" for line in settings_lines(plan))
     yield ' <a class="with-scripts" href="#explorer" hidden>All targets, with search</a></p></header>\n'
     yield from (f"{piece}\n" for piece in overview)
     yield middle

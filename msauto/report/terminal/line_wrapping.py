@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from msauto.report.sanitizing import display_width, split_at_width
+from msauto.report.sanitizing import display_width, split_at_width, without_command
 from msauto.report.terminal.styles import paint
 
 _QUOTED: Final = re.compile(r'("(?:[^"\\]|\\.)*")')
@@ -104,7 +104,7 @@ def render_lines(lines: Iterable[Line], *, width: int, colour: bool, ascii_only:
     """Yield lines as text, wrapped to ``width`` columns, each with a newline."""
     for line in in_ascii(lines) if ascii_only else lines:
         for row in wrap(line, width) if line.wrapped else [line.spans]:
-            yield "".join(paint(span.text, span.style, colour=colour) for span in row) + "\n"
+            yield without_command("".join(paint(span.text, span.style, colour=colour) for span in row)) + "\n"
 
 
 def in_ascii(lines: Iterable[Line]) -> Iterator[Line]:

@@ -95,6 +95,7 @@ def _lines(plan: Plan, view: _PlanLayout, *, summary: bool, keep_going: bool) ->
     if plan.refusals and grouping.deletions:
         yield Line(())
     yield from _deletions(grouping.deletions, view)
+    yield from (words(line, DIM) for line in sentences.settings_lines(plan))
     yield words(sentences.plan_sentence(plan, keep_going=keep_going), BOLD)
 
 
@@ -322,6 +323,6 @@ def _deletions(deletions: Sequence[PlannedChange], view: _PlanLayout) -> Iterato
         if change.aspect == "link":
             what = f"link {value_texts.show_key(change)} of {what}"
         values = _parts(change, target, view, RED) if change.aspect == "asset" else []
-        note = "  (removed by `exactly`)" if change.exactly else ""
+        note = "  (removed by `exactly`)" if change.losses else ""
         yield Line((TextSpan(f"  - {what}{note}", RED, together=False), TextSpan("  ", RED), *values), 6)
     yield Line(())

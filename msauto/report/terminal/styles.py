@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Final
 
-from msauto.report.sanitizing import display_width, pad, sign_width, visible
+from msauto.report.sanitizing import display_width, pad, sign_width, visible, without_command
 
 BOLD: Final = "1"
 DIM: Final = "2"
@@ -52,6 +52,7 @@ def render_table(
         narrow = _narrowed(columns, width, kept)
         wrap = _wrapped_rows if _line_width(narrow) <= width else _stacked_rows
         lines = [*wrap([headers, *shown], narrow, kept, width, most)]
+    lines = [without_command(line) for line in lines]
     lines[0] = paint(lines[0], BOLD, colour=colour)
     return "".join(f"{line}\n" for line in lines)
 

@@ -13,7 +13,7 @@ from msauto.report.group_sentences import targets_heading
 from msauto.report.grouping import named_targets
 from msauto.report.result_groups import ResultGroup, group_results
 from msauto.report.result_sentences import NOT_DONE, recap_of, result_lines, result_sentence
-from msauto.report.sanitizing import display_width, is_hidden, pad, show, visible, visible_lines
+from msauto.report.sanitizing import display_width, is_hidden, pad, show, visible, visible_lines, without_command
 from msauto.report.terminal.line_wrapping import Line, TextSpan, render_lines, words
 from msauto.report.terminal.plan_text import names_line
 from msauto.report.terminal.styles import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, paint
@@ -24,11 +24,18 @@ _OUTCOMES: Final[dict[Outcome, str]] = {
     "unchanged": GREEN,
     "failed": RED,
     "unverified": MAGENTA,
+    "interrupted": MAGENTA,
     "skipped": CYAN,
     "not attempted": MAGENTA,
 }
 _STYLES: Final = {"difference": RED, "advice": DIM}
-_COUNTS: Final = {"changed": YELLOW, "failed": RED, "unverified": MAGENTA, "not_attempted": MAGENTA}
+_COUNTS: Final = {
+    "changed": YELLOW,
+    "failed": RED,
+    "unverified": MAGENTA,
+    "interrupted": MAGENTA,
+    "not_attempted": MAGENTA,
+}
 
 
 # Results -------------------------------------------------------------------------------------------------------
@@ -80,7 +87,9 @@ def _recap(result: Result) -> Iterator[Line]:
     width = max((display_width(show(server)) for server in recaps), default=0)
     for server, counts in recaps.items():
         spans = (
-            TextSpan(f"{name}={number} ", _COUNTS.get(name, "") if number else "") for name, number in counts.items()
+            TextSpan(f"{name}={number} ", _COUNTS.get(name, "") if number else "")
+            for name, number in counts.items()
+            if number or name != "interrupted"
         )
         seconds = result.server_seconds.get(server)
         took = [] if seconds is None else [TextSpan(f"in {show_duration(seconds)}")]
@@ -94,7 +103,7 @@ def _recap(result: Result) -> Iterator[Line]:
 
 def render_problems(problems: Iterable[Problem], colour: bool) -> str:
     """Return each problem: place and message, the excerpt with its caret, the remedy; at the end their number."""
-    blocks = ["".join(f"{line}\n" for line in _problem(problem, colour)) for problem in problems]
+    blocks = ["".join(f"{without_command(line)}\n" for line in _problem(problem, colour)) for problem in problems]
     if not blocks:
         return ""
     return "\n".join([*blocks, paint(f"{sentences.plural(len(blocks), 'problem')}.", BOLD, colour=colour) + "\n"])

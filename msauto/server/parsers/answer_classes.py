@@ -115,7 +115,7 @@ def read_retry_after(text: str | None, now: datetime) -> float | None:
         return float(text)
     try:
         when = parsedate_to_datetime(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     return max(0.0, ((when if when.tzinfo else when.replace(tzinfo=UTC)) - now).total_seconds())
 

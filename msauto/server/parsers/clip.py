@@ -12,7 +12,7 @@ from msauto.model.live import Asset, Folder, Link, Marker, Segment, parse_folder
 from msauto.server.parsers.xml import (
     Element,
     attributes,
-    find_root,
+    find_roots,
     local,
     parse_document,
     text_of,
@@ -29,6 +29,7 @@ _PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
 """The kinds of the children of a clip that hold more than a text, by their names in lower case."""
 Parts = defaultdict[str, list[Element]]
 
+_MOST_DESCRIBED = 5
 _LONE = re.compile(r"\\(?![/\\])")
 
 
@@ -36,9 +37,15 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
     """Read the Clip XML; unknown attributes and plain children are kept among ``attributes``.
 
     ``database`` is the database asked, which some servers put in front of the folder: ``folder_otherwise`` includes it.
-    Raises ``UnreadableError`` for anything else, and for a marker or segment without its key.
+    Raises ``UnreadableError`` for anything else, for several clips, and for a marker or segment without its key.
     """
-    clip = find_root(parse_document(data, charset), "Clip", "the description of an asset")
+    clip, *others = find_roots(parse_document(data, charset), "Clip", "the description of an asset")
+    if others:
+        shown = [_describe(each) for each in (clip, *others[: _MOST_DESCRIBED - 1])]
+        raise unreadable(
+            f"the answer holds {len(others) + 1} clips instead of one: {'; '.join(shown)}",
+            "address the clip by a key field with `id:`, or rename all but one of them",
+        )
     own = attributes(clip)
     parts: Parts = defaultdict(list)
     texts = {name: value for name, value in own.items() if name not in _ROOT} | read_attrs(clip, parts)
@@ -63,6 +70,14 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
         parameters=tuple(attributes(each).get("name", "") or text_of(each).strip() for each in parts["param"]),
         folder_otherwise=folder if in_front else None,
     )
+
+
+def _describe(clip: Element) -> str:
+    """Return what distinguishes a clip from another one, as far as it is shown."""
+    texts = attributes(clip) | read_attrs(clip)
+    title = repr(texts.get("title", texts.get("clip_name", "a clip without a title")))
+    known = [f"{name} {texts[name]}" for name in ("folder", "link_id", "create_time") if texts.get(name)]
+    return f"{title} ({', '.join(known)})" if known else title
 
 
 def _home(text: str) -> Folder:

@@ -15,11 +15,12 @@ from msauto.server.parsers.clip import read_attrs, read_flag
 from msauto.server.parsers.compact_entries import EntryPacker, Names, PackedClip, PackedEntries
 from msauto.server.parsers.plain_clips import PlainClips
 from msauto.server.parsers.xml import (
+    MAX_LISTED_NODES,
     PIECE,
     Element,
     StreamedDocument,
     attributes,
-    find_root,
+    find_roots,
     local,
     parse_document,
     text_of,
@@ -196,7 +197,7 @@ def _collect(top: FolderNode, asked: Folder, entries: PackedEntries, folders: li
 
 def parse_mam(data: bytes, charset: str | None = None) -> tuple[MamAsset, ...]:
     """Read a linear asset list (format=mam)."""
-    root = find_root(parse_document(data, charset), "mam", "a linear asset list")
+    root, *_ = find_roots(parse_document(data, charset, most=MAX_LISTED_NODES), "mam", "a linear asset list")
     return tuple(_mam_asset(child) for child in root if local(child) == "asset")
 
 
@@ -213,7 +214,7 @@ def _mam_asset(element: Element) -> MamAsset:
 
 def parse_databases(data: bytes, charset: str | None = None) -> tuple[Database, ...]:
     """Read the list of databases. The interface does not show its format, so any named element is one."""
-    root = parse_document(data, charset)
+    root = parse_document(data, charset, most=MAX_LISTED_NODES)
     found = [element for element in root.iter() if local(element).lower() in {"database", "db", "storage"}]
     named = [element for element in found if _name(element)]
     if not named:

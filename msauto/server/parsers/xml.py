@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import chain
 from typing import Any, Final
 
 from lxml import etree
@@ -24,6 +23,10 @@ Element = etree._Element  # noqa: SLF001 - lxml gives its element type no public
 
 MAX_BYTES: Final = 512 * 2**20
 """The size limit of an answer, about 500,000 clips of a listing."""
+MAX_NODES: Final = 1_500_000
+"""The limit of elements and attributes in the description of one thing: they take some 300 bytes each, as text few."""
+MAX_LISTED_NODES: Final = 16 * MAX_NODES
+"""The same limit for a list of many things."""
 PIECE: Final = 2**16
 """Bytes parsed in one step. That takes some milliseconds, for which other tasks wait."""
 
@@ -49,14 +52,21 @@ _USED_PREFIX = re.compile(rb"(?:</?|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
 _HTML_TITLE = re.compile(rb"<title[^>]*>([^<]*)", re.IGNORECASE)
 
 
-def parse_document(data: bytes, charset: str | None = None) -> Element:
-    """Return the root element. ``charset`` comes from the HTTP header. Raises :class:`UnreadableError`."""
+def parse_document(data: bytes, charset: str | None = None, *, most: int = MAX_NODES) -> Element:
+    """Return the root element. ``charset`` comes from the HTTP header. Raises :class:`UnreadableError`.
+
+    ``most`` is the limit of elements and attributes, counted (a few too many) before they take memory.
+    """
     if len(data) > MAX_BYTES:
         raise _too_large()
     _refuse_html(data)
     clean, name = _start_of_document(_as_utf8(data, charset))
     if name.lower() != b"xml":
         clean = clean[: _before_stray_ends(clean)]
+    if clean.count(b"<") - clean.count(b"</") + clean.count(b"=") > most:
+        raise unreadable(
+            f"the answer has more than {most:,} elements and attributes", "check what the server holds there"
+        )
     try:
         return etree.fromstring(clean, _PARSER)
     except (etree.XMLSyntaxError, ValueError, AssertionError) as error:
@@ -197,12 +207,23 @@ def unwrap(root: Element) -> Element:
     return root
 
 
-def find_root(root: Element, name: str, what: str) -> Element:
-    """Return the root, or an element inside a wrapper, that has this name. Raises :class:`UnreadableError`."""
-    for element in chain((root,), root, chain.from_iterable(root)):
-        if local(element).lower() == name.lower():
-            return element
-    raise unreadable(f"the answer is not {what}: its root is <{local(root)}>, not <{name}>")
+def find_roots(root: Element, name: str, what: str) -> list[Element]:
+    """Return the root, or the elements inside its wrappers that have this name. Raises :class:`UnreadableError`.
+
+    What such an element holds belongs to it: a clip may show another one among the extensions of a vendor.
+    """
+    found = list(_outermost(root, name.lower()))
+    if not found:
+        raise unreadable(f"the answer is not {what}: its root is <{local(root)}>, not <{name}>")
+    return found
+
+
+def _outermost(element: Element, name: str) -> Iterator[Element]:
+    if local(element).lower() == name:
+        yield element
+        return
+    for child in element:
+        yield from _outermost(child, name)
 
 
 def decode_text(data: bytes, charset: str | None = None) -> str:

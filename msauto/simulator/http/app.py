@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.faults import FaultedRequest, Faults
+from msauto.simulator.faults import Fault, FaultedRequest, Faults
 from msauto.simulator.http.answers import HttpAnswer, text_answer
 from msauto.simulator.http.asgi import HttpExchange, Receive, Scope, Send
 from msauto.simulator.http.log import RequestLog
@@ -49,14 +49,20 @@ class App:
             request.body = body
         entry = self.log.open(request.method, request.target)
         entry.body = request.body
-        fault = self.faults.take(entry.line)
+        taken = self.faults.take(entry.line)
+        entry.fault = " ".join(each.kind for each in taken)
+        hooks = [each for each in taken if each.change]
+        self._change(hooks, "before")
+        exchange.on_answer = partial(self._change, hooks, "after")
+        fault = next((each for each in taken if not each.change), None)
         if fault is not None:
-            entry.fault = fault.kind
             work, pretend = partial(self._work, request), partial(self._pretend, request)
             await FaultedRequest(fault, exchange, entry, work, pretend, self._run_in_background).apply()
             self.log.write(entry)
             return
         answer = await self._work(request)
+        if hooks:
+            answer.whole_body()
         entry.status, entry.done = answer.status, answer.done
         self.log.write(entry)
         await exchange.send_answer(answer)
@@ -67,6 +73,12 @@ class App:
         if self.routes.writes != before:
             self.on_write()
         return answer
+
+    def _change(self, hooks: list[Fault], when: str) -> None:
+        for hook in hooks:
+            if hook.change and hook.kind.startswith(when):
+                hook.change(self.routes.state)
+                self.on_write()
 
     async def _pretend(self, request: HttpRequest) -> HttpAnswer:
         return unauthorized(request, self.routes.dialect) or await _finished(self.routes.pretend(request))

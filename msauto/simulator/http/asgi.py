@@ -24,11 +24,12 @@ TRANSPORT = "simulator.transport"
 
 @dataclass(slots=True)
 class HttpExchange:
-    """One request and its answer."""
+    """One request and its answer. `on_answer` is called once, before the answer starts or the connection is closed."""
 
     scope: Scope
     receive: Receive
     send: Send
+    on_answer: Callable[[], None] = lambda: None
 
     def request(self) -> HttpRequest:
         """Return the request without its body and parameters: decoding them depends on the dialect."""
@@ -67,10 +68,15 @@ class HttpExchange:
 
     async def start(self, answer: HttpAnswer, length: int | None) -> None:
         """Send the status and headers."""
+        self._call_once()
         headers = [(b"content-type", answer.content_type.encode()), *answer.headers]
         if length is not None:
             headers.append((b"content-length", b"%d" % length))
         await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
+
+    def _call_once(self) -> None:
+        call, self.on_answer = self.on_answer, lambda: None
+        call()
 
     async def send_body(self, body: bytes, *, more: bool = True) -> None:
         """Send a part of the body."""
@@ -78,6 +84,7 @@ class HttpExchange:
 
     async def close(self, *, after_sending: bool = False) -> None:
         """Close the connection, at once or after the sent data, and wait until it is closed."""
+        self._call_once()
         transport = self.scope[TRANSPORT]
         transport.close() if after_sending else transport.abort()
         while (await self.receive())["type"] != "http.disconnect":

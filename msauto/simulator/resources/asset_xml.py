@@ -44,6 +44,8 @@ def attributes_xml(entry: SimEntry, dialect: SimDialect) -> str:
     if dialect.link_fields != "hidden":
         fields = {name: entry.fields.get(name, "") for name in LINK_FIELDS}
         values |= {name: value for name, value in fields.items() if value or dialect.link_fields == "reported"}
+    if dialect.orig_name == "hidden":
+        del values["orig_name"]
     shown = [(name, escape_text(str(value))) for name, value in values.items() if name not in clip.omitted]
     rows = "".join(f'<Attr name="{name}">{content}</Attr>\n' for name, content in shown)
     return rows + ('<Attr name="vendor_mood" unit="lumen">42</Attr>\n' if dialect.extra == "yes" else "")

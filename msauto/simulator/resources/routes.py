@@ -77,8 +77,8 @@ class Routes:
         return folder_answer(database, address.folder, request, dialect)
 
     def _asset(self, request: wire.HttpRequest, database: SimDatabase, address: wire.RequestAddress) -> Reply:
-        any_case = self.dialect.title_case == "folded"
-        entry = self.state.find(database, address.namespace, address.asset or "", any_case)
+        entries = self.state.find(database, address.namespace, address.asset or "", self.dialect)
+        entry = entries[0]
         if address.tail:
             _only_read(request)
             return self._asset_part(request, database, entry, address.tail)
@@ -88,6 +88,10 @@ class Routes:
             delete_asset(database, entry, self.dialect)
             return self._success(request)
         _only_read(request)
+        twins = [each for each in entries if each.is_home] if self.dialect.title_twins == "both" else []
+        if len(twins) > 1:
+            clips = "".join(clip_xml(each, self.dialect) for each in twins)
+            return answers.xml_answer(f"<Clips>{clips}</Clips>", self.dialect)
         return answers.xml_answer(clip_xml(entry, self.dialect), self.dialect)
 
     def _asset_part(

@@ -9,8 +9,11 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import count
 from typing import Any
+from unicodedata import normalize
 
+from msauto.simulator.dialect import SimDialect
 from msauto.simulator.http.wire import FolderPath, ResourceNotFoundError, folder_of_text
 
 MIME_TYPES = {
@@ -29,6 +32,7 @@ MIME_TYPES = {
 # The link fields that a clip's XML shows; True: SETFIELD takes only a number.
 LINK_FIELDS = {"type": False, "comment": False, "layer": True, "icon_pos": True}
 LINK_FIELDS |= {f"user_{number}": False for number in range(8)}
+_DEFAULT = SimDialect()
 _KEY_ATTRIBUTES = ("orig_name", "orig_type", "derived_from", "create_time", "rec_time", "hires", "proxy", "archive")
 
 
@@ -121,9 +125,12 @@ class SimClip:
         """Return the marker with this uid."""
         return next((marker for marker in self.markers if marker.uid == uid), None)
 
-    def new_uid(self) -> int:
-        """Return a uid that is not used in the clip."""
-        return max((marker.uid for marker in self.markers), default=0) + 1
+    def new_uid(self, rule: str = "next") -> int:
+        """Return a uid that no marker of the clip has, by the switch `new_uid` of the dialect."""
+        used = {marker.uid for marker in self.markers}
+        if rule == "lowest":
+            return next(uid for uid in count(1) if uid not in used)
+        return max(used, default=0) + 1
 
 
 @dataclass(slots=True, eq=False)
@@ -197,8 +204,12 @@ class SimDatabase:
         """Add a clip in a folder, created if missing; the attributes are those of SimClip, `rate` also an int."""
         clip = SimClip(**attributes)
         clip.rate = Fraction(clip.rate)
-        clip.file = clip.file or f"$(video_path)/{self.name}/{self.next_link_id:08d}.mxf"
         clip.orig_name = clip.orig_name or title
+        return self.put_clip(clip, folder, title)
+
+    def put_clip(self, clip: SimClip, folder: str | FolderPath, title: str) -> SimClip:
+        """Put a clip without entries in its home, and give it a file if it has none."""
+        clip.file = clip.file or f"$(video_path)/{self.name}/{self.next_link_id:08d}.mxf"
         self.add_entry(clip, folder, title)
         return clip
 
@@ -229,11 +240,19 @@ class SimDatabase:
         if shown:
             self._show(entry)
 
-    def find(self, title: str, any_case: bool = False) -> SimEntry | None:
+    def find(self, title: str) -> SimEntry | None:
         """Return the entry with a title, or None; a clip wins over a link."""
-        candidates = self.by_title.get(title.casefold(), ())
-        matching = candidates if any_case else [entry for entry in candidates if entry.title == title]
-        return next((entry for entry in matching if entry.is_home), next(iter(matching), None))
+        return next(iter(self.find_all(title)), None)
+
+    def find_all(self, title: str, dialect: SimDialect = _DEFAULT) -> list[SimEntry]:
+        """Return the entries that a title finds by the dialect: clips, then links."""
+        found = self.by_title.get(_folded(title), [])
+        if dialect.title_case == "exact":
+            found = [entry for entry in found if entry.title == title]
+        elif dialect.title_case == "normalized":
+            found = [entry for entry in found if normalize("NFC", entry.title) == normalize("NFC", title)]
+        links = [entry for entry in found if not entry.is_home] if dialect.link_titles == "found" else []
+        return [entry for entry in found if entry.is_home] + links
 
     def clip(self, title: str) -> SimClip:
         """Return the clip with a title; KeyError if it does not exist."""
@@ -248,14 +267,14 @@ class SimDatabase:
 
     def _show(self, entry: SimEntry) -> None:
         self.make_folder(entry.folder).entries[entry.link_id] = entry
-        self.by_title.setdefault(entry.title.casefold(), []).append(entry)
+        self.by_title.setdefault(_folded(entry.title), []).append(entry)
 
     def _hide(self, entry: SimEntry) -> bool:
         """Remove an entry from the tree; False if it was not in the tree, such as a deleted clip read by a handle."""
         folder = self.folder(entry.folder)
         if folder is None or folder.entries.pop(entry.link_id, None) is None:
             return False
-        key = entry.title.casefold()
+        key = _folded(entry.title)
         self.by_title[key].remove(entry)
         if not self.by_title[key]:
             del self.by_title[key]
@@ -315,28 +334,34 @@ class ServerState:
         """Add a clip to a database, which is created if missing; see SimDatabase.add_clip."""
         return self.add_database(database).add_clip(title, folder, **attributes)
 
-    def find(self, database: SimDatabase, namespace: str | None, identifier: str, any_case: bool) -> SimEntry:
-        """Return the entry of a title, a handle, a link id or a unique value of a key field (interface "Asset").
+    def find(
+        self, database: SimDatabase, namespace: str | None, identifier: str, dialect: SimDialect
+    ) -> list[SimEntry]:
+        """Return the entries of a title, a handle, a link id or a unique value of a key field (interface "Asset").
 
-        Raises ResourceNotFoundError.
+        The first is the one that the request means. Raises ResourceNotFoundError.
         """
-        found: Iterable[SimEntry | None]
+        found: Iterable[SimEntry]
         if namespace is None or namespace == "title":
-            found = (database.find(identifier, any_case),)
+            found = database.find_all(identifier, dialect)
         elif namespace == "handle":
             found = (clip.home for number, clip in self.handles.items() if number == identifier)
         elif namespace == "link_id":
             found = (entry for entry in database.root.walk() if str(entry.link_id) == identifier)
         else:
             found = (clip.home for clip in database.clips() if _has_key(clip, namespace, identifier))
-        entry = next(iter(found), None)
-        if entry is None:
+        entries = list(found)
+        if not entries:
             raise ResourceNotFoundError
-        return entry
+        return entries
 
     def clip(self, title: str, database: str = "NEWS") -> SimClip:
         """Return the clip with a title; KeyError if it does not exist."""
         return self.databases[database].clip(title)
+
+
+def _folded(title: str) -> str:
+    return normalize("NFC", title).casefold()
 
 
 def _has_key(clip: SimClip, key: str, value: str) -> bool:

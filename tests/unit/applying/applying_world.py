@@ -24,6 +24,7 @@ from msauto.errors import (
 )
 from msauto.model.desired import SelectRef, TaskSource
 from msauto.model.events import Event
+from msauto.model.identity import ClipIdentity
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, Marker, RssChannel, Xmp
 from msauto.model.plan import Address, Change, Expectation, Json, Plan, Request, Target
 from msauto.model.ports import Answer, DownloadObserver, Reader
@@ -208,7 +209,8 @@ class WorldReader:
         raise NotImplementedError
 
     async def read_entries(self, database: str, asset: Asset) -> ClipEntries:
-        raise NotImplementedError
+        await self._read(f"entries {database}")
+        return ClipEntries()
 
     async def read_other_clips(self, database: str, asset: Asset, most: int) -> Sequence[Entry]:
         raise NotImplementedError
@@ -221,7 +223,7 @@ class WorldReader:
         await self._read(f"database {name}")
         return name in self.world.databases
 
-    def fresh(self) -> Reader:
+    def fresh(self, *, homes: bool = False) -> Reader:
         return WorldReader(self.world)
 
 
@@ -352,7 +354,9 @@ def fields_target(world: World, title: str = "Film", count: int = 3, *, reported
 
 def asset_target(title: str, changes: tuple[Change, ...], requests: tuple[Request, ...], **options: Any) -> Target:
     place = Address(title)
-    target = Target("studio-a", "NEWS", "asset", title, None, "", changes, requests, None, place, place, 7)
+    target = Target(
+        "studio-a", "NEWS", "asset", title, None, "", changes, requests, None, place, place, ClipIdentity(7)
+    )
     return structs.replace(target, **options)
 
 

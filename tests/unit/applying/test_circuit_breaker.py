@@ -1,7 +1,8 @@
 """A server that dies, or shuts us out, while a run goes on: asked a few times more, then left; others go on."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -18,8 +19,8 @@ from msauto.errors import (
     UnreadableError,
 )
 from msauto.model.desired import Batch
-from msauto.model.plan import Plan, Target
-from msauto.model.result import Result
+from msauto.model.plan import Plan, Request, Target
+from msauto.model.result import RequestResult, Result
 from tests.unit.applying.applying_world import Stage, World, WorldReader, WorldSender, command_target, fields_target
 
 COUNT = 200
@@ -62,7 +63,7 @@ def test_targets_not_attempted_name_the_server_and_the_remedy() -> None:
     assert [request.outcome for request in last.requests] == ["not sent"]
     assert last.message == (
         "the server studio-a can no longer be reached (no connection: Connection refused); "
-        "once it can: msauto apply --resume run-1"
+        "once it can: msauto apply PLAYBOOK --resume run-1"
     )
     assert "Film 199" not in stage.journal.outcomes  # never begun: for --resume
 
@@ -99,8 +100,8 @@ def test_a_server_that_rejects_the_credentials_is_not_asked_again(status: str) -
     last = result.targets[-1]
     assert last.outcome == "not attempted"
     assert last.message == (
-        f"the server studio-a no longer accepts our credentials (the server says {status}); check its `auth`, "
-        "then: msauto apply --resume run-1"
+        f"the server studio-a rejects our account (the server says {status}); check its `auth` and rights, "
+        "then: msauto apply PLAYBOOK --resume run-1"
     )
 
 
@@ -114,7 +115,7 @@ def test_a_server_that_comes_back_shortly_gets_the_rest(seconds: int, forks: int
     assert found["changed"] >= COUNT - forks - 2
 
 
-@pytest.mark.parametrize("response", ["403", "500", "404", "refused", "cut before", "swallowed", "502"])
+@pytest.mark.parametrize("response", ["refused", "cut before", "swallowed"])
 def test_no_other_failure_stops_the_others(response: str) -> None:
     stage = Stage()
     targets = many(stage, 12)
@@ -123,6 +124,91 @@ def test_no_other_failure_stops_the_others(response: str) -> None:
     result = stage.run(*targets, forks=2)
     assert "not attempted" not in outcomes(result)
     assert result.targets[-1].outcome == "changed"
+
+
+# Rejected writes -------------------------------------------------------------------------------------------------
+
+
+def reject(stage: Stage, targets: Sequence[Target], *responses: str) -> None:
+    """Let the server answer the first request of each target with a rejection, however often it is sent."""
+    for target, response in zip(targets, responses, strict=False):
+        stage.world.responses[target.requests[0].path] = [response] * 9
+
+
+@pytest.mark.parametrize("forks", [1, 4])
+def test_an_account_that_may_not_write_sends_no_more_writes(forks: int) -> None:
+    stage = Stage()
+    targets = many(stage, 60)
+    reject(stage, targets, *["403"] * 60)
+    result = stage.run(*targets, command_target(stage.world, "Other"), forks=forks)
+    assert len(stage.world.sent) <= forks
+    assert outcomes(result) == {"failed": len(stage.world.sent), "not attempted": 61 - len(stage.world.sent)}
+    assert result.targets[-1].message == (
+        "the server studio-a rejects our account (the server says 403); check its `auth` and rights, "
+        "then: msauto apply PLAYBOOK --resume run-1"
+    )
+    assert "but the target cannot be read" not in result.targets[0].message  # reading is still allowed
+
+
+def test_a_download_that_is_forbidden_stops_no_writes() -> None:
+    assert contact_of(RejectedError("x", status=403), "download") == "answered"
+    assert contact_of(RejectedError("x", status=403), "read") == "answered"
+
+
+@pytest.mark.parametrize("forks", [1, 4])
+@pytest.mark.parametrize("status", ["400", "404", "429", "500", "502", "503"])
+def test_three_equal_rejections_in_a_row_stop_this_kind_of_request(status: str, forks: int) -> None:
+    stage = Stage()
+    targets = many(stage, 60)
+    reject(stage, targets, *[status] * 60)
+    commands = [command_target(stage.world, f"Other {number}") for number in range(5)]
+    result = stage.run(*targets, *commands, forks=forks)
+    rejected = [each for each in result.targets[:60] if each.outcome != "not attempted"]
+    assert len(rejected) <= 3 + forks - 1
+    assert {each.outcome for each in result.targets[60:]} == {"changed"}
+    assert result.targets[59].message == (
+        f"the server studio-a rejected POST field for 3 targets in a row ({rejected[0].requests[0].message}); "
+        "check the rights of the account, and `dialect`, then: msauto apply PLAYBOOK --resume run-1"
+    )
+
+
+@pytest.mark.parametrize(
+    "responses",
+    [
+        ("400", "400", "409", "400", "400", "409"),
+        ("400", "400", "ok", "400", "400", "ok"),
+        ("400", "refused", "409", "400", "refused", "409"),
+    ],
+)
+def test_different_rejections_and_those_with_a_success_between_stop_nothing(responses: tuple[str, ...]) -> None:
+    stage = Stage()
+    targets = many(stage, 12)
+    reject(stage, targets, *responses)
+    result = stage.run(*targets, forks=1)
+    assert "not attempted" not in outcomes(result)
+
+
+def test_a_rejection_that_names_its_target_equals_that_of_another() -> None:
+    def after(message: str) -> BreakerState:
+        breaker = BreakerState()
+        for name in ("EP 1", "A", "EP 2"):
+            text = message.format(name, quote(name))
+            breaker = breaker.settled(Request("POST", "/x?command=SETFIELD"), RequestResult("failed", 200, text), name)
+        return breaker
+
+    for message in ("Error: '{0}' is locked", "Error: cannot change /NEWS@{1}", "Error: A clip is locked"):
+        assert after(message).rejections["SETFIELD"].targets == 3, message
+
+
+def test_a_target_is_not_begun_if_it_needs_a_kind_of_request_that_is_rejected() -> None:
+    stage = Stage()
+    targets = many(stage, 3)
+    reject(stage, targets, *["400"] * 3)
+    first = command_target(stage.world, "Other")
+    both = structs.replace(first, requests=(*first.requests, targets[0].requests[0]))
+    result = stage.run(*targets, both, forks=1)
+    assert result.targets[-1].outcome == "not attempted"
+    assert len(stage.world.sent) == 3
 
 
 def test_another_server_goes_on() -> None:
@@ -198,12 +284,12 @@ def test_targets_from_before_an_answer_count_as_one_with_those_after_it() -> Non
 
 def test_what_an_error_shows_about_the_server() -> None:
     refused = UnreachableError("x")
-    assert contact_of(refused, read=True) == contact_of(refused, read=False) == "unreachable"
-    assert contact_of(InDoubtError("x"), read=True) == "unreachable"
-    assert contact_of(InDoubtError("x"), read=False) is None
-    assert contact_of(RejectedError("x", status=504), read=True) == "unreachable"
-    assert contact_of(RejectedError("x", status=503), read=True) == "answered"
-    assert contact_of(RejectedError("x", status=401), read=False) == "unauthorized"
-    assert contact_of(UnreadableError("x"), read=True) == "answered"
-    assert contact_of(NotSentError("the request line is too long"), read=False) is None
-    assert contact_of(ZeroDivisionError(), read=True) is None
+    assert contact_of(refused, "read") == contact_of(refused, "write") == "unreachable"
+    assert contact_of(InDoubtError("x"), "read") == "unreachable"
+    assert contact_of(InDoubtError("x"), "write") is None
+    assert contact_of(RejectedError("x", status=504), "read") == "unreachable"
+    assert contact_of(RejectedError("x", status=503), "read") == "answered"
+    assert contact_of(RejectedError("x", status=401), "write") == "unauthorized"
+    assert contact_of(UnreadableError("x"), "read") == "answered"
+    assert contact_of(NotSentError("the request line is too long"), "write") is None
+    assert contact_of(ZeroDivisionError(), "read") is None

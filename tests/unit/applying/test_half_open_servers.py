@@ -198,7 +198,7 @@ def test_a_probe_with_rejected_credentials_requests_no_download() -> None:
     targets = [*films(world, 4), *(_proxy_target(world, f"Copy {number}") for number in range(9))]
     result = run_in_virtual_time(site.apply(targets, 4))
     assert result.targets[4].outcome == "failed"
-    assert "no longer accepts our credentials" in result.targets[4].message
+    assert "rejects our account" in result.targets[4].message
     assert [each.outcome for each in result.targets[5:]] == ["not attempted"] * 8
     assert len(site.sends["studio-a"]) == 4 * 3, "nobody asked for a film"
 

@@ -108,11 +108,11 @@ def test_settlements_are_written_before_anything_is_sent() -> None:
     assert at_send == [{"command:X": True}]
 
 
-def test_a_target_of_which_nothing_can_be_seen_is_not_read() -> None:
+def test_a_target_of_which_nothing_can_be_seen_is_read_for_its_identity() -> None:
     stage = Stage()
     target = target_of(stage, first=False)
     stage.run(target)
-    assert stage.world.reads == []
+    assert stage.world.reads == ["asset Film"]
 
 
 # Batches -------------------------------------------------------------------------------------------------------

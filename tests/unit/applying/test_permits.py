@@ -24,7 +24,6 @@ class PacedPermit:
     permit: Permit
 
     async def send(self, request: Request) -> Any:
-        self.permit.sending(None)
         self.sender.sends.append((self.sender.world.clock.monotonic(), request.path))
         return await self.sender.send(request)
 

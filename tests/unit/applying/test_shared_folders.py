@@ -8,7 +8,7 @@ import pytest
 from msauto.errors import UnreadableError
 from msauto.model.live import Entry, Folder, Listing
 from msauto.model.ports import Reader
-from msauto.verification.read_back import SharedFolders
+from msauto.verification.read_back import SharedReads
 
 
 class SlowReader:
@@ -31,7 +31,7 @@ class SlowReader:
         return Listing(folder, (Entry(folder, f"reading {number}"),))
 
 
-async def ask(shared: SharedFolders, reader: SlowReader, folder: str = "Tonight") -> str:
+async def ask(shared: SharedReads, reader: SlowReader, folder: str = "Tonight") -> str:
     listing = await shared.read(cast("Reader", reader), "NEWS", (folder,))
     assert listing is not None
     return listing.entries[0].title
@@ -39,7 +39,7 @@ async def ask(shared: SharedFolders, reader: SlowReader, folder: str = "Tonight"
 
 def test_a_reader_during_a_reading_shares_the_next() -> None:
     async def main() -> list[str]:
-        shared, reader = SharedFolders(), SlowReader()
+        shared, reader = SharedReads(), SlowReader()
         asks = [asyncio.ensure_future(ask(shared, reader))]
         await asyncio.sleep(0)
         asks += [asyncio.ensure_future(ask(shared, reader)) for _ in range(3)]
@@ -54,7 +54,7 @@ def test_a_reader_during_a_reading_shares_the_next() -> None:
 
 def test_other_folders_do_not_wait() -> None:
     async def main() -> None:
-        shared, reader = SharedFolders(), SlowReader()
+        shared, reader = SharedReads(), SlowReader()
         asks = [asyncio.ensure_future(ask(shared, reader, folder)) for folder in ("a", "b")]
         await asyncio.sleep(0)
         assert reader.begun == 2
@@ -66,7 +66,7 @@ def test_other_folders_do_not_wait() -> None:
 
 def test_an_error_reaches_all_who_share_it() -> None:
     async def main() -> None:
-        shared, reader = SharedFolders(), SlowReader()
+        shared, reader = SharedReads(), SlowReader()
         reader.fails = True
         asks = [asyncio.ensure_future(ask(shared, reader)) for _ in range(3)]
         await asyncio.sleep(0)
@@ -81,7 +81,7 @@ def test_an_error_reaches_all_who_share_it() -> None:
 
 def test_a_cancelled_reader_does_not_block_the_others() -> None:
     async def main() -> None:
-        shared, reader = SharedFolders(), SlowReader()
+        shared, reader = SharedReads(), SlowReader()
         first = asyncio.ensure_future(ask(shared, reader))
         await asyncio.sleep(0)
         second = asyncio.ensure_future(ask(shared, reader))

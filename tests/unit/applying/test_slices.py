@@ -265,7 +265,7 @@ def test_rejected_credentials_are_not_used_again_because_an_older_slice_has_work
 
     cluster = Cluster(stage)
     cluster.map = found  # type: ignore[method-assign, assignment]
-    assert "no longer accepts our credentials" in run(stage, cluster, targets).targets[2].message
+    assert "rejects our account" in run(stage, cluster, targets).targets[2].message
 
 
 def test_a_failed_batch_lets_workers_finish_the_targets_in_progress() -> None:
@@ -296,7 +296,7 @@ def test_a_server_that_cannot_be_reached_is_left_alone_by_later_slices(state: st
     result = run(stage, cluster, targets_of(stage.world))
     assert len(cluster.slices) == 1
     assert result.targets[-1].outcome == "not attempted"
-    assert "msauto apply --resume run-1" in result.targets[-1].message
+    assert "msauto apply PLAYBOOK --resume run-1" in result.targets[-1].message
 
 
 @pytest.mark.parametrize("settled", ["failed", "unverified"])

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from msauto.applying.states import (
     Accepted,
+    AnotherClip,
     Blocked,
     Event,
     ExpectationRead,
@@ -38,6 +39,7 @@ NO_FILE = Difference("restore", "hires", desired=True, live="")
 EVENTS: dict[str, Event] = {
     "journalled": Journalled(),
     "not journalled": Blocked("disk full"),
+    "another clip": AnotherClip("another clip now has this title"),
     "answered": Accepted(200),
     "not sent": NotSent("refused"),
     "rejected": Rejected(400, "bad"),
@@ -70,6 +72,9 @@ TABLE: dict[tuple[State, str], tuple[State, float, str | None]] = {
     (State.READY, "journalled"): (State.SENT, 0, None),
     (State.READY, "not journalled"): (State.VERIFYING, 0, None),
     (State.READY, "stopped"): (State.VERIFYING, 0, None),
+    (State.READY, "another clip"): (State.FINISHED, 0, None),
+    (State.SETTLING, "another clip"): (State.FINISHED, 0, "unverified"),
+    (State.VERIFYING, "another clip"): (State.FINISHED, 0, None),
     (State.SENT, "answered"): (State.VERIFYING, 0, "done"),
     (State.SENT, "not sent"): (State.BACKING_OFF, 0.5, None),
     (State.SENT, "rejected"): (State.SETTLING, 0, None),
@@ -126,12 +131,11 @@ RESPONSES: list[tuple[Rejected | InDoubt, dict[str, str]]] = [
     (Rejected(409, "conflict"), CERTAIN),
     (Rejected(500, "boom"), BROKEN),
     (Rejected(501, "what?"), BROKEN),
-    (Rejected(429, "slow down", 7), CERTAIN | {"none": "again 7", "hidden": "again 7"}),
-    (Rejected(429, "slow down"), CERTAIN | {"none": "again 0.5", "hidden": "again 0.5"}),
-    (Rejected(429, "slow down", 3600), CERTAIN),
-    (Rejected(503, "busy", 7), BROKEN | {"none": "again 7"}),
-    (Rejected(503, "busy"), BROKEN | {"none": "again 0.5"}),
-    (Rejected(503, "busy", -1), BROKEN | {"none": "again 0"}),
+    *(
+        (Rejected(status, "busy", seconds, repeatable=True), BROKEN | {"none": again, "hidden": again})
+        for status in (429, 503)
+        for seconds, again in ((7, "again 7"), (None, "again 0.5"), (-1, "again 0"), (3600, "failed"))
+    ),
 ]
 
 
@@ -268,7 +272,12 @@ def test_a_stop_before_the_first_request() -> None:
 
 def test_a_stop_between_requests_says_what_was_sent() -> None:
     progress = step(step(AT[State.READY], RunCancelled(), POLICY), TargetRead(), POLICY)
-    assert conclude(progress) == ("failed", "stopped: 1 of 2 requests were sent")
+    assert conclude(progress) == ("interrupted", "stopped: 1 of 2 requests were sent")
+
+
+def test_an_error_of_ours_between_requests_is_a_failure() -> None:
+    progress = abandon(AT[State.READY], "internal error: x", cancelled=False)
+    assert conclude(progress) == ("failed", "internal error: x: 1 of 2 requests were sent")
 
 
 def test_a_stop_while_a_busy_server_is_given_time() -> None:
@@ -293,7 +302,7 @@ def test_abandoned_in_every_state(state: State) -> None:
     if state in {State.SENT, State.SETTLING, State.WAITING_TO_SETTLE}:
         assert (progress.index, progress.results[1].outcome, outcome) == (2, "unverified", "unverified")
     elif state in {State.READY, State.BACKING_OFF}:
-        assert (progress.index, outcome) == (1, "failed")
+        assert (progress.index, outcome) == (1, "interrupted")
         assert progress.all_results[1].outcome == "not sent"
     else:
         assert outcome == ("changed" if state is State.FINISHED else "unverified")
@@ -316,3 +325,52 @@ def test_after_a_crash_nothing_follows_a_request_that_was_not_done(outcome: Requ
     first = resume(TargetProgress(2, results=(settled,)), sending=False)
     assert (first.state, conclude(first)) == (State.FINISHED, (outcome, "request 1 of 2: why"))
     assert resume(TargetProgress(3, results=(DONE, settled)), sending=False).state is State.VERIFYING
+
+
+# A busy server that may have done it --------------------------------------------------------------------------------
+
+
+def pauses_until_sent_again(rejected: Rejected, *, seen_after: int = 99) -> tuple[list[float], TargetProgress]:
+    """Return how long a request waits that a busy server rejected; reading shows it from a read on."""
+    policy = RetryPolicy(tries=2, read_pauses=(0.2, 0.8, 2.0, 4.0))
+    progress, pauses = step(replace(START, state=State.SENT, tries=1), rejected, policy), []
+    while progress.state in {State.SETTLING, State.WAITING_TO_SETTLE}:
+        if progress.state is State.WAITING_TO_SETTLE:
+            pauses.append(progress.pause)
+            progress = step(progress, PauseEnded(), policy)
+        verdict: Verdict = "all" if len(pauses) >= seen_after else "none"
+        progress = step(progress, ExpectationRead(verdict), policy)
+    return pauses, progress
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_what_must_not_be_done_twice_is_unverified_if_reading_cannot_show_it(status: int) -> None:
+    progress = step(step(AT[State.SENT], Rejected(status, "busy"), POLICY), ExpectationRead("hidden"), POLICY)
+    assert progress.results[1].outcome == "unverified"
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_what_must_not_be_done_twice_is_sent_again_only_after_as_long_as_verification_waits(status: int) -> None:
+    pauses, progress = pauses_until_sent_again(Rejected(status, "busy"))
+    assert pauses == [0.2, 0.8, 2.0, 4.0]
+    assert (progress.state, progress.tries, progress.repeated) == (State.READY, 1, True)
+
+
+def test_the_last_read_is_after_the_time_that_the_server_asks_to_wait() -> None:
+    pauses, progress = pauses_until_sent_again(Rejected(503, "busy", 30))
+    assert (sum(pauses), progress.state) == (30, State.READY)
+    pauses, progress = pauses_until_sent_again(Rejected(503, "busy", 3600))
+    assert (sum(pauses), progress.results[1].outcome) == (7.0, "failed")
+
+
+@pytest.mark.parametrize("read", [0, 3, 4])
+def test_what_shows_late_is_done_and_not_sent_again(read: int) -> None:
+    _, progress = pauses_until_sent_again(Rejected(503, "busy"), seen_after=read)
+    assert progress.results[1].outcome == "done"
+
+
+def test_after_a_second_sending_verification_reads_until_the_end() -> None:
+    progress = replace(AT[State.VERIFYING], repeated=True)
+    following = step(progress, TargetRead(), POLICY)
+    assert following.state is State.WAITING_TO_VERIFY
+    assert step(AT[State.VERIFYING], TargetRead(), POLICY).state is State.FINISHED

@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 from msauto.model.desired import TaskSource
+from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Address, Body, Change, EmptiedList, Expectation, InputHash, Plan, Request, Target
 
 SOURCE = TaskSource("news.yml", 9, 18, "Describe the episode")
@@ -32,8 +33,7 @@ def target(name: str = "Evening", requests: int = 2) -> Target:
         requests=tuple(field_request(index) for index in range(requests)),
         address=Address(name),
         address_after=Address(name),
-        link_id=7,
-        create_time="2026-11-20T10:00:00",
+        clip=ClipIdentity(7, "2026-11-20T10:00:00"),
         looked=("frames",),
         rate=Fraction(30000, 1001),
         wait=1800.0,

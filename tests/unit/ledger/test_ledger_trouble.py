@@ -276,6 +276,27 @@ def test_a_ledger_that_another_process_creates_meanwhile_is_no_foreign_file(tmp_
         assert tables._is_ledger(connection)
 
 
+def test_a_ledger_of_version_2_takes_every_outcome_and_keeps_its_runs(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path) as ledger:
+        run = ledger.journal.start(plan(), [])
+        ledger.journal.planned(run, plan().targets[0])
+        before = ledger.run_details(run)
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as connection:
+        (text,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'target'").fetchone()
+        checked = text.replace("outcome TEXT,", "outcome TEXT CHECK (outcome IN ('changed', 'failed')),")
+        assert checked != text
+        connection.executescript(
+            "PRAGMA legacy_alter_table = ON;"
+            f"ALTER TABLE target RENAME TO kept; {checked}; INSERT INTO target SELECT * FROM kept; DROP TABLE kept;"
+            "PRAGMA user_version = 2"
+        )
+    with Ledger.open(tmp_path) as ledger:
+        assert ledger.run_details(run).targets == before.targets
+        ledger._store.write("UPDATE target SET outcome = 'interrupted'")
+        assert ledger._store.read("PRAGMA foreign_key_check") == []
+        assert ledger._store.read("PRAGMA foreign_keys") == [(1,)]
+
+
 def test_a_ledger_of_version_1_is_read_and_then_completed(tmp_path: Path) -> None:
     with Ledger.open(tmp_path) as ledger:
         run = ledger.journal.start(plan(), [])

@@ -279,7 +279,7 @@ def test_an_earlier_ledger_is_completed(shared_place: str) -> None:
     with Ledger.open(shared_place) as ledger:
         assert [each.run for each in ledger.history()] == [run]
         asyncio.run(take(shared_place, NEWS))
-        assert ledger._store.read("SELECT version FROM ledger_version") == [(2,)]
+        assert ledger._store.read("SELECT version FROM ledger_version") == [(3,)]
 
 
 def test_commits_are_durable_also_where_the_server_does_not_ask_for_it(shared_place: str) -> None:

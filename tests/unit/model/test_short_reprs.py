@@ -3,7 +3,7 @@
 from msauto.model.plan import Address, Plan, Target
 from msauto.model.result import Result, TargetResult
 
-TARGET = Target("studio-a", "NEWS", "asset", "Film", None, "", (), (), None, Address("Film"), Address("Film"), 7)
+TARGET = Target("studio-a", "NEWS", "asset", "Film", None, "", (), (), None, Address("Film"))
 PLAN = Plan("2026-11-20T10:15:00Z", "0.1.0", targets=(TARGET,) * 3, unchanged=7)
 
 

@@ -31,7 +31,7 @@ def _item(file: str, text: str, rss_guid: str) -> dict[str, Any]:
         title = text.partition("\n")[0]
         return {"file": file, "guid": guids[rss_guid], "title": title, "description": text}
     fields = {child.tag: child.text or "" for child in ET.fromstring(text)}
-    return fields | {"file": file, "guid": fields["guid"] if rss_guid == "item" else guids[rss_guid]}
+    return fields | {"file": file, "guid": fields.get("guid", stem) if rss_guid == "item" else guids[rss_guid]}
 
 
 def _file(item: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from msauto.applying.target_memory import download_items
 from msauto.interface.dialect import Dialect
+from msauto.model.clip_entries import index_links, links_of
 from msauto.model.desired import Intent, SelectRef
 from msauto.model.live import (
     Asset,
@@ -37,7 +38,6 @@ from msauto.model.server import ServerSpec
 from msauto.planning.survey.asset_survey import SurveyContext
 from msauto.planning.survey.survey import Survey, survey
 from msauto.planning.target_reading import read_live
-from msauto.server.clip_identity import index_links, links_of
 from msauto.verification.read_back import compare, expectation_key, memories
 from tests.unit.planning.feed_model import drop_items, take_file
 from tests.unit.planning.small_ports import DictDisk, DictMemory
@@ -64,6 +64,7 @@ class Clip:
     links: list[str] = field(default_factory=list)  # folder/title
     ran: list[str] = field(default_factory=list)
     orig_name: str = ""
+    last_uid: int = 99
 
     def __post_init__(self) -> None:
         self.orig_name = self.orig_name or self.title
@@ -80,6 +81,9 @@ class Server:
     databases: set[str] = field(default_factory=lambda: {"NEWS"})
     reported: frozenset[str] | None = None  # fields that the Clip XML shows; None: all
     reports_keywords: bool = True
+    reports_names: bool = True  # orig_name
+    finds_links: bool = True  # by their titles
+    reuses_uids: bool = True  # a new marker may get the uid of one that was deleted
     rss_delete: str = "all"  # what DELETE takes of several items of one guid: all, first
     rss_guid: str = "item"  # what the feed service makes of a file: item, file, stem, other
     foreign: dict[str, list[Entry]] = field(default_factory=dict)  # entries of other clips, by folder
@@ -173,7 +177,8 @@ class Server:
     def _createmarker(self, clip: Clip, query: dict[str, str]) -> None:
         uid, frame = int(query.pop("uid")), query.pop("frame", None)
         if uid == -1:
-            uid = max((marker["uid"] for marker in clip.markers), default=0) + 1
+            uid = max([0 if self.reuses_uids else clip.last_uid, *(marker["uid"] for marker in clip.markers)]) + 1
+            clip.last_uid = uid
             assert frame is not None
             clip.markers.append({"uid": uid, "frame": int(frame), **query})
             return
@@ -201,7 +206,8 @@ class Server:
     # Reading ---------------------------------------------------------------------------------------------------
 
     def asset(self, clip: Clip) -> Asset:
-        attributes = dict(clip.fields) | {"create_time": clip.create_time, "orig_name": clip.orig_name}
+        attributes = dict(clip.fields) | {"create_time": clip.create_time}
+        attributes |= {"orig_name": clip.orig_name} if self.reports_names else {}
         attributes |= {"frames": str(clip.frames)} if clip.frames is not None else {}
         attributes |= {"frame_time": clip.frame_time} if clip.frame_time is not None else {}
         return Asset(
@@ -248,7 +254,7 @@ class Server:
         """The answer to a title: a clip's own, else that of a link."""
         if title in self.clips:
             return self.asset(self.clips[title])
-        for clip in self.clips.values():
+        for clip in self.clips.values() if self.finds_links else ():
             for number in range(len(clip.links)):
                 entry = self.link(clip, number)
                 if entry.title == title:
@@ -324,7 +330,7 @@ class WorldReader:
         self.asked.append(f"database {name}")
         return name in self.server.databases
 
-    def fresh(self) -> WorldReader:
+    def fresh(self, *, homes: bool = False) -> WorldReader:
         return WorldReader(self.server)
 
 

@@ -2,10 +2,10 @@
 
 The keys of a case: ``desired`` holds the arguments of a task as in a playbook (several: a list), ``live`` the clip (or
 the channel) as the server has it. ``changes`` is what the plan shows (``action aspect key``), ``requests`` what is
-sent, byte for byte. Instead of these, ``error`` holds phrases that the error must contain, or ``unchanged`` is true.
-Every case that plans anything is applied to the model of a server and planned again, which must give nothing (unless
-``again`` declares otherwise). A task that is run rather than compared names its module: ``{"command": {...}}``.
-``disk`` holds the SHA-256 of existing files.
+sent, byte for byte. Instead of these, ``error`` holds phrases that the error must contain (``errors``: of each target
+in error), or ``unchanged`` is true. Every case that plans anything is applied to the model of a server and planned
+again, which must give nothing (unless ``again`` declares otherwise). A task that is run rather than compared names its
+module: ``{"command": {...}}``. ``disk`` holds the SHA-256 of existing files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CASES = sorted(path for aspect in ASPECTS for path in (ROOT / aspect).glob("*.js
 RUNS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
 KEYS = {
     "about", "desired", "live", "others", "server", "dialect", "version", "ledger", "changes", "requests", "bodies",
-    "error", "unchanged", "skipped", "again", "reads", "warnings", "reversible", "basis", "disk",
+    "error", "errors", "unchanged", "skipped", "again", "reads", "warnings", "reversible", "basis", "disk",
 }  # fmt: skip
 
 
@@ -43,8 +43,8 @@ def test_case(path: Path) -> None:
     context = _scene(case)
     intents = _intents(case, context)
     found = context.plan(*intents)
-    if "error" in case:
-        _check_error(found, case["error"])
+    if "error" in case or "errors" in case:
+        _check_errors(found, case.get("errors", [case.get("error")]))
         return
     assert [target.error for target in found.targets if target.error] == []
     _check_plan(found, case)
@@ -61,10 +61,11 @@ def test_there_are_cases() -> None:
     assert {path.parent.name for path in CASES} == set(ASPECTS)
 
 
-def _check_error(found: Survey, words: str | list[str]) -> None:
-    (error,) = [target.error for target in found.targets if target.error]
-    for word in [words] if isinstance(words, str) else words:
-        assert word in error
+def _check_errors(found: Survey, expected: list[str | list[str]]) -> None:
+    errors = [target.error for target in found.targets if target.error]
+    for error, words in zip(errors, expected, strict=True):
+        for word in [words] if isinstance(words, str) else words:
+            assert word in error
 
 
 def _check_plan(found: Survey, case: dict[str, Any]) -> None:

@@ -13,8 +13,8 @@ import pytest
 from msgspec import structs
 
 from msauto.aspects import difference, holds
-from msauto.diffing.assignment import pair
 from msauto.errors import InputError
+from msauto.interface.dialect import Dialect
 from msauto.model.desired import InputFile, Intent, ResolvedPlaybooks
 from msauto.model.plan import Expectation, Limits, Plan, Target
 from msauto.model.ports import LiveTarget
@@ -98,6 +98,37 @@ def test_emptying_other_lists_is_asked_about_too() -> None:
         ("segment", 3),
         ("rss_item", 3),
     ]
+
+
+@pytest.mark.parametrize(
+    ("args", "lost"),
+    [
+        ({"segments": [{"number": n, "start": n, "duration": 2} for n in range(60)]}, 0),
+        ({"segments": [{"start": n, "duration": 1, "title": "new"} for n in range(60)]}, 0),
+        ({"segments": [{"start": n + 1, "duration": 2, "title": f"s{n}"} for n in range(60)]}, 60),
+        ({"segments": [{"start": n, "duration": 2} for n in range(60)], "exactly": ["segments"]}, 60),
+        ({"segmentation": {"duration": 1, "title": "P"}}, 60),
+        ({"segmentation": {"duration": 2}, "exactly": ["segments"]}, 60),
+    ],
+)
+@pytest.mark.parametrize("update", ["recreate", "overwrite"])
+def test_what_is_written_over_without_its_key_is_a_loss(update: Any, args: dict[str, Any], lost: int) -> None:
+    segments = {n: {"start": n, "duration": 1, "title": f"s{n}"} for n in range(60)}
+    context = stage(Clip("Film", folder="Master", segments=segments), dialect=Dialect(segment_update=update))
+    intent = asset_intent({"title": "Film", **args})
+    (refusal,) = plan_of(context, intent).refusals or (None,)
+    assert (refusal and refusal.remedy) == (f"--allow-remove {lost}" if lost else None)
+    protected = plan_of(context, intent, limits=Limits(allow_remove=100, protected=("Master/*",)))
+    assert [refusal.code for refusal in protected.refusals] == (["protected"] if lost else [])
+
+
+def test_protected_may_not_be_recreated_with_a_loss() -> None:
+    clip = Clip("Film", folder="Master", segments={1: {"start": 0, "duration": 10, "track": "A1"}})
+    desired = [{"number": 1, "start": 0, "duration": 20}]
+    intent = asset_intent({"title": "Film", "segments": desired, "lossy": True})
+    assert not plan_of(stage(clip), intent).refusals
+    refusals = plan_of(stage(clip), intent, limits=Limits(protected=("Master/*",))).refusals
+    assert [refusal.code for refusal in refusals] == ["protected"]
 
 
 def test_a_limit_of_requests() -> None:
@@ -265,7 +296,7 @@ def test_a_plan_file_is_not_for_editing(spoil: Any) -> None:
         (lambda data: data["targets"][0].update(wait=float("nan")), r"`float` >= 0.0 - at `\$\.targets\[0\]\.wait`"),
         (lambda data: data["targets"][0].update(wait=float("inf")), r"`float` <= .* at `\$\.targets\[0\]\.wait`"),
         (lambda data: data["targets"][0].update(rate="25/0"), r"invalid rate '25/0' - at `\$\.targets\[0\]\.rate`"),
-        (lambda data: data["targets"][0].update(link_id="7"), r"Expected `int \| null`, got `str`"),
+        (lambda data: data["targets"][0]["clip"].update(link_id="7"), r"Expected `int \| null`, got `str`"),
         (lambda data: data["targets"][-1]["requests"][0].update(changes=[-1]), r"requests\[0\]\.changes\[0\]"),
         (lambda data: data["targets"][-1]["changes"][0]["source"].update(line=True), r"source\.line"),
         (lambda data: data["summary"].pop("reads"), "missing required field `reads`"),
@@ -297,7 +328,7 @@ def fresh(context: Stage, target: Target) -> bool:
     ("drift", "still"),
     [
         ({}, True),
-        ({"frames": 999}, True),
+        ({"frames": 999}, False),  # that is another clip
         ({"fields": {"comment": "raw", "user_1": "z"}}, True),
         ({"fields": {"comment": "other"}}, False),
         ({"markers": [{"uid": 1, "frame": 5}]}, False),
@@ -360,12 +391,6 @@ def test_long_requests_are_split_or_refused() -> None:
     assert sorted(number for request in target.requests for number in request.changes) == [0, 1, 2, 3]
     (target,) = context.plan(asset_intent({"title": "Film", "xmp": {"dc:a": "x" * 300}})).targets
     assert "the cap is 200" in str(target.error)
-
-
-def test_pairing_with_more_rows_than_columns() -> None:
-    assert pair([[5], [1], [3]]) == [(1, 0)]
-    assert pair([]) == []
-    assert pair([[], []]) == []
 
 
 def test_a_difference_of_an_rss_item_shows_its_content() -> None:

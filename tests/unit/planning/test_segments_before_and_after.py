@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from msauto.model.plan import Change
 from msauto.planning.saved_plans.plan_file import plan_from_json, plan_to_json
@@ -57,7 +58,7 @@ def test_what_a_lossy_change_loses_is_in_the_plan(stage: Stage) -> None:
     text = text_of(plan, colour=False)
     assert 'track "V1" → (nothing)' in " ".join(text.split())
     assert "Eins" in text
-    assert plan_from_json(plan_to_json(plan)) == plan
+    assert plan_from_json(plan_to_json(plan)) == structs.replace(plan, read_since=None)
     assert stage.apply(task).ok
 
 

@@ -40,10 +40,25 @@ def test_nothing_has_changed() -> None:
         ),
         (
             {"create_time": "2026-11-21T08:00:00"},
-            "it is another clip now: created 2026-11-21T08:00:00, link_id 1",
+            (
+                "it has changed since the plan was made: it is another clip now: created 2026-11-21T08:00:00, "
+                "250 frames, link_id 1"
+            ),
         ),
-        ({"link_id": 2}, "it is another clip now: created 2026-11-20T08:00:00, link_id 2"),
-        ({"frames": 251}, None),
+        (
+            {"link_id": 2},
+            (
+                "it has changed since the plan was made: it is another clip now: created 2026-11-20T08:00:00, "
+                "250 frames, link_id 2"
+            ),
+        ),
+        (
+            {"frames": 251},
+            (
+                "it has changed since the plan was made: it is another clip now: created 2026-11-20T08:00:00, "
+                "251 frames, link_id 1"
+            ),
+        ),
     ],
 )
 def test_drift_and_another_clip_of_the_same_title(drift: dict[str, Any], words: str | None) -> None:
@@ -58,9 +73,13 @@ def test_a_deletion_does_not_hit_a_clip_recorded_since() -> None:
     target = planned(context, {"state": "absent"})
     assert why(context, target) is None
     context.server.clips["Film"] = replace(FILM, link_id=99)
-    assert why(context, target) == "it is another clip now: created 2026-11-20T08:00:00, link_id 99"
+    assert (
+        why(context, target)
+        == "it has changed since the plan was made: it is another clip now: created 2026-11-20T08:00:00, "
+        "250 frames, link_id 99"
+    )
     del context.server.clips["Film"]
-    assert why(context, target) == "it no longer exists"
+    assert why(context, target) == "it has changed since the plan was made: it no longer exists"
 
 
 def test_the_new_title_is_taken_by_now() -> None:
@@ -68,7 +87,7 @@ def test_the_new_title_is_taken_by_now() -> None:
     target = planned(context, {"was": ["Film raw"]})
     assert why(context, target) is None
     context.server.clips["Film"] = replace(FILM, link_id=99, orig_name="Another")
-    assert why(context, target) == "another asset now has the title 'Film'"
+    assert why(context, target) == "it has changed since the plan was made: another asset now has the title 'Film'"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +127,7 @@ def test_a_channel_that_has_moved_on() -> None:
     (target,) = context.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "A"}]})).targets
     assert why(context, target) is None
     context.server.channels["c"].append({"guid": "m", "title": "B"})
-    assert why(context, target) == "it has changed since the plan was made, in one of: items"
+    assert why(context, target) == "it has changed since the plan was made: one of items"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +135,7 @@ def test_a_channel_that_has_moved_on() -> None:
     [
         ({"xmp": {"dc:a": ["new"]}}, "made: xmp dc:a was ['old'], is ['new']"),
         ({"fields": {"comment": "x" * 99}}, f"made: field comment was 'raw', is '{'x' * 59}…"),
-        ({"segments": {1: {"start": 0, "duration": 9}}}, "made, in one of: length, segments"),
+        ({"segments": {1: {"start": 0, "duration": 9}}}, "made: one of length, segments"),
     ],
 )
 def test_what_has_changed_is_told_as_far_as_the_plan_knows(drift: dict[str, Any], words: str) -> None:

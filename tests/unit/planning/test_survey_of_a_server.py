@@ -119,6 +119,20 @@ def test_a_former_title_of_two_is_an_error() -> None:
     assert all(target.error and "more than one title" in target.error for target in found.targets)
 
 
+def test_a_title_that_is_its_own_former_title_is_no_rename() -> None:
+    context = stage(raw("Film raw"))
+    itself = asset_intent({"title": "Film raw", "was": ["Film raw"], "fields": {"comment": "x"}})
+    found = context.plan(asset_intent({"title": "Film", "was": ["Film raw"]}), itself)
+    assert [change.aspect for change in only(found).changes] == ["title", "field"]
+
+
+def test_a_former_title_in_two_unicode_forms_is_no_chain() -> None:
+    context = stage(raw("\u00e9"))
+    itself = asset_intent({"title": "\u00e9", "was": ["e\u0301"], "fields": {"comment": "x"}})
+    found = context.plan(asset_intent({"title": "Film", "was": ["\u00e9"]}), itself)
+    assert all("tuple" not in str(target.error) for target in found.targets)
+
+
 def test_memories_follow_a_rename() -> None:
     context = stage(raw("Film raw", fields={}), reported=frozenset({"x"}))
     before = asset_intent({"title": "Film raw", "fields": {"user_3": "x"}})

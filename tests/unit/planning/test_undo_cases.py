@@ -92,9 +92,19 @@ def test_a_stranger_under_the_title_that_a_run_gave_is_left_alone(stage: Stage) 
     stage.sim.state.clip("New").home.title = "Film"
     stranger = news.add_clip("New", "Raw", frames=7)
     stranger.home.fields["comment"] = "Ready"
-    assert warned(stage, "left alone, because another clip now has this title")
+    assert warned(stage, "another clip now has this title")
     assert stage.undo().ok
     assert stranger.home.fields["comment"] == "Ready"
+
+
+def test_a_stranger_under_the_new_title_is_not_renamed(stage: Stage) -> None:
+    assert stage.apply(asset("New", was=["Film"], fields={"comment": "Ready"})).ok
+    news = stage.sim.state.databases["NEWS"]
+    news.remove_clip(stage.sim.state.clip("New"))
+    news.add_clip("New", "Raw", frames=7)
+    assert warned(stage, "another clip now has this title")
+    assert stage.undo().ok
+    assert stage.sim.state.clip("New").frames == 7
 
 
 def test_a_deleted_marker_comes_back_whole_under_a_new_uid(stage: Stage) -> None:
@@ -219,11 +229,85 @@ def test_what_somebody_has_changed_since_is_left_alone_and_told(stage: Stage) ->
     stage.sim.state.channels["ticker"].items[0].description = "theirs"
     plan = plan_of_undo(stage)
     told = "\n".join(plan.warnings)
-    for what in ("field comment", "dc:title", "marker uid 8", "segment 1", "segment 5", "item n-1"):
+    for what in ("field comment", "dc:title", "marker uid 7", "marker uid 8", "segment 1", "segment 5", "item n-1"):
         assert f"{what} is left alone" in told, told
     (target,) = plan.targets
-    changes = [(change.aspect, change.key) for change in target.changes]
-    assert changes == [("field", "user_1"), ("marker", "uid 7")], "its title is theirs, its position still ours"
+    assert [(change.aspect, change.key) for change in target.changes] == [("field", "user_1")]
+
+
+@pytest.mark.parametrize("name", ["rating", "user", "keywords", "colour"])
+def test_a_marker_to_which_somebody_has_added_is_left_alone(stage: Stage, name: str) -> None:
+    clip = stage.sim.state.clip("Film")
+    assert stage.apply(asset(markers=[{"uid": 7, "at": 6}, {"at": 20, "title": "new"}])).ok
+    for marker in clip.markers:
+        marker.fields[name] = "5"
+    assert plan_of_undo(stage).requests == 0
+    assert warned(stage, "marker uid 7 is left alone")
+    assert warned(stage, "marker uid 8 is left alone")
+
+
+class Stamped(list[SimMarker]):
+    """The markers of a server that notes the user of a new one."""
+
+    def append(self, marker: SimMarker) -> None:
+        marker.fields["user"] = "auto"
+        super().append(marker)
+
+
+def test_what_the_server_adds_to_a_new_marker_is_no_sign_of_others(stage: Stage) -> None:
+    clip = stage.sim.state.clip("Film")
+    clip.markers = Stamped(clip.markers)
+    assert stage.apply(asset(markers=[{"at": 20, "title": "new"}])).ok
+    assert stage.undo().ok
+    assert [marker.uid for marker in clip.markers] == [1, 7]
+
+
+def test_a_new_marker_of_the_same_uid_is_left_alone(stage: Stage) -> None:
+    clip = stage.sim.state.clip("Film")
+    assert stage.apply(asset(markers=[{"at": 20, "title": "new"}])).ok
+    clip.markers[-1] = SimMarker(8, 40, {"track": "General", "title": "theirs"})
+    assert plan_of_undo(stage).requests == 0
+    assert warned(stage, "marker uid 8 is left alone")
+
+
+@pytest.mark.parametrize("change", [{"track": "A1"}, {"rating": 3}, {"titles": ["new", "theirs"]}, {"keywords": "k"}])
+def test_a_segment_to_which_somebody_has_added_is_left_alone(stage: Stage, change: dict[str, Any]) -> None:
+    clip = stage.sim.state.clip("Film")
+    segments = [{"number": 1, "start": 1, "duration": 5}, {"number": 5, "start": 50, "duration": 5, "title": "new"}]
+    assert stage.apply(asset(segments=segments)).ok
+    for segment in clip.segments:
+        for name, value in change.items():
+            setattr(segment, name, value)
+    assert plan_of_undo(stage).requests == 0
+    assert warned(stage, "segment 1 is left alone")
+    assert warned(stage, "segment 5 is left alone")
+
+
+def test_a_piece_that_somebody_has_changed_is_left_alone_and_named(stage: Stage) -> None:
+    clip = stage.sim.state.clip("Film")
+    clip.segments.clear()
+    assert stage.apply(asset(segmentation={"duration": 20, "title": "P"})).ok
+    clip.segments[2].titles = ["theirs"]
+    assert warned(stage, "segment 3 is left alone")
+    assert stage.undo().ok
+    assert [segment.number for segment in clip.segments] == [3]
+
+
+def test_segments_that_have_one_number_by_now_are_left_alone(stage: Stage) -> None:
+    clip = stage.sim.state.clip("Film")
+    assert stage.apply(asset(segments=[{"number": 5, "start": 50, "duration": 5}])).ok
+    clip.segments.append(SimSegment(5, 70, 5, ["theirs"]))
+    assert plan_of_undo(stage).requests == 0
+    assert warned(stage, "segment 5 is left alone: 2 live segments have the number 5")
+
+
+def test_a_link_that_somebody_has_changed_is_left_alone(stage: Stage) -> None:
+    stage.dialect = {"link_delete": "by_title"}
+    assert stage.apply(asset(links=[{"folder": "Playout", "title": "Tonight"}])).ok
+    (link,) = [entry for entry in stage.sim.state.clip("Film").entries if entry.title == "Tonight"]
+    link.fields["user_1"] = "theirs"
+    assert plan_of_undo(stage).requests == 0
+    assert warned(stage, "link Playout/Tonight is left alone")
 
 
 def test_what_is_gone_by_now_is_not_made_again(stage: Stage) -> None:
@@ -299,3 +383,25 @@ def test_a_run_that_goes_on_is_refused(stage: Stage) -> None:
     going = structs.replace(known, summary=structs.replace(known.summary, status="running"))
     with pytest.raises(RefusedError, match="is still running"):
         undo_of(going, [ServerSpec("studio", stage.sim.url)])
+
+
+def test_of_two_items_with_one_guid_the_first_comes_back_and_the_other_is_named(stage: Stage) -> None:
+    channel = stage.sim.state.add_channel("ticker")
+    first = Item("01.txt", b"A", "01", "A", "A")
+    channel.items[:] = [first, Item("copy.xml", b"", "01", "Sunny", "All day")]
+    assert stage.apply(ticker({"guid": "01", "state": "absent"})).ok
+    assert channel.items == []
+    assert warned(stage, "item 01: a second one ('Sunny') does not come back, because a guid names one item")
+    assert stage.undo().ok
+    assert channel.items == [first]
+
+
+def test_an_item_under_the_guid_of_its_file_comes_back_in_its_file(stage: Stage) -> None:
+    channel = stage.sim.state.add_channel("ticker")
+    channel.items.clear()
+    assert stage.apply(ticker({"guid": "01", "file": "x.txt", "text": "A"})).ok
+    assert [item.guid for item in channel.items] == ["x"]
+    assert stage.apply(ticker({"guid": "01", "state": "absent"})).ok
+    assert channel.items == []
+    assert stage.undo().ok
+    assert [(item.file, item.guid, item.title) for item in channel.items] == [("x.txt", "x", "A")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -130,10 +129,8 @@ def test_errors(text: str, message: str) -> None:
     ],
 )
 def test_bombs(text: str) -> None:
-    began = time.perf_counter()
     with pytest.raises(InputError):
         render(text)
-    assert time.perf_counter() - began < 2
 
 
 def test_lookups_stay_inside_unless_a_setting_opens_a_folder(tmp_path: Path) -> None:

@@ -191,7 +191,6 @@ all:
         timeouts: {connect: 1.5}
         connections: 4
         requests_per_second: 2
-        adaptive: false
         dialect: {list_separator: ;, rss_update: delete_put}
 """,
         play="- {hosts: h, tasks: []}",
@@ -202,7 +201,7 @@ all:
     assert server.auth == Auth("ops", Secret("hunter2"), None, (("X-Key", Secret("hunter3")),))
     assert server.tls == Tls(verify=False, ca=str(tmp_path / "ca.pem"))
     assert (server.timeouts.connect, server.timeouts.read, server.connections) == (1.5, 30.0, 4)
-    assert (server.requests_per_second, server.adaptive) == (2.0, False)
+    assert server.requests_per_second == 2.0
     assert (server.dialect.list_separator, server.dialect.rss_update) == (";", "delete_put")
     assert "hunter" not in repr(server)
     assert "hunter" not in repr(server.variables)

@@ -280,13 +280,32 @@ def test_tags(tags: str, wanted_tags: str, skipped: str, runs: bool) -> None:
     assert chosen(frozenset(tags.split()), wanted_tags.split(), skipped.split()) is runs
 
 
-def test_tags_of_blocks_and_unknown_tags(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("tags", "skipped", "problem"),
+    [
+        (("perp",), (), "--tags: no task has the tag 'perp'\n  → did you mean 'prep'?"),
+        (("prep", "nihgt"), (), "--tags: no task has the tag 'nihgt'\n  → did you mean 'night'?"),
+        ((), ("perp",), "--skip-tags: no task has the tag 'perp'\n  → did you mean 'prep'?"),
+        (("prep",), ("prep",), "--tags: the tags choose no task\n  → available: night, prep"),
+        (("untagged",), (), "--tags: the tags choose no task\n  → available: night, prep"),
+        (("tagged",), (), ""),
+        (("all",), ("always", "untagged", "never"), ""),
+    ],
+)
+def test_tags_that_match_nothing(tmp_path: Path, tags: tuple[str, ...], skipped: tuple[str, ...], problem: str) -> None:
+    tasks = "- asset: {title: A}\n  tags: prep\n- asset: {title: B}\n  tags: night"
+    if not problem:
+        assert len(intents(tmp_path, tasks, tags=tags, skip_tags=skipped)) == 2
+        return
+    with pytest.raises(InputError) as raised:
+        intents(tmp_path, tasks, tags=tags, skip_tags=skipped)
+    (found,) = raised.value.problems
+    assert f"{found.place}: {found.message}\n  → {found.remedy}" == problem
+
+
+def test_tags_of_blocks(tmp_path: Path) -> None:
     tasks = "- block: [{asset: {title: A}, tags: x}]\n  tags: [prep]\n- asset: {title: B}"
     assert [intent.ref for intent in intents(tmp_path, tasks, tags=("prep",))] == [TitleRef("NEWS", "A")]
-    options = ResolveOptions((str(tmp_path / "p.yml"),), server_url="http://h", tags=("perp",), env={}, now=NOW)
-    resolved = resolve(options)
-    assert resolved.warnings == ("no task has the tag 'perp' (did you mean 'prep'?)",)
-    assert resolved.work[0].intents == ()
 
 
 def test_a_file_that_is_imported_twice_gives_its_tasks_twice(tmp_path: Path) -> None:

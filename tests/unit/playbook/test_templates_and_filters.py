@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -180,10 +179,8 @@ def test_errors(text: str, message: str, render: Render) -> None:
     ],
 )
 def test_bombs(text: str, render: Render) -> None:
-    began = time.perf_counter()
     with pytest.raises(InputError):
         render(text)
-    assert time.perf_counter() - began < 2
 
 
 def test_layers_that_were_not_read_are_asked_for(folder: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, time
+from hashlib import sha256
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -106,6 +107,7 @@ require = true
     )
     assert load_settings(None, tmp_path) == Settings(
         file=str(file),
+        sha256=sha256(Path(file).read_bytes()).hexdigest(),
         inventories=(str(tmp_path / "inventory"),),
         forks=4,
         state_dir=str(tmp_path / "state"),
@@ -113,7 +115,9 @@ require = true
         freezes=(Freeze(("fri",), time(18), time(23, 30), "Europe/Oslo"),),
         require_state=True,
     )
-    assert load_settings(None, tmp_path / "nowhere") == Settings()
+    assert load_settings(None, tmp_path / "plays" / "news") == load_settings(file)
+    file.unlink()
+    assert load_settings(None, tmp_path) == Settings()
 
 
 def test_freezes_with_dates(tmp_path: Path) -> None:

@@ -70,6 +70,15 @@ def test_windows_files_are_fine() -> None:
     assert document.place(("b", 0)) == SourceLocation("f", 2, 5)
 
 
+@pytest.mark.parametrize("sign", ["\x85", "\u2028", "\u2029"])
+@pytest.mark.parametrize("style", ['"{}"', "'{}'", "{}", "|-\n  {}", ">-\n  {}"])
+def test_breaks_of_yaml_1_1_are_characters(style: str, sign: str) -> None:
+    text = f"a{sign}\ue000 {sign}{sign}b"
+    document = load_yaml(f"{text}: {style.format(text)}\nlast: 1\n".encode(), "f")
+    assert document.data == {text: text, "last": 1}
+    assert document.place(("last",)).line == 2 + style.count("\n")
+
+
 def test_columns_count_signs_not_bytes() -> None:
     document = load_yaml("a: {é😀: x, b: y}\n".encode(), "f")
     assert document.place(("a", "b")) == SourceLocation("f", 1, 15)

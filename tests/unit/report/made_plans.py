@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from msauto.model.desired import TaskSource
+from msauto.model.identity import ClipIdentity
 from msauto.model.plan import (
     Action,
     AspectName,
@@ -75,7 +76,7 @@ def everyday() -> tuple[Change, ...]:
             {"start": 0, "duration": 18000, "title": "Part"},
             {"start": 0, "duration": 18750, "title": "Part 1"},
         ),
-        change("delete", "segment", "7", {"start": 18750, "duration": 50, "title": "Rest"}, exactly=True, line=20),
+        change("delete", "segment", "7", {"start": 18750, "duration": 50, "title": "Rest"}, losses=1, line=20),
         change(
             "add",
             "marker",
@@ -126,7 +127,7 @@ def film() -> Target:
         "Promo 1",
         "Promos",
         rate=NTSC,
-        create_time="2026-11-12T10:00:00",
+        clip=ClipIdentity(create_time="2026-11-12T10:00:00"),
         places=("Playout/Tonight/Promo 1",),
         changes=(
             change(

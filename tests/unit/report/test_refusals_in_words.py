@@ -19,7 +19,7 @@ SENTENCES = {
         "the plan deletes 3 assets and 1 link; the limit is 3. To allow it: --allow-delete 4"
     ),
     Refusal("remove_items", 50, 51, "--allow-remove 51"): (
-        "the plan removes 51 list items by `exactly`; the limit is 50. To allow it: --allow-remove 51"
+        "the plan loses 51 list items that no task names by key; the limit is 50. To allow it: --allow-remove 51"
     ),
     Refusal("empty_list", 2, 11, "--allow-remove 12"): (
         "the plan empties a list of 11 items by `exactly`; the limit is 2 items. To allow it: --allow-remove 12"
@@ -28,7 +28,7 @@ SENTENCES = {
         "the plan sends 120 requests; the limit is 1. To allow it: --allow-requests 120"
     ),
     MASTER: (
-        "studio-a NEWS Film is protected by 'Master/*': nothing there may be deleted or removed. "
+        "studio-a NEWS Film is protected by 'Master/*': nothing there may be deleted, removed or overwritten. "
         "No flag allows it: take the task out, or 'Master/*' out of `protected` in msauto.toml"
     ),
     Refusal("later_kind", "x", "y", ""): "later kind: y; the limit is x.",

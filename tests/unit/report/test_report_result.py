@@ -89,6 +89,7 @@ def test_json_of_a_result_is_the_plan_with_results() -> None:
         "run": "2026-11-20-1", "ok": False, "interrupted": False,
         "changed": 1, "unchanged": 0, "failed": 1, "unverified": 1, "skipped": 0, "not_attempted": 1,
     }  # fmt: skip
+    assert joined["result"]["interrupted"] is False  # whether the run was; not how many targets were
 
 
 def test_two_targets_of_one_name_keep_their_own_results() -> None:

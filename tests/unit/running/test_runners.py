@@ -227,9 +227,7 @@ def test_a_slice_of_another_version_is_not_opened(cluster: Cluster) -> None:
         async with Client(cluster.address.replace("dask", "tcp"), asynchronous=True, set_as_default=False) as client:
             broken = Parcel(b"would fail if it were opened")
             versions = ("0.0.1", VERSIONS[1])
-            found: SliceResult = unpack(
-                await client.submit(run_slice, versions, SliceLimits(1, 1, "http://studio", 1), broken, ())
-            )
+            found: SliceResult = unpack(await client.submit(run_slice, versions, SliceLimits(1, 1), broken, ()))
             return found
 
     result = asyncio.run(run())

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from msauto.errors import RejectedError, UnreachableError
+from msauto.model.clip_entries import settle_home
 from msauto.model.live import Asset, Entry, Folder, Listing
-from msauto.server.clip_identity import settle_home
 from msauto.server.parsers.clip import parse_clip
 
 RAW: Folder = ("Raw",)

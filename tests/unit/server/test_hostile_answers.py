@@ -63,6 +63,12 @@ def test_cut_anywhere_it_is_an_error_or_the_same(path: Path, case: dict[str, Any
         assert nothing or found == desired, data[:cut][-60:]
 
 
+def test_more_elements_than_a_clip_can_have_are_refused_before_they_take_memory() -> None:
+    markers = b'<Marker uid="1" pos="0"/>' * 600_000
+    with pytest.raises(UnreadableError, match="more than 1,500,000 elements and attributes"):
+        parse_clip(b"<Clip>" + markers + b"</Clip>")
+
+
 HOSTILE = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30))

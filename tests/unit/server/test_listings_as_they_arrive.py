@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msauto.errors import UnreadableError
+from msauto.model.clip_entries import LinkIndex, links_of
 from msauto.model.identity import differing, may_be_same_clip
 from msauto.model.live import Asset, Entry, Listing, parse_folder, show_folder
-from msauto.server.clip_identity import LinkIndex, links_of
 from msauto.server.parsers.compact_entries import EntryPacker
 from msauto.server.parsers.listing import ListingReading, parse_databases
 from msauto.server.parsers.plain_clips import PlainClips

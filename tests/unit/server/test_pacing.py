@@ -1,4 +1,4 @@
-"""Requests get their permits in order, at the rate, and one that is cancelled or not sent counts nothing."""
+"""Requests get their permits in order, at the rate, and not before the time that the server asks to wait."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msauto.interface import requests
+from msauto.errors import RejectedError
 from msauto.model.server import ServerSpec
 from msauto.server.client import AsyncMediaServer
-from msauto.server.pacing import BURST_SECONDS, AdaptiveLimit, Pacer, RequestRate, kind_of
+from msauto.server.pacing import Pacer
 from tests.unit.applying.virtual_time import VirtualClock, run_in_virtual_time
 
-LIMITED = ServerSpec("studio", "http://studio", connections=1, requests_per_second=2, adaptive=False)
+BEYOND_ALL_TIME = f"Mon, 01 Jan {9**30} 00:00:00 GMT"
+LIMITED = ServerSpec("studio", "http://studio", connections=1, requests_per_second=2)
 
 
 def test_even_distances_without_a_burst_at_the_beginning() -> None:
@@ -26,20 +27,10 @@ def test_even_distances_without_a_burst_at_the_beginning() -> None:
         for _ in range(4):
             permit = await pacer.permit()
             times.append(clock.monotonic())
-            permit.sending(None)
             permit.release()
         return times
 
     assert run_in_virtual_time(main()) == pytest.approx([0.5, 1.0, 1.5, 2.0], abs=0.002)
-
-
-def test_a_late_request_catches_up_only_within_the_burst() -> None:
-    rate = RequestRate(100, 0.0)
-    sent = 0
-    while rate.wait(10.0) <= 0:
-        rate.take(10.0)
-        sent += 1
-    assert sent == 1 + 100 * BURST_SECONDS
 
 
 def test_first_come_first_served_and_the_cancelled_count_nothing() -> None:
@@ -50,7 +41,6 @@ def test_first_come_first_served_and_the_cancelled_count_nothing() -> None:
         async def send(number: int) -> None:
             permit = await pacer.permit()
             order.append((number, clock.monotonic()))
-            permit.sending(None)
             await asyncio.sleep(0.7)
             permit.release()
 
@@ -64,39 +54,6 @@ def test_first_come_first_served_and_the_cancelled_count_nothing() -> None:
     order = run_in_virtual_time(main())
     assert [number for number, _ in order] == [1, 2, 4, 5]
     assert [at for _, at in order] == pytest.approx([0.5, 1.2, 1.9, 2.6], abs=0.005)
-
-
-def test_a_permit_that_was_not_used_goes_to_the_next() -> None:
-    async def main() -> float:
-        clock = VirtualClock()
-        pacer = Pacer(LIMITED, clock)
-        unused = await pacer.permit()
-        waiting = asyncio.ensure_future(pacer.permit())
-        await asyncio.sleep(0.1)
-        assert not waiting.done()
-        unused.release()
-        unused.release()
-        (await waiting).release()
-        return clock.monotonic()
-
-    assert run_in_virtual_time(main()) == pytest.approx(0.6, abs=0.002)
-
-
-@pytest.mark.parametrize("status", [429, 503, 504])
-def test_a_server_with_too_much_to_do_halves_the_limit_once(status: int) -> None:
-    async def main() -> tuple[int, int]:
-        pacer = Pacer(ServerSpec("studio", "http://studio", connections=32), VirtualClock())
-        before = pacer.limit
-        permits = [await pacer.permit() for _ in range(before)]
-        for permit in permits:
-            permit.sending("GET storage")
-        await asyncio.sleep(1)
-        for permit in permits:
-            permit.answered(status)
-            permit.release()
-        return before, pacer.limit
-
-    assert run_in_virtual_time(main()) == (8, 4)
 
 
 def test_a_time_out_halves_the_limit_and_other_errors_do_not() -> None:
@@ -115,42 +72,25 @@ def test_a_time_out_halves_the_limit_and_other_errors_do_not() -> None:
                 errors.pop(0)
         return limits
 
-    assert run_in_virtual_time(main()) == [4, 1]
+    assert run_in_virtual_time(main()) == [8, 1]
 
 
-def test_the_limit_doubles_until_the_maximum_while_nothing_waits() -> None:
-    limit, seen, now = AdaptiveLimit(16), [], 0.0
-    for _ in range(40):
-        seen.append(limit.value)
-        limit.answered("GET storage", now, now + 0.2, limit.value)
-        now += 0.2
-    assert sorted(set(seen)) == [4, 8, 16]
+@pytest.mark.parametrize(
+    ("asked", "waited"), [("7", 7), ("60", 60), ("61", 0), ("x", 0), ("", 0), (BEYOND_ALL_TIME, 0)]
+)
+def test_nothing_is_sent_before_the_time_of_retry_after(asked: str, waited: float) -> None:
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(429, headers={"Retry-After": asked})
 
+    async def main() -> float:
+        spec, clock = ServerSpec("studio", "http://studio"), VirtualClock()
+        async with AsyncMediaServer(spec, transport=httpx2.MockTransport(answer), clock=clock) as client:
+            with pytest.raises(RejectedError):
+                await client.set_field("NEWS", "Film", "comment", "Ready")
+            (await client.permit()).release()
+        return clock.monotonic()
 
-def test_one_answer_that_takes_very_long_is_no_queue() -> None:
-    limit, now = AdaptiveLimit(16), 0.0
-    for number in range(200):
-        limit.answered("GET storage", now, now + (60 if number % 50 == 49 else 0.2), limit.value)
-        now += 0.2
-    assert limit.value == 16
-
-
-def test_only_requests_of_one_kind_are_compared() -> None:
-    limit, now = AdaptiveLimit(16), 0.0
-    for number in range(400):
-        kind, seconds = (("GET storage", 0.1), ("POST command=SETFIELD", 2.0))[number // 100 % 2]
-        limit.answered(kind, now, now + seconds, limit.value)
-        now += 2
-    assert limit.value == 16
-
-
-def test_kinds_name_no_asset() -> None:
-    first, second = "/storage/NEWS@Film", "/storage/FILMS@Key:7"
-    for build in (requests.get_asset, requests.get_user_fields, requests.restore, requests.delete_asset):
-        assert kind_of(build(first)) == kind_of(build(second))
-    assert len({kind_of(build(first)) for build in (requests.get_asset, requests.get_user_fields)}) == 2
-    assert kind_of(requests.get_thumbnail(first, pos=1)) == kind_of(requests.get_thumbnail(second))
-    assert kind_of(requests.set_field(first, "comment", "a")) != kind_of(requests.restore(first))
+    assert run_in_virtual_time(main()) == pytest.approx(waited, abs=0.002)
 
 
 @given(st.integers(1, 1024), st.integers(1, 64), st.none() | st.floats(0.1, 10_000))

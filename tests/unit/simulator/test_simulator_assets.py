@@ -88,6 +88,43 @@ def test_title_case_is_a_switch(sim: Simulator, ask: Asker) -> None:
     assert ask.attrs("long film")["title"] == "Long Film"
 
 
+def test_normalization_is_a_switch(sim: Simulator, ask: Asker) -> None:
+    sim.state.add_clip("Caf\u00e9", frames=10)
+    assert ask.get(asset("Cafe\u0301")).status == 404
+    sim.dialect = SimDialect(title_case="normalized")
+    assert ask.attrs("Cafe\u0301")["frames"] == "10"
+    assert ask.get(asset("CAFE\u0301")).status == 404
+    sim.state.add_clip("Cafe\u0301", frames=20)
+    sim.dialect = SimDialect(title_case="exact")
+    assert [ask.attrs(title)["frames"] for title in ("Caf\u00e9", "Cafe\u0301")] == ["10", "20"]
+
+
+def test_twins_in_one_answer_are_a_switch(sim: Simulator, ask: Asker) -> None:
+    first, _ = sim.state.add_clip("Twin", "A", frames=10), sim.state.add_clip("Twin", "B", frames=20)
+    sim.state.databases["NEWS"].add_entry(first, "C", "Twin")
+    assert ask.attrs("Twin")["frames"] == "10"
+    sim.dialect = SimDialect(title_twins="both")
+    assert [clip.get("folder") for clip in ask.get(asset("Twin")).xml.findall("Clip")] == ["A", "B"]
+    assert ask.attrs("Long Film")["title"] == "Long Film"
+    ask.command("Twin", "SETFIELD", name="comment", val="x")
+    assert first.home.fields == {"comment": "x"}
+
+
+def test_links_whose_titles_lead_nowhere_are_a_switch(sim: Simulator, ask: Asker) -> None:
+    assert ask.attrs("Promo 1 tonight")["title"] == "Promo 1 tonight"
+    sim.dialect = SimDialect(link_titles="nowhere")
+    assert ask.get(asset("Promo 1 tonight")).status == 404
+    assert ask.ask("DELETE", asset("Promo 1 tonight")).status == 404
+    assert ask.attrs("Promo 1")["title"] == "Promo 1"
+    assert b"Promo 1 tonight" in ask.get("/storage/NEWS/Playout/Tonight").body
+
+
+def test_orig_name_is_a_switch(sim: Simulator, ask: Asker) -> None:
+    assert ask.attrs("Long Film")["orig_name"] == "Long Film"
+    sim.dialect = SimDialect(orig_name="hidden")
+    assert "orig_name" not in ask.attrs("Long Film")
+
+
 def test_positions_may_count_from_the_in_point(sim: Simulator, ask: Asker) -> None:
     clip = sim.state.add_clip("Positions", frames=1000)
     clip.markers, clip.segments = [SimMarker(1, 150)], [SimSegment(1, 200, 50)]

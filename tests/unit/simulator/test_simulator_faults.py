@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import http.client
+import re
 import time
 
 import pytest
+from click.testing import CliRunner
 
+from msauto.cli.commands.simulate import command
 from msauto.simulator import Fault, Simulator
+from msauto.simulator.faults import HOOKS, KINDS
+from msauto.simulator.state.changes import CHANGES
+from tests.docs.pages import ROOT
 from tests.unit.simulator.asking import Asker, asset, command_query
 
 MARK = asset("Long Film") + command_query("CREATEMARKER", uid=-1, frame=5)
@@ -16,6 +22,11 @@ POST = f"POST {MARK} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
 
 def marked(sim: Simulator) -> int:
     return len(sim.state.clip("Long Film").markers)
+
+
+def until_marked(sim: Simulator) -> None:
+    while not marked(sim):
+        time.sleep(0.01)
 
 
 def the_entry(sim: Simulator) -> tuple[int, str, bool]:
@@ -99,11 +110,29 @@ def test_swallow(sim: Simulator, ask: Asker) -> None:
 
 
 def test_late(sim: Simulator, ask: Asker) -> None:
-    sim.faults.add("late:0.1@POST")
+    sim.faults.add("late:3000@POST*1", "late:0.01@POST")
     assert ask.raw(POST) == b""
-    assert (marked(sim), the_entry(sim)) == (0, (0, "late:0.1", False))
-    time.sleep(0.2)
-    assert (marked(sim), the_entry(sim)) == (1, (0, "late:0.1", True))
+    assert (marked(sim), the_entry(sim)) == (0, (0, "late:3000", False))
+    assert ask.raw(POST) == b""
+    until_marked(sim)
+    assert [entry.done for entry in sim.writes()] == [False, True]
+
+
+def test_a_status_after_the_work(sim: Simulator, ask: Asker) -> None:
+    sim.faults.add("done_status:429:3@POST")
+    reply = ask.ask("POST", MARK)
+    assert (reply.status, reply.headers["retry-after"]) == (429, "3")
+    assert (marked(sim), the_entry(sim)) == (1, (429, "done_status:429:3", True))
+
+
+@pytest.mark.parametrize(("answer", "status"), [("", 200), (":503:2", 503)])
+def test_effects_that_show_late(sim: Simulator, ask: Asker, answer: str, status: int) -> None:
+    sim.faults.add(f"lag:3000{answer}@POST*1", f"lag:0.01{answer}@POST")
+    assert ask.ask("POST", MARK).status == status
+    assert (marked(sim), the_entry(sim)) == (0, (status, f"lag:3000{answer}", False))
+    assert ask.ask("POST", MARK).status == status
+    until_marked(sim)
+    assert [entry.done for entry in sim.writes()] == [False, True]
 
 
 def test_a_login_page(sim: Simulator, ask: Asker) -> None:
@@ -164,6 +193,7 @@ def test_matching_is_on_the_raw_target(sim: Simulator, ask: Asker) -> None:
         ("late:0.5@NEWS@Film", Fault("NEWS@Film", "late:0.5")),
         ("html@.*+3", Fault(".*", "html", None, 3)),
         ("html@x~0.25", Fault("x", "html", probability=0.25)),
+        ("lag:2:503:1@POST", Fault("POST", "lag:2:503:1")),
     ],
 )
 def test_faults_as_text(text: str, fault: Fault) -> None:
@@ -171,11 +201,31 @@ def test_faults_as_text(text: str, fault: Fault) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "cut_after", "explode@x", "delay@x", "status:abc@x", "html@(", "html@", "late:1.2.3@x"]
+    "text",
+    [
+        "",
+        "cut_after",
+        "explode@x",
+        "delay@x",
+        "status:abc@x",
+        "html@(",
+        "html@",
+        "late:1.2.3@x",
+        "done_status:9@x",
+        "lag@x",
+    ],
 )
 def test_what_is_no_fault(text: str) -> None:
     with pytest.raises(ValueError, match=r"fault"):
         Fault.parse(text)
+
+
+def test_every_kind_is_documented() -> None:
+    page = (ROOT / "docs/how-to/test-your-playbooks.md").read_text(encoding="utf-8")
+    shown = CliRunner().invoke(command, ["--help"]).output
+    for kind in (*KINDS, *HOOKS, *CHANGES):
+        assert re.search(rf"`{kind}[:[`]", page), kind
+        assert re.search(rf"[ ,]{kind}[:[, \n]", shown), kind
 
 
 def test_a_client_that_goes_away_mid_body_has_asked_nothing(sim: Simulator, ask: Asker) -> None:

@@ -107,6 +107,25 @@ def test_what_is_not_there_to_delete(sim: Simulator, clip: SimClip, ask: Asker) 
     assert ask.command("C", "DELETEMARKER").status == 400
 
 
+@pytest.mark.parametrize(("switch", "left"), [("all", []), ("first", ["b"]), ("last", ["a"])])
+def test_two_segments_of_one_number(sim: Simulator, clip: SimClip, ask: Asker, switch: str, left: list[str]) -> None:
+    clip.segments = [SimSegment(1, 0, 10, ["a"]), SimSegment(2, 50, 10, ["other"]), SimSegment(1, 0, 10, ["b"])]
+    sim.dialect = SimDialect(segment_delete=switch)
+    assert ask.command("C", "DELETESEGMENT", seg_num=1).status == 200
+    assert [segment.titles[0] for segment in clip.segments if segment.number == 1] == left
+    assert clip.segment(2) is not None
+
+
+@pytest.mark.parametrize(("switch", "uid"), [("next", 5), ("lowest", 2)])
+def test_uids_of_deleted_markers(sim: Simulator, clip: SimClip, ask: Asker, switch: str, uid: int) -> None:
+    clip.markers = [SimMarker(1, 0), SimMarker(4, 0)]
+    sim.dialect = SimDialect(new_uid=switch)
+    ask.command("C", "CREATEMARKER", uid=5, frame=1)
+    ask.command("C", "DELETEMARKER", uid=5)
+    ask.command("C", "CREATEMARKER", uid=-1, frame=2)
+    assert [marker.uid for marker in clip.markers] == [1, 4, uid]
+
+
 def test_markers(clip: SimClip, ask: Asker) -> None:
     ask.command("C", "CREATEMARKER", uid=-1, frame=10, track="Cue Point", title="t", comment="c", user="u",
                 keywords="k", rating=3, extra="Ж")  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from array import array
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -18,6 +18,8 @@ from msauto.concurrency import in_turns
 from msauto.errors import RejectedError, UnreadableError
 from msauto.model.identity import (
     Identity,
+    clip_key,
+    content_of,
     differing,
     fits,
     identity_of,
@@ -39,9 +41,11 @@ def links_of(asset: Asset, entries: Iterable[Entry]) -> tuple[Link, ...]:
     """Return the links: entries of the same clip, except its home.
 
     The interface gives no key that a clip shares with its links. The same title identifies a clip if nothing else
-    differs, and so do equal orig_name, create_time and frames together.
+    differs, and so do two equal values of orig_name, create_time and frames.
     """
     same = [entry for entry in entries if _is_same(asset, entry)]
+    if sum(not _bears(entry, asset) for entry in same) > MOST_LINKS:
+        same = [entry for entry in same if _bears(entry, asset)]
     home = home_entry(asset, same)
     return tuple(Link(entry.folder, entry.title, entry.link_id) for entry in same if entry is not home)
 
@@ -65,6 +69,7 @@ class LinkIndex:
         self._entries = entries
         self._heads = array("l", [-1]) * (1 << (len(entries) * _KEYS).bit_length())
         self._next = array("l", [-1]) * (len(entries) * _KEYS)
+        self._incomplete: dict[int, dict[Identity, list[int]]] = {}
 
     def __reduce__(self) -> tuple[Callable[[Sequence[Entry]], LinkIndex], tuple[Sequence[Entry]]]:
         """Pickle the entries alone: hashes of texts differ in another process."""
@@ -82,13 +87,10 @@ class LinkIndex:
         return links_of(asset, self._near(asset))
 
     def entries_of(self, asset: Asset) -> ClipEntries:
-        """Return all entries that show the asset, and those of its title that are certainly other clips.
-
-        If a server does not report all that distinguishes clips, an entry that may show the asset is included.
-        """
+        """Return all entries that may show the asset, and those of its title that are certainly other clips."""
         near = self._near(asset)
         return ClipEntries(
-            same=tuple(entry for entry in near if _is_same(asset, entry) or may_be_same_clip(asset, entry)),
+            same=tuple(entry for entry in near if _is_same(asset, entry)),
             namesakes=tuple(
                 entry for entry in near if same_text(entry.title, asset.title or "") and not _is_same(asset, entry)
             ),
@@ -102,9 +104,21 @@ class LinkIndex:
         """Return, in order, all entries that share a key with the asset, and possibly others."""
         keys, identity = _keys(asset), known_identity(asset)
         if None not in identity:  # a listing may report less than the answer: one value may be unknown
-            keys += [(*identity[:place], None, *identity[place + 1 :]) for place in range(len(identity))]
+            keys += [_without(identity, place) for place in range(len(identity))]
         numbers = {number for key in keys for number in self._chain(key)}
+        if identity.count(None) == 1:  # or more than the answer
+            numbers.update(self._complete(identity.index(None)).get(identity, ()))
         return [self._entries[number] for number in sorted(numbers)]
+
+    def _complete(self, place: int) -> Mapping[Identity, Sequence[int]]:
+        """Return the entries whose identity is known, by the rest of it without one value. Made when first needed."""
+        if place not in self._incomplete:
+            found = self._incomplete.setdefault(place, {})
+            for number, entry in enumerate(self._entries):
+                identity = known_identity(entry)
+                if None not in identity:
+                    found.setdefault(_without(identity, place), []).append(number)
+        return self._incomplete[place]
 
     def _chain(self, key: object) -> Iterator[int]:
         place = self._heads[self._head(key)]
@@ -138,15 +152,16 @@ def _keys(clip: Asset | Entry) -> list[object]:
     return keys if identity.count(None) > 1 else [*keys, identity]
 
 
+def _without(identity: Identity, place: int) -> Identity:
+    return (*identity[:place], None, *identity[place + 1 :])
+
+
 def _is_same(asset: Asset, entry: Entry) -> bool:
     if differing(asset, entry):
         return False
     if asset.link_id is not None and entry.link_id == asset.link_id:
         return True
-    if same_text(entry.title, asset.title or ""):
-        return True
-    identity: Identity | None = identity_of(asset)
-    return identity is not None and identity == identity_of(entry)
+    return same_text(entry.title, asset.title or "") or may_be_same_clip(asset, entry)
 
 
 def home_entry(asset: Asset, same: Sequence[Entry]) -> Entry | None:
@@ -181,14 +196,17 @@ async def are_one_clip(reader: Reader, database: str, one: Asset, other: Asset) 
     return await _is_link_of(reader, database, one, other) or await _is_link_of(reader, database, other, one)
 
 
-async def read_entries_of(reader: Reader, database: str, asset: Asset) -> ClipEntries:
-    """Return the entries that show a clip; one of another title counts where its own answer is of the same clip."""
+async def read_entries_of(reader: Reader, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
+    """Return the entries that show a clip; one of another title counts where its own answer is of the same clip.
+
+    ``in_doubt``: also where nothing that is reported distinguishes a link from another clip.
+    """
     found = await reader.read_entries(database, asset)
     own = [entry for entry in found.same if _bears(entry, asset)]
     others = [entry for entry in found.same if not _bears(entry, asset)]
     if len(others) > MOST_LINKS:
         return structs.replace(found, same=tuple(own))
-    links = [entry for entry in others if await _shows(reader, database, entry, asset)]
+    links = [entry for entry in others if await _shows(reader, database, entry, asset, in_doubt=in_doubt)]
     return structs.replace(found, same=tuple(entry for entry in found.same if entry in own or entry in links))
 
 
@@ -198,21 +216,31 @@ def _bears(entry: Entry, asset: Asset) -> bool:
     return same_id or same_text(entry.title, asset.title or "")
 
 
-async def _shows(reader: Reader, database: str, entry: Entry, asset: Asset) -> bool:
-    """Return whether an entry of another title shows the clip, by the answer to its title."""
+async def _shows(reader: Reader, database: str, entry: Entry, asset: Asset, *, in_doubt: bool) -> bool:
+    """Return whether an entry of another title shows the clip, by the answer to its title.
+
+    Where its title leads nowhere, or to another entry, its own values count, which are those of the clip.
+    """
     answer = await reader.read_asset(database, Address(entry.title))
-    if answer is None or not fits(entry, answer) or is_other_clip(asset, answer):
+    if answer is None or not fits(entry, answer):
+        return True
+    if is_other_clip(asset, answer):
         return False
     answer = answer if answer.title is not None else structs.replace(answer, title=entry.title)
     if answer.folder is not None and asset.folder is not None and not same_folder(answer.folder, entry.folder):
         return same_folder(answer.folder, asset.folder)  # a link of some clip that lives there: it may be this one
+    if in_doubt and asset.folder is None and clip_key(asset) is None:
+        return content_of(asset) == content_of(answer)
     return await are_one_clip(reader, database, asset, answer)
 
 
 async def _files_tell_clips_apart(reader: Reader, database: str, asset: Asset) -> bool:
     """Return whether a different clip has another file, or another original name if no file is reported."""
     for entry in await reader.read_other_clips(database, asset, _MOST_TRIED):
-        answer = await reader.read_asset(database, Address(entry.title))
+        try:
+            answer = await reader.read_asset(database, Address(entry.title))
+        except UnreadableError:
+            continue
         if answer is None or not differing(asset, answer):
             continue
         files = [(asset.hires, answer.hires), (asset.archive, answer.archive), (asset.proxy, answer.proxy)]

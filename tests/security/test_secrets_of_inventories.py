@@ -1,0 +1,60 @@
+"""The secrets of servers never show, whatever reads them: a file as a text, a variable, another host's playbook."""
+
+from __future__ import annotations
+
+import pytest
+
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+
+PASSWORD = "correct horse battery"
+BEARER = "tok-0123456789"
+HEADER = "key-9876543210"
+INV = ("-i", "inventory.yml")
+
+
+@pytest.fixture
+def desk(desk: Desk, sim: Simulator) -> Desk:
+    own = {"url": sim.url, "auth": {"basic": {"username": "ops", "password": "{{ pw }}"}}}
+    other = {"url": "http://127.0.0.1:9", "auth": {"headers": {"X-Key": HEADER}}, "proxy": {"url": "http://p:1"}}
+    third = {"url": "http://127.0.0.1:8", "auth": {"bearer_file": "token.txt"}}
+    hosts = {
+        "studio-a": {"server": own, "database": "NEWS", "pw": PASSWORD},
+        "studio-b": {"server": other},
+        "studio-c": {"server": third},
+    }
+    desk.inventory(hosts)
+    desk.write("token.txt", f"{BEARER}\n")
+    return desk
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ lookup('file', 'inventory.yml') }}",
+        "{{ lookup('file', 'inventory.yml') | upper }}",
+        "{{ lookup('file', 'token.txt') }}",
+        "{{ lookup('file', 'token.txt') | reverse }}",
+        "{{ lookup('yaml', 'inventory.yml').all.hosts['studio-b'].server.auth.headers['X-Key'] }}",
+        "{{ lookup('yaml', 'inventory.yml').all.hosts['studio-a'].pw | b64encode }}",
+        "{{ pw }}",
+        "{{ hostvars['studio-a'].pw }}",
+    ],
+)
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_they_are_known_before_any_template(desk: Desk, template: str, form: str) -> None:
+    desk.play({"asset": {"title": "EP001", "fields": {"comment": template}}}, hosts="studio-a")
+    for verb in (("plan",), ("apply", "--yes")):
+        shown = desk.run(*verb, *INV, "play.yml", "--format", form)
+        assert (shown.code, "msauto itself" in shown.err) == (0, False), shown
+        for secret in (PASSWORD, BEARER, HEADER):
+            for derived in (secret, secret.upper(), secret[::-1], "Y29ycmVjdCBob3Jz"):
+                assert derived not in shown.out + shown.err
+
+
+def test_a_plan_that_sends_none_is_kept_and_applied(desk: Desk) -> None:
+    desk.comment("new")
+    desk.play({"asset": {"title": "EP001", "fields": {"comment": "new"}}}, hosts="studio-a")
+    assert desk.run("plan", *INV, "play.yml", "--out", "tonight.json").code == 0
+    assert desk.run("apply", "--yes", *INV, "tonight.json").code == 0
+    assert desk.run("undo", "last", "--yes", *INV).code == 0
