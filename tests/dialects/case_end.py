@@ -85,13 +85,17 @@ class _AssetEnd:
     server: SimDialect
 
     def play(self) -> None:
-        clip = self._clip()
-        if clip is None:
-            return
-        told = [args for args in self.case.assets if args.get("unfinalized") != "skip" or clip["finalized"]]
+        found = [(clip, args) for args in self.case.assets if (clip := self._clip(args)) is not None]
+        for clip in {id(clip): clip for clip, _ in found}.values():
+            self._play_clip(clip, [args for each, args in found if each is clip])
+
+    def _play_clip(self, clip: Store, every: Sequence[Store]) -> None:
+        told = [args for args in every if args.get("unfinalized") != "skip" or clip["finalized"]]
         if any(args.get("state") == "absent" for args in told):
             self.news["clips"].remove(clip)
             return
+        for args in told:
+            clip["entries"][0]["title"] = args["title"] if "was" in args else clip["entries"][0]["title"]
         exactly = {name: args for args in told for name in args.get("exactly", ())}
         fields = {name: value for args in told for name, value in args.get("fields", {}).items()}
         for name, value in fields.items():
@@ -112,15 +116,17 @@ class _AssetEnd:
         self._markers(clip, _all(told, "markers"), "markers" in exactly, tracks)
         self._links(clip, _all(told, "links"), "links" in exactly)
 
-    def _clip(self) -> Store | None:
+    def _clip(self, args: Store) -> Store | None:
+        """The clip of exactly this title; of its other form where that one alone is there; else of a former title."""
         clips: list[Store] = self.news["clips"]
-        (title,) = {args["title"] for args in self.case.assets}
-        former = [name for args in self.case.assets for name in args.get("was", [])]
-        for name in (title, *former):
-            for clip in clips:
-                if clip["entries"][0]["title"] == name:
-                    clip["entries"][0]["title"] = title
-                    return clip
+        if args.get("state") == "absent":
+            place = {"title": args["title"]} | ({"folder": path_of(args["folder"])} if "folder" in args else {})
+            return next((clip for clip in clips if Loose(place) == clip["entries"][0]), None)
+        for name in (args["title"], *args.get("was", [])):
+            exact = [clip for clip in clips if clip["entries"][0]["title"] == name]
+            forms = [clip for clip in clips if text_of(clip["entries"][0]["title"]) == text_of(name)]
+            if exact or forms:
+                return (exact or forms)[0]
         return None
 
     # Segments: the number is the identity; else start and duration, else the title.

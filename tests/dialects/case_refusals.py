@@ -14,8 +14,10 @@ from tests.dialects.case_end import path_of
 from tests.dialects.case_seed import Case
 
 BY_DIALECT: Mapping[str, tuple[str, ...]] = {
+    "asset/absent_while_a_link_in_doubt_shows_it": ("Playout/Film tonight",),
     "link/absent_own_title": (),
     "link/absent_refused": (),
+    "link/exactly_and_a_link_that_leads_nowhere": ("Playout/Film tonight",),
     "link/no_such_folder": (),
     "rss_item/text_hides_no_link": (),
     "rss_item/text_loses_a_link": (),
@@ -32,7 +34,7 @@ Rule = Callable[[Case, SimDialect, Ours], str]
 
 def refusal(case: Case, server: SimDialect, ours: Ours) -> list[str]:
     """Return the words that the refusal must hold; none where the row leaves the case possible."""
-    sourced = case.sourced.get("error", [])
+    sourced = case.sourced.get("error", [word for words in case.sourced.get("errors", []) for word in words])
     words = list(BY_DIALECT.get(case.name, [sourced] if isinstance(sourced, str) else sourced))
     told = [word.replace("studio-a", "studio") for word in words if not word.startswith("task")]
     return [*told, *filter(None, (rule(case, server, ours) for rule in RULES))]
@@ -45,7 +47,7 @@ def _by_id(case: Case, server: SimDialect, _: Ours) -> str:
 
 def _folder(case: Case, _: SimDialect, ours: Ours) -> str:
     there = {tuple(path_of(folder)) for folder in case.sourced.get("server", {}).get("folders", [])}
-    there |= {tuple(path_of(clip.get("folder", ""))) for clip in case.clips}
+    there |= {tuple(path_of(clip.get("folder") or "")) for clip in case.clips}
     desired = {tuple(path_of(link["folder"])) for link in _links(case) if link.get("state") != "absent"}
     return "a link cannot be placed in it" if desired - there and ours["folder_missing"] == "refuse" else ""
 

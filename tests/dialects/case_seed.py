@@ -81,6 +81,10 @@ def pins_of(case: Case) -> dict[str, str]:
         pins["link_fields"] = "hidden"
     if server.get("reports_keywords") is False:
         pins["segment_keywords"] = "hidden"
+    if server.get("finds_links") is False:
+        pins["link_titles"] = "nowhere"
+    if server.get("reports_names") is False:
+        pins["orig_name"] = "hidden"
     if any(clip.get("xmp", {}) is None for clip in case.clips):
         pins["xmp_shape"] = "unreadable"
     error = str(case.sourced.get("error", ""))
@@ -154,7 +158,7 @@ def _put_clip(state: ServerState, case: Case, sourced: Mapping[str, Any]) -> Non
     frames, rate = sourced.get("frames", 250), sourced.get("frame_time", "0.0400000000")
     clip = state.add_clip(
         sourced["title"],
-        sourced.get("folder", ""),
+        sourced.get("folder") or "",
         frames=frames or 250,
         rate=RATES[rate or "0.0400000000"],
         create_time=sourced.get("create_time", CREATED),

@@ -288,6 +288,7 @@ def test_forgotten(stage: Theatre) -> None:
     assert (last.requests, last.warnings) == (0, ())
 
 
+@keeps(link_fields="reported")
 def test_nothing_is_owed_where_nothing_changed(stage: Theatre) -> None:
     task = comment("Film")
     stage.sim.faults.add("status:403@SETFIELD*1")

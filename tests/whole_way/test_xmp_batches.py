@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import structs
 
 from msauto.planning.saved_plans.plan_file import plan_from_json, plan_to_json
 from msauto.simulator import Simulator, empty_state
@@ -83,7 +82,7 @@ def test_a_batch_that_was_never_sent_makes_nothing_unknown(stage: Theatre) -> No
 def test_the_plan_holds_it_whole(stage: Theatre) -> None:
     plan = stage.plan(play(load()))
     assert changes(plan) == ["run xmp_batch batch.xml"]
-    assert plan_from_json(plan_to_json(plan)) == structs.replace(plan, read_since=None)
+    assert plan_to_json(plan_from_json(plan_to_json(plan))) == plan_to_json(plan)
     target = plan.targets[0]
     assert (target.kind, target.database, target.name) == ("database", "NEWS", "NEWS")
     assert not target.changes[0].reversible

@@ -182,10 +182,12 @@ def _is_valid(kind: TypeAdapter[str], text: str) -> bool:
 def _segments(snapshot: AssetSnapshot) -> _Part:
     part = _Part()
     asset = snapshot.asset
-    ordered = sorted(asset.segments, key=lambda segment: segment.number)
-    for number in _twins(segment.number for segment in ordered):
-        part.leave_out(f"segment {number} is a duplicate: only one of them can be exported")
-    for segment in {segment.number: segment for segment in ordered}.values():
+    twins = _twins(segment.number for segment in asset.segments)
+    for number in sorted(twins):
+        part.leave_out(f"several segments have the number {number}: none of them can be named")
+    for segment in sorted(asset.segments, key=lambda segment: segment.number):
+        if segment.number in twins:
+            continue
         start = segment.start + snapshot.origin
         why = _unfit_segment(segment.number, start, segment.duration, asset.frames)
         if why is not None:
