@@ -241,12 +241,16 @@ async def _files_tell_clips_apart(reader: Reader, database: str, asset: Asset) -
             answer = await reader.read_asset(database, Address(entry.title))
         except UnreadableError:
             continue
-        if answer is None or not differing(asset, answer):
+        if answer is None:
             continue
         files = [(asset.hires, answer.hires), (asset.archive, answer.archive), (asset.proxy, answer.proxy)]
         mine, other = next((pair for pair in files if pair[0]), (None, None))
+        if mine and other and mine != other:
+            return True
+        if not differing(asset, answer):
+            continue
         if mine and other:
-            return mine != other
+            return False
         if not mine and "orig_name" in differing(asset, answer):
             return True
     return False

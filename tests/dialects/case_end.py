@@ -122,7 +122,8 @@ class _AssetEnd:
         if args.get("state") == "absent":
             place = {"title": args["title"]} | ({"folder": path_of(args["folder"])} if "folder" in args else {})
             return next((clip for clip in clips if Loose(place) == clip["entries"][0]), None)
-        for name in (args["title"], *args.get("was", [])):
+        former = [name for each in self.case.assets if each["title"] == args["title"] for name in each.get("was", [])]
+        for name in (args["title"], *former):
             exact = [clip for clip in clips if clip["entries"][0]["title"] == name]
             forms = [clip for clip in clips if text_of(clip["entries"][0]["title"]) == text_of(name)]
             if exact or forms:

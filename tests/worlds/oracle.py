@@ -121,7 +121,7 @@ class Judge:
             return False
         reads = [number for number, each in enumerate(earlier) if _reads(each, event.address)]
         written = any(each.address == event.address and each.method in WRITES for each in earlier)
-        if self.scenario.pause and not written:
+        if self.scenario.pause and not written and event.method != "DELETE":
             return False  # what was read two minutes before is read again
         read_again = event.method != "DELETE" or len(reads) > 1
         return read_again and not any(number > hook for number in reads)

@@ -32,7 +32,8 @@ CASES = sorted(path for aspect in ASPECTS for path in (ROOT / aspect).glob("*.js
 RUNS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
 KEYS = {
     "about", "desired", "live", "others", "server", "dialect", "version", "ledger", "changes", "requests", "bodies",
-    "error", "errors", "unchanged", "skipped", "again", "reads", "warnings", "reversible", "basis", "disk",
+    "error", "errors", "unchanged", "skipped", "again", "again_errors", "reads", "warnings", "reversible", "basis",
+    "disk",
 }  # fmt: skip
 
 
@@ -54,6 +55,7 @@ def test_case(path: Path) -> None:
     context.apply(found)
     again = context.plan(*intents)
     assert [change for target in again.targets for change in _changes(target)] == case.get("again", [])
+    assert sum(target.error is not None for target in again.targets) == case.get("again_errors", 0)
 
 
 def test_there_are_cases() -> None:
