@@ -89,8 +89,8 @@ class _AssetEnd:
         for clip in {id(clip): clip for clip, _ in found}.values():
             self._play_clip(clip, [args for each, args in found if each is clip])
 
-    def _play_clip(self, clip: Store, every: Sequence[Store]) -> None:
-        told = [args for args in every if args.get("unfinalized") != "skip" or clip["finalized"]]
+    def _play_clip(self, clip: Store, tasks: Sequence[Store]) -> None:
+        told = [args for args in tasks if args.get("unfinalized") != "skip" or clip["finalized"]]
         if any(args.get("state") == "absent" for args in told):
             self.news["clips"].remove(clip)
             return
