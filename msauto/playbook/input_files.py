@@ -71,15 +71,8 @@ class Files:
         """Return a YAML file as far as it can be read; the caller reports its flaws."""
         if path not in self._documents:
             document = self._documents[path] = parse_yaml(self.read(path), path)
-            if document.has_secrets:
-                self.taint.add_tagged(document.data, path)
+            self.taint.add_tagged(document.data, path)
         return self._documents[path]
-
-    def taken(self, path: str) -> Document:
-        """Return a YAML file as :meth:`flawed` to a caller who drops its data; another caller gets it read again."""
-        document = self.flawed(path)
-        del self._documents[path]
-        return document
 
     def inputs(self) -> tuple[InputFile, ...]:
         """Return all files that were read so far, in order of reading."""

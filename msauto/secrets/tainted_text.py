@@ -37,11 +37,15 @@ def is_tainted(value: Any) -> bool:
 
 def leaves(data: Any, path: DataPath = ()) -> Iterator[tuple[DataPath, Any]]:
     """Yield the values in plain data that are neither mappings nor lists, each after its path."""
-    if isinstance(data, dict | list):
-        for part, value in data.items() if isinstance(data, dict) else enumerate(data):
-            yield from leaves(value, (*path, part))
-    else:
-        yield path, data
+    waiting = [(path, data)]
+    while waiting:
+        path, data = waiting.pop()
+        if isinstance(data, dict):
+            waiting += [((*path, part), value) for part, value in reversed(data.items())]
+        elif isinstance(data, list):
+            waiting += [((*path, part), data[part]) for part in reversed(range(len(data)))]
+        else:
+            yield path, data
 
 
 def tainted_paths(data: Any) -> Iterator[tuple[DataPath, TaintedText]]:

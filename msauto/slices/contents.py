@@ -271,7 +271,7 @@ def _fields(document: Document) -> tuple[Any, ...]:
             lines[number - 1] = f"{line[:begin]}{'*' * (min(end, len(line)) - begin)}{line[end:]}"
     return (
         document.file, document.data, document.places, document.key_places, tuple(lines), document.hidden,
-        document.flaws, document.broken, document.has_templates, document.has_secrets,
+        document.flaws, document.broken,
     )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args
 
@@ -13,7 +12,6 @@ from msauto.errors import InputError, Problem, ProblemKind
 from msauto.playbook.schema.key_rules import BrokenRule
 from msauto.playbook.schema.play import GROUPS, HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
 from msauto.playbook.schema.strict_model import Model, ValidationRecord, keys_of
-from msauto.playbook.schema.valid_data import Parts, model_of
 from msauto.playbook.schema.value_types import kind_of
 from msauto.playbook.yaml.document import Path, SourceNode, nearest
 
@@ -33,13 +31,12 @@ class Validation(Generic[M]):
     """The outcome of a validation: the model, or what is wrong.
 
     ``parts`` are the models of the mappings inside, by the ``id`` of the mapping; those of valid mappings are there
-    even if another part of the data is invalid. ``later``: those of the model that was to be read later are missing.
+    even if another part of the data is invalid.
     """
 
     model: M | None
     problems: tuple[SchemaProblem, ...]
     parts: Mapping[int, Model]
-    later: bool = False
 
     def check(self) -> M:
         """Return the model; raises :class:`InputError` with all that is wrong."""
@@ -53,19 +50,8 @@ def read_as(model: type[M], data: Any, node: SourceNode) -> M:
     return validate_data(model, data, node).check()
 
 
-def validate_data(model: type[M], data: Any, node: SourceNode, *, later: type[Model] | None = None) -> Validation[M]:
-    """Validate the data at ``node``. Values that a flaw of the text makes unknown are left out.
-
-    ``later``: see :class:`~msauto.playbook.schema.valid_data.Parts`; if other data is invalid, it is read at once.
-    """
-    parts = Parts(later)
-    with suppress(ValueError):
-        return Validation(model_of(model, data, parts), (), parts, later is not None)
-    return explain_data(model, data, node)
-
-
-def explain_data(model: type[M], data: Any, node: SourceNode) -> Validation[M]:
-    """Validate the data at ``node`` with pydantic, which finds all that is wrong."""
+def validate_data(model: type[M], data: Any, node: SourceNode) -> Validation[M]:
+    """Validate the data at ``node``. Values that a flaw of the text makes unknown are left out."""
     record = ValidationRecord()
     valid: M | None = None
     found: list[SchemaProblem] = []

@@ -6,11 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
-from msgspec import Struct
-
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute, names
 from msauto.model import desired
-from msauto.model.facts import Facts
 from msauto.model.timecode import Timecode
 from msauto.playbook.schema import asset as schema
 from msauto.playbook.schema.value_types import as_list
@@ -45,29 +42,6 @@ def asset_ref(args: schema.TargetKeys, database: str, where: Where | None) -> de
         where=where,
         expect_min=select.expect.min if select.expect else None,
         expect_max=select.expect.max if select.expect else None,
-    )
-
-
-class ConstantEvaluation(Struct, frozen=True, gc=False):
-    """The evaluation of an intent that depends on no facts."""
-
-    value: desired.Desired
-
-    def __call__(self, _: Facts) -> desired.Desired:
-        """Return the desired state."""
-        return self.value
-
-
-def constant_intent(args: schema.AssetArgs, node: SourceNode, task: str) -> desired.Intent:
-    """Return the intent of a task that names one asset, without its database; ``node`` is that of the whole task."""
-    here = node.child("asset")
-    return desired.Intent(
-        asset_ref(args, "", None),
-        desired.TaskSource.at(node.place, task),
-        ConstantEvaluation(desired_asset(args, here, task)),
-        args.missing or "error",
-        args.state == "absent",
-        named=desired.TaskSource.at(here.child("title" if args.id is None else "id").place, task),
     )
 
 

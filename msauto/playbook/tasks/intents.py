@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import structs
 
-from msauto.errors import InputError, Problem
-from msauto.model.desired import ChannelRef, DatabaseRef, Desired, Handler, IdRef, Intent, Ref, TaskSource, TitleRef
+from msauto.errors import InputError
+from msauto.model.desired import ChannelRef, DatabaseRef, Desired, Handler, Intent, Ref, TaskSource
 from msauto.model.facts import Facts
 from msauto.model.server import ServerSpec
 from msauto.playbook.schema.asset import TARGET_NAMES, AssetArgs, TargetKeys
@@ -19,7 +19,7 @@ from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list, has_pending
 from msauto.playbook.tasks.argument_checks import check_arguments, check_separators
-from msauto.playbook.tasks.asset_module import ConstantEvaluation, asset_ref, desired_asset
+from msauto.playbook.tasks.asset_module import asset_ref, desired_asset
 from msauto.playbook.tasks.operation_modules import assert_all, check_dest, check_without_asset, desired_operation
 from msauto.playbook.tasks.plays import unknown_handler
 from msauto.playbook.tasks.rss_module import desired_channel
@@ -160,37 +160,28 @@ class _HostTask:
         return TaskSource.at(self.task.node.place, self.name)
 
     def arguments(self, data: Any = None) -> Model:
-        """Return the arguments; raises :class:`InputError`. Those without a template were validated when loaded."""
-        args = self.task.args
-        if args is None:
-            raise AssertionError("a task without arguments has an intent")
-        problems: list[Problem] = []
-        if not self.task.constant:
-            args = read_as(type(args), self.data if data is None else data, self.node)
-            problems += check_arguments(args, self.node)
+        """Return the arguments; raises :class:`InputError`."""
+        args = read_as(self.task.model, self.data if data is None else data, self.node)
+        problems = list(check_arguments(args, self.node))
         if isinstance(args, AssetArgs):
             problems += check_separators(args, self.node, self.separator)
         if problems:
             raise InputError(problems)
         return args
 
-    def evaluator(self, args: Model) -> _Evaluator | ConstantEvaluation:
+    def evaluator(self, args: Model) -> _Evaluator:
         """Return the evaluation of this task; raises :class:`InputError` for what is wrong for every asset."""
-        pending = not self.task.constant and has_pending(self.data)
+        pending = has_pending(self.data)
         if isinstance(args, AssertArgs):
             if not self.conditions:
                 check_without_asset(args, self.node, self.scope)
             return _Evaluator(self, None if pending else args)
         if not pending:
-            return self.constant(self.desired(args, self.scope))
+            return _Evaluator(self, None, self.desired(args, self.scope))
         dest = getattr(args, "dest", None)
         if dest is not None and not isinstance(dest, UnrenderedTemplate):
             check_dest(dest, self.node.child("dest"), self.scope.surroundings)
         return _Evaluator(self)
-
-    def constant(self, desired: Desired) -> _Evaluator | ConstantEvaluation:
-        """Return the evaluation that yields this desired state if the conditions hold."""
-        return _Evaluator(self, None, desired) if self.conditions else ConstantEvaluation(desired)
 
     def desired(self, args: Model, scope: TemplateScope) -> Desired:
         """Return the desired state of arguments that are rendered whole."""
@@ -216,7 +207,10 @@ class _Evaluator:
     constant: Desired | None = None
 
     def __call__(self, facts: Facts) -> Desired | None:
-        host_task, scope = self.host_task, self.host_task.scope.with_asset(AssetView(facts))
+        host_task = self.host_task
+        if self.constant is not None and not host_task.conditions:
+            return self.constant
+        scope = host_task.scope.with_asset(AssetView(facts))
         if not all(holds(condition, scope) for condition in host_task.conditions):
             return None
         if self.constant is not None:
@@ -234,17 +228,12 @@ def _on_host(
     conditions = undecided(task.inherited.conditions, scope)
     if conditions is None:
         return None
-    if task.intent is not None:
-        return _HostTask(task, scope, context.server.dialect.list_separator, conditions, task.intent.source.task, {})
-    name, data = name_of(task, scope), task.data[task.module]
-    if not task.constant:
-        data = render_task(task.module, data, scope, task.args_node, keep=True)
+    name = name_of(task, scope)
+    data = render_task(task.module, task.data[task.module], scope, task.args_node, keep=True)
     return _HostTask(task, scope, context.server.dialect.list_separator, conditions, name, data)
 
 
 def _intent(host_task: _HostTask, database: Database) -> Intent | None:
-    if host_task.task.intent is not None:
-        return _intent_on_host(host_task, host_task.task.intent, database)
     if host_task.task.module in {"rss", "xmp_batch"}:
         return _intent_without_asset(host_task, database)
     problems = Problems()
@@ -277,24 +266,6 @@ def _intent(host_task: _HostTask, database: Database) -> Intent | None:
         getattr(args, "state", None) == "absent",
         named=at,
     )
-
-
-def _intent_on_host(host_task: _HostTask, intent: Intent, database: Database) -> Intent:
-    """Return the intent of a constant task, with the database and the conditions that it has on this host."""
-    problems = Problems()
-    name = ""
-    if host_task.task.args is not None:
-        with problems.gather():
-            host_task.arguments()
-    with problems.gather():
-        name = database(host_task.scope)
-    problems.check()
-    ref, evaluate = intent.ref, intent.evaluate
-    if isinstance(ref, TitleRef | IdRef):
-        ref = structs.replace(ref, database=name)
-    if isinstance(evaluate, ConstantEvaluation) and host_task.conditions:
-        evaluate = host_task.constant(evaluate.value)
-    return structs.replace(intent, ref=ref, evaluate=evaluate)
 
 
 def _assert_without_asset(host_task: _HostTask, args: Model) -> None:

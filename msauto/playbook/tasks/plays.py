@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from msauto.errors import Problem
 from msauto.playbook.input_files import OUTSIDE, Files, beside
-from msauto.playbook.schema.asset import AssetArgs
-from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskArgs, TaskFile
-from msauto.playbook.schema.schema_errors import SchemaProblem, explain_data, validate_data
+from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile
+from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list, has_pending, mark, pending_templates
+from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list, mark, pending_templates
 from msauto.playbook.tasks.argument_checks import check_arguments
-from msauto.playbook.tasks.asset_module import constant_intent
 from msauto.playbook.tasks.task import InheritedKeys, Play, SourceText, Task
 from msauto.playbook.tasks.task_secrets import misplaced
 from msauto.playbook.templates.rendering import check_template
@@ -27,46 +25,34 @@ MAX_IMPORTS = 32
 
 @dataclass(frozen=True, slots=True)
 class _ValidatedFile:
-    """The data of a file, templates unrendered, with the paths of invalid values and the models of valid mappings.
-
-    ``later``: tasks are validated one by one, so that only one of their models exists at a time. ``invalid`` collects
-    their problems.
-    """
+    """The data of a file, templates unrendered, with the paths of invalid values and the models of valid mappings."""
 
     data: list[Any]
     broken: Collection[DataPath]
     models: Mapping[int, Model]
-    later: bool
-    invalid: list[SchemaProblem] = field(default_factory=list)
 
     def is_broken(self, node: SourceNode) -> bool:
-        paths = (*self.broken, *(each.path for each in self.invalid))
-        return any(path[: len(node.path)] == node.path for path in paths)
+        return any(path[: len(node.path)] == node.path for path in self.broken)
 
 
 class Loader:
-    """Loads playbooks, and collects what is wrong with them.
+    """Loads playbooks, and collects what is wrong with them."""
 
-    ``resolves``: tasks are resolved for hosts later. Otherwise, they need no intents.
-    """
-
-    def __init__(self, files: Files, problems: Problems, *, resolves: bool = True) -> None:
+    def __init__(self, files: Files, problems: Problems) -> None:
         self._files = files
         self._problems = problems
-        self._resolves = resolves
 
     def playbook(self, file: str, inherited: InheritedKeys | None = None) -> list[Play]:
         """Return the plays of a playbook, with imported plays in place of imports."""
         inherited = inherited or InheritedKeys(files=(file,))
         plays: list[Play] = []
         with self._problems.gather():
-            document = self._files.taken(file)
+            document = self._files.flawed(file)
             checked = self._checked(SourceNode(document), Playbook, "a playbook must be a list of plays")
             for index, body in enumerate(checked.data):
                 node = SourceNode(document, (index,))
                 if isinstance(body, dict):
                     plays += self._play(body, node, file, inherited, checked)
-            self._explain(checked, Playbook, file)
         return plays
 
     def _play(
@@ -125,14 +111,12 @@ class Loader:
             seen.setdefault(name, index)
             module = next(each for each in HANDLER_MODULES if each in body)
             inner = replace(self._inner(body, here, inherited, Level.TASK), notify=())
-            args, constant = checked.models[id(body[module])], not has_pending(body[module])
-            yield Task(here, module, body, inner, args, constant)
+            yield Task(here, module, body, inner, type(checked.models[id(body[module])]))
 
     def _task(
         self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile
     ) -> Iterator[Task]:
         inner = self._inner(body, node, inherited, Level.BLOCK if "block" in body else Level.TASK)
-        models = self._task_models(body, node, checked)
         if "block" in body:
             yield from self._tasks(body["block"], node.child("block"), inner, checked)
             return
@@ -142,43 +126,11 @@ class Loader:
             return
         module = next((name for name in MODULES if name in body), "")
         self._check_expressions(body.get(module), node.child(module))
-        args = models.get(id(body.get(module)))
+        args = checked.models.get(id(body.get(module)))
         if args is not None and not any(path[: len(node.path)] == node.path for path in node.document.broken):
             self._problems.add(*check_arguments(args, node.child(module)))
         if args is not None and not checked.is_broken(node):
-            constant = not (node.document.has_templates and has_pending(body[module]))
-            yield self._with_intent(Task(node, module, body, inner, args, constant))
-
-    def _task_models(self, body: dict[str, Any], node: SourceNode, checked: _ValidatedFile) -> Mapping[int, Model]:
-        """Return the models of a task; the problems of an invalid one are reported with its whole file."""
-        if not checked.later:
-            return checked.models
-        found = validate_data(TaskArgs, body, node, later=TaskArgs)
-        checked.invalid.extend(found.problems)
-        return found.parts
-
-    def _explain(self, checked: _ValidatedFile, model: type[Playbook | TaskFile], file: str) -> None:
-        """Collect the problems of invalid tasks: those of the whole file, because messages name what is around them."""
-        if checked.invalid:
-            document = self._files.taken(file)
-            data = mark(document.data)
-            found = explain_data(model, data, SourceNode(document)).problems or checked.invalid
-            self._problems.add(*(each.problem for each in found))
-
-    def _with_intent(self, task: Task) -> Task:
-        """Return a task with its intent instead of its data, if it names one asset and needs neither host nor facts.
-
-        Of large playbooks, nearly all tasks are so. What errors about hosts or facts may name is kept.
-        """
-        args, name = task.args, task.data.get("name", "")
-        is_simple = task.constant and type(name) is str and "loop" not in task.data
-        if not is_simple or not isinstance(args, AssetArgs) or args.select is not None:
-            return task
-        kept = None if args.xmp is None else args
-        intent = constant_intent(args, task.node, name) if self._resolves else None
-        if kept is None and task.data.keys() <= {"name", "tags", task.module}:
-            task.node.document.drop(task.node.path)
-        return replace(task, data={}, args=kept, intent=intent)
+            yield Task(node, module, body, inner, type(args))
 
     def _check_expressions(self, data: Any, node: SourceNode) -> None:
         """Collect what is wrong with the conditions of an ``assert`` and of a selection."""
@@ -200,28 +152,27 @@ class Loader:
         """Return the tasks of a file that import_tasks names."""
         tasks: list[Task] = []
         with self._problems.gather():
-            document = self._files.taken(file)
+            document = self._files.flawed(file)
             checked = self._checked(SourceNode(document), TaskFile, "a task file must be a list of tasks")
             inherited = inherited or InheritedKeys(files=(file,))
             tasks += self._tasks(checked.data, SourceNode(document), inherited, checked)
-            self._explain(checked, TaskFile, file)
         return tasks
 
     def _checked(self, node: SourceNode, model: type[Playbook | TaskFile], expected: str) -> _ValidatedFile:
         document = node.document
-        data = mark(document.data) if document.has_templates else document.data
+        data = mark(document.data)
         self._problems.add(*document.flaws)
         if not isinstance(data, list):
             why = "is empty" if data is None else "is not a list"
             raise node.error(f"{expected}; this file {why}", "start each item with a dash: - name:", kind="wrong-type")
-        found = validate_data(model, data, node, later=TaskArgs)
+        found = validate_data(model, data, node)
         self._problems.add(*(each.problem for each in found.problems))
-        self._problems.add(*(misplaced(data, node) if document.has_secrets else ()))
-        for path, pending in pending_templates(data) if document.has_templates else ():
+        self._problems.add(*misplaced(data, node))
+        for path, pending in pending_templates(data):
             with self._problems.gather():
                 check_template(pending, SourceNode(document, path))
         broken = {*document.broken, *(each.path for each in found.problems)}
-        return _ValidatedFile(data, broken, found.parts, found.later)
+        return _ValidatedFile(data, broken, found.parts)
 
     def _inner(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, level: Level) -> InheritedKeys:
         if body.keys().isdisjoint(_INHERITED):

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from msauto.model.desired import Intent
 from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.variables.variables import Variable
 from msauto.playbook.yaml.document import SourceNode
@@ -36,22 +35,19 @@ class InheritedKeys:
 class Task:
     """A task of a module: ``data`` is the whole mapping with its templates unrendered.
 
-    ``args`` are the validated arguments of the module. If they are ``constant``, without a template, they hold for
-    each host. ``intent`` is what most constant tasks have instead of ``data`` and ``args``: it has no database yet.
+    ``model`` is that of the module's arguments, which are validated again once they are rendered for a host.
     """
 
     node: SourceNode
     module: str
     data: dict[str, Any]
     inherited: InheritedKeys
-    args: Model | None
-    constant: bool
-    intent: Intent | None = None
+    model: type[Model]
 
     @property
     def name(self) -> str:
         """The name as it is written; empty without one."""
-        return str(self.data.get("name") or "") if self.intent is None else self.intent.source.task
+        return str(self.data.get("name") or "")
 
     @property
     def args_node(self) -> SourceNode:

@@ -45,7 +45,7 @@ def _validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
             problems.add(*document.flaws)
             sorted_out[kind_of_file(document)].append(path)
     _check_playbooks(sorted_out, options, problems, files)
-    loader = Loader(files, problems, resolves=False)
+    loader = Loader(files, problems)
     for path in sorted_out["tasks"]:
         loader.task_file(path)
     secrets = files.taint.found.known()
@@ -67,7 +67,7 @@ def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, prob
             problems.add(*same_servers(hosts, hosts.inventory.hosts))
     for path in found["playbook"]:
         # Each playbook is checked separately: two may be for different runs, and may contradict each other.
-        plays = Loader(files, problems, resolves=bool(opened)).playbook(path)
+        plays = Loader(files, problems).playbook(path)
         problems.add(*_never_notified(plays))
         for hosts in opened:
             work = resolve_plays(plays, complete, hosts, files, problems, check_only=True).work

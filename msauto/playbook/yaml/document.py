@@ -102,8 +102,7 @@ class Document:
 
     ``places`` are those of values, ``key_places`` those of their keys. ``hidden`` ranges are secrets, shown as ``***``.
     ``flaws`` are problems of the text itself, which are reported with all others. ``broken`` are the values that are
-    unknown because of one (of duplicate keys, the first one counts). Without ``has_templates`` and ``has_secrets``, no
-    text of the data is a template, or tagged as secret.
+    unknown because of one (of duplicate keys, the first one counts).
     """
 
     file: str
@@ -114,15 +113,6 @@ class Document:
     hidden: tuple[Hidden, ...] = ()
     flaws: tuple[Problem, ...] = ()
     broken: frozenset[Path] = frozenset()
-    has_templates: bool = True
-    has_secrets: bool = True
-
-    def drop(self, path: Path) -> None:
-        """Forget the data of a value, which saves memory; places inside become that of the value itself."""
-        around = self.data
-        for part in path[:-1]:
-            around = around[part]
-        around[path[-1]] = None
 
     def is_broken(self, path: Path) -> bool:
         """Return whether a value, or one around it, is unknown: then its further problems are not reported."""

@@ -88,8 +88,6 @@ def parse_yaml(data: bytes, file: str) -> Document:
         lines,
         tuple(reader.hidden),
         broken=frozenset(reader.broken),
-        has_templates=reader.has_templates,
-        has_secrets=reader.has_secrets,
     )
     flaws = tuple(document.problem(text, place, remedy, kind=kind) for text, remedy, place, kind in reader.found)
     return replace(document, flaws=flaws) if flaws else document
@@ -204,7 +202,6 @@ class _EventReader:
         self.hidden: dict[Hidden, None] = {}
         self.found: dict[tuple[str, str, SourceLocation, ProblemKind], None] = {}
         self.broken: set[Path] = set()
-        self.has_templates = self.has_secrets = False
         self.next: Callable[[], Any] = _events(text, loader)
         self.data = self._document()
 
@@ -387,10 +384,7 @@ class _EventReader:
         by_name = secret and (secret != _AUTH or name != "username") and "{{" not in text
         if tag == TAG or by_name or ("://" in text and USER_IN_URL.search(text)):
             self.hidden[(*_start(event), *_end_of_secret(text, _end(event), self.lines))] = None
-        if "{" in text and ("{{" in text or "{%" in text):
-            self.has_templates = True
         if tag == TAG:
-            self.has_secrets = True
             if "{{" not in text and not can_redact(text):  # the result of a template is checked later
                 self._flaw(*why_too_short(text), event, "secret")
             return TaintedText(text)
