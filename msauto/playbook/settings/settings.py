@@ -200,7 +200,7 @@ def _document(content: bytes, file: str) -> Document:
     except UnicodeDecodeError as error:
         raise outside_node(file).error("the file is not UTF-8", "save it as UTF-8", kind="yaml") from error
     lines = tuple(text.splitlines())
-    return Document(file, _data(text, file, lines), *_places(file, lines), redact_lines(lines))
+    return Document(file, _data(text, file, lines), *_places(lines), redact_lines(lines))
 
 
 _LONG_NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d_]{999,}")
@@ -229,10 +229,10 @@ _HEADER = re.compile(r"\s*(\[\[?)\s*([\w.-]+)\s*\]")
 _PAIR = re.compile(r"\s*([\w-]+)\s*=\s*")
 
 
-def _places(file: str, lines: tuple[str, ...]) -> tuple[dict[DataPath, SourceLocation], dict[DataPath, SourceLocation]]:
+def _places(lines: tuple[str, ...]) -> tuple[dict[DataPath, tuple[int, int]], dict[DataPath, tuple[int, int]]]:
     """Find keys by their lines, because ``tomllib`` reports no places; keys of inline tables get that of the table."""
-    values: dict[DataPath, SourceLocation] = {(): SourceLocation(file, 1, 1)}
-    keys: dict[DataPath, SourceLocation] = {}
+    values: dict[DataPath, tuple[int, int]] = {(): (1, 1)}
+    keys: dict[DataPath, tuple[int, int]] = {}
     table: DataPath = ()
     counts: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
@@ -241,8 +241,8 @@ def _places(file: str, lines: tuple[str, ...]) -> tuple[dict[DataPath, SourceLoc
             if header[1] == "[[":
                 counts[header[2]] = counts.get(header[2], -1) + 1
                 table = (*table, counts[header[2]])
-            values[table] = keys[table] = SourceLocation(file, number, header.start(2) + 1)
+            values[table] = keys[table] = number, header.start(2) + 1
         elif pair := _PAIR.match(line):
-            keys[(*table, pair[1])] = SourceLocation(file, number, pair.start(1) + 1)
-            values[(*table, pair[1])] = SourceLocation(file, number, pair.end() + 1)
+            keys[(*table, pair[1])] = number, pair.start(1) + 1
+            values[(*table, pair[1])] = number, pair.end() + 1
     return values, keys

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from msauto.errors import SourceLocation
 from msauto.playbook.input_files import Files
 from msauto.playbook.schema.value_types import is_marked, mark
 from msauto.playbook.templates.lookup_context import LookupContext
@@ -263,7 +262,7 @@ def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
         return read_variables(document.data or {}, Level.EXTRA, SourceNode(document))
     if _NAME.match(text):
         data = dict(_pairs(text))
-        node = SourceNode(Document("-e", data, {(): SourceLocation("-e", 1, 1)}))
+        node = SourceNode(Document("-e", data, {(): (1, 1)}))
         for name, value in data.items():
             if value.startswith(TAG):
                 remedy = f"-e @FILE, with a line `{name}: {TAG} ...` in the file"

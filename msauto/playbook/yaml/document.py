@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import re
-from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any
 
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 
@@ -21,94 +19,19 @@ Hidden = tuple[int, int, int, int]
 _WIDTH = 160
 
 
-class Lines(Sequence[str]):
-    """The lines of a text, which is split when the first of them is needed."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._lines: tuple[str, ...] = ()
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        return self._split()[index]
-
-    def __len__(self) -> int:
-        return len(self._split())
-
-    def _split(self) -> tuple[str, ...]:
-        if not self._lines:
-            self._lines, self._text = tuple(_BREAKS.split(self._text)), ""
-        return self._lines
-
-
-_BREAKS = re.compile(r"\r\n|[\r\n]")
-
-
-def pack(line: int, column: int) -> int:
-    """Return a line and a column as one number."""
-    return (line << 32) + column
-
-
-class PackedPlaces:
-    """The places of all values (``column`` 1) or of all keys (0) of a document, in 24 bytes for each entry.
-
-    ``packed`` has a block for each mapping and list: for each entry in order the place of its key, the place of its
-    value, and the index of the value's own block. ``root`` is the place of the whole document and its block.
-    """
-
-    __slots__ = ("_column", "_data", "_file", "_indexes", "_packed", "_root")
-
-    def __init__(self, file: str, data: Any, packed: array[int], root: tuple[int, int], column: int) -> None:
-        self._file = file
-        self._data = data
-        self._packed = packed
-        self._root = root
-        self._column = column
-        self._indexes: dict[int, dict[str, int]] = {}
-
-    def get(self, path: Path) -> SourceLocation | None:
-        """Return the place of a path, or ``None``."""
-        packed, (place, block) = self._packed, self._root
-        entry, data = -1, self._data
-        for part in path:
-            if isinstance(data, dict) and part in data:
-                at = self._index(data, block, str(part))
-            elif isinstance(data, list) and isinstance(part, int) and part < len(data):
-                at = part
-            else:
-                return None
-            entry, data = block + 3 * at, data[part]
-            block = packed[entry + 2]
-        found = packed[entry + self._column] if entry >= 0 else place * self._column
-        return SourceLocation(self._file, found >> 32, found & 0xFFFFFFFF) if found else None
-
-    def _index(self, data: dict[str, Any], block: int, name: str) -> int:
-        if len(data) < _FEW:
-            return list(data).index(name)
-        if block not in self._indexes:
-            self._indexes[block] = {each: index for index, each in enumerate(data)}
-        return self._indexes[block][name]
-
-
-_FEW = 40
-
-
 @dataclass(frozen=True, slots=True)
 class Document:
     """A text and its plain data (dict, list, str, int, float, bool, None).
 
-    ``places`` are those of values, ``key_places`` those of their keys. ``hidden`` ranges are secrets, shown as ``***``.
-    ``flaws`` are problems of the text itself, which are reported with all others. ``broken`` are the values that are
-    unknown because of one (of duplicate keys, the first one counts).
+    ``places`` are the lines and columns of values, ``key_places`` those of their keys. ``hidden`` ranges are secrets,
+    shown as ``***``. ``flaws`` are problems of the text itself, which are reported with all others. ``broken`` are the
+    values that are unknown because of one (of duplicate keys, the first one counts).
     """
 
     file: str
     data: Any = None
-    places: Mapping[Path, SourceLocation] | PackedPlaces = field(default_factory=dict)
-    key_places: Mapping[Path, SourceLocation] | PackedPlaces = field(default_factory=dict)
+    places: Mapping[Path, tuple[int, int]] = field(default_factory=dict)
+    key_places: Mapping[Path, tuple[int, int]] = field(default_factory=dict)
     lines: Sequence[str] = ()
     hidden: tuple[Hidden, ...] = ()
     flaws: tuple[Problem, ...] = ()
@@ -121,11 +44,11 @@ class Document:
     def place(self, path: Path = ()) -> SourceLocation:
         """Return the place of a value, or of the nearest value around it that has one."""
         around = (self.places.get(path[:length]) for length in range(len(path), -1, -1))
-        return next(filter(None, around), SourceLocation(self.file))
+        return SourceLocation(self.file, *next(filter(None, around), ()))
 
     def key_place(self, path: Path) -> SourceLocation:
         """Return the place of the key of a value; without a key, that of the value."""
-        return self.key_places.get(path) or self.place(path)
+        return SourceLocation(self.file, *self.key_places[path]) if path in self.key_places else self.place(path)
 
     def problem(
         self, message: str, place: SourceLocation, remedy: str = "", *, kind: ProblemKind = "invalid-value"
@@ -192,7 +115,7 @@ class SourceNode:
 
 def outside_node(name: str, text: str = "") -> SourceNode:
     """Return a node for a value that is not in a file: a flag of the command line with its text."""
-    return SourceNode(Document(name, places={(): SourceLocation(name)}, lines=(text,)))
+    return SourceNode(Document(name, lines=(text,)))
 
 
 class Problems:

@@ -1,22 +1,22 @@
 """YAML 1.2 (core schema) to plain data with places. The only module that imports PyYAML.
 
-PyYAML reads YAML 1.1, where ``10:00:00`` is a number and ``no`` is false. So only its events are used, and scalars are
-resolved here.
+PyYAML reads YAML 1.1, where ``10:00:00`` is a number and ``no`` is false. So only its events are used: here, they are
+composed into nodes, and nodes become data.
 """
 
 from __future__ import annotations
 
 import re
-from array import array
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 import yaml
 
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
-from msauto.playbook.yaml.document import Document, Hidden, Lines, PackedPlaces, Path, outside_node, pack
+from msauto.playbook.yaml.document import Document, Hidden, Path, outside_node
 from msauto.secrets.encodings import can_redact
 from msauto.secrets.redacted_lines import redact_lines
 from msauto.secrets.secret_names import USER_IN_URL, is_secret_name
@@ -26,9 +26,6 @@ from msauto.secrets.tainted_text import TAG, TaintedText, why_too_short
 MAX_DEPTH = 64
 MAX_ALIASED = 100_000
 """The most nodes that aliases may add to a document."""
-
-MAX_SHARED = 10_000
-"""The most texts that are compared with those that follow, so that equal ones are kept once."""
 
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
@@ -42,6 +39,7 @@ _MAY_BE_OTHER = frozenset("~nNtTfF+-.0123456789")
 _MAX_DIGITS = 4000
 
 
+_BREAKS = re.compile(r"\r\n|[\r\n]")
 _BREAKS_OF_1_1: Final = "\x85\u2028\u2029"
 """PyYAML folds them like line ends; in YAML 1.2 they are characters like others."""
 
@@ -76,21 +74,13 @@ def parse_yaml(data: bytes, file: str) -> Document:
     Raises :class:`InputError` for an invalid structure.
     """
     text = _decode(data, file)
-    lines = Lines(text)
-    reader = _read(text, file, lines)
-    packed, root = reader.packed, (reader.place, reader.block)
-    places, key_places = (PackedPlaces(file, reader.data, packed, root, column) for column in (1, 0))
+    reader = _read(text, file, tuple(_BREAKS.split(text)))
+    places, key_places = reader.places, reader.key_places
     document = Document(
-        file,
-        reader.data,
-        places,
-        key_places,
-        lines,
-        tuple(reader.hidden),
-        broken=frozenset(reader.broken),
+        file, reader.data, places, key_places, reader.lines, tuple(reader.hidden), broken=frozenset(reader.broken)
     )
     flaws = tuple(document.problem(text, place, remedy, kind=kind) for text, remedy, place, kind in reader.found)
-    return replace(document, flaws=flaws) if flaws else document
+    return replace(document, flaws=flaws)
 
 
 def dump_yaml(value: Any, *, indent: int = 2, sort_keys: bool = False) -> str:
@@ -129,7 +119,7 @@ def _decode(data: bytes, file: str) -> str:
         raise InputError([Problem("the file is not UTF-8 here", place, "save it as UTF-8", kind="yaml")]) from error
 
 
-def _read(text: str, file: str, lines: Lines) -> _EventReader:
+def _read(text: str, file: str, lines: Sequence[str]) -> _EventReader:
     """Return the reader of a whole document."""
     try:
         with suppress(yaml.YAMLError):  # libyaml is faster, PyYAML's own parser has better messages
@@ -140,38 +130,20 @@ def _read(text: str, file: str, lines: Lines) -> _EventReader:
         mark = (error.context_mark if opened else None) or error.problem_mark or error.context_mark
         place = SourceLocation(file, mark.line + 1, mark.column + 1) if mark else SourceLocation(file)
         line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
-        raise _error(file, lines, *_explain(error, line), place) from error
+        raise _error(lines, *_explain(error, line), place) from error
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         place = SourceLocation(file, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
-        raise _error(file, lines, "a character that YAML does not allow", "remove it", place) from error
+        raise _error(lines, "a character that YAML does not allow", "remove it", place) from error
     except yaml.YAMLError as error:
-        raise _error(file, lines, "invalid YAML", "", SourceLocation(file)) from error
+        raise _error(lines, "invalid YAML", "", SourceLocation(file)) from error
 
 
-def _error(file: str, lines: Lines, message: str, remedy: str, place: SourceLocation, name: str = "") -> InputError:
+def _error(lines: Sequence[str], message: str, remedy: str, place: SourceLocation, name: str = "") -> InputError:
     """Return an error; ``name`` replaces ``{}`` in the message unless it may be part of a secret."""
-    document = Document(file, lines=redact_lines(lines))
+    document = Document(place.file, lines=redact_lines(lines))
     shown = name if name in document.excerpt(place) else HIDDEN
     return InputError([document.problem(message.format(shown) if name else message, place, remedy, kind="yaml")])
-
-
-def _events(text: str, loader: Any) -> Callable[[], Any]:
-    """Return what gives the events of a text, in which line breaks of YAML 1.1 stay as they are."""
-    if text.isascii() or not any(sign in text for sign in _BREAKS_OF_1_1):
-        return loader(text).get_event  # type: ignore[no-any-return]
-    unused = (chr(code) for code in range(0xE000, 0xF900) if chr(code) not in text)
-    instead = str.maketrans(dict(zip(_BREAKS_OF_1_1, unused, strict=False)))
-    back = {ord(sign): chr(code) for code, sign in instead.items()}
-    get_event = loader(text.translate(instead)).get_event
-
-    def restored() -> Any:
-        event = get_event()
-        if type(event) is yaml.ScalarEvent:
-            event.value = event.value.translate(back)
-        return event
-
-    return restored
 
 
 _MERGE = "<<"
@@ -179,209 +151,167 @@ _AUTH = 2
 """How secret a value is: 1 in a mapping or list with a secret name, 2 under ``auth``, where ``username`` is shown."""
 
 
-class _EventReader:
-    """Reads a document from its events in one pass: ``data``, the places of all values, and flaws.
+@dataclass(slots=True)
+class _Collection:
+    """A composed mapping or list: its first event, and the nodes inside; keys and values of a mapping alternate.
 
-    An alias is read by repeating the events of its anchor, a merge by reading the merged mapping into the other one.
-    ``place`` and ``block`` are those of the last value (see :class:`PackedPlaces`), ``way`` is the path of the
-    mapping or list that is being read.
+    ``size`` counts all nodes. The node of a scalar is its event; an alias is the node that it stands for.
     """
 
-    def __init__(self, text: str, file: str, lines: Lines, loader: Any) -> None:
+    event: Any
+    inside: list[Any]
+    size: int
+
+
+class _EventReader:
+    """Reads a document: ``data``, the places of all values and keys, and flaws.
+
+    A merge is read from the merged mapping into the other one. ``way`` is the path of a value.
+    """
+
+    def __init__(self, text: str, file: str, lines: Sequence[str], loader: Any) -> None:
         self.file = file
         self.lines = lines
-        self.packed = array("Q", [0])
-        self.place = pack(1, 1)
-        self.block = 0
-        self.way: list[str | int] = []
-        self.names: dict[str, tuple[str, int]] = {}  # keys that are texts even if plain, how secret their values are
-        self.texts: dict[str, str] = {}  # the first of equal texts, which stands for all of them
-        self.anchors: dict[str, list[Any]] = {}
-        self.aliased = 0
-        self.repeated = 0
+        self.places: dict[Path, tuple[int, int]] = {}
+        self.key_places: dict[Path, tuple[int, int]] = {}
         self.hidden: dict[Hidden, None] = {}
         self.found: dict[tuple[str, str, SourceLocation, ProblemKind], None] = {}
         self.broken: set[Path] = set()
-        self.next: Callable[[], Any] = _events(text, loader)
+        self.anchors: dict[str, Any] = {}
+        self.aliased = 0
+        unused = (chr(code) for code in range(0xE000, 0xF900) if chr(code) not in text)
+        instead = str.maketrans(dict(zip(filter(text.__contains__, _BREAKS_OF_1_1), unused, strict=False)))
+        self.back = {ord(sign): chr(code) for code, sign in instead.items()}
+        self.next: Callable[[], Any] = loader(text.translate(instead) if instead else text).get_event
         self.data = self._document()
 
     def _document(self) -> Any:
         self.next()  # the stream starts
         if isinstance(self.next(), yaml.StreamEndEvent):
+            self.places[()] = 1, 1
             return None
-        data = self._value(self.next(), 0, 0, None)
+        root = self._compose(self.next(), 0)
         self.next()  # the document ends
         event = self.next()
         if not isinstance(event, yaml.StreamEndEvent):
             raise self._error("a second document starts here", "write one document per file", event)
-        return data
+        return self._value(root, (), 0, 0)
 
-    def _value(self, event: Any, depth: int, secret: int, name: str | int | None) -> Any:
-        """Read a value, of which ``event`` is the first event and ``name`` the key or index."""
-        if type(event) is yaml.AliasEvent or (event.anchor is not None and not self.repeated):
-            with self._repeating(self._record(event, depth)):
-                return self._value(self.next(), depth, secret, name)
-        if event.tag is not None:
-            self._check_tag(event)
-        place, block = _packed(event), 0
-        data: Any
-        if type(event) is yaml.ScalarEvent:
-            data = self._scalar(event, secret, name)
-        else:
-            if name is not None:
-                self.way.append(name)
-            entries: list[int] = []
-            if type(event) is yaml.MappingStartEvent:
-                data = {}
-                self._mapping(data, entries, depth + 1, secret)
-            else:
-                data = []
-                self._items(data, entries, depth + 1, secret)
-            if name is not None:
-                self.way.pop()
-            block = len(self.packed)
-            self.packed.extend(entries)
-        self.place, self.block = place, block
-        return data
-
-    def _items(self, data: list[Any], entries: list[int], depth: int, secret: int) -> None:
-        while type(event := self.next()) is not yaml.SequenceEndEvent:
-            self._check_depth(depth, event)
-            data.append(self._value(event, depth, secret, len(data)))
-            entries += (0, self.place, self.block)
-
-    def _mapping(
-        self, data: dict[str, Any], entries: list[int], depth: int, secret: int, *, merged: bool = False
-    ) -> None:
-        """Read the entries of a mapping into ``data``; of one that is merged, only those with a new key."""
-        names, next_event = self.names, self.next
-        merges: list[tuple[Any, list[Any]]] = []
-        while type(key := next_event()) is not yaml.MappingEndEvent:
-            if depth > MAX_DEPTH:
-                self._check_depth(depth, key)
-            name: str | None
-            known = names.get(key.value) if type(key) is yaml.ScalarEvent else None
-            if known is not None and key.anchor is None and key.tag is None:
-                name, own = known
-            else:
-                key, name = self._key(key, depth)
-                own = 0 if name is None else _secrecy(name)
-                if _is_merge(key, name) and (merged or not (merges or name in data)):
-                    merges.append((key, self._record(next_event(), depth)))
-                    continue
-            if name is None or name in data or (name == _MERGE and merges and not merged):
-                self._ignored(key, name, data, entries, merges, depth, secret, merged=merged)
-                continue
-            data[name] = self._value(next_event(), depth, max(secret, own), name)
-            entries += (_packed(key), self.place, self.block)
-        for _, events in merges:
-            self._merge(data, entries, events, depth, secret)
-
-    def _ignored(
-        self,
-        key: Any,
-        name: str | None,
-        data: dict[str, Any],
-        entries: list[int],
-        merges: list[tuple[Any, list[Any]]],
-        depth: int,
-        secret: int,
-        *,
-        merged: bool,
-    ) -> None:
-        """Read the value of an invalid or duplicate key for its flaws and secrets."""
-        if name is None:
-            self.broken.add(tuple(self.way))
-        elif not merged:
-            first = _packed(merges[0][0]) if name not in data else entries[3 * list(data).index(name)]
-            self._flaw(
-                f"duplicate key {name!r} (first in line {first >> 32})", "keep one of them", key, "duplicate-key"
-            )
-        broken = set(self.broken)
-        text = str(getattr(key, "value", None))
-        self._value(self.next(), depth, max(secret, _secrecy(text)), text)
-        self.broken = broken
-
-    def _key(self, event: Any, depth: int) -> tuple[Any, str | None]:
-        """Return the event of a key, and its text; ``None`` for a key that is not a text."""
-        event = self._record(event, depth)[0]
-        text: str | None = None
-        if type(event) is not yaml.ScalarEvent:
-            self._flaw(*self._why_no_key(event), event)
-        elif event.tag == TAG:
-            self.hidden[(*_start(event), *_end(event))] = None
-            self._flaw("a key cannot be secret", "mark its value", event, "secret")
-        else:
-            text = _joined_surrogates(event.value)
-            is_text = False
-            with suppress(ValueError):
-                is_text = isinstance(resolve_scalar(text), str)
-            if is_text and text != _MERGE:
-                self.names[text] = text, _secrecy(text)
-            elif not is_text and not event.style and event.tag is None:
-                self._flaw(f"the key {text or 'null'} is not a text", "quote it", event)
-                text = None
-        return event, text
-
-    def _why_no_key(self, event: Any) -> tuple[str, str]:
-        """Return message and remedy for a mapping or list as a key: mostly a template without quotes."""
-        line, column = self.lines[event.start_mark.line], event.start_mark.column
-        if line[column - 1 : column + 1] == "{{":
-            return "a template must be quoted", 'write it as "{{ … }}"'
-        return "a key must be a text", "quote it"
-
-    def _merge(self, data: dict[str, Any], entries: list[int], events: list[Any], depth: int, secret: int) -> None:
-        with self._repeating(events):
-            event = self.next()
-            many = type(event) is yaml.SequenceStartEvent
-            source = self.next() if many else event
-            while type(source) is not yaml.SequenceEndEvent:
-                if type(source) is yaml.MappingStartEvent:
-                    self._mapping(data, entries, depth, secret, merged=True)
-                else:
-                    self._flaw("<< merges only mappings", "", source)
-                    broken = {*self.broken, tuple(self.way)}
-                    self._value(source, depth, secret, _MERGE)  # for its secrets
-                    self.broken = broken
-                if not many:
-                    return
-                source = self.next()
-
-    def _record(self, event: Any, depth: int) -> list[Any]:
-        """Return all events of a node, aliases replaced by what they stand for; remember those with an anchor."""
-        self._check_depth(depth, event)
+    def _compose(self, event: Any, depth: int) -> Any:
+        """Return the node that begins with an event."""
         if type(event) is yaml.AliasEvent:
             name = str(event.anchor)
-            events = self.anchors.get(name)
-            if events is None:
+            if name not in self.anchors:
                 raise self._error("unknown anchor &{}", "", event, name)
-            self.aliased += sum(type(each) not in _ENDS for each in events)
+            node = self.anchors[name]
+            self.aliased += node.size if type(node) is _Collection else 1
             if self.aliased > MAX_ALIASED:
                 raise self._error("aliases make the document too large", "", event)
-            return events
-        self._check_tag(event)
-        events = [event]
+            return node
+        if depth > MAX_DEPTH:
+            raise self._error(f"nested deeper than {MAX_DEPTH} levels", "", event)
+        if event.tag is not None:
+            self._check_tag(event)
+        node = event
         if type(event) is not yaml.ScalarEvent:
+            inside = []
             while type(inner := self.next()) not in _ENDS:
-                events += self._record(inner, depth + 1)
-            events.append(inner)
-        if event.anchor and not self.repeated:
-            self.anchors[event.anchor] = events
-        return events
+                inside.append(self._compose(inner, depth + 1))
+            size = sum(each.size if type(each) is _Collection else 1 for each in inside)
+            node = _Collection(event, inside, size + 1)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node
+        return node
 
-    @contextmanager
-    def _repeating(self, events: list[Any]) -> Iterator[None]:
-        """Read recorded events instead of those that follow in the text."""
-        following, self.next = self.next, iter(events).__next__
-        self.repeated += 1
-        yield
-        self.repeated -= 1
-        self.next = following
+    def _value(self, node: Any, way: Path, depth: int, secret: int) -> Any:
+        """Return the data of a node."""
+        if type(node) is not _Collection:
+            self.places.setdefault(way, _start(node))
+            return self._scalar(node, secret, way)
+        self.places.setdefault(way, _start(node.event))
+        if depth > MAX_DEPTH:
+            raise self._error(f"aliases nest deeper than {MAX_DEPTH} levels", "", node.event)
+        if type(node.event) is yaml.SequenceStartEvent:
+            return [self._value(each, (*way, index), depth + 1, secret) for index, each in enumerate(node.inside)]
+        data: dict[str, Any] = {}
+        self._mapping(data, node.inside, way, depth, secret)
+        return data
 
-    def _scalar(self, event: Any, secret: int, name: str | int | None) -> Any:
-        text = event.value if event.value.isascii() else _joined_surrogates(event.value)
-        is_text, tag = bool(event.style), event.tag
-        by_name = secret and (secret != _AUTH or name != "username") and "{{" not in text
+    def _mapping(
+        self, data: dict[str, Any], inside: list[Any], way: Path, depth: int, secret: int, *, merged: bool = False
+    ) -> None:
+        """Read the entries of a mapping into ``data``; of one that is merged, only those with a new key."""
+        merges: list[tuple[Any, Any]] = []
+        for key, value in zip(inside[::2], inside[1::2], strict=True):
+            name = self._key(key)
+            is_merge = name == _MERGE and not key.style and key.tag is None
+            if is_merge and (merged or not (merges or name in data)):
+                merges.append((key, value))
+                continue
+            inner = max(secret, _secrecy(str(getattr(key, "value", None)) if name is None else name))
+            if name is not None and name not in data and (name != _MERGE or merged or not merges):
+                path = (*way, name)
+                self.key_places[path] = _start(key)
+                data[name] = self._value(value, path, depth + 1, inner)
+                continue
+            if name is None:
+                self.broken.add(way)
+            elif not merged:
+                first, _ = self.key_places[*way, name] if name in data else _start(merges[0][0])
+                why = f"duplicate key {name!r} (first in line {first})"
+                self._flaw(why, "keep one of them", key, "duplicate-key")
+            self._unused(value, (*way, name or ""), depth + 1, inner)
+        for _, merge in merges:
+            self._merge(data, merge, way, depth, secret)
+
+    def _merge(self, data: dict[str, Any], merge: Any, way: Path, depth: int, secret: int) -> None:
+        many = type(merge) is _Collection and type(merge.event) is yaml.SequenceStartEvent
+        for source in merge.inside if many else (merge,):
+            event = source.event if type(source) is _Collection else source
+            if depth > MAX_DEPTH:
+                raise self._error(f"aliases nest deeper than {MAX_DEPTH} levels", "", event)
+            if type(event) is yaml.MappingStartEvent:
+                self._mapping(data, source.inside, way, depth + 1, secret, merged=True)
+            else:
+                self._flaw("<< merges only mappings", "", event)
+                self.broken.add(way)
+                self._unused(source, (*way, _MERGE), depth + 1, secret)
+
+    def _unused(self, node: Any, way: Path, depth: int, secret: int) -> None:
+        """Read a value that is not part of the data: its flaws and secrets count."""
+        broken = set(self.broken)
+        self._value(node, way, depth, secret)
+        self.broken = broken
+
+    def _key(self, node: Any) -> str | None:
+        """Return the text of a key; ``None`` for one that is not a text."""
+        if type(node) is _Collection:
+            line, column = self.lines[node.event.start_mark.line], node.event.start_mark.column
+            if line[column - 1 : column + 1] == "{{":
+                self._flaw("a template must be quoted", 'write it as "{{ … }}"', node.event)
+            else:
+                self._flaw("a key must be a text", "quote it", node.event)
+            return None
+        if node.tag == TAG:
+            self.hidden[(*_start(node), *_end(node))] = None
+            self._flaw("a key cannot be secret", "mark its value", node, "secret")
+            return None
+        text = self._text(node)
+        if not (node.style or node.tag is not None or _is_text(text)):
+            self._flaw(f"the key {text or 'null'} is not a text", "quote it", node)
+            return None
+        return text
+
+    def _text(self, event: Any) -> str:
+        """Return the text of a scalar. Pairs of surrogates are joined: JSON writes an emoji as two of them."""
+        text: str = event.value
+        if text.isascii():
+            return text
+        return text.translate(self.back).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+    def _scalar(self, event: Any, secret: int, way: Path) -> Any:
+        text, tag = self._text(event), event.tag
+        by_name = secret and (secret != _AUTH or way[-1] != "username") and "{{" not in text
         if tag == TAG or by_name or ("://" in text and USER_IN_URL.search(text)):
             self.hidden[(*_start(event), *_end_of_secret(text, _end(event), self.lines))] = None
         if tag == TAG:
@@ -389,26 +319,14 @@ class _EventReader:
                 self._flaw(*why_too_short(text), event, "secret")
             return TaintedText(text)
         try:
-            data = text if is_text or tag is not None else resolve_scalar(text)
+            return text if event.style or tag is not None else resolve_scalar(text)
         except ValueError:
             self._flaw("a number with too many digits", "quote it if it is a text", event)
-            self.broken.add((*self.way, name) if name is not None else ())
+            self.broken.add(way)
             return 0
-        return self._shared(data) if type(data) is str else data
-
-    def _shared(self, text: str) -> str:
-        """Return a text that was read before instead of an equal one: most texts of large playbooks are repeated."""
-        if len(self.texts) < MAX_SHARED:
-            return self.texts.setdefault(text, text)
-        return self.texts.get(text, text)
 
     def _flaw(self, message: str, remedy: str, event: Any, kind: ProblemKind = "yaml") -> None:
         self.found[message, remedy, SourceLocation(self.file, *_start(event)), kind] = None
-
-    def _check_depth(self, depth: int, event: Any) -> None:
-        if depth > MAX_DEPTH:
-            what = "aliases nest" if self.repeated else "nested"
-            raise self._error(f"{what} deeper than {MAX_DEPTH} levels", "", event)
 
     def _check_tag(self, event: Any) -> None:
         scalar = type(event) is yaml.ScalarEvent
@@ -419,11 +337,7 @@ class _EventReader:
             raise self._error("unknown tag {}", "remove it", event, event.tag)
 
     def _error(self, message: str, remedy: str, event: Any, name: str = "") -> InputError:
-        return _error(self.file, self.lines, message, remedy, SourceLocation(self.file, *_start(event)), name)
-
-
-def _is_merge(key: Any, name: str | None) -> bool:
-    return name == _MERGE and not key.style and key.tag is None
+        return _error(self.lines, message, remedy, SourceLocation(self.file, *_start(event)), name)
 
 
 _ENDS = frozenset({yaml.MappingEndEvent, yaml.SequenceEndEvent})
@@ -437,24 +351,19 @@ def _end(event: Any) -> tuple[int, int]:
     return event.end_mark.line + 1, event.end_mark.column + 1
 
 
-def _packed(event: Any) -> int:
-    mark = event.start_mark
-    return int((mark.line << 32) + mark.column + _FIRST)
+@lru_cache(1000)
+def _is_text(plain: str) -> bool:
+    with suppress(ValueError):
+        return isinstance(resolve_scalar(plain), str)
+    return False
 
 
-_FIRST: Final = pack(1, 1)
-
-
-def _joined_surrogates(text: str) -> str:
-    """Join pairs of surrogates: JSON writes an emoji as two of them, and YAML 1.2 includes JSON."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-
-
+@lru_cache(1000)
 def _secrecy(name: str) -> int:
     return _AUTH if name == "auth" else int(is_secret_name(name))
 
 
-def _end_of_secret(text: str, end: tuple[int, int], lines: Lines) -> tuple[int, int]:
+def _end_of_secret(text: str, end: tuple[int, int], lines: Sequence[str]) -> tuple[int, int]:
     """Return where a secret ends; one that seems empty may start with ``#``, which YAML reads as a comment."""
     return end if text or end[0] > len(lines) else (end[0], len(lines[end[0] - 1]) + 1)
 
