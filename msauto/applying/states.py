@@ -37,6 +37,7 @@ from enum import Enum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from msauto.aspects import ASPECTS
 from msauto.concurrency import is_over
 from msauto.errors import GATEWAY_STATUSES
 from msauto.model.result import Difference, Outcome, RequestOutcome, RequestResult
@@ -217,7 +218,7 @@ class TargetProgress(Struct, frozen=True):
     @property
     def awaits_restore(self) -> bool:
         """Only a restored file is missing."""
-        return bool(self.differences) and all(difference.aspect == "restore" for difference in self.differences)
+        return bool(self.differences) and all(ASPECTS[difference.aspect].is_slow for difference in self.differences)
 
     @property
     def all_results(self) -> tuple[RequestResult, ...]:

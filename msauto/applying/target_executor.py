@@ -18,6 +18,7 @@ from msauto.applying.circuit_breaker import TargetContact
 from msauto.applying.group_commit import Call
 from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
+from msauto.aspects import is_deletion
 from msauto.concurrency import ConcurrencySlot
 from msauto.errors import (
     AnotherClipError,
@@ -270,7 +271,7 @@ class TargetExecutor:
         context, target, progress = self._context, self._target, self._progress
         now = context.clock.now()
         is_old = context.read_since is not None and not read_back.is_recent(context.read_since, now)
-        deletes = any(target.changes[each].is_deletion for each in target.requests[index].changes)
+        deletes = any(is_deletion(target.changes[each]) for each in target.requests[index].changes)
         maybe_done = isinstance(progress.failure, states.Rejected)
         why = None
         try:

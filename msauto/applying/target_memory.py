@@ -75,8 +75,8 @@ class TargetMemory:
             gone = {item for item in known if item in names or f"{item.partition(':')[0]}:*" in names}
             if gone:
                 memory.remember(target, dict.fromkeys(gone))
-        if any(each.aspect == "xmp_batch" for each in expects):  # it may write to any clip of the database
-            memory.forget_assets(self._target.server, self._target.database, "xmp:")
+        for spoils in {ASPECTS[each.aspect].spoils for each in expects} - {""}:
+            memory.forget_assets(self._target.server, self._target.database, spoils)
 
     def downloaded(self, index: int, sha256: str) -> None:
         """Note the content of a download; it is remembered once its request is settled."""
@@ -101,7 +101,7 @@ class TargetMemory:
         """
         self._verified = []
         doubtful = frozenset(map(expectation_key, differences))
-        if any(aspect in {"title", "asset"} for aspect, _ in doubtful):
+        if any(aspect.is_rename or aspect.deletes_target for aspect in (ASPECTS[each.aspect] for each in differences)):
             return
         recall = self._context.memory.recall
         if done.kind == "asset" and live.asset is None and not doubtful:
@@ -178,7 +178,7 @@ class _PendingHandler(NamedTuple):
 
 def _pending_handlers(target: Target, run: str) -> Iterator[_PendingHandler]:
     for index, request in enumerate(target.requests):
-        repeated = any(each.aspect == "command" and each.desired == "changed" for each in request.expect)
+        repeated = any(ASPECTS[each.aspect].runs_once and each.desired == "changed" for each in request.expect)
         for change in (target.changes[each] for each in request.changes):
             pending: Items = {"run": change.pending or run}
             if change.handler:
@@ -208,9 +208,9 @@ def _segments_between(target: Target, index: int) -> Items:
     If the run ends between the two, the segment is gone, with everything that no playbook declares.
     """
     request = target.requests[index]
-    deleted = {each.key for each in request.expect if each.aspect == "segment" and each.desired is None}
+    deleted = {each.key for each in request.expect if ASPECTS[each.aspect].recreates and each.desired is None}
     if not deleted:
         return {}
     changes = (target.changes[each] for each in request.changes)
-    recreated = (each for each in changes if each.action == "change" and each.aspect == "segment")
+    recreated = (each for each in changes if each.action == "change" and ASPECTS[each.aspect].recreates)
     return {f"{BETWEEN}{each.key}": each.after for each in recreated if each.key in deleted}

@@ -6,7 +6,7 @@ up here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msauto.aspects import (
@@ -26,7 +26,7 @@ from msauto.aspects import (
     xmp_batch,
 )
 from msauto.diffing.aspect_definition import Aspect
-from msauto.model.plan import AspectName, Expectation
+from msauto.model.plan import AspectName, Change, Expectation, Request
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference
 
@@ -52,6 +52,22 @@ def twice(expect: Expectation, live: LiveTarget) -> Difference | None:
     """Return that something expected once has a duplicate, naming both; ``None`` if it has none."""
     alike = ASPECTS[expect.aspect].alike(expect, live) if expect.desired is not None else ()
     return Difference(expect.aspect, expect.key, "once", f"twice: {' and '.join(alike)}") if len(alike) > 1 else None
+
+
+def is_deletion(change: Change) -> bool:
+    """Return whether a change counts as a deletion: of an asset, or of a link by its title."""
+    aspect = ASPECTS[change.aspect]
+    return change.action == "delete" and (aspect.is_entry or aspect.deletes_target)
+
+
+def live_after(live: LiveTarget, requests: Iterable[Request]) -> LiveTarget:
+    """Return an asset as the requests leave it, as the server counts.
+
+    It is computed from their expectations, exactly enough for warnings: a segmentation has no effect.
+    """
+    for expect in (each for request in requests for each in request.expect):
+        live = ASPECTS[expect.aspect].leaves(live, expect)
+    return live
 
 
 def can_show(expect: Expectation) -> bool:

@@ -40,5 +40,6 @@ ASPECT = Aspect(
     show=lambda _, live: live.asset.title if live.asset else None,
     needs_asset=False,
     survives_deletion=True,
+    deletes_target=True,
     for_good="a deleted asset does not come back",
 )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, Item, UndoContext, value_matches
-from msauto.diffing.comparison import text_of
+from msgspec import structs
+
+from msauto.diffing.aspect_definition import Aspect, Declared, Item, UndoContext, value_matches
+from msauto.diffing.comparison import same_value, text_of
 from msauto.diffing.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
-from msauto.diffing.plan_builder import Phase, PlanContext
+from msauto.diffing.plan_builder import Phase, PlanContext, refuse
+from msauto.diffing.positions import InAndOut
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
 from msauto.model.plan import Expectation
@@ -29,6 +32,41 @@ def plan_fields(context: PlanContext, desired: DesiredAsset) -> None:
         number = context.builder.change("change", "field", name, before, after, sourced.source, basis=basis)
         expect = Expectation("field", name, value, visible=basis == "live")
         context.builder.send(Phase.FIELD, requests.set_field(context.path, name, value), [number], expect)
+
+
+def _warn(context: PlanContext, desired: DesiredAsset, after: Callable[[], LiveTarget]) -> Iterator[str]:
+    """Check the in point before the out point; where tasks name both, it is an error."""
+    points = {"first_frame", "last_frame"}
+    moved = [change for change in context.builder.changes if change.aspect == ASPECT.name and change.key in points]
+    if not moved:
+        return
+    for change in moved:
+        if change.key == "first_frame" and context.server.dialect.counts_from_in and desired.places_frames:
+            raise refuse(
+                "first_frame changes, and this server counts the positions of segments and markers from it",
+                change.source,
+                "change first_frame in a run of its own, before segments and markers",
+            )
+    span = InAndOut.of(after().asset or context.asset)
+    if not span.is_reversed:
+        return
+    message = f"the IN point (first_frame, frame {span.first}) lies after the OUT point (last_frame, frame {span.last})"
+    if points <= desired.fields.keys() and not desired.still:  # undo brings back what there was
+        raise refuse(message, moved[0].source, "let first_frame be at most last_frame")
+    yield f"{message} ({moved[0].source.place})"
+
+
+def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
+    if live.asset is None:
+        return live
+    attributes = {**live.asset.attributes, expect.key: str(expect.desired)}
+    return structs.replace(live, asset=structs.replace(live.asset, attributes=attributes))
+
+
+def _differing(now: DesiredAsset, then: DesiredAsset) -> Iterator[Declared]:
+    for name in (name for name in now.fields if name in then.fields):
+        if not same_value(name, str(now.fields[name].value), str(then.fields[name].value)):
+            yield name, f"the field {name}", now.fields[name]
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
@@ -56,6 +94,10 @@ ASPECT = Aspect(
     holds=_holds,
     show=lambda expect, live: live.asset.attributes.get(expect.key) if live.asset else None,
     alters=lambda change, _: {"frames"} if change.key in {"first_frame", "last_frame"} else (),
+    leaves=_leaves,
+    warn=_warn,
+    facts=lambda name: {f"fact:{name}"},
+    differing=_differing,
     remember=_remember,
     value_items=lambda name: (f"field:{name}",),
     is_value=True,

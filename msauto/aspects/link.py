@@ -254,6 +254,11 @@ def _learn(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
 # Saved plans and undo ------------------------------------------------------------------------------------------
 
 
+def _titles(change: Change) -> tuple[str, str, str]:
+    title = parse_folder(change.key)[-1]
+    return f"the title of link {change.key!r}", title if change.before is not None else "", title
+
+
 def _matches(change: Change, named: Parameters) -> bool:
     if named.get("command") == "SETFIELD":
         after, name = mapping(change.after), named.get("name", "")
@@ -318,10 +323,12 @@ ASPECT = Aspect(
     alike=_alike,
     show=_show,
     needs_asset=False,
+    is_entry=True,
     survives_deletion=True,
     # The server may answer the title of both with the link.
     alters=lambda change, title: {"link_id"} if same_text(parse_folder(change.key)[-1], title) else (),
     takes=lambda change, _: None if change.action == "delete" else parse_folder(change.key),
+    titles=_titles,
     remember=_remember,
     learn=_learn,
     commands={"SETFIELD": frozenset({"add", "change"}), "COPYLINK": frozenset({"add"})},

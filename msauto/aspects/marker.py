@@ -5,7 +5,7 @@ No other marker is ever moved or reused: what ``exactly`` removes is deleted, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from sys import intern
@@ -13,7 +13,18 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from msauto.diffing.aspect_definition import EXACTLY, AppliedChange, Aspect, Item, Parameters, UndoContext, texts_match
+from msauto.diffing.aspect_definition import (
+    EXACTLY,
+    AppliedChange,
+    Aspect,
+    Item,
+    Parameters,
+    Span,
+    UndoContext,
+    differing_items,
+    texts_match,
+    titles_of_item,
+)
 from msauto.diffing.comparison import (
     Attributes,
     mapping,
@@ -25,7 +36,7 @@ from msauto.diffing.comparison import (
     track_of,
 )
 from msauto.diffing.plan_builder import Phase, PlanContext, left_alone, refuse
-from msauto.diffing.positions import in_point, position_at, to_frames, to_point, to_wire
+from msauto.diffing.positions import frames_if_valid, in_point, position_at, to_frames, to_point, to_wire
 from msauto.interface import requests, versions
 from msauto.interface.fields import DEFAULT_TRACK
 from msauto.model.desired import ABSENT, Absent, CompleteLists, DesiredAsset, DesiredMarker, Sourced, TaskSource
@@ -437,6 +448,71 @@ def _former(shown: Attributes, uid: int | Absent = ABSENT, anew: int = 0) -> Des
     return DesiredMarker(uid, position_at(shown["frame"]), str(shown["track"]), fields, anew=anew)
 
 
+# Editorial warnings --------------------------------------------------------------------------------------------
+
+_START, _END = "Profanity Start", "Profanity End"
+
+
+def _spans(context: PlanContext, desired: DesiredAsset) -> Iterator[Span]:
+    for sourced in desired.markers:
+        value = sourced.value
+        frame = frames_if_valid(value.at, context.asset) if value.present else None
+        if frame is not None:
+            track = DEFAULT_TRACK if value.track is ABSENT else value.track
+            name = f"marker {track}@{frame}" if value.uid is ABSENT else f"marker uid {value.uid} (frame {frame})"
+            yield name, frame, frame, sourced.source
+
+
+def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
+    """A new marker gets any free uid."""
+    if live.asset is None:
+        return live
+    markers, after = {marker.uid: marker for marker in live.asset.markers}, mapping(expect.desired)
+    if expect.desired is None:
+        markers.pop(int(expect.key.removeprefix("uid ")), None)
+    else:
+        uid = int(str(after["uid"])) if "uid" in after else max(markers, default=0) + 1
+        had = markers[uid].fields if uid in markers else {}
+        named = {name: str(value) for name, value in after.items() if name not in {"uid", "frame"}}
+        markers[uid] = Marker(uid, int(str(after["frame"])), {**had, **named})
+    return structs.replace(live, asset=structs.replace(live.asset, markers=tuple(markers.values())))
+
+
+def _warn(context: PlanContext, _: DesiredAsset, after: Callable[[], LiveTarget]) -> Iterator[str]:
+    """Yield the profanity starts without an end, and ends without a start, that the run makes."""
+    touched = [change for change in context.builder.changes if change.aspect == ASPECT.name]
+    sides = (mapping(side) for change in touched for side in (change.before, change.after))
+    if not any(str(side.get("track")) in {_START, _END} for side in sides):
+        return
+    before = {(marker.uid, track_of(marker)) for marker in _alone(context.asset.markers)}
+    live = {marker.uid: marker for marker in context.asset.markers}
+    origin = in_point(context.asset, context.server.dialect)
+    left = after().asset
+    for marker in _alone(left.markers if left else ()):
+        if (marker.uid, track_of(marker)) in before and live[marker.uid].frame == marker.frame:
+            continue
+        other = _END if track_of(marker) == _START else _START
+        place = touched[0].source.place
+        yield f"{track_of(marker)} at frame {marker.frame + origin} has no {other} ({place})"
+
+
+def _alone(markers: Sequence[Marker]) -> Iterator[Marker]:
+    """Yield the starts that no end follows before the next start, and the ends that follow no start."""
+    begun: Marker | None = None
+    marked = [marker for marker in markers if track_of(marker) in {_START, _END}]
+    for marker in sorted(marked, key=lambda marker: (marker.frame, track_of(marker) == _START)):
+        if track_of(marker) == _END and begun is not None:
+            begun = None
+        elif track_of(marker) == _END:
+            yield marker
+        else:
+            if begun is not None:
+                yield begun
+            begun = marker
+    if begun is not None:
+        yield begun
+
+
 ASPECT = Aspect(
     name="marker",
     plan=plan_markers,
@@ -451,6 +527,12 @@ ASPECT = Aspect(
     show=_show,
     show_desired=_show_desired,
     learn=_learn,
+    leaves=_leaves,
+    spans=_spans,
+    titles=titles_of_item,
+    warn=_warn,
+    facts=lambda _: {"fact:markers"},
+    differing=lambda now, then: differing_items("marker", now.markers, then.markers),
     commands={"CREATEMARKER": frozenset({"add", "change"}), "DELETEMARKER": frozenset({"delete"})},
     matches=_matches,
     undo=_undo,

@@ -37,6 +37,7 @@ ASPECT = Aspect(
     looks={"hires": lambda asset, *_: bool(asset.hires)},
     holds=lambda _, live: bool(live.asset and live.asset.hires),
     show=lambda _, live: live.asset.hires if live.asset else None,
+    is_slow=True,
     alters=lambda *_: {"files"},
     commands={"RESTORE": frozenset({"run"})},
     for_good="the restored file stays on disk",

@@ -11,11 +11,21 @@ from typing import Any
 from msgspec import Struct, structs
 
 from msauto.diffing import segment_frames as frames
-from msauto.diffing.aspect_definition import EXACTLY, AppliedChange, Aspect, Item, UndoContext, texts_match
+from msauto.diffing.aspect_definition import (
+    EXACTLY,
+    AppliedChange,
+    Aspect,
+    Item,
+    Span,
+    UndoContext,
+    differing_items,
+    texts_match,
+    titles_of_item,
+)
 from msauto.diffing.comparison import Attributes, mapping, same_shown
 from msauto.diffing.memory_items import BETWEEN
 from msauto.diffing.plan_builder import PlanContext, left_alone, refuse
-from msauto.diffing.positions import beyond, in_point, position_at, to_frames
+from msauto.diffing.positions import beyond, frames_if_valid, in_point, position_at, to_frames
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegment, Sourced, TaskSource
 from msauto.model.identity import same_text
@@ -468,6 +478,30 @@ def _former_segment(number: int, before: Attributes | None, did: _SegmentNumbers
     return DesiredSegment(number, position_at(before["start"]), position_at(before["duration"]), fields)
 
 
+# Editorial warnings --------------------------------------------------------------------------------------------
+
+
+def _spans(context: PlanContext, desired: DesiredAsset) -> Iterator[Span]:
+    for sourced in desired.segments:
+        value = sourced.value
+        start, length = (frames_if_valid(each, context.asset) for each in (value.start, value.duration))
+        if value.present and start is not None and length:
+            name = "segment" if value.number is ABSENT else f"segment {value.number}"
+            yield f"{name} (frames {start} to {start + length - 1})", start, start + length - 1, sourced.source
+
+
+def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
+    if live.asset is None:
+        return live
+    segments = {segment.number: segment for segment in live.asset.segments}
+    segments.pop(int(expect.key), None)
+    if expect.desired is not None:
+        after = mapping(expect.desired)
+        place = (int(expect.key), int(str(after["start"])), int(str(after["duration"])))
+        segments[place[0]] = Segment(*place, titles=(str(after.get("title", "")),))
+    return structs.replace(live, asset=structs.replace(live.asset, segments=tuple(segments.values())))
+
+
 ASPECT = Aspect(
     name="segment",
     plan=plan_segments,
@@ -480,6 +514,12 @@ ASPECT = Aspect(
     is_overruled=lambda _, later: later.aspect == "segmentation",
     remember=_remember,
     learn=_learn,
+    leaves=_leaves,
+    spans=_spans,
+    titles=titles_of_item,
+    facts=lambda _: {"fact:segments"},
+    differing=lambda now, then: differing_items("segment", now.segments, then.segments),
+    recreates=True,
     value_items=lambda number: tuple(f"segment-{name}:{number}" for name in SEGMENT_NAMES[1:]),
     commands={"CREATESEGMENT": frozenset({"add", "change"}), "DELETESEGMENT": frozenset({"delete", "change"})},
     matches=lambda change, named: named.get("seg_num") == change.key and texts_match(change, named),

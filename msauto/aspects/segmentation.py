@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count, repeat
 
 from msauto.diffing import segment_frames as frames
-from msauto.diffing.aspect_definition import Aspect, Item
+from msauto.diffing.aspect_definition import Aspect, Item, titles_of_item
 from msauto.diffing.plan_builder import Phase, PlanContext, refuse
 from msauto.diffing.positions import in_point, show_length, to_frames
 from msauto.interface import requests
@@ -177,6 +177,7 @@ ASPECT = Aspect(
     holds=_holds,
     show=lambda _, live: [frames.show_segment(segment) for segment in live.asset.segments] if live.asset else None,
     learn=_learn,
+    titles=titles_of_item,
     value_items=lambda _: tuple(f"segment-{name}:*" for name in SEGMENT_NAMES[1:]),
     commands={"CREATESEGMENTATION": frozenset({"add", "change"}), "DELETESEGMENT": frozenset({"change"})},
 )

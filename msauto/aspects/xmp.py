@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, UndoContext
+from msgspec import structs
+
+from msauto.diffing.aspect_definition import Aspect, Declared, UndoContext
 from msauto.diffing.comparison import same_list, texts
 from msauto.diffing.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.interface import requests, versions
@@ -94,12 +96,26 @@ def _undo(context: UndoContext) -> Mapping[str, Any]:
     return {"xmp": fields, "still": {f"xmp:{change.key}": change.after for change in changes}}
 
 
+def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
+    return structs.replace(live, xmp={**(live.xmp or {}), expect.key: texts(expect.desired)})
+
+
+def _differing(now: DesiredAsset, then: DesiredAsset) -> Iterator[Declared]:
+    for name in (name for name in now.xmp if name in then.xmp):
+        if not same_list(now.xmp[name].value, then.xmp[name].value):
+            yield name, f"the XMP field {name}", now.xmp[name]
+
+
 ASPECT = Aspect(
     name="xmp",
+    in_xmp=True,
     plan=plan_xmp,
     looks={"xmp": lambda _, live, name: None if live.xmp is None else list(live.xmp.get(name, ()))},
     holds=_holds,
     show=lambda expect, live: list((live.xmp or {}).get(expect.key, ())),
+    leaves=_leaves,
+    facts=lambda name: {f"xmp:{name}", "fact:xmp"},
+    differing=_differing,
     remember=lambda expect, live: iter([(f"xmp:{expect.key}", expect.desired if live.xmp is None else None)]),
     value_items=lambda name: (f"xmp:{name}",),
     is_value=True,

@@ -43,6 +43,7 @@ def plan_batch(
 
 
 ASPECT = Aspect(
+    spoils="xmp:",  # it may write to any clip of the database
     name="xmp_batch",
     remember=lambda expect, _: iter([(f"xmp_batch:{expect.key}", True)]),
     runs_once=True,

@@ -25,6 +25,12 @@ Parameters = Mapping[str, str]
 """The parameters of a command by name, with ``command`` itself."""
 
 
+Declared = tuple[str, str, Sourced[Any]]
+"""What a task declares: its key, what it is, and its value."""
+Span = tuple[str, int, int, TaskSource]
+"""What a task places: what it is, its first and its last frame, and where the task names it."""
+
+
 @dataclass(frozen=True, slots=True)
 class AppliedChange:
     """A change that a run made, or may have made (``whole`` false), with the requests that were sent for it."""
@@ -60,8 +66,23 @@ class UndoContext:
         return Sourced(value, self.source)
 
 
-def _no_items(*_: Any) -> Iterator[Item]:
+def _no_items(*_: Any) -> Iterator[Any]:
     return iter(())
+
+
+def titles_of_item(change: Change) -> tuple[str, str, str]:
+    """Return the title that an item of a list gets, with what it is of and what it was."""
+    was, now = (str(mapping(side).get("title", "")) for side in (change.before, change.after))
+    return f"the title of {change.aspect} {change.key!r}", was, now
+
+
+def differing_items(what: str, now: Sequence[Sourced[Any]], then: Sequence[Sourced[Any]]) -> Iterator[Declared]:
+    """Yield the items of a list that have another value the second time, by their place in the playbook."""
+    items = {sourced.source.place: sourced for sourced in then}
+    for sourced in now:
+        other = items.get(sourced.source.place)
+        if other is not None and other.value != sourced.value:
+            yield what, f"a {what}", sourced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +100,20 @@ class Aspect:
     replaces the deletion that the first one expects. ``needs_asset``: without the asset nothing of it holds.
     ``survives_deletion``: it is expected of a deleted asset, too. ``alters``: which values of the clip's identity a
     change of an asset with this title may alter. ``takes``: folder and title of an entry that a change makes or alters.
+    ``is_slow``: its effect may take minutes. ``is_rename``: a change of it gives the asset its other address.
+    ``deletes_target``: its deletion is that of the asset. ``is_entry``: it is another entry of the asset, which
+    only a title names. ``in_xmp``: reading it takes the XMP fields of its name.
 
-    **Memory**: ``remember`` returns what to keep of an expectation, ``remember_all`` what to learn from all of them
-    together, ``forget`` what a change makes untrue, ``learn`` how an item was left, for undo. ``value_items`` returns
-    the items that hold values which are not reported. ``runs_once``: ``run: once`` is remembered.
+    **Warnings**: ``leaves`` returns the live target as an expectation leaves it, ``spans`` what a task places between
+    frames, ``titles`` what the title of a change is of, what it was and is. ``warn`` yields warnings of its own from
+    the live target after the run; it raises ``PlanningError`` for what cannot be meant. ``facts`` names the facts that
+    show what a change sets, ``differing`` what two evaluations of one task declare differently.
+
+    **Memory**: ``spoils`` begins the items that it makes unknown for every asset of the database. ``recreates``: what
+    it deletes may be created again by a later request. ``remember`` returns what to keep of an expectation,
+    ``remember_all`` what to learn from all of them together, ``forget`` what a change makes untrue, ``learn`` how an
+    item was left, for undo. ``value_items`` returns the items that hold values which are not reported. ``runs_once``:
+    ``run: once`` is remembered.
 
     **Saved plans**: ``is_value``: a change shows the whole value before and after. ``commands`` are the commands that
     make its changes, ``matches`` returns whether the parameters of one are what the change shows.
@@ -105,6 +136,19 @@ class Aspect:
     survives_deletion: bool = False
     alters: Callable[[Change, str], Collection[str]] = lambda *_: ()
     takes: Callable[[Change, Target], Folder | None] = lambda *_: None
+    is_slow: bool = False
+    deletes_target: bool = False
+    is_entry: bool = False
+    in_xmp: bool = False
+    is_rename: bool = False
+    leaves: Callable[[LiveTarget, Expectation], LiveTarget] = lambda live, _: live
+    spans: Callable[[PlanContext, DesiredAsset], Iterator[Span]] = _no_items
+    titles: Callable[[Change], tuple[str, str, str] | None] = lambda _: None
+    warn: Callable[[PlanContext, DesiredAsset, Callable[[], LiveTarget]], Iterator[str]] = _no_items
+    facts: Callable[[str], Collection[str]] = lambda _: ()
+    differing: Callable[[DesiredAsset, DesiredAsset], Iterator[Declared]] = _no_items
+    spoils: str = ""
+    recreates: bool = False
     remember: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items
     remember_all: Callable[[Sequence[Expectation], LiveTarget], Iterator[Item]] = _no_items
     forget: Callable[[Change], Iterator[Item]] = _no_items

@@ -7,12 +7,13 @@ counts from the in point (``first_frame``): this module translates in both direc
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import NamedTuple
 
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.interface.dialect import Dialect
-from msauto.model.desired import Position, TaskSource
-from msauto.model.live import Asset
+from msauto.model.desired import ABSENT, Absent, Position, TaskSource
+from msauto.model.live import Asset, whole
 from msauto.model.plan import Json
 from msauto.model.timecode import Timecode, TimecodeError, show_rate, show_timecode
 
@@ -71,6 +72,44 @@ def to_point(position: Position, asset: Asset, source: TaskSource) -> int:
 def beyond(what: str, asset: Asset, source: TaskSource) -> PlanningError:
     """Make the error of what does not fit into the clip; the message names the clip's length in frames."""
     return refuse(f"{what}: {show_length(asset)}", source, "correct the position, or look at the clip")
+
+
+def frames_if_valid(position: Position | Absent, asset: Asset) -> int | None:
+    """Return the frame of a position; ``None`` where none is named, or it is invalid, which its own aspect reports."""
+    if position is ABSENT:
+        return None
+    try:
+        return position.to_frames(asset.rate or Fraction(1))
+    except TimecodeError:
+        return None
+
+
+class InAndOut(NamedTuple):
+    """From the in point to the out point, both in frames of the file; ``None`` where the server does not report it.
+
+    The out point may be the last frame or the one after it: the interface does not specify which.
+    """
+
+    first: int | None
+    last: int | None
+
+    @classmethod
+    def of(cls, asset: Asset) -> InAndOut:
+        """Read both; an out point of 0 counts as missing."""
+        return cls(asset.first_frame, whole(asset.attributes.get("last_frame")) or None)
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether the in point lies after the out point."""
+        return self.first is not None and self.last is not None and self.first > self.last
+
+    def misses(self, first: int, last: int) -> str | None:
+        """Describe which of the frames from first to last are outside."""
+        if self.first is not None and first < self.first:
+            return f"{'lies' if last < self.first else 'begins'} before the IN point (frame {self.first})"
+        if self.last is not None and last > self.last:
+            return f"{'lies' if first > self.last else 'ends'} after the OUT point (frame {self.last})"
+        return None
 
 
 def position_at(frames: Json) -> Position:

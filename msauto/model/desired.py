@@ -236,6 +236,11 @@ class DesiredAsset(Struct, frozen=True, gc=False):
     notes: tuple[str, ...] = ()
     with_links: bool = False
 
+    @property
+    def places_frames(self) -> bool:
+        """Whether it names positions that some servers count from the in point."""
+        return bool(self.segments or self.markers or self.segmentation or self.exactly.markers)
+
 
 class DesiredRssItem(Struct, frozen=True, gc=False):
     """An item of a channel. Either ``text`` or ``item`` (title, description, link, pubDate as texts).

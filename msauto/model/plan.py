@@ -75,11 +75,6 @@ class Change(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_def
         ),
     ] = False
 
-    @property
-    def is_deletion(self) -> bool:
-        """Whether it counts as a deletion: of an asset, or of a link by its title."""
-        return self.action == "delete" and self.aspect in {"asset", "link"}
-
 
 class Expectation(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """What one thing must look like when the target is read again.

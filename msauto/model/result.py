@@ -42,7 +42,7 @@ class ReportedProblem(Struct, frozen=True):
 class Difference(Struct, frozen=True):
     """A thing that is not as desired when read again."""
 
-    aspect: str
+    aspect: AspectName
     key: str
     desired: Json
     live: Json

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
+from msauto.aspects import is_deletion
 from msauto.model.identity import plain
 from msauto.model.live import Folder, parse_folder, show_folder
 from msauto.model.plan import Change, Limits, Plan, Refusal, Target
@@ -17,7 +18,7 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
     """Return each limit that the plan exceeds, with the flag that allows it."""
     changes = [change for target in plan.targets for change in target.changes]
     found: list[Refusal] = []
-    deleted = [change.aspect for change in changes if change.is_deletion]
+    deleted = [change.aspect for change in changes if is_deletion(change)]
     if (count := len(deleted)) > limits.delete_assets:
         links = deleted.count("link")
         found.append(Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", links))

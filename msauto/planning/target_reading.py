@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+from msauto.aspects import ASPECTS
 from msauto.errors import UnsupportedError
 from msauto.model.live import Entry, Folder, Listing, Xmp, parse_folder
 from msauto.model.plan import Address, Target
@@ -13,7 +14,7 @@ from msauto.model.ports import LiveTarget, Reader
 def folders_to_read(target: Target) -> tuple[Folder, ...]:
     """Return the folders in which links are compared."""
     keys = (name.removeprefix("link:") for name in target.looked if name.startswith("link:"))
-    changed = (change.key for change in target.changes if change.aspect == "link")
+    changed = (change.key for change in target.changes if ASPECTS[change.aspect].is_entry)
     return tuple(dict.fromkeys(parse_folder(key)[:-1] for key in (*keys, *changed)))
 
 

@@ -107,7 +107,7 @@ def _ref(target: Target, made: tuple[AppliedChange, ...]) -> Ref:
     """Return how the asset is found: as the run left it, or under the title that it had before."""
     if target.address.namespace not in {"", "handle"}:
         return IdRef(target.database, target.address.namespace, target.address.name)
-    renamed = next((one.change for one in made if one.change.aspect == "title"), None)
+    renamed = next((one.change for one in made if ASPECTS[one.change.aspect].is_rename), None)
     if renamed is None:
         return TitleRef(target.database, target.id.name)
     return TitleRef(

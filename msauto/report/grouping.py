@@ -34,6 +34,7 @@ from typing import Final, Literal, NamedTuple
 
 from msgspec import structs
 
+from msauto.aspects import is_deletion
 from msauto.interface.fields import LINK_FIELDS, names
 from msauto.model.codec import to_key
 from msauto.model.desired import TaskSource
@@ -140,8 +141,8 @@ class Grouping:
 def group_plan(plan: Plan, *, folded: bool = True) -> Grouping:
     """Return what a plan changes in groups; without ``folded`` every target has a block, and every change a row."""
     changing = [target for target in plan.targets if target.changes and target.error is None]
-    deletions = tuple((target, each) for target in changing for each in target.changes if each.is_deletion)
-    shown = [target for target in changing if not all(each.is_deletion for each in target.changes)]
+    deletions = tuple((target, each) for target in changing for each in target.changes if is_deletion(each))
+    shown = [target for target in changing if not all(is_deletion(each) for each in target.changes)]
     return Grouping(
         tuple(_blocks(shown) if folded else map(_alone_unfolded, shown)),
         deletions,
@@ -232,7 +233,7 @@ _FOLDS: Final[tuple[tuple[Level, int, Callable[[Target], object]], ...]] = (
 
 def _kept(target: Target) -> list[Change]:
     """Return the changes that blocks show: all but the deletions."""
-    return [change for change in target.changes if not change.is_deletion]
+    return [change for change in target.changes if not is_deletion(change)]
 
 
 def _block(level: Level, targets: Sequence[Target]) -> Block:

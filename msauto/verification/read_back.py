@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import structs
 
-from msauto.aspects import ASPECTS, can_show, difference, holds, twice
+from msauto.aspects import ASPECTS, can_show, difference, holds, is_deletion, twice
 from msauto.diffing.comparison import mapping
 from msauto.errors import AnotherClipError, UnreadableError
 from msauto.model.identity import ClipIdentity, describe_clip, is_another_clip, same_text
@@ -29,7 +29,8 @@ Verdict = Literal["all", "some", "none", "hidden"]
 
 def verdict_of(target: Target, live: LiveTarget) -> Verdict:
     """Return how much of what the target's requests should do is seen in ``live``."""
-    if _deletes(target) and live.asset is not None and not (target.clip.is_known and is_home_of(target, live.asset)):
+    is_planned = live.asset is None or (target.clip.is_known and is_home_of(target, live.asset))
+    if _delete_asset(_expected(target)) and not is_planned:
         return "hidden"  # it may be another clip of the same title
     if any(twice(each, live) for each in _expected(target)):
         return "some"
@@ -46,7 +47,7 @@ def final_expectations(target: Target) -> tuple[Expectation, ...]:
     the guid under which an item is put again.
     """
     last = {expectation_key(each): each for each in _expected(target)}.values()
-    if any(each.aspect == "asset" and each.desired is None for each in last):
+    if _delete_asset(last):
         return tuple(each for each in last if ASPECTS[each.aspect].survives_deletion)
     return tuple(
         each
@@ -120,8 +121,8 @@ def rename_of(target: Target) -> int | None:
     """Return the index of the request that renames the asset: from then on it has its other address."""
     if target.address == target.address_after:
         return None
-    renames = (any(target.changes[each].aspect == "title" for each in request.changes) for request in target.requests)
-    return next((index for index, renamed in enumerate(renames) if renamed), None)
+    renames = {number for number, change in enumerate(target.changes) if ASPECTS[change.aspect].is_rename}
+    return next((index for index, request in enumerate(target.requests) if renames & {*request.changes}), None)
 
 
 def addresses(target: Target, end: int) -> tuple[Address, ...]:
@@ -129,7 +130,7 @@ def addresses(target: Target, end: int) -> tuple[Address, ...]:
 
     A deleted one is looked for by its title alone: an open file may answer to its key id for as long as it is open.
     """
-    if any(change.aspect == "asset" and change.action == "delete" for change in target.changes):
+    if any(is_deletion(change) and ASPECTS[change.aspect].deletes_target for change in target.changes):
         return (target.address_after,)
     rename = rename_of(target)
     if rename is None or end <= rename:
@@ -226,25 +227,25 @@ async def read_again(reader: Reader, shared: SharedReads, target: Target, places
         return LiveTarget(channel=await reader.read_channel(target.address.name))
     address, asset = await _find(reader, target, places)
     folders = await _folders(reader, shared, target)
-    if asset is None and _deletes(target):
+    if asset is None and _delete_asset(_expected(target)):
         asset = await _renamed_by_another(reader, shared, target)
-    if asset is None or _deletes(target):
+    if asset is None or _delete_asset(_expected(target)):
         return LiveTarget(asset=asset, folders=folders)
-    names = frozenset(each.key for each in _expected(target, "xmp"))
+    names = frozenset(each.key for each in _expected(target) if ASPECTS[each.aspect].in_xmp)
     if names:
-        names |= {each.key for each in target.holding or () if each.aspect == "xmp"}
+        names |= {each.key for each in target.holding or () if ASPECTS[each.aspect].in_xmp}
     xmp = await target_reading.read_xmp_fields(reader, target.database, address, names) if names else None
     return LiveTarget(asset=asset, xmp=xmp, folders=folders)
 
 
-def _deletes(target: Target) -> bool:
-    """Return whether the target's requests delete the asset."""
-    return any(each.desired is None for each in _expected(target, "asset"))
+def _delete_asset(expects: Iterable[Expectation]) -> bool:
+    """Return whether requests that must show this delete the asset."""
+    return any(ASPECTS[each.aspect].deletes_target and each.desired is None for each in expects)
 
 
-def _expected(target: Target, aspect: str | None = None) -> Iterator[Expectation]:
-    """Yield what the target's requests expect, or what they expect of one aspect alone."""
-    return (each for request in target.requests for each in request.expect if aspect in {None, each.aspect})
+def _expected(target: Target) -> Iterator[Expectation]:
+    """Yield what the target's requests expect."""
+    return (each for request in target.requests for each in request.expect)
 
 
 async def _find(reader: Reader, target: Target, places: tuple[Address, ...]) -> tuple[Address, Asset | None]:
@@ -265,7 +266,7 @@ async def _find(reader: Reader, target: Target, places: tuple[Address, ...]) -> 
         # A link of a renamed clip may still have the former title.
         if address == places[0] or is_another_clip(target.clip, asset, altered | {"link_id"}):
             another = another or asset
-    if another is not None and not _deletes(target):
+    if another is not None and not _delete_asset(_expected(target)):
         raise AnotherClipError(f"another clip now has this title ({describe_clip(another)})")
     if another is None and not await reader.has_database(target.database):
         raise UnreadableError(f"database {target.database} not found", server=target.server)
@@ -294,7 +295,7 @@ def identity_altered(target: Target) -> frozenset[str]:
 
 
 async def _folders(reader: Reader, shared: SharedReads, target: Target) -> Mapping[Folder, Sequence[Entry] | None]:
-    folders = dict.fromkeys(parse_folder(each.key)[:-1] for each in _expected(target, "link"))
+    folders = dict.fromkeys(parse_folder(each.key)[:-1] for each in _expected(target) if ASPECTS[each.aspect].is_entry)
     return await target_reading.read_folders(partial(shared.read, reader), target.database, folders)
 
 

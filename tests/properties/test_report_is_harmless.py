@@ -114,7 +114,7 @@ def test_text_of_a_result_writes_nothing_but_text(target: Target, message: str, 
         "failed",
         message,
         (RequestResult("failed", 500, message, 1),),
-        (Difference(message, value, {value: message}, {}), Difference(value, message, value, None)),
+        (Difference("field", value, {value: message}, {}), Difference("xmp", message, value, None)),
     )
     result = Result("r", Plan("", "", servers=(PlannedServer(value, 0),)), (came,))
     shown = text.render_result(result, colour=False, verbosity=1)

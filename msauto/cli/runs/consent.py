@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from msauto.aspects import is_deletion
 from msauto.errors import RefusedError
 from msauto.model.plan import Plan
 from msauto.report.sentences import count_deletions, refusal_error
@@ -22,7 +23,7 @@ def ask(plan: Plan, *, yes: bool) -> None:
     if yes or not plan.requests:
         return
     require_terminal()
-    deleted = [change.aspect for target in plan.targets for change in target.changes if change.is_deletion]
+    deleted = [change.aspect for target in plan.targets for change in target.changes if is_deletion(change)]
     if deleted:
         what = count_deletions(deleted.count("asset"), deleted.count("link"))
         agreed = prompt(f"This permanently deletes {what}. Type the number to continue: ") == str(len(deleted))

@@ -116,7 +116,6 @@ class AssetPlanner:
             return
         for plan in _PLANS:
             yield partial(plan, context, desired)
-        yield partial(_check_in_point, context, desired)
         yield partial(check_editorial, context, desired)
 
     def handler(self, desired: DesiredOperation, name: str, pending: str, memory: Mapping[str, Json]) -> None:
@@ -234,18 +233,6 @@ def _run(context: PlanContext, desired: DesiredOperation, cause: Trigger) -> Cal
     if run is None:
         raise TypeError(desired)
     return partial(run, context, desired, cause)
-
-
-def _check_in_point(context: PlanContext, desired: DesiredAsset) -> None:
-    """Refuse to move the in point together with positions that the server counts from it."""
-    counted = desired.segments or desired.markers or desired.segmentation or desired.exactly.markers
-    moved = [change for change in context.builder.changes if change.aspect == "field" and change.key == "first_frame"]
-    if context.server.dialect.counts_from_in and moved and counted:
-        raise refuse(
-            "first_frame changes, and this server counts the positions of segments and markers from it",
-            moved[0].source,
-            "change first_frame in a run of its own, before segments and markers",
-        )
 
 
 def _check_requests(server: ServerSpec, builder: PlanBuilder) -> None:

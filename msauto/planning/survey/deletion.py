@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
+from msauto.aspects import ASPECTS
 from msauto.aspects.link import why_ambiguous
 from msauto.diffing.comparison import entry_called
 from msauto.diffing.plan_builder import refuse
@@ -177,7 +178,7 @@ async def check_link_titles(reader: Reader, database: str, asset: Asset, title: 
     It is also raised for a link whose fields change, if its title does not surely lead to it.
     """
     for change in changes:
-        if change.aspect == "link" and isinstance(change.after, dict):
+        if ASPECTS[change.aspect].is_entry and isinstance(change.after, dict):
             await _check_address(reader, database, change)
     removed = _removed_links(changes)
     if not removed:
@@ -192,7 +193,7 @@ async def check_link_titles(reader: Reader, database: str, asset: Asset, title: 
 
 
 def _removed_links(changes: Sequence[Change]) -> list[Change]:
-    return [change for change in changes if change.aspect == "link" and change.action == "delete"]
+    return [change for change in changes if ASPECTS[change.aspect].is_entry and change.action == "delete"]
 
 
 async def _why_not_removed(reader: Reader, database: str, asset: Asset, change: Change) -> str | None:

@@ -6,77 +6,48 @@ it declares then must be what it declares now.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
 
 from msgspec import structs
 
-from msauto.diffing.comparison import same_list, same_value
+from msauto.aspects import ASPECTS, live_after
 from msauto.diffing.plan_builder import PlanBuilder
 from msauto.errors import MsautoError
-from msauto.model.desired import DesiredAsset, Sourced
+from msauto.model.desired import DesiredAsset
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Xmp
+from msauto.model.plan import Change
+from msauto.model.ports import LiveTarget
 from msauto.planning.survey.asset_plan import LocatedAsset
 from msauto.planning.survey.clip_finder import Declared
-from msauto.planning.survey.editorial_warnings import asset_after, xmp_after
 from msauto.planning.survey.fact_layers import Layers
-
-T = TypeVar("T")
-_LISTS = {"marker": "markers", "segment": "segments"}
 
 
 def warn_of_repeated_changes(
     declared: Sequence[Declared], layers: Layers, found: LocatedAsset, xmp: Xmp | None, builder: PlanBuilder
 ) -> None:
     """Add a warning to the builder for each value that the next run would change again."""
-    suspects: set[tuple[str, str]] = set()
-    for change in builder.changes:
-        reads = {f"fact:{_LISTS.get(change.aspect, change.key)}"}
-        if change.aspect == "xmp":
-            reads = {f"xmp:{change.key}", "fact:xmp"}
-        suspects |= {(change.aspect, change.key)} if reads & layers.looked else set()
-    if not suspects:
+    changes = [change for change in builder.changes if layers.looked & {*ASPECTS[change.aspect].facts(change.key)}]
+    if not changes:
         return
-    requests = builder.requests()
-    after = structs.replace(asset_after(found.asset, requests), title=found.asset.title or found.title)
-    fields = xmp_after(layers.with_xmp(xmp), requests)
+    asset = structs.replace(found.asset, title=found.asset.title or found.title)
+    after = live_after(LiveTarget(asset=asset, xmp=layers.with_xmp(xmp)), builder.requests())
     warnings: list[str] = []
     for member, desired in declared:
         again = None
         with suppress(Need, NoAssetError, MsautoError):
-            again = member.intent.evaluate(Facts(entry=member.entry, asset=after, xmp=fields, links=layers.links))
+            again = member.intent.evaluate(
+                Facts(entry=member.entry, asset=after.asset, xmp=after.xmp, links=layers.links)
+            )
         if isinstance(desired, DesiredAsset) and isinstance(again, DesiredAsset) and again.present:
-            warnings += _differences(desired, again, suspects)
+            warnings += _differences(desired, again, changes)
     builder.warnings += [f"{found.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
 
-def _differences(now: DesiredAsset, then: DesiredAsset, suspects: Collection[tuple[str, str]]) -> Iterator[str]:
-    for name, one, other in _both(now.fields, then.fields):
-        if ("field", name) in suspects and not same_value(name, str(one.value), str(other.value)):
-            yield _warning(f"the field {name}", one)
-    for name, values, others in _both(now.xmp, then.xmp):
-        if ("xmp", name) in suspects and not same_list(values.value, others.value):
-            yield _warning(f"the XMP field {name}", values)
-    for aspect, name in _LISTS.items():
-        if any(aspect == suspect for suspect, _ in suspects):
-            yield from _list_differences(aspect, getattr(now, name), getattr(then, name))
-
-
-def _both(
-    now: Mapping[str, Sourced[T]], then: Mapping[str, Sourced[T]]
-) -> Iterator[tuple[str, Sourced[T], Sourced[T]]]:
-    return ((name, sourced, then[name]) for name, sourced in now.items() if name in then)
-
-
-def _list_differences(aspect: str, now: Sequence[Sourced[Any]], then: Sequence[Sourced[Any]]) -> Iterator[str]:
-    items = {sourced.source.place: sourced for sourced in then}
-    for sourced in now:
-        other = items.get(sourced.source.place)
-        if other is not None and other.value != sourced.value:
-            yield _warning(f"a {aspect}", sourced)
-
-
-def _warning(what: str, sourced: Sourced[Any]) -> str:
-    return f"{what} ({sourced.source.place}) reads what it sets: every run changes it again"
+def _differences(now: DesiredAsset, then: DesiredAsset, changes: Sequence[Change]) -> Iterator[str]:
+    for aspect in dict.fromkeys(change.aspect for change in changes):
+        keys = {change.key for change in changes if change.aspect == aspect}
+        for key, what, sourced in ASPECTS[aspect].differing(now, then):
+            if key in keys or key == aspect:
+                yield f"{what} ({sourced.source.place}) reads what it sets: every run changes it again"

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from msauto.aspects import is_deletion
 from msauto.model.plan import Change, Json, Plan, Target
 from msauto.report.grouping import OWN_TITLE, Block, Grouping, group_plan, merge_blocks
 from msauto.report.name_ranges import NameRange, name_ranges
@@ -147,8 +148,8 @@ def test_folding_loses_no_change_and_folds_no_deletion(plan: Plan) -> None:
     for folded in (True, False):
         grouping = group_plan(plan, folded=folded)
         assert Counter(described(grouping)) == Counter(planned(plan))
-        assert sum(each.is_deletion for target in plan.targets for each in target.changes) == len(grouping.deletions)
-        assert not any(each.is_deletion for block in grouping.blocks for row in block.rows for _, each in row.changes)
+        assert sum(is_deletion(each) for target in plan.targets for each in target.changes) == len(grouping.deletions)
+        assert not any(is_deletion(each) for block in grouping.blocks for row in block.rows for _, each in row.changes)
     blocks = group_plan(plan).blocks
     if blocks:
         merged = merge_blocks(blocks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msauto.model.plan import Json
+from msauto.model.plan import AspectName, Json
 from msauto.model.result import Difference, RequestResult, TargetResult
 from msauto.report.result_sentences import advice
 from tests.unit.report.made_plans import episode
@@ -31,6 +31,6 @@ def test_what_is_no_beginning_was_written_by_somebody_else(desired: Json, live: 
 @pytest.mark.parametrize(
     ("aspect", "key"), [("rss_item", "rss_guid"), ("xmp", "list_separator"), ("marker", "marker_update")]
 )
-def test_keys_of_the_dialect_that_may_not_fit_are_named(aspect: str, key: str) -> None:
+def test_keys_of_the_dialect_that_may_not_fit_are_named(aspect: AspectName, key: str) -> None:
     told = advised(Difference(aspect, "x", "desired", None), Difference("field", "y", "1", "2"))
     assert f"whether the dialect fits the server (`{key}`" in told
