@@ -75,7 +75,7 @@ PROBLEM_KINDS: Final[Mapping[ProblemKind, str]] = {
     "unused": "Something is valid, and has no effect.",
     "plan-file": "A saved plan cannot be applied: it was changed, is incomplete, or is not a plan.",
 }
-"""The kinds of problems, and what each means: the codes of messages, of JSON and of SARIF."""
+"""The kinds of problems, and what each means: the codes of messages and of JSON."""
 
 
 @dataclass(frozen=True, slots=True)

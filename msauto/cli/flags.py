@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from msauto.cli.plan_files import settings_starts
-from msauto.cli.report_forms import FORMS, MARKDOWN_LIMIT, PLAN_FORMS
+from msauto.cli.report_forms import FORMS, PLAN_FORMS
 from msauto.errors import MsautoError
 from msauto.ledger import LedgerPlace
 from msauto.playbook.inventory.servers import NamedServer
@@ -34,7 +34,7 @@ class Flags:
     ``given_inventories`` and ``given_forks`` are those of the command line, without the defaults of the settings.
     ``targets`` are globs of titles; none means all.
     ``state_dir`` is the folder of this machine, and ``ledger`` the same folder or a URL.
-    ``width``, ``ascii_only`` and ``summary`` define how plans and results are shown as text, the last two as Markdown.
+    ``summary`` shows only what decides of a plan.
     ``on`` is the address of a Dask cluster.
     """
 
@@ -51,11 +51,7 @@ class Flags:
     forks: int = 8
     forget_pending: bool = False
     targets: tuple[str, ...] = ()
-    width: int | None = None
-    ascii_only: bool = False
     summary: bool = False
-    markdown_id: str = "plan"
-    markdown_limit: int = MARKDOWN_LIMIT
     on: str | None = None
 
     def under(self, settings: Settings) -> Flags:
@@ -124,38 +120,9 @@ def require_database(server: NamedServer, given: str | None) -> str:
 no_color_flag = click.option("--no-color", is_flag=True, help="No colour, as with NO_COLOR.")
 
 
-def _parse_markdown_id(context: click.Context, option: click.Parameter, text: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", text) is None or "--" in text:
-        raise click.BadParameter(f"{text!r} is not letters, digits, '.', '_' and '-'", ctx=context, param=option)
-    return text
-
-
-_VIEW_OPTIONS: tuple[Decorator, ...] = (
-    click.option(
-        "--width",
-        type=click.IntRange(60),
-        metavar="N",
-        help="Columns of text; default: the terminal's, else 100.",
-    ),
-    click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only; titles stay as they are."),
-    click.option(
-        "--markdown-id",
-        callback=_parse_markdown_id,
-        default="plan",
-        metavar="ID",
-        help="Name in the hidden marker of --format markdown, by which CI finds its comment again.",
-    ),
-    click.option(
-        "--markdown-limit",
-        type=click.IntRange(5000),
-        default=MARKDOWN_LIMIT,
-        metavar="N",
-        help="Size of --format markdown in UTF-16 units; details that do not fit are counted.",
-    ),
-    click.option("--summary", is_flag=True, help="Only counts, deletions, errors and refusals of a plan."),
+_SUMMARY_OPTION: Decorator = click.option(
+    "--summary", is_flag=True, help="Only counts, deletions, errors and refusals of a plan."
 )
-
-
 _TARGET_OPTION: Decorator = click.option(
     "--target", "targets", multiple=True, metavar="TITLE", help="Only these targets; globs such as 'EP*' (repeatable)."
 )
@@ -211,14 +178,14 @@ def shared_flags_of(*forms: str, more: tuple[Decorator, ...] = ()) -> Decorator:
 
 _SHARED = (
     "inventory", "server", "extra_vars", "limit", "tags", "skip_tags", "forks", "form", "state_dir", "config",
-    "verbose", "no_color", "width", "ascii_only", "summary", "targets", "markdown_id", "markdown_limit", "on",
+    "verbose", "no_color", "summary", "targets", "on",
 )  # fmt: skip
-shared_flags = shared_flags_of(*PLAN_FORMS, more=_VIEW_OPTIONS)
-report_flags = shared_flags_of(*FORMS, more=_VIEW_OPTIONS)
+shared_flags = shared_flags_of(*PLAN_FORMS, more=(_SUMMARY_OPTION,))
+report_flags = shared_flags_of(*FORMS, more=(_SUMMARY_OPTION,))
 """The shared flags of a command that shows what came of a run."""
-planning_flags = shared_flags_of(*PLAN_FORMS, more=(_TARGET_OPTION, on_flag, *_VIEW_OPTIONS))
+planning_flags = shared_flags_of(*PLAN_FORMS, more=(_TARGET_OPTION, on_flag, _SUMMARY_OPTION))
 """The shared flags of a command that makes a plan."""
-run_planning_flags = shared_flags_of(*FORMS, more=(_TARGET_OPTION, on_flag, *_VIEW_OPTIONS))
+run_planning_flags = shared_flags_of(*FORMS, more=(_TARGET_OPTION, on_flag, _SUMMARY_OPTION))
 """The shared flags of a command that makes a plan, and shows what came of it."""
 table_flags = shared_flags_of("text", "json")
 """The shared flags of a command whose result is a table."""
@@ -250,11 +217,7 @@ def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
         no_color=shared["no_color"],
         config=config,
         targets=shared.get("targets", ()),
-        width=shared.get("width"),
-        ascii_only=shared.get("ascii_only", False),
         summary=shared.get("summary", False),
-        markdown_id=shared.get("markdown_id", "plan"),
-        markdown_limit=shared.get("markdown_limit", MARKDOWN_LIMIT),
         on=shared.get("on"),
     )
     return flags.under(settings)

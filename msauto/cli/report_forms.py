@@ -15,15 +15,13 @@ from msauto.report.ci import junit
 from msauto.report.json import dump_document, error_json, result_json
 from msauto.report.terminal import plan_text, text
 
-MARKDOWN_LIMIT: Final = markdown.LIMIT
-
 
 @dataclass(frozen=True, slots=True)
 class View:
     """How to show a plan or a result; each form uses what applies to it.
 
     ``width``: columns of the terminal. ``ascii_only``: no other signs than ASCII, except in titles. ``summary``:
-    counts, deletions and refusals alone. ``markdown_id`` and ``markdown_limit``: name and size of the comment.
+    counts, deletions and refusals alone. ``name``: the playbook, by which CI finds its comment again.
     ``keep_going``: targets in error are left out. ``error``: why the command ends without applying the plan.
     ``stills``: pictures of clips, for HTML.
     """
@@ -33,8 +31,7 @@ class View:
     width: int = 80
     ascii_only: bool = False
     summary: bool = False
-    markdown_id: str = "plan"
-    markdown_limit: int = MARKDOWN_LIMIT
+    name: str = "plan"
     keep_going: bool = False
     error: MsautoError | None = None
     stills: html.Stills = field(default_factory=dict)
@@ -82,13 +79,9 @@ FORMS: Final[Mapping[str, ReportForm]] = {
     "json": ReportForm(_json_plan, lambda result, _: dump_document(result_json(plan_document(result.plan), result))),
     "markdown": ReportForm(
         lambda plan, view: markdown.render_plan(
-            plan,
-            name=view.markdown_id,
-            limit=view.markdown_limit,
-            verbosity=view.verbosity,
-            keep_going=view.keep_going,
+            plan, name=view.name, verbosity=view.verbosity, keep_going=view.keep_going
         ),
-        lambda result, view: markdown.render_result(result, name=view.markdown_id),
+        lambda result, view: markdown.render_result(result, name=view.name),
     ),
     "html": ReportForm(
         lambda plan, view: html.render_plan(plan, view.stills, keep_going=view.keep_going),

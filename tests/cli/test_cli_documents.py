@@ -164,10 +164,11 @@ def promos(desk: Desk) -> str:
 
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])
 def test_every_form_shows_that_keep_going_leaves_out_what_is_in_error(desk: Desk, form: str) -> None:
+    desk.environment["COLUMNS"] = "300"
     desk.play({"asset": {"title": "EP001", "fields": {"comment": "new"}}}, {"asset": {"title": "EP", "fields": {}}})
-    said = desk.run("plan", *INV, "play.yml", "--keep-going", "--format", form, "--width", "300")
+    said = desk.run("plan", *INV, "play.yml", "--keep-going", "--format", form)
     assert "1 target in error: left out." in said.out
     assert "nothing can be applied" not in said.out
-    refused = desk.run("apply", "--yes", *INV, promos(desk), "--keep-going", "--format", form, "--width", "300")
+    refused = desk.run("apply", "--yes", *INV, promos(desk), "--keep-going", "--format", form)
     assert refused.code == 4
     assert "nothing can be applied" not in refused.out

@@ -121,14 +121,13 @@ def test_the_commands_in_ci_are_commands_that_run(new: Desk) -> None:
     assert ours == {
         "msauto validate .",
         "msauto batch check batch.yml",
-        "msauto plan playbooks/site.yml --format markdown --markdown-id site",
-        "msauto plan playbooks/site.yml --format markdown --markdown-id site --markdown-limit 1000000",
+        "msauto plan playbooks/site.yml --format markdown",
         "msauto plan playbooks/site.yml --format html",
     }
     for step in ours:
         sourced = new.run(*step.split()[1:])
         assert sourced.code == 0, sourced.err
-    plan = new.run("plan", "playbooks/site.yml", "--format", "markdown", "--markdown-id", "site").out
+    plan = new.run("plan", "playbooks/site.yml", "--format", "markdown").out
     assert plan.startswith("<!-- msauto:plan:site v1 plan=")
 
 

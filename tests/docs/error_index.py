@@ -15,7 +15,7 @@ from msauto.errors import PROBLEM_KINDS, ProblemKind
 HEAD = """# Error index
 
 Each problem of a playbook, an inventory or a settings file ends with its kind in brackets. `--format json` has it as
-`code`, SARIF as the rule. The problem names the place, shows the line, and names the remedy. All problems of a run are
+`code`. The problem names the place, shows the line, and names the remedy. All problems of a run are
 reported at once.
 
 Other codes in JSON: `usage` (the command line), `planning` (a target cannot be planned), `refused` (a limit),

@@ -174,7 +174,7 @@ class Session:
             SimDialect.parse(given["dialect"]),
             given["faults"],
             port=self.server.port,
-            restore_seconds=min(given["restore_seconds"], 0.1),
+            restore_seconds=0.1,
         )
         self.server.start()
         return f"A media server listens at {self.server.url} (Ctrl-C stops it)."

@@ -117,7 +117,7 @@ def test_a_change_says_before_consent_that_it_cannot_be_undone(desk: Desk, flags
     assert "sha256" not in json.dumps([request.get("body") for each in plan["targets"] for request in each["requests"]])
 
 
-@pytest.mark.parametrize("form", ["text", "json", "sarif", "github", "gitlab"])
+@pytest.mark.parametrize("form", ["text", "json", "github", "gitlab"])
 def test_validate_shows_none(desk: Desk, flags: list[str], form: str) -> None:
     vars_ = f"{{a: !secret '{canary('literal').replace(chr(39), '')}'}}"
     task = "{asset: {title: x, fields: {comment: [1], nope: '{{ a }}'}}}"

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from msauto.cli.flags import parse_seconds
 from msauto.cli.output import print_message
 from msauto.errors import MsautoError
 
@@ -61,24 +60,13 @@ def require_simulator() -> None:
     "--seed", default="sample", show_default=True, metavar="sample|empty|bulk:N", help="Content of the server."
 )
 @click.option("--log", "log_file", type=click.Path(dir_okay=False), metavar="FILE", help="Log each request as JSON.")
-@click.option(
-    "--restore-seconds", callback=parse_seconds, default="10", metavar="S", show_default=True, help="Time of a RESTORE."
-)
-@click.option(
-    "--proxy-seconds",
-    callback=parse_seconds,
-    default="0",
-    metavar="S",
-    show_default=True,
-    help="Time to make a web proxy.",
-)
 def command(*, seed: str, dialect: tuple[str, ...], faults: tuple[str, ...], **options: Any) -> None:
     """Run a media server to try playbooks on: the whole interface, realistic content, dialects, faults."""
     require_simulator()
     from msauto.simulator import Simulator
 
     try:
-        simulator = Simulator(seed, dialect, faults, **options)
+        simulator = Simulator(seed, dialect, faults, restore_seconds=10, **options)
         simulator.run(lambda url: print_message(f"A media server listens at {url} (Ctrl-C stops it)."))
     except OSError as error:
         in_use = error.errno == errno.EADDRINUSE

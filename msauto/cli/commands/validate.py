@@ -11,21 +11,18 @@ from msauto.cli.flags import Flags, shared_flags_of
 from msauto.cli.output import print_message, print_result, use_colour
 from msauto.playbook.validation.validate import validate
 from msauto.report.ci.annotations import errors_first, problems_gitlab, render_github
-from msauto.report.ci.sarif import problems_sarif
 from msauto.report.json import dump, problems_json
 from msauto.report.terminal.text import render_problems
 
 
 @click.command("validate")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
-@shared_flags_of("text", "json", "sarif", "github", "gitlab")
+@shared_flags_of("text", "json", "github", "gitlab")
 def command(*, flags: Flags, paths: tuple[str, ...]) -> int:
     """Find all errors of playbooks and inventories that need no server; warnings do not change the exit code."""
     problems = validate(paths, flags.options)
     if flags.format == "json":
         print_result(dump(problems_json(problems)))
-    elif flags.format == "sarif":
-        print_result(dump(problems_sarif(problems)))
     elif flags.format == "gitlab":
         print_result(dump(problems_gitlab(errors_first(problems))))
     elif flags.format == "github" and problems:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -39,15 +40,15 @@ def show_plan(
 def view_of(
     flags: Flags, *, keep_going: bool = False, error: MsautoError | None = None, stream: IO[str] | None = None
 ) -> View:
-    """Return the view for stdout, or another stream: its colour, width and signs."""
+    """Return the view for stdout, or another stream: its colour, width and signs, and the playbook's name."""
+    playbook = next(iter(flags.options.playbooks), "plan")
     return View(
         use_colour(stream or sys.stdout, no_color=flags.no_color),
         flags.verbosity,
-        flags.width or shutil.get_terminal_size((_WIDTH, 24)).columns,
-        flags.ascii_only or not can_draw(stream or sys.stdout),
+        shutil.get_terminal_size((_WIDTH, 24)).columns,
+        not can_draw(stream or sys.stdout),
         flags.summary,
-        flags.markdown_id,
-        flags.markdown_limit,
+        re.sub(r"[^A-Za-z0-9_.]+", "-", Path(playbook).stem),
         keep_going,
         error,
     )

@@ -1,8 +1,9 @@
-"""Post the plan as a comment on the pull request (GitHub) or merge request (GitLab): `post_plan.py plan.md ID`.
+"""Post the plan as a comment on the pull request (GitHub) or merge request (GitLab): `post_plan.py plan.md NAME`.
 
 The comment of the last run is replaced, so that "No changes" also replaces an old plan. It is found by the hidden
-marker of `msauto plan --format markdown --markdown-id ID`, and only among the comments of this CI user. If there is no
-plan, because planning failed before it could print one, the comment reports that. Only the standard library is needed.
+marker of `msauto plan --format markdown`, which has the NAME of the playbook without its ending, and only among the
+comments of this CI user. If there is no plan, because planning failed before it could print one, the comment reports
+that. Only the standard library is needed.
 """
 
 from __future__ import annotations
