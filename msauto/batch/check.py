@@ -79,7 +79,6 @@ def _job_problems(job: Job, settings: Settings, context: CheckContext) -> Iterat
         now=context.now,
         lookup_folders=settings.lookup_folders,
         download_folders=settings.download_folders,
-        file_mib=settings.file_mib,
     )
     for playbook in job.playbooks:
         if Path(playbook).exists():

@@ -63,7 +63,6 @@ class Flags:
             else settings.inventories,
             lookup_folders=settings.lookup_folders,
             download_folders=settings.download_folders,
-            file_mib=settings.file_mib,
         )
         forks = self.given_forks or settings.forks or 8
         return replace(self, options=options, settings=settings, forks=forks)

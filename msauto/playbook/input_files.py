@@ -14,9 +14,8 @@ from msauto.playbook.templates.secret_tracking import TaintTracker
 from msauto.playbook.yaml.document import Document, Problems, outside_node
 from msauto.playbook.yaml.loader import parse_yaml
 
-FILE_MIB = 64
-"""The largest file that is read, in MiB, by default: 50,000 tasks take about 20."""
-MOST_FILE_MIB = 4096
+_MOST_MIB = 64
+"""The largest file that is read: 50,000 tasks take about 20 MiB."""
 _LARGE = 1_000_000
 """Larger files are not searched for secrets: if there are secrets at all, such a file may hold one."""
 _MARKS = (".git", "msauto.toml")
@@ -25,14 +24,12 @@ _MARKS = (".git", "msauto.toml")
 class Files:
     """The files of one run. Paths are kept as given, so that messages and plans show them as typed.
 
-    ``opened`` are folders outside the repository that playbooks may read (``[lookup] folders``); ``mib`` is the
-    largest file that is read (``file_mib`` of msauto.toml). ``marks`` are the secrets of the run, at first those in
-    the files.
+    ``opened`` are folders outside the repository that playbooks may read (``[lookup] folders``).
+    ``taint`` knows the secrets of the run, at first those in the files.
     """
 
-    def __init__(self, opened: Sequence[str] = (), mib: int = FILE_MIB) -> None:
+    def __init__(self, opened: Sequence[str] = ()) -> None:
         self.taint = TaintTracker()
-        self._mib = mib
         self._opened = opened
         self._bytes: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
@@ -52,7 +49,7 @@ class Files:
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; raises :class:`InputError`."""
         if path not in self._bytes:
-            self._bytes[path] = _read(path, self._mib)
+            self._bytes[path] = _read(path)
         return self._bytes[path]
 
     def document(self, path: str, flaws: Problems | None = None) -> Document:
@@ -82,7 +79,7 @@ class Files:
         )
 
 
-def _read(path: str, mib: int) -> bytes:
+def _read(path: str) -> bytes:
     node = outside_node(path)
     cannot = "the file cannot be read: "
     try:
@@ -91,10 +88,9 @@ def _read(path: str, mib: int) -> bytes:
         if not Path(path).is_file():
             raise node.error(f"{cannot}not found", how_to_find(path), kind="file")
         size = Path(path).stat().st_size
-        if size > mib * 2**20:
-            needed = -(-size // 2**20)
-            why = f"its size is {needed} MiB, and the limit is {mib} MiB"
-            raise node.error(f"{cannot}{why}", f"split it, or set file_mib = {needed} in msauto.toml", kind="file")
+        if size > _MOST_MIB * 2**20:
+            why = f"its size is {-(-size // 2**20)} MiB, and the limit is {_MOST_MIB} MiB"
+            raise node.error(f"{cannot}{why}", "split it, or read a table with lookup('csv', …)", kind="file")
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)

@@ -15,7 +15,7 @@ from msauto.errors import InputError, Problem
 from msauto.interface.dialect import Dialect
 from msauto.model.desired import Intent, ResolvedPlaybooks, ServerIntents
 from msauto.model.server import ServerSpec
-from msauto.playbook.input_files import FILE_MIB, OUTSIDE, Files, beside, how_to_find
+from msauto.playbook.input_files import OUTSIDE, Files, beside, how_to_find
 from msauto.playbook.inventory.hosts import Hosts, load_hosts, same_servers
 from msauto.playbook.schema.play import BatchKeys
 from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list
@@ -38,7 +38,7 @@ class ResolveOptions:
     """What to resolve. ``extra_vars`` are ``k=v``, ``@file`` or a mapping as text; ``now`` has a zone.
 
     ``lookup_folders`` are folders outside the repository that ``lookup()`` may read, ``download_folders`` those that
-    downloads may be written to; ``file_mib`` is the largest file that is read, in MiB.
+    downloads may be written to.
     """
 
     playbooks: tuple[str, ...]
@@ -52,7 +52,6 @@ class ResolveOptions:
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
-    file_mib: int = FILE_MIB
 
 
 _RARE = (100_000, 100, 100)
@@ -75,7 +74,7 @@ def rare_collection() -> Iterator[None]:
 def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     """Return the work that playbooks ask of each server; raises :class:`InputError` with all that is wrong."""
     problems = Problems()
-    files = Files(options.lookup_folders, options.file_mib)
+    files = Files(options.lookup_folders)
     opened: list[Hosts] = []
     with rare_collection(), files.taint.found.redacted_errors():
         with problems.gather():
@@ -90,7 +89,7 @@ def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
 def outline(options: ResolveOptions) -> list[PlayOutline]:
     """Return the plays with their hosts and the tasks that the tags choose; raises :class:`InputError`."""
     problems = Problems()
-    files = Files(options.lookup_folders, options.file_mib)
+    files = Files(options.lookup_folders)
     with files.taint.found.redacted_errors():
         hosts = open_hosts(options, files, problems)
         loader = Loader(files, problems)

@@ -135,7 +135,7 @@ def _lookups(flags: Flags) -> LookupContext:
     options, here = flags.options, Path()
     return LookupContext(
         options.env,
-        Files(mib=options.file_mib),
+        Files(),
         here,
         repository_of(here),
         options.lookup_folders,

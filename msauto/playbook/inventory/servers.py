@@ -28,7 +28,7 @@ def named_servers(options: ResolveOptions, secrets: SecretsFound | None = None) 
 
     ``secrets`` receives those of the inventory, and where they come from.
     """
-    problems, files = Problems(), Files(mib=options.file_mib)
+    problems, files = Problems(), Files()
     if secrets is not None:
         files.taint.found = secrets
     found: list[NamedServer] = []
@@ -48,7 +48,7 @@ def servers_called(options: ResolveOptions, names: Collection[str]) -> tuple[Ser
 
     Other servers of the inventory are ignored: their secrets need not be set.
     """
-    problems, files = Problems(), Files(mib=options.file_mib)
+    problems, files = Problems(), Files()
     found: list[ServerSpec] = []
     with files.taint.found.redacted_errors():
         hosts = open_hosts(options, files)

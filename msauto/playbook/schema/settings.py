@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Discriminator, Tag
 
 from msauto.model.ledger_url import LedgerUrlError, parse_ledger_url
-from msauto.playbook.input_files import MOST_FILE_MIB
 from msauto.playbook.schema import key_rules as rule
 from msauto.playbook.schema.inventory import TimezoneName
 from msauto.playbook.schema.strict_model import Model, key, need
@@ -40,10 +39,11 @@ _Clock = Annotated[time, Read(_clock, type="string", pattern=r"^\d\d:\d\d")]
 class LimitArgs(Model):
     """What a run may do without a flag."""
 
+    hints: ClassVar = {"protected": ("protected is not one of the limits", "move it above the first [section]")}
+
     delete_assets: Plain[Count] = key("assets that a run may delete; default 0")
     remove_items: Plain[Count] = key("list items that a run may lose without naming them by their keys; default 50")
     requests: Plain[Count] = key("requests that a run may send; default no limit")
-    protected: Plain[list[Name]] = key("globs of titles or folders that no run may delete or remove from")
 
 
 class FreezeArgs(Model):
@@ -122,12 +122,9 @@ class SettingsArgs(Model):
     inventory: Plain[Texts] = key("inventories, relative to this file")
     forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default 8")
     state_dir: Plain[Name] = key("folder of the ledger, relative to this file")
-    file_mib: Plain[Annotated[int, between(1, MOST_FILE_MIB)]] = key(
-        "the largest playbook, inventory or other file that is read, in MiB, 1 to 4096; default 64"
-    )
     tz: Plain[TimezoneName] = key("the time zone of --window, such as Europe/Oslo; default this machine's")
     limits: Plain[LimitArgs] = key("what a run may do without a flag")
-    protected: Plain[list[Name]] = key("as limits.protected")
+    protected: Plain[list[Name]] = key("globs of titles or folders that no run may delete or remove from")
     freeze: Plain[list[_AnyFreeze]] = key("periods in which nothing may be changed")
     state: Plain[StateArgs] = key("the ledger")
     lookup: Plain[LookupArgs] = key("what lookup() may read outside the repository")

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from msauto.errors import InputError, SourceLocation
 from msauto.model.ledger_url import LedgerUrl, PasswordSource, parse_ledger_url
 from msauto.model.plan import InputHash, Limits
-from msauto.playbook.input_files import FILE_MIB, how_to_find
+from msauto.playbook.input_files import how_to_find
 from msauto.playbook.settings.allowed_values import DAYS, Day
 from msauto.playbook.yaml.document import Document, SourceNode, outside_node
 from msauto.playbook.yaml.document import Path as DataPath
@@ -65,7 +65,6 @@ class Settings:
     keep_days: int | None = None
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
-    file_mib: int = FILE_MIB
 
     @property
     def used(self) -> InputHash | None:
@@ -132,7 +131,7 @@ def _settings(document: Document, path: Path, sha256: str) -> Settings:
             delete_assets=default.delete_assets if limits.delete_assets is None else limits.delete_assets,
             remove_items=default.remove_items if limits.remove_items is None else limits.remove_items,
             requests=limits.requests,
-            protected=(*(args.protected or ()), *(limits.protected or ())),
+            protected=tuple(args.protected or ()),
         ),
         freezes=tuple(
             _freeze(each, args.tz, node.child("freeze", index)) for index, each in enumerate(args.freeze or ())
@@ -142,7 +141,6 @@ def _settings(document: Document, path: Path, sha256: str) -> Settings:
         keep_days=state.keep_days,
         lookup_folders=tuple(_beside(path, each) for each in (args.lookup and args.lookup.folders) or ()),
         download_folders=tuple(_beside(path, each) for each in (args.download and args.download.folders) or ()),
-        file_mib=args.file_mib or FILE_MIB,
     )
 
 

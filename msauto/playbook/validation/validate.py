@@ -37,7 +37,7 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
 
 def _validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     problems = Problems()
-    files = Files(options.lookup_folders, options.file_mib)
+    files = Files(options.lookup_folders)
     sorted_out: dict[Kind, list[str]] = {"playbook": [], "tasks": [], "inventory": [], "vars": []}
     for path in _walked(paths, problems):
         with problems.gather():

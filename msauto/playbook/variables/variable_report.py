@@ -34,7 +34,7 @@ def report_variables(options: ResolveOptions, host: str, name: str | None = None
     Values are redacted if they come from the environment, are tainted, or have the name of a secret. The ``server:``
     block is left out, because it may hold any secret. Raises :class:`InputError` for an unknown host or name.
     """
-    files = Files(mib=options.file_mib)
+    files = Files()
     with files.taint.found.redacted_errors():
         hosts = open_hosts(replace(options, env=dict.fromkeys(options.env, HIDDEN)), files)
         if host not in hosts.inventory.hosts:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, time
 from hashlib import sha256
 from pathlib import Path
@@ -92,10 +93,10 @@ def test_settings(tmp_path: Path) -> None:
 inventory = "inventory"
 forks = 4
 state_dir = "state"
+protected = ["Master/*"]
 [limits]
 delete_assets = 2
 requests = 500
-protected = ["Master/*"]
 [[freeze]]
 days = ["fri"]
 from = "18:00"
@@ -166,19 +167,11 @@ def test_settings_that_are_not_there(tmp_path: Path) -> None:
         load_settings(tmp_path / "x.toml")
 
 
-def test_a_file_above_the_limit_is_refused_and_the_setting_named(tmp_path: Path) -> None:
-    playbook = write(tmp_path, "p.yml", "- {hosts: h, tasks: []} #" + "x" * 2**21)
-    (problem,) = validate([str(playbook)], ResolveOptions((), env={}, file_mib=2))
-    assert problem.message == "the file cannot be read: its size is 3 MiB, and the limit is 2 MiB"
-    assert problem.remedy == "split it, or set file_mib = 3 in msauto.toml"
-    assert messages(playbook, options=ResolveOptions((), env={}, file_mib=3)) == []
-
-
-def test_the_size_of_files_is_a_setting(tmp_path: Path) -> None:
-    assert Settings().file_mib == load_settings(write(tmp_path, "msauto.toml", "")).file_mib == 64
-    assert load_settings(write(tmp_path, "msauto.toml", "file_mib = 100\n")).file_mib == 100
-    with pytest.raises(InputError, match="file_mib"):
-        load_settings(write(tmp_path, "msauto.toml", "file_mib = 0\n"))
+def test_a_file_above_the_limit_is_refused_unread(tmp_path: Path) -> None:
+    playbook = write(tmp_path, "p.yml", "- {hosts: h, tasks: []} #")
+    os.truncate(playbook, 64 * 2**20 + 1)
+    (problem,) = validate([str(playbook)], ResolveOptions((), env={}))
+    assert problem.message == "the file cannot be read: its size is 65 MiB, and the limit is 64 MiB"
 
 
 def test_a_secret_in_a_block_is_as_beside_it(tmp_path: Path) -> None:
