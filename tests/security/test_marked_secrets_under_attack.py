@@ -23,7 +23,6 @@ DERIVED = [
     "{{ token[0] * 5 }}",
     "{{ token | list | join('') }}",
     "{{ token | list | join(' ') }}",
-    "{{ token | hash('sha256') }}",
     "{{ [token] | to_json }}",
     "{{ [token] | first }}",
     "{{ {'a': token}.a }}",
@@ -62,7 +61,6 @@ DERIVED = [
     "{{ [1, 2] | map('string') | join(token) }}",
     "{{ token | replace('g', 'x') }}",
     "{{ token | from_yaml }}",
-    "{{ token | to_uuid }}",
 ]
 VARIABLES = """    creds: {user: ops, token: !secret "{{ env.TOKEN }}"}
     nested: "x{{ token }}y"

@@ -44,7 +44,7 @@ ESCAPES = [
     "{{ [''] | map(attribute='__class__') | list }}",
     "{{ ['x'] | map('attr', '__class__') | list }}",
     "{{ [{'a': 1}] | selectattr('__class__') | list }}",
-    "{{ dict(a=1) | items | groupby('__class__') }}",
+    "{{ [dict(a=1)] | sort(attribute='__class__') }}",
     "{{ asset.__class__ }}",
     "{{ now.__class__.__subclasses__() }}",
     "{{ joiner.__init__.__globals__ }}",

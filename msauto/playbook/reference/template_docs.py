@@ -112,7 +112,7 @@ def filters() -> list[ReferenceEntry]:
     return _all("filters", FILTERS, names_known()[0])
 
 
-_OTHER_NAMES = frozenset({"==", "!=", "<", "<=", ">", ">=", "equalto", "greaterthan", "lessthan"})
+_OTHER_NAMES = frozenset({"==", "!=", "<", "<=", ">", ">="})
 """Other names of tests, which are documented with the first name."""
 
 

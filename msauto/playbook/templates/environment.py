@@ -19,7 +19,7 @@ from msauto.model.facts import Need, NoAssetError
 from msauto.playbook.schema.value_types import MarkedTemplate
 from msauto.playbook.templates import sandbox
 from msauto.playbook.templates.budget import budget, spend
-from msauto.playbook.templates.filters import REMOVED, REMOVED_TESTS
+from msauto.playbook.templates.filters import REMOVED
 from msauto.playbook.templates.lookups import lookup, query
 from msauto.playbook.templates.names import OMIT, TemplateNames, UsesAssetError, mark_text
 from msauto.playbook.templates.registry import FILTERS, TESTS
@@ -30,13 +30,9 @@ from msauto.playbook.yaml.document import SourceNode, did_you_mean
 
 def _sandbox() -> sandbox.Sandbox:
     made = sandbox.Sandbox()
-    for name in REMOVED:
-        made.filters.pop(name, None)
-    for name in REMOVED_TESTS:
-        made.tests.pop(name, None)
     made.filters.update(FILTERS)
     made.tests.update(TESTS)
-    made.globals.update(lookup=lookup, query=query, q=query)
+    made.globals.update(lookup=lookup, query=query)
     made.meter()
     return made
 

@@ -36,7 +36,7 @@ def lookup(context: Context, kind: str, *names: str, **options: Any) -> Any:
 
 @pass_context
 def query(context: Context, kind: str, *names: str, **options: Any) -> list[Any]:
-    """Return the same as a list in any case: Ansible's ``query`` and ``q``."""
+    """Return the same as a list in any case: Ansible's ``query``."""
     found = _look_up(context, kind, names, options)
     return [item for each in found for item in (each if isinstance(each, list) else [each])]
 
@@ -111,15 +111,6 @@ def lookup_json(context: LookupContext, name: str) -> Any:
         return json.loads(context.text(name))
     except (ValueError, RecursionError) as error:
         raise TemplateFunctionError(f"the file {name!r} is not valid JSON: {error}") from error
-
-
-@template_lookup
-def lookup_lines(context: LookupContext, name: str) -> list[str]:
-    """The lines of a file as a list.
-
-    Example: query('lines', 'note.txt')
-    """
-    return context.text(name).splitlines()
 
 
 @template_lookup

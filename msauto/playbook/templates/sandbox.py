@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined, UndefinedError, nodes, pass_environment
@@ -16,6 +15,7 @@ from jinja2.utils import missing
 from jinja2.visitor import NodeTransformer
 
 from msauto.playbook.templates.budget import each, metered, size_of, sized, spend, weigh
+from msauto.playbook.templates.filters import JINJA_FILTERS, JINJA_TESTS
 from msauto.playbook.templates.names import AssetView, EnvView
 from msauto.playbook.templates.secret_filters import opened, touched
 from msauto.playbook.yaml.document import did_you_mean, nearest
@@ -73,8 +73,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         super().__init__(undefined=StrictName, keep_trailing_newline=True, autoescape=False, finalize=weigh)
         for name in ("lipsum", "cycler", "joiner"):
             del self.globals[name]
-        _bound_filters(self.filters)
-        self.filters["_bounded_concat"] = bounded_concat
+        self.filters = {name: self.filters[name] for name in JINJA_FILTERS}
+        self.filters |= {"replace": _replace, "format": _format, "join": _join, "sum": _sum, _CONCAT: bounded_concat}
+        self.tests = {name: self.tests[name] for name in JINJA_TESTS}
 
     def meter(self) -> None:
         """Count what the filters and tests cost; those that the sandbox adds by itself cost nothing."""
@@ -166,10 +167,11 @@ class _MeteredNodes(NodeTransformer):
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 - Jinja names it
         """Rewrite one concatenation."""
         self.generic_visit(node)
-        return _watched(nodes.List(node.nodes, lineno=node.lineno), "_bounded_concat")
+        return _watched(nodes.List(node.nodes, lineno=node.lineno), _CONCAT)
 
 
 _EACH, _SIZED = "_each", "_sized"
+_CONCAT = "_bounded_concat"
 _TOUCHED = "_touched"
 _OPENED = "_opened"
 RESULT = "_alone"
@@ -283,26 +285,6 @@ def _check_widths(values: Iterable[Any], times: int = 1) -> None:
     for value in values:
         if isinstance(value, int):
             _check_length(value * times)
-
-
-def _bound_filters(filters: dict[str, Callable[..., Any]]) -> None:
-    for name in ("center", "indent", "batch", "slice", "wordwrap"):
-        filters[name] = _with_bounded_numbers(filters[name])
-    filters |= {"replace": _replace, "format": _format, "join": _join, "sum": _sum}
-
-
-def _with_bounded_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(function)  # also keeps the attribute by which Jinja passes the environment or context
-    def bounded(*args: Any, **kwargs: Any) -> Any:
-        texts = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, str)]
-        lines = max((text.count("\n") + 1 for text in texts), default=1)
-        _check_widths([*args, *kwargs.values()], lines)
-        if len(texts) > 1:  # the second is put before each line, or after as many characters as a line has
-            wraps = len(texts[0]) if function.__name__ == "do_wordwrap" else lines
-            _check_length(len(texts[0]) + wraps * max(map(len, texts[1:])))
-        return function(*args, **kwargs)
-
-    return bounded
 
 
 @pass_environment

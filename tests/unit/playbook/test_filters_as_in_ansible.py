@@ -56,11 +56,9 @@ def render(text: str, folder: Path = Path(), opened: tuple[str, ...] = (), **var
         ("{{ '%H:%M' | strftime }}", "18:00"),
         ("{{ '%Y-%m-%d %H:%M:%S' | strftime(0) }}", "1970-01-01 00:00:00"),
         ("{{ ('2026-11-20' | to_datetime('%Y-%m-%d')).year }}", 2026),
-        ("{{ {'b': 1, 'a': [1, 2]} | to_nice_json }}", '{\n    "a": [\n        1,\n        2\n    ],\n    "b": 1\n}'),
         ("{{ 'ü' | to_json }}", '"ü"'),
         ("{{ {'a': 1} | items2dict(key_name='x', value_name='y') if false else 'lazy' }}", "lazy"),
         ("{{ none | ternary('y', 'n', 'neither') }}", "neither"),
-        ("{{ 'x' | b64encode | b64decode }}", "x"),
         ("{{ 'a,b' | split(',') | map('upper') | list }}", ["A", "B"]),
         ("{{ [3, 1, 2] | sort(reverse=true) | first }}", 3),
         ("{{ [{'n': 'b'}, {'n': 'a'}] | sort(attribute='n') | map(attribute='n') | join('+') }}", "a+b"),
@@ -69,7 +67,6 @@ def render(text: str, folder: Path = Path(), opened: tuple[str, ...] = (), **var
         ("{{ nobody | d(5) + 1 }}", 6),
         ("{{ [1, 2] is subset([1, 2, 3]) and [1, 2, 3] is superset([{'a': 1}]) }}", False),
         ("{{ '1.10' is version('1.9', '>') }}", True),
-        ("{{ ['a', 'b'] | map('extract', {'a': {'x': 1}, 'b': {'x': 2}}, 'x') | list }}", [1, 2]),
         ("{{ '00:00:59;29' | shift(1, '29.97') }}", "00:01:00;02"),
         ("{{ '00:10:00;00' | frames('29.97') }}", 17982),
         ("{{ 17982 | timecode('29.97', drop=true) }}", "00:10:00;00"),
@@ -92,6 +89,8 @@ def test_values(text: str, value: Any) -> None:
         ("{{ [1] | random }}", "unknown filter 'random'"),
         ("{{ 'a' | attr('b') }}", "unknown filter 'attr'"),
         ("{{ 'a' | escape }}", "nothing here is HTML"),
+        ("{{ 'a' | wordwrap(1) }}", "unknown filter 'wordwrap'"),
+        ("{{ 'a' is callable }}", "unknown test 'callable'"),
         ("{{ 'maybe' | bool }}", "'maybe' is neither true nor false"),
         ("{{ 'a' | regex_search('(') }}", "invalid regular expression '\\('"),
         ("{{ 'a' | regex_search('(a)', '1') }}", "is not a group"),
@@ -99,7 +98,6 @@ def test_values(text: str, value: Any) -> None:
         ("{{ nobody | mandatory(msg='say the episode') }}", "say the episode"),
         ("{{ 'x' | from_json }}", "invalid JSON"),
         ("{{ 'a: [' | from_yaml }}", "invalid YAML"),
-        ("{{ '?' | b64decode }}", "not the Base64"),
         ("{{ asset.create_time | strftime('%9999999d') }}", "is not a valid time format"),
         ("{{ 'x' | to_datetime }}", "is not a time in the format"),
         ("{{ 'a' is regex('b', match_type='finds') }}", "unknown match_type 'finds'"),
@@ -119,13 +117,9 @@ def test_errors(text: str, message: str) -> None:
         "{{ ('a' * 40) | regex_search('(a+)+b') }}",
         "{{ ('a' * 40) | regex_replace('(a|a)*b', '') }}",
         "{{ ('a' * 40) is match('([a-z]*)*1') }}",
-        "{{ range(1000) | product(range(1000)) }}",
         "{{ ('a' * 100000) | regex_replace('a', 'b' * 100000) }}",
         "{{ {} | to_json(indent=1000000000) }}",
-        "{{ {} | tojson(indent=1000000000) }}",
-        "{{ {} | to_nice_yaml(indent=1000000000) }}",
         "{{ ('9' * 5000) | int }}",
-        "{{ 'x' | indent(1000000000) }}",
     ],
 )
 def test_bombs(text: str) -> None:
@@ -147,7 +141,7 @@ def test_lookups_stay_inside_unless_a_setting_opens_a_folder(tmp_path: Path) -> 
 
 
 def test_a_filter_is_named_when_it_is_nearly_right() -> None:
-    with pytest.raises(InputError, match="did you mean 'to_nice_json'"):
-        render("{{ {} | to_nicejson }}")
+    with pytest.raises(InputError, match="did you mean 'to_json'"):
+        render("{{ {} | to_jsn }}")
     with pytest.raises(InputError, match="did you mean 'superset'"):
         render("{{ [] is supperset([]) }}")

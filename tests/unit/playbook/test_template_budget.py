@@ -14,9 +14,6 @@ from msauto.playbook.yaml.document import Document, SourceNode
 NESTED = "{% set ns = namespace(x=['x']) %}{% for i in range(12) %}{% set ns.x = [ns.x] * 10 %}{% endfor %}"
 BOMBS = [
     "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
-    "{{ ('a ' * 400000) | wordwrap(1, true, 'x' * 900000) }}",
-    "{{ ('a' * 900000) | wordwrap(1, true, 'x' * 900000) }}",
-    "{{ ('\\n' * 900000) | indent('x' * 900000) }}",
     "{% for a in range(100000) %}{% set x = 'a' * 1000000 %}{% endfor %}",
     "{% for a in range(100000) %}{% set x = ('a' * 1000000) | upper %}{% endfor %}",
     "{{ '{0}' * 300000 }}{{ ('{0}' * 300000).format('x' * 900000) | length }}",
@@ -26,7 +23,7 @@ BOMBS = [
     "{{ ([[0] * 1000000] * 10000) | flatten | length }}",
     "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(40) }}",
     "{% set ns = namespace(x='a') %}{% for i in range(100000) %}{% set ns.x = ns.x ~ 'aaaaaaaaa' %}{% endfor %}",
-    "{{ range(100000) | map('string') | map('center', 1000000) | list | length }}",
+    "{{ range(100000) | map('string') | map('replace', '', 'x' * 900000) | list | length }}",
     "{% for a in range(100000) %}{{ range(100000) | list | length }}{% endfor %}",
     f"{NESTED}{{{{ ns.x | to_json | length }}}}",
     f"{NESTED}{{{{ ns.x }}}}",
@@ -56,8 +53,11 @@ def test_usual_work_is_done() -> None:
     assert (
         render(rows + "{% for row in rows %}{% if row in ['7', '8'] %}{{ row | upper }}{% endif %}{% endfor %}") == "78"
     )
-    assert render("{{ range(50000) | map('string') | map('center', 9) | select('search', '7') | list | length }}") > 1
+    assert (
+        render("{{ range(50000) | map('string') | map('replace', '1', '2') | select('search', '7') | list | length }}")
+        > 1
+    )
     assert render("{% for a in 'abc' %}{{ loop.index }}/{{ loop.length }}{{ ',' if not loop.last }}{% endfor %}") == (
         "1/3,2/3,3/3"
     )
-    assert render("{% for a in [1, [2, 3]] recursive %}{{ loop(a) if a is iterable else a }}{% endfor %}") == "123"
+    assert render("{% for a in [1, [2, 3]] recursive %}{{ a if a is number else loop(a) }}{% endfor %}") == "123"

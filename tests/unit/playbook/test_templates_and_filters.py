@@ -93,11 +93,8 @@ def render(folder: Path) -> Render:
         ("{{ words | to_yaml }}", "- a\n- b\n"),
         ("{{ {'a': 1} | dict2items | items2dict }}", {"a": 1}),
         ("{{ words | zip([1, 2]) }}", [["a", 1], ["b", 2]]),
-        ("{{ words | product([1, 2]) | length }}", 4),
         ("{{ true | ternary('y', 'n') }}", "y"),
         ("{{ '/a/b.mxf' | basename }}", "b.mxf"),
-        ("{{ 'a' | hash('md5') }}", "0cc175b9c0f1b6a831c399e269772661"),
-        ("{{ 'a' | b64encode | b64decode }}", "a"),
         ("{{ 'yes' | bool }}", True),
         ("{{ '12' | int + 1 }}", 13),
         ("{{ 'x' | int(5) }}", 5),
@@ -147,7 +144,6 @@ def test_values(text: str, value: Any, render: Render) -> None:
         ("{{ 1 | frames('abc') }}", "the template fails"),
         ("{{ '00:01:00;00' | frames('29.97') }}", "drop frame omits it"),
         ("{{ 5 | shift(-6) }}", "before the start"),
-        ("{{ 'a' | hash('nothing') }}", "unknown hash"),
     ],
 )
 def test_errors(text: str, message: str, render: Render) -> None:
@@ -163,7 +159,6 @@ def test_errors(text: str, message: str, render: Render) -> None:
         "{{ [0] * 10 ** 9 }}",
         "{{ range(10 ** 9) | list }}",
         "{{ 'x'.ljust(10 ** 9) }}",
-        "{{ 'x' | center(10 ** 9) }}",
         "{{ '%999999999d' % 1 }}",
         "{{ '%*d' % (999999999, 1) }}",
         "{{ '{:>999999999}'.format(1) }}",
@@ -174,7 +169,6 @@ def test_errors(text: str, message: str, render: Render) -> None:
         "{{ ('x' * 100000).replace('x', 'y' * 100000) }}",
         "{% for a in range(99999) %}{{ 'xxxxxxxxxxxxxxxxxxxx' }}{% endfor %}",
         "{% for a in range(99999) %}{% for b in range(99999) %}xxxxx{% endfor %}{% endfor %}",
-        "{{ range(999) | product(range(999), range(999)) }}",
         "{{ ('x' * 900000).join(range(999) | list) }}",
     ],
 )
@@ -233,7 +227,6 @@ def test_lookups(folder: Path, render: Render) -> None:
     assert render("{{ lookup('json', 'p.json').a[0] }}") == 1
     assert render("{{ lookup('yaml', 'p.yml') }}") == {"a": "no", "b": 12}
     assert render("{{ lookup('file', 'p.txt') }}") == "a\nb"
-    assert render("{{ lookup('lines', 'p.txt') }}") == ["a", "b"]
     assert render("{{ lookup('file', '../up.txt') }}") == "above"
     assert render("{{ lookup('env', 'HOME_TOWN') }}") == "Oslo"
     assert render("{{ lookup('env', 'NOPE', default='x') }}") == "x"

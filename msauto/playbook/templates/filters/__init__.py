@@ -1,20 +1,30 @@
 """Ansible's everyday filters and tests, and those for time codes.
 
-All are deterministic, and limit what they make. Jinja's own filters for HTML, and those that are not deterministic or
-not safe, are removed: :data:`REMOVED`.
+All are deterministic, and limit what they make. Of Jinja's own, templates have those that media playbooks use:
+:data:`JINJA_FILTERS`, :data:`JINJA_TESTS`.
 """
 
 from msauto.playbook.templates.filters import data, dates, lists, numbers, strings, tests, timecodes
 
-__all__ = ["REMOVED", "REMOVED_TESTS", "data", "dates", "lists", "numbers", "strings", "tests", "timecodes"]
+__all__ = [
+    "JINJA_FILTERS", "JINJA_TESTS", "REMOVED", "data", "dates", "lists", "numbers", "strings", "tests", "timecodes",
+]  # fmt: skip
 
 _HTML = "nothing here is HTML"
 REMOVED: dict[str, str] = {
     **dict.fromkeys(("e", "escape", "forceescape", "safe", "striptags", "urlize", "xmlattr"), _HTML),
     **dict.fromkeys(("random", "shuffle"), "the same playbook must always give the same plan"),
     "attr": "write a.b or a[b]",
-    "pprint": "use to_nice_json or to_nice_yaml",
+    "pprint": "use to_json or to_yaml",
 }
 """Filters that users may look for and that are removed on purpose, with the reason."""
 
-REMOVED_TESTS = ("callable", "escaped")
+JINJA_FILTERS = (
+    "abs", "capitalize", "d", "default", "first", "format", "join", "last", "length", "list", "lower", "map", "max",
+    "min", "reject", "rejectattr", "replace", "reverse", "round", "select", "selectattr", "sort", "string", "sum",
+    "title", "trim", "truncate", "upper", "urlencode",
+)  # fmt: skip
+JINJA_TESTS = (
+    "boolean", "defined", "eq", "even", "false", "float", "ge", "gt", "in", "integer", "le", "lt", "mapping", "ne",
+    "none", "number", "odd", "string", "true", "undefined", "==", "!=", "<", "<=", ">", ">=",
+)  # fmt: skip

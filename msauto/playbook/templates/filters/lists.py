@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from jinja2 import pass_environment
 from jinja2.environment import Environment
-from jinja2.exceptions import SecurityError
 from jinja2.filters import make_attrgetter
 from jinja2.runtime import Undefined
 
 from msauto.playbook.templates.registry import template_filter
-
-MAX_ITEMS = 100_000
-"""The most items that ``product`` may make."""
 
 
 def items_of(value: Any, name: str) -> list[Any]:
@@ -104,15 +98,6 @@ def difference(first: Any, second: Any) -> list[Any]:
 
 
 @template_filter
-def symmetric_difference(first: Any, second: Any) -> list[Any]:
-    """The items of one list only.
-
-    Example: [1, 2] | symmetric_difference([2, 3])
-    """
-    return [*difference(first, second), *difference(second, first)]
-
-
-@template_filter
 def flatten(value: Any, levels: int | None = None, skip_nulls: bool = True) -> list[Any]:
     """Nested lists as one list; levels=1 flattens one level.
 
@@ -128,67 +113,12 @@ def flatten(value: Any, levels: int | None = None, skip_nulls: bool = True) -> l
 
 
 @template_filter
-def product(*lists: Any) -> list[list[Any]]:
-    """Each item of one list with each item of another.
-
-    Example: [1, 2] | product(['a'])
-    """
-    pools = [items_of(each, "product") for each in lists]
-    if math.prod(map(len, pools)) > MAX_ITEMS:
-        raise SecurityError(f"product makes more than {MAX_ITEMS:,} items")
-    return [list(each) for each in itertools.product(*pools)]
-
-
-@template_filter
 def zip_(*lists: Any) -> list[list[Any]]:
     """Lists side by side, as long as the shortest.
 
     Example: words | zip([1, 2])
     """
     return [list(each) for each in zip(*(items_of(each, "zip") for each in lists), strict=False)]
-
-
-@template_filter
-def zip_longest(*lists: Any, fillvalue: Any = None) -> list[list[Any]]:
-    """Lists side by side, as long as the longest.
-
-    Example: [1, 2] | zip_longest(['a'], fillvalue='-')
-    """
-    pools = [items_of(each, "zip_longest") for each in lists]
-    return [list(each) for each in itertools.zip_longest(*pools, fillvalue=fillvalue)]
-
-
-@template_filter
-@pass_environment
-def extract(environment: Environment, key: Any, container: Any, morekeys: Any = None) -> Any:
-    """An item by its key: for map.
-
-    Example: ['x', 'y'] | map('extract', {'x': 1, 'y': 2}) | list
-    """
-    found = environment.getitem(container, key)
-    for each in morekeys if isinstance(morekeys, list) else [] if morekeys is None else [morekeys]:
-        found = environment.getitem(found, each)
-    return found
-
-
-@template_filter
-def subelements(value: Any, path: Any, skip_missing: bool = False) -> list[list[Any]]:
-    """Each item with each item of a list inside it.
-
-    Example: [{'n': 'a', 'l': [1, 2]}] | subelements('l')
-    """
-    steps = list(path) if isinstance(path, list) else str(path).split(".")
-    found: list[list[Any]] = []
-    for element in value.values() if isinstance(value, Mapping) else items_of(value, "subelements"):
-        inner = element
-        for step in steps:
-            inner = inner.get(step) if isinstance(inner, Mapping) else None
-        if inner is None and skip_missing:
-            continue
-        if not isinstance(inner, list):
-            raise TypeError(f"subelements finds no list {'.'.join(map(str, steps))!r} in an element")
-        found.extend([element, item] for item in inner)
-    return found
 
 
 # Mappings -------------------------------------------------------------------------------------------------------

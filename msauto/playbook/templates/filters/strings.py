@@ -1,14 +1,10 @@
-"""Filters of texts: regular expressions, and parts of paths and addresses, POSIX and Windows."""
+"""Filters of texts: regular expressions, and parts of paths."""
 
 from __future__ import annotations
 
-import ntpath
 import posixpath
 import re
-from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote_plus
-from urllib.parse import urlsplit as split_url
 
 from jinja2.exceptions import SecurityError
 
@@ -98,15 +94,6 @@ def regex_findall(value: Any, find: str, multiline: bool = False, ignorecase: bo
 
 
 @template_filter
-def regex_escape(value: Any) -> str:
-    """A text that a regular expression takes literally.
-
-    Example: 'a.b' | regex_escape
-    """
-    return re.escape(str(value))
-
-
-@template_filter
 def split(value: Any, by: str | None = None, maxsplit: int = -1) -> list[str]:
     """The parts of a text.
 
@@ -143,65 +130,3 @@ def splitext(value: Any) -> list[str]:
     Example: 'a.mxf' | splitext
     """
     return list(posixpath.splitext(str(value)))
-
-
-@template_filter
-def path_join(value: Any) -> str:
-    """Parts joined to a path.
-
-    Example: ['media', 'news', 'a.mxf'] | path_join
-    """
-    parts = [value] if isinstance(value, str) else list(value)
-    return posixpath.join(*map(str, parts)) if parts else ""
-
-
-@template_filter
-def relpath(value: Any, start: Any) -> str:
-    """A path relative to a folder.
-
-    Example: '/media/news/a.mxf' | relpath('/media')
-    """
-    return posixpath.relpath(posixpath.join("/", str(value)), posixpath.join("/", str(start)))
-
-
-@template_filter
-def win_basename(value: Any) -> str:
-    r"""The last part of a Windows path.
-
-    Example: 'D:\\media\\a.mxf' | win_basename
-    """
-    return ntpath.basename(str(value))
-
-
-@template_filter
-def win_dirname(value: Any) -> str:
-    r"""A Windows path without its last part.
-
-    Example: 'D:\\media\\a.mxf' | win_dirname
-    """
-    return ntpath.dirname(str(value))
-
-
-@template_filter
-def urldecode(value: Any) -> str:
-    """The text of a URL-encoded text.
-
-    Example: 'a%20b' | urldecode
-    """
-    return unquote_plus(str(value))
-
-
-@template_filter
-def urlsplit(value: Any, query: str = "") -> Any:
-    """The parts of a URL, or one of them.
-
-    Example: 'http://h:7901/x' | urlsplit('port')
-    """
-    parts = split_url(str(value))
-    names = ("scheme", "netloc", "path", "query", "fragment", "username", "password", "hostname", "port")
-    found: Mapping[str, Any] = {name: getattr(parts, name) for name in names}
-    if not query:
-        return dict(found)
-    if query not in found:
-        raise ValueError(f"urlsplit has no part {query!r}: {', '.join(names)}")
-    return found[query]

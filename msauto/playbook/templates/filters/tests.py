@@ -80,28 +80,10 @@ def subset(value: Any, other: Any) -> bool:
 
 
 @template_test
-def issubset(value: Any, other: Any) -> bool:
-    """Another name of subset.
-
-    Example: [1] is issubset([1, 2])
-    """
-    return subset(value, other)
-
-
-@template_test
 def superset(value: Any, other: Any) -> bool:
     """All items of the other list are in this one.
 
     Example: [1, 2] is superset([1])
-    """
-    return subset(other, value)
-
-
-@template_test
-def issuperset(value: Any, other: Any) -> bool:
-    """Another name of superset.
-
-    Example: [1, 2] is issuperset([1])
     """
     return subset(other, value)
 
@@ -135,21 +117,3 @@ def falsy(value: Any, convert_bool: bool = False) -> bool:
     Example: '' is falsy
     """
     return not truthy(value, convert_bool)
-
-
-@template_test
-def all_(value: Any) -> bool:
-    """All items are true.
-
-    Example: [true, 1] is all
-    """
-    return all(items_of(value, "all"))
-
-
-@template_test
-def any_(value: Any) -> bool:
-    """At least one item is true.
-
-    Example: [false, 1] is any
-    """
-    return any(items_of(value, "any"))
