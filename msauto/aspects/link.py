@@ -14,7 +14,6 @@ from msauto.diffing.comparison import entry_called, mapping, same_shown, text_of
 from msauto.diffing.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
 from msauto.diffing.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.interface import address, requests, versions
-from msauto.interface.address import escape_name
 from msauto.interface.fields import LINK_FIELD
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredLink, Sourced, TaskSource
 from msauto.model.identity import differing, plain, same_folder, same_text
@@ -118,7 +117,7 @@ def _add(context: PlanContext, sourced: Sourced[DesiredLink], title: str) -> Non
     fields = {name: value for name, value in desired.items() if value}
     after: Json = {name: shown_field(name, value) for name, value in fields.items()} or key
     number = context.builder.change("add", "link", key, None, after, source, reversible=reversible)
-    request = requests.copy_link(context.path, title, folder, dialect)
+    request = requests.copy_link(context.path, title, folder)
     context.builder.send(Phase.LINK_CREATE, request, [number], Expectation("link", key, key))
     for name, value in fields.items():
         _set_field(context, key, name, value, number)
@@ -265,7 +264,7 @@ def _matches(change: Change, named: Parameters) -> bool:
         return name in after and value_matches(name, after[name], named)
     *folder, title = parse_folder(change.key) or ("",)
     there = parse_folder(named.get("folder", ""))
-    return there == tuple(folder) and named.get("title") in {title, escape_name(title)}
+    return there == tuple(folder) and named.get("title") == title
 
 
 def why_ambiguous(title: str, links: Sequence[Link]) -> str | None:

@@ -28,7 +28,7 @@ def asset_path(database: str, address: Address, *, dialect: Dialect = Dialect())
     >>> asset_path("NEWS", Address("4711", namespace="handle"))
     '/storage/NEWS@handle:4711'
     """
-    title = encode(escape_name(_named(address.name, "an asset's title or identifier")))
+    title = encode(escape_name(named(address.name, "an asset's title or identifier")))
     namespace = namespace_of(address, dialect)
     before = f"{encode(namespace)}:" if namespace else ""
     return f"/storage/{_database(database)}@{before}{title}"
@@ -50,18 +50,18 @@ def folder_path(database: str, folder: Folder = ()) -> str:
     >>> folder_path("NEWS", ("Raw", "a/b"))
     '/storage/NEWS/Raw/a%5C%2Fb'
     """
-    segments = [_segment(escape_name(_named(name, "a folder's name"))) for name in folder]
+    segments = [_segment(escape_name(named(name, "a folder's name"))) for name in folder]
     return "/".join(["/storage", _database(database), *segments])
 
 
 def channel_path(channel: str) -> str:
     """Return the path of an RSS channel (interface, «RSS channel»)."""
-    return f"/rss/{_segment(_named(channel, 'an RSS channel'))}"
+    return f"/rss/{_segment(named(channel, 'an RSS channel'))}"
 
 
 def rss_item_path(channel: str, file: str) -> str:
     """Return the path of a file in a channel (interface, «RSS add data»)."""
-    return f"{channel_path(channel)}/{_segment(_named(file, 'the file of an RSS item'))}"
+    return f"{channel_path(channel)}/{_segment(named(file, 'the file of an RSS item'))}"
 
 
 def query(parameters: Iterable[tuple[str, str]]) -> str:
@@ -70,7 +70,7 @@ def query(parameters: Iterable[tuple[str, str]]) -> str:
     >>> query([("name", "comment"), ("val", "50% & more")])
     '?name=comment&val=50%25%20%26%20more'
     """
-    pairs = [f"{encode(_named(name, 'a parameter'))}={encode(value)}" for name, value in parameters]
+    pairs = [f"{encode(named(name, 'a parameter'))}={encode(value)}" for name, value in parameters]
     return f"?{'&'.join(pairs)}" if pairs else ""
 
 
@@ -81,14 +81,8 @@ def folder_value(folder: Folder) -> str:
     '?folder=Playout%2FTo%5C%2Fnight'
     """
     for name in folder:
-        _named(name, "a folder's name")
+        named(name, "a folder's name")
     return show_folder(folder)
-
-
-def link_title_value(title: str, *, dialect: Dialect = Dialect()) -> str:
-    """Return the value of COPYLINK's ``title`` before :func:`query` encodes it; the dialect may want it escaped."""
-    _named(title, "a link's title")
-    return escape_name(title) if dialect.link_title == "escaped" else title
 
 
 def escape_name(name: str) -> str:
@@ -113,7 +107,7 @@ def encode(text: str) -> str:
 
 
 def _database(name: str) -> str:
-    return _segment(_named(name, "the database"))
+    return _segment(named(name, "the database"))
 
 
 def _segment(text: str) -> str:
@@ -122,7 +116,8 @@ def _segment(text: str) -> str:
     return encoded.replace(".", "%2E") if encoded in {".", ".."} else encoded
 
 
-def _named(name: str, what: str) -> str:
+def named(name: str, what: str) -> str:
+    """Return a name; raises :class:`AddressError` for an empty one."""
     if not name:
         raise AddressError(f"the name of {what.removeprefix('the name of ')} is empty", remedy="give it a name")
     return name

@@ -57,10 +57,6 @@ class Dialect:
         "How a link is removed. `refuse`: never, an error when planning. `by_title`: by DELETE with the link's "
         "title, only if that is not the asset's own title; it counts as a deletion",
     )
-    link_title: Literal["plain", "escaped"] = _switch(
-        "plain",
-        "Whether the title of a new link is sent with the backslash rule for slashes",
-    )
     rss_update: Literal["put", "delete_put"] = _switch(
         "put",
         "How an existing RSS item is replaced. `delete_put`: deleted, then added",
@@ -86,11 +82,6 @@ class Dialect:
         "plain",
         "How a title with a colon is addressed. `plain`: percent-encoded. `ns`: with `title:` in front, which "
         "needs version 2.9.69. A title without a colon never needs it",
-    )
-    listing_depth: Literal["auto", "deep", "shallow"] = _switch(
-        "auto",
-        "Whether a listing shows what is below its sub-folders. `auto`: learned from the answers. `shallow`: each "
-        "folder is asked. `deep`: never asked again",
     )
 
     # Questions that several packages ask. Every other key is used in one module (tests/lint/dialect_keys.py).

@@ -17,11 +17,10 @@ from msauto.interface.address import (
     encode,
     folder_path,
     folder_value,
-    link_title_value,
+    named,
     query,
     rss_item_path,
 )
-from msauto.interface.dialect import Dialect
 from msauto.model.live import Folder
 from msauto.model.plan import Body, Request
 
@@ -128,10 +127,9 @@ def delete_marker(asset: str, uid: int) -> Request:
     return command(asset, "DELETEMARKER", [("uid", str(uid))])
 
 
-def copy_link(asset: str, title: str, folder: Folder, dialect: Dialect = Dialect()) -> Request:
+def copy_link(asset: str, title: str, folder: Folder) -> Request:
     """COPYLINK: a new link to the asset, in a folder."""
-    value = link_title_value(title, dialect=dialect)
-    return command(asset, "COPYLINK", [("title", value), ("folder", folder_value(folder))])
+    return command(asset, "COPYLINK", [("title", named(title, "a link's title")), ("folder", folder_value(folder))])
 
 
 def restore(asset: str) -> Request:

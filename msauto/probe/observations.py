@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Sequence
-from datetime import date, timedelta
 from typing import Final, NamedTuple
 
 from msauto.errors import MsautoError, ServerError
@@ -13,7 +12,7 @@ from msauto.interface import requests
 from msauto.interface.address import asset_path, channel_path, encode, escape_name, folder_path
 from msauto.interface.dialect import Dialect
 from msauto.model.identity import same_text
-from msauto.model.live import Entry, Folder, Listing
+from msauto.model.live import Entry, Folder
 from msauto.model.plan import Address, Request
 from msauto.probe.findings import ProbeNotes
 from msauto.server.availability import UNINFORMATIVE_STATUSES
@@ -69,7 +68,6 @@ class ReadOnlyProbe:
         await self._not_found()
         about_clips = {
             "title_address": self._title_address,
-            "listing_depth": self._listing_depth,
             "xmp_read": self._xmp_read,
         }
         with self._notes.trying(*about_clips):
@@ -171,27 +169,6 @@ class ReadOnlyProbe:
         found = parse_clip(reply.data, reply.charset)
         return found.title is None or same_text(found.title, title)
 
-    # Listings --------------------------------------------------------------------------------------------------
-
-    async def _listing_depth(self, sample: ClipSample) -> None:
-        entry = next((each for each in sample.entries if each.title == sample.title), None)
-        if not sample.folder or entry is None:
-            self._notes.miss("no clip in a sub-folder was found: name one with --title", "listing_depth")
-            return
-        above, since = sample.folder[:-1], _day_before(entry)
-        path = requests.get_listing(self._database, above, datetime=since).path
-        listing = await self._client.list(self._database, above, created_after=since)
-        deep = [each for each in listing.entries if each.folder != above]
-        evidence = f"GET {path}: {len(deep)} clips of sub-folders, {_deeper(listing)} folders below those"
-        if deep:
-            self._notes.learn("listing_depth", "deep", evidence)
-            return
-        own = None if _deeper(listing) else await self._client.list(self._database, sample.folder, created_after=since)
-        if own is not None and any(each.title == sample.title for each in own.entries):
-            self._notes.learn("listing_depth", "shallow", evidence)
-        else:
-            self._notes.miss(f"it may be either: {evidence}", "listing_depth")
-
     # XMP fields ------------------------------------------------------------------------------------------------
 
     async def _xmp_read(self, sample: ClipSample) -> None:
@@ -247,18 +224,6 @@ def describe(reply: RawAnswer) -> str:
     """Return an answer as evidence: its status, and the beginning of its body."""
     body = show_body(reply.data, reply.charset)
     return f"{reply.status}, {body[:80]!r}" if body else f"{reply.status} with an empty body"
-
-
-def _day_before(entry: Entry) -> str | None:
-    try:
-        created = date.fromisoformat(entry.attributes.get("create_time", "").strip()[:10])
-        return (created - timedelta(days=1)).isoformat()
-    except (ValueError, OverflowError):
-        return None
-
-
-def _deeper(listing: Listing) -> int:
-    return sum(len(folder) > len(listing.folder) + 1 for folder in listing.folders)
 
 
 def _readable(reply: RawAnswer, field: str | None) -> bool | None:

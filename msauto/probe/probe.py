@@ -18,7 +18,7 @@ from msauto.model.server import ServerSpec
 from msauto.probe.findings import DialectFinding, ProbeNotes, ProbeResult, UnansweredQuestion
 from msauto.probe.observations import ReadOnlyProbe
 from msauto.probe.scratch_asset import LONGEST_LINE, ScratchAsset, TrialOptions, put_back
-from msauto.probe.trials import try_lines, try_links, try_markers, try_segments, try_separators
+from msauto.probe.trials import try_lines, try_markers, try_segments, try_separators
 from msauto.server.client import AsyncMediaServer
 
 __all__ = ["DialectFinding", "ProbeResult", "TrialOptions", "UnansweredQuestion", "probe", "probe_by_trial"]
@@ -32,7 +32,6 @@ _TRIALS: dict[Trial, tuple[tuple[str, ...], str]] = {
     try_segments: (("segment_update",), ""),
     try_markers: (("marker_update", "position_origin"), ""),
     try_separators: (("list_separator",), " with --xmp-field NAME"),
-    try_links: (("link_title",), " with --links FOLDER, if links can be removed,"),
 }
 """The keys that a trial answers, and its options besides ``--scratch``. Other keys: :mod:`.observations`."""
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from msauto.errors import InDoubtError, MsautoError, NotFoundError, NotSentError, RefusedError, RejectedError
 from msauto.interface import requests
-from msauto.model.live import Asset, Folder, Link, Marker, Segment
+from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.plan import Address, Request
 from msauto.model.ports import Clock
 from msauto.probe.findings import ProbeNotes
@@ -41,11 +41,10 @@ T = TypeVar("T")
 
 
 class TrialOptions(NamedTuple):
-    """The asset of a trial, an XMP field that may be written, and a folder for links."""
+    """The asset of a trial, and an XMP field that may be written."""
 
     title: str
     xmp_field: str | None = None
-    links: Folder | None = None
 
 
 @dataclass(slots=True)

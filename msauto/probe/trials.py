@@ -8,11 +8,10 @@ from typing import Final
 
 from msauto.errors import InDoubtError, NotSentError, RejectedError
 from msauto.interface import requests
-from msauto.interface.address import asset_path, query
-from msauto.interface.dialect import Dialect
+from msauto.interface.address import query
 from msauto.interface.requests import request_line_length
-from msauto.model.live import Asset, Entry, Marker, show_folder
-from msauto.model.plan import Address, Request
+from msauto.model.live import Asset, Marker
+from msauto.model.plan import Request
 from msauto.probe.scratch_asset import LONGEST_LINE, ROUNDS, ScratchAsset, send_anyhow
 from msauto.server.parsers.answer_classes import RawAnswer
 from msauto.server.parsers.xmp_values import parse_xmp
@@ -184,53 +183,6 @@ async def _restore_field(bench: ScratchAsset, name: str, old: str) -> tuple[str,
         await bench.look("xmp", lambda: _values(bench, name), partial(eq, desired))
     live = await _values(bench, name)
     return () if live == desired else (f"the field {name} is {list(live or ())} instead of {list(desired)}",)
-
-
-# Links ----------------------------------------------------------------------------------------------------------
-
-
-async def try_links(bench: ScratchAsset) -> None:
-    r"""Is the title of a new link written with the backslash rule (``link_title``)?"""
-    folder = bench.trial.links
-    if folder is None or not bench.client.spec.dialect.removes_links:
-        why = "no folder to try it in: --links FOLDER" if folder is None else "`link_delete` is not `by_title`"
-        bench.notes.miss(f"{why}; a link that cannot be removed is not made", "link_title")
-        return
-    there = await bench.client.list(bench.database, folder)
-    if any(bench.token in entry.title for entry in there.entries):
-        return
-    bench.afterwards.append(lambda: _remove_links(bench))
-    title = f"{bench.token} \\\\ link"
-    copy = requests.copy_link(bench.path, title, folder, Dialect())
-    await bench.write(copy, "links", f"links titled {bench.token} in {show_folder(folder)}")
-    links = await bench.look("links", lambda: _links(bench), bool)
-    if len(links) != 1:
-        bench.notes.miss("a new link was not shown", "link_title")
-        return
-    value = "plain" if links[0].title == title else "escaped"
-    bench.notes.learn("link_title", value, f"{title!r} was sent, {links[0].title!r} is shown")
-
-
-async def _links(bench: ScratchAsset) -> list[Entry]:
-    listing = await bench.client.list(bench.database, bench.trial.links or ())
-    return [entry for entry in listing.entries if entry.title.startswith(bench.token)]
-
-
-async def _remove_links(bench: ScratchAsset) -> tuple[str, ...]:
-    for _ in range(ROUNDS):
-        links = await _links(bench)
-        if not links:
-            return ()
-        await bench.read()  # the clip must still be there: a DELETE that took it instead is not sent again
-        await send_anyhow(bench, requests.delete_asset(asset_path(bench.database, Address(links[0].title))))
-        bench.unseen.add("links")
-        await bench.look("links", lambda: _links(bench), partial(_fewer, len(links)))
-    folder = show_folder(bench.trial.links or ())
-    return tuple(f"the link {entry.title!r} (link_id {entry.link_id}) in {folder}" for entry in await _links(bench))
-
-
-def _fewer(before: int, links: list[Entry]) -> bool:
-    return len(links) < before
 
 
 # Long lines -----------------------------------------------------------------------------------------------------

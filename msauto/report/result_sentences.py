@@ -17,7 +17,7 @@ _DIALECT_OF: Final = {
     "xmp": ("list_separator", "xmp_read"),
     "segment": ("segment_update",),
     "marker": ("marker_update",),
-    "link": ("link_title", "folder_missing"),
+    "link": ("folder_missing",),
     "rss_item": ("rss_guid", "rss_body", "rss_update"),
 }
 """The dialect keys that change how an aspect reads back, if they do not fit the server (field notes)."""

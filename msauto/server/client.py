@@ -150,7 +150,7 @@ class AsyncMediaServer(HttpClient):
     async def copy_link(self, database: str, asset: str | Address, title: str, folder: str | Folder) -> Answer:
         """Create a new link to the asset."""
         path = self.path(database, asset)
-        return await self.send(requests.copy_link(path, title, _folder(folder), self.spec.dialect))
+        return await self.send(requests.copy_link(path, title, _folder(folder)))
 
     async def set_field(self, database: str, asset: str | Address, name: str, value: str) -> Answer:
         """Change a link field; an empty value clears it."""

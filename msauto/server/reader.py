@@ -200,10 +200,9 @@ class ServerReader:
         )
 
     def _shallow(self, listing: Listing) -> bool:
-        """Return whether the sub-folders must be listed one by one (dialect ``listing_depth``)."""
-        depth = self._client.spec.dialect.listing_depth
-        if depth != "auto" or not listing.folders:
-            return depth == "shallow" and bool(listing.folders)
+        """Return whether the sub-folders must be listed one by one."""
+        if not listing.folders:
+            return False
         below = any(entry.folder != listing.folder for entry in listing.entries)
         nested = any(len(folder) > len(listing.folder) + 1 for folder in listing.folders)
         self._deep = self._deep or below or nested

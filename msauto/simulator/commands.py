@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.wire import HttpRequest, RefusalError, ResourceNotFoundError, folder_of_text, unescape
+from msauto.simulator.http.wire import HttpRequest, RefusalError, ResourceNotFoundError, folder_of_text
 from msauto.simulator.positions import parse_frames
 from msauto.simulator.resources.rss import parse_document
 from msauto.simulator.state.state import (
@@ -91,19 +91,10 @@ def restore(call: CommandCall) -> None:
 
 def copy_link(call: CommandCall) -> None:
     """Create another entry of the clip."""
-    dialect = call.dialect
-    title = call.request.param("title") or call.entry.title
-    if dialect.link_title == "escaped":
-        title = unescape(title)
     path = folder_of_text(call.request.required("folder"))
-    folder = call.database.folder(path)
-    if folder is None and dialect.folder_missing == "refuse":
+    if call.database.folder(path) is None and call.dialect.folder_missing == "refuse":
         raise ResourceNotFoundError
-    taken = folder is not None and any(entry.title == title for entry in folder.entries.values())
-    if taken and dialect.link_twice == "refuse":
-        raise RefusalError(409, f"{title} exists already")
-    if not taken or dialect.link_twice == "twin":
-        call.database.add_entry(call.clip, path, title)
+    call.database.add_entry(call.clip, path, call.request.param("title") or call.entry.title)
 
 
 def set_field(call: CommandCall) -> None:
@@ -123,8 +114,7 @@ def _rename(call: CommandCall, title: str) -> None:
     if not title:
         raise RefusalError(400, "clip_name is empty")
     other = call.database.find(title)
-    taken = other is not None and other.clip is not call.clip
-    if taken and call.dialect.title_taken == "refuse":
+    if other is not None and other.clip is not call.clip:
         raise RefusalError(409, f"{title} exists already")
     call.database.change_entry(call.entry, title=title)
 
@@ -203,7 +193,7 @@ def _check_segment(call: CommandCall, segment: SimSegment) -> None:
     end = segment.start + segment.duration
     if segment.duration <= 0:
         raise RefusalError(400, "duration is 0")
-    if end > call.clip.length and call.dialect.beyond_end == "refuse":
+    if end > call.clip.length:
         raise RefusalError(400, f"the segment ends at {end}, beyond the clip")
     if call.dialect.segment_overlap == "refuse" and any(
         other.number != segment.number and other.start < end and segment.start < other.start + other.duration
@@ -217,26 +207,18 @@ def create_segmentation(call: CommandCall) -> None:
     duration, length = call.frames("duration"), call.clip.length
     if duration <= 0:
         raise RefusalError(400, "duration is 0")
-    kept = call.clip.segments if call.dialect.segmentation == "add" else []
-    first = max((segment.number for segment in kept), default=0) + 1
-    call.clip.segments = kept + [
-        SimSegment(first + index, start, min(duration, length - start), _titles(call, index))
-        for index, start in enumerate(range(0, length, duration))
-    ]
-
-
-def _titles(call: CommandCall, index: int) -> list[str]:
     title = call.request.param("title")
-    if not title:
-        return []
-    return [f"{title} {index + 1}" if call.dialect.segmentation_title == "numbered" else title]
+    call.clip.segments = [
+        SimSegment(number, start, min(duration, length - start), [title] if title else [])
+        for number, start in enumerate(range(0, length, duration), 1)
+    ]
 
 
 def delete_segment(call: CommandCall) -> None:
     """DELETESEGMENT: delete every segment with this number, the first or the last."""
     number = call.integer("seg_num")
     numbered = [segment for segment in call.clip.segments if segment.number == number]
-    if not numbered and call.dialect.absent_item == "refuse":
+    if not numbered:
         raise RefusalError(404, f"segment {number} not found")
     gone = {"all": numbered, "first": numbered[:1], "last": numbered[-1:]}[call.dialect.segment_delete]
     call.clip.segments = [segment for segment in call.clip.segments if not any(segment is each for each in gone)]
@@ -252,17 +234,14 @@ def create_marker(call: CommandCall) -> None:
         if call.request.param("frame") is not None:
             marker.pos = _marker_position(call)
         marker.fields = (marker.fields if call.dialect.marker_update == "keep" else _MARKER_DEFAULTS) | sent
-    elif uid == -1 or call.dialect.unknown_uid == "create":
-        number = call.clip.new_uid(call.dialect.new_uid) if uid == -1 else uid
+    else:
+        number = call.clip.new_uid() if uid == -1 else uid
         call.clip.markers.append(SimMarker(number, _marker_position(call), _MARKER_DEFAULTS | sent))
-    elif call.dialect.unknown_uid == "refuse":
-        raise RefusalError(404, f"marker {uid} not found")
 
 
 def _marker_position(call: CommandCall) -> int:
     position = call.integer("frame") + call.origin
-    beyond = position >= call.clip.length and call.dialect.beyond_end == "refuse"
-    if position < 0 or beyond:
+    if not 0 <= position < call.clip.length:
         raise RefusalError(400, f"frame {position} is outside the clip")
     return position
 
@@ -270,7 +249,7 @@ def _marker_position(call: CommandCall) -> int:
 def delete_marker(call: CommandCall) -> None:
     """DELETEMARKER: delete the marker with this uid."""
     uid = call.integer("uid")
-    if call.clip.marker(uid) is None and call.dialect.absent_item == "refuse":
+    if call.clip.marker(uid) is None:
         raise RefusalError(404, f"marker {uid} not found")
     call.clip.markers = [marker for marker in call.clip.markers if marker.uid != uid]
 

@@ -29,8 +29,6 @@ class SimDialect:
     )
     errors: str = _switch("status 200_text 200_xml", "any other refusal")
     command_body: str = _switch("empty ok_text ok_xml clip garbage", "body after a successful command, DELETE or PUT")
-    absent_item: str = _switch("refuse ignore", "DELETESEGMENT and DELETEMARKER of an unknown item")
-    beyond_end: str = _switch("refuse allow", "segment or marker beyond the last frame")
     # Addresses
     plus: str = _switch("plus space", "meaning of + in a query")
     ns_id: str = _switch("yes no", "whether a literal colon separates NS:ID")
@@ -40,7 +38,6 @@ class SimDialect:
     )
     title_twins: str = _switch("first both", "answer to a title that several clips have: the first clip, or all")
     link_titles: str = _switch("found nowhere", "nowhere: the title of a link finds nothing")
-    title_taken: str = _switch("refuse allow", "SETFIELD clip_name with the title of another clip")
     # XMP
     xmp_shape: str = _switch("attr element nested lines unreadable", "body of GETUSERFIELDS")
     xmp_without_field: str = _switch("all error empty", "body of GETUSERFIELDS without field")
@@ -49,24 +46,14 @@ class SimDialect:
     orig_name: str = _switch("reported hidden", "the attribute orig_name")
     link_fields: str = _switch("reported reported_when_set hidden", "whether the Attr elements contain the link fields")
     link_folder: str = _switch("home own", "folder attribute for a link: of the clip's home, or its own")
-    folder_path: str = _switch("plain rooted", "folder attribute: Raw/2026 or /Raw/2026")
     segment_keywords: str = _switch("reported hidden", "keywords of a segment")
-    segment_title: str = _switch("child seg_name both", "place of a segment's title")
-    finalized_word: str = _switch("true/false 1/0 True/False", "form of booleans")
     position_origin: str = _switch("file in", "position 0: first frame of the file, or IN point")
-    extra: str = _switch("no yes", "unknown elements and attributes in answers")
     # Commands
     segment_update: str = _switch("refuse overwrite duplicate ignore", "CREATESEGMENT with a number that exists")
     segment_overlap: str = _switch("allow refuse", "CREATESEGMENT on frames of another segment")
     segment_delete: str = _switch("all first last", "DELETESEGMENT with a number that several segments have")
-    segmentation: str = _switch("replace add", "existing segments at CREATESEGMENTATION")
-    segmentation_title: str = _switch("same numbered", "titles that CREATESEGMENTATION gives")
     marker_update: str = _switch("clear keep", "fields that CREATEMARKER does not send")
-    new_uid: str = _switch("next lowest", "uid of a new marker: above the highest, or the lowest free")
-    unknown_uid: str = _switch("create ignore refuse", "CREATEMARKER with an unknown uid")
     folder_missing: str = _switch("refuse create", "COPYLINK into an unknown folder")
-    link_twice: str = _switch("twin same refuse", "COPYLINK to a title that the folder contains already")
-    link_title: str = _switch("plain escaped", "whether the backslash rule applies to the title of COPYLINK")
     link_delete: str = _switch("by_title clip refuse", "DELETE by a link's title: the link, the clip, or an error")
     # RSS
     rss_update: str = _switch("replace duplicate refuse", "PUT of a file that exists")
@@ -78,13 +65,11 @@ class SimDialect:
     mimetypes: str = _switch("one many", "number of mimetype filters")
     datetime_filter: str = _switch("after ignored", "effect of the datetime filter")
     listing_depth: str = _switch("deep shallow", "content of subfolders in a listing")
-    listing_paths: str = _switch("relative named absolute", "top Folder of a listing, see listings.py")
     # XML
     xml_wrapper: str = _switch("none xml stray_end", "all inside <xml>, or a stray </xml> at the end")
     xml_encoding: str = _switch("utf-8 windows-1251 koi8-r utf-16", "encoding of documents")
     xml_newline: str = _switch("lf crlf", "line ends of documents")
     xml_namespace: str = _switch("none default", "default namespace of the root")
-    xml_declaration: str = _switch("yes no", "XML declaration")
     # Files and limits
     ranges: str = _switch(
         "yes date weak ignore no", "partial downloads, and their validator: ETag, date, weak ETag, ETag, none"

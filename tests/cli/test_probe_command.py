@@ -101,7 +101,6 @@ def test_reading_sends_no_write_and_gives_json(sim: Simulator, capsys: pytest.Ca
     assert found["dialect"] == {
         "not_found": "auto",
         "title_address": "plain",
-        "listing_depth": "deep",
         "xmp_read": "auto",
     }
     assert found["left"] is None
@@ -148,7 +147,6 @@ def test_something_left_is_3(sim: Simulator, capsys: pytest.CaptureFixture[str])
     [
         (["--server", "http://127.0.0.1:9", "-d", "NEWS"], "no connection"),
         (["--server", "http://127.0.0.1:9"], "--database"),
-        (["--server", "http://127.0.0.1:9", "-d", "NEWS", "--links", "X"], "--scratch"),
         (["--server", "ftp://x", "-d", "NEWS"], "http"),
     ],
 )

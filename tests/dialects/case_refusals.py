@@ -88,10 +88,10 @@ def _version(case: Case, server: SimDialect, _: Ours) -> str:
     return "2.9.87" if named and "version" in case.sourced and server.link_fields == "hidden" else ""
 
 
-def _titles(case: Case, server: SimDialect, _: Ours) -> str:
+def _titles(case: Case, _server: SimDialect, _: Ours) -> str:
     """Further titles that a server does not report are unknown."""
     several = any(len(each.get("titles", [])) > 1 for clip in case.clips for each in clip.get("segments", []))
-    return "further titles" if several and server.segment_title != "seg_name" else ""
+    return "further titles" if several else ""
 
 
 RULES: tuple[Rule, ...] = (_titles, _version, _by_id, _folder, _unlink, _separator, _in_point, _text_loses)

@@ -59,7 +59,6 @@ FITTING: Mapping[str, Fit] = {
     "link_delete": lambda server: (
         ("refuse", "by_title") if (server.link_delete, server.link_titles) == ("by_title", "found") else ("refuse",)
     ),
-    "link_title": lambda server: (server.link_title,),
     "rss_update": _by(
         "rss_update", {"replace": ("put", "delete_put"), "duplicate": ("delete_put",), "refuse": ("delete_put",)}
     ),
@@ -67,7 +66,6 @@ FITTING: Mapping[str, Fit] = {
     "rss_body": _by("rss_body", {"any": ("auto",), "text": ("text",), "item": ("item",)}),
     "position_origin": lambda server: (server.position_origin,),
     "title_address": _titles,
-    "listing_depth": _by("listing_depth", {"deep": ("auto", "deep"), "shallow": ("auto", "shallow")}),
 }
 
 

@@ -46,7 +46,6 @@ def link(folder: str, title: str) -> dict[str, Any]:
         ({"segment_update": "duplicate"}, {"segment_update": "overwrite"}, FILM_ONLY),
         ({"segment_update": "ignore"}, {"segment_update": "overwrite"}, FILM_ONLY),
         ({"folder_missing": "refuse"}, {"folder_missing": "create"}, link("No/Such", "x")),
-        ({"link_title": "escaped"}, {}, link("Playout", "back\\\\slash")),
         ({"rss_update": "refuse"}, {}, RSS_ONLY),
         ({"rss_update": "duplicate"}, {}, RSS_ONLY),
         ({"rss_body": "item"}, {}, RSS_ONLY),
@@ -83,11 +82,6 @@ def test_the_colon_of_a_title_is_not_found(sim: Simulator, tmp_path: Path) -> No
     stage = make_stage(sim, tmp_path, {"title_address": "ns"}, {})
     sim.state.add_clip("One: two", "Raw")
     assert stage.plan({"asset": {"title": "One: two", "fields": {"comment": "x"}}}).errors == 1
-
-
-def test_a_deep_listing_that_is_not_misses_clips_and_expect_tells(sim: Simulator, tmp_path: Path) -> None:
-    stage = make_stage(sim, tmp_path, {"listing_depth": "shallow"}, {"listing_depth": "deep"})
-    assert stage.plan(STORY[6]).errors == 1
 
 
 def test_unsent_fields_that_a_server_clears_are_told_one_by_one(sim: Simulator, tmp_path: Path) -> None:

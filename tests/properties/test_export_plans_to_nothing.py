@@ -135,12 +135,12 @@ items = st.lists(
 DIALECTS: list[tuple[list[str], dict[str, str]]] = [
     ([], {}),
     ([], {"link_delete": "by_title"}),
-    (["link_fields=hidden", "segment_title=seg_name", "xmp_shape=element"], {}),
-    (["link_fields=reported_when_set", "segment_title=both", "listing_depth=shallow"], {}),
+    (["link_fields=hidden", "xmp_shape=element"], {}),
+    (["link_fields=reported_when_set", "listing_depth=shallow"], {}),
     (["position_origin=in"], {"position_origin": "in"}),
-    (["xmp_without_field=error", "segment_keywords=hidden", "finalized_word=1/0", "folder_path=rooted"], {}),
-    (["xmp_shape=nested", "list_separator=;", "xml_wrapper=stray_end", "extra=yes"], {"list_separator": ";"}),
-    (["xmp_shape=unreadable", "link_folder=own", "listing_paths=absolute"], {}),
+    (["xmp_without_field=error", "segment_keywords=hidden"], {}),
+    (["xmp_shape=nested", "list_separator=;", "xml_wrapper=stray_end"], {"list_separator": ";"}),
+    (["xmp_shape=unreadable", "link_folder=own"], {}),
     (["title_address=ns", "not_found=200_text", "rss_shape=atom"], {"title_address": "ns"}),
     (["rss_guid=file", "xml_namespace=default", "xml_newline=crlf"], {"rss_guid": "file"}),
 ]

@@ -20,7 +20,7 @@ from tests.stage import Stage
 DIALECTS: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = (
     ((), {"link_delete": "by_title"}),
     (("segment_update=overwrite",), {"segment_update": "overwrite", "link_delete": "by_title"}),
-    (("marker_update=keep", "segment_title=seg_name"), {"marker_update": "changed", "link_delete": "by_title"}),
+    (("marker_update=keep",), {"marker_update": "changed", "link_delete": "by_title"}),
     (("segment_keywords=hidden", "link_fields=reported_when_set"), {"link_delete": "by_title"}),
 )
 ONLY = st.sets(st.sampled_from(["segments", "markers"]))

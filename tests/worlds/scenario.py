@@ -126,8 +126,8 @@ def _segment(random: Random) -> SimSegment:
 def _dialect(random: Random) -> tuple[SimDialect, dict[str, str]]:
     choices = SimDialect.choices()
     names = (
-        *("not_found", "command_body", "absent_item", "title_case", "title_twins", "link_titles", "link_folder"),
-        *("orig_name", "link_fields", "segment_delete", "new_uid", "marker_update", "link_delete", "title_taken"),
+        *("not_found", "command_body", "title_case", "title_twins", "link_titles", "link_folder"),
+        *("orig_name", "link_fields", "segment_delete", "marker_update", "link_delete"),
         *("rss_update", "rss_delete", "rss_guid", "segment_update"),
     )
     some = {name: random.choice(choices[name]) for name in names if random.random() < 0.25}

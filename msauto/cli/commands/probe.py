@@ -19,7 +19,7 @@ from msauto.cli.runs.consent import prompt, require_terminal
 from msauto.cli.runs.options import allowed_times
 from msauto.errors import MsautoError, RefusedError
 from msauto.model.desired import TaskSource
-from msauto.model.live import Asset, Folder, Link, parse_folder, show_folder
+from msauto.model.live import Asset, Link, show_folder
 from msauto.model.plan import Change, Limits, Plan, Target
 from msauto.planning.limits import refusals
 from msauto.playbook.inventory.servers import NamedServer, named_servers
@@ -34,9 +34,6 @@ from msauto.report.sentences import refusal_error
 @click.option("--scratch", metavar="TITLE", help="Also write to this asset, then restore it. Asks.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--xmp-field", metavar="NS:NAME", help="An XMP field to read; with --scratch also written and restored.")
-@click.option(
-    "--links", metavar="FOLDER", help="With --scratch: also create links in FOLDER, if `link_delete` is by_title."
-)
 @click.option("--override-freeze", metavar="REASON", help="With --scratch: write during a freeze; REASON is printed.")
 @table_flags
 def command(
@@ -47,15 +44,12 @@ def command(
     scratch: str | None,
     yes: bool,
     xmp_field: str | None,
-    links: str | None,
     override_freeze: str | None,
 ) -> int:
     """Learn the dialect of a server, and print the `dialect:` block for its inventory entry.
 
     Reads only; with --scratch it also creates and changes items of one asset, and restores them.
     """
-    if links is not None and scratch is None:
-        raise MsautoError("--links needs --scratch", remedy="name the asset with --scratch TITLE")
     servers = [(server, require_database(server, database)) for server in named_servers(flags.options)]
     if scratch is None:
         _show(run_async(_read_each(servers, title, xmp_field)), flags)
@@ -64,7 +58,7 @@ def command(
         raise MsautoError(f"--scratch needs one server, not {len(servers)}", remedy="name it with --limit HOST")
     ((server, name),) = servers
     _refuse_frozen(flags, override_freeze)
-    trial = TrialOptions(scratch, xmp_field, None if links is None else parse_folder(links))
+    trial = TrialOptions(scratch, xmp_field)
     _ask(server, name, trial, yes=yes)
     result = run_async(_try(server, name, trial, flags.settings.limits))
     _show([result], flags)
@@ -126,7 +120,6 @@ def _ask(server: NamedServer, database: str, trial: TrialOptions, *, yes: bool) 
     require_terminal()
     items = ["a segment", "a marker", "first_frame"]
     items += [f"the XMP field {trial.xmp_field}"] if trial.xmp_field else []
-    items += ["links"] if trial.links is not None else []
     print_message(f"This creates or changes {', '.join(items)} of {trial.title!r} ({database}, {server.spec.name}),")
     if prompt("and restores them afterwards. Type 'yes' to continue: ").lower() != "yes":
         raise RefusedError("no consent: nothing was sent")
@@ -136,11 +129,9 @@ def _refuse_protected(
     asset: Asset, links: tuple[Link, ...] | None, server: NamedServer, trial: TrialOptions, limits: Limits
 ) -> None:
     """Refuse what no run may delete or remove from (contract, «Limits», ``protected``)."""
-    folders: tuple[Folder, ...] = tuple(link.folder for link in links or ())
-    folders += () if trial.links is None else (trial.links,)
     change = Change("delete", "marker", "", None, None, "live", reversible=True, source=TaskSource("probe"))
     home = None if asset.folder is None else show_folder(asset.folder)
-    places = tuple(map(show_folder, folders))
+    places = tuple(show_folder(link.folder) for link in links or ())
     target = Target(server.spec.name, "", "asset", trial.title, folder=home, changes=(change,), places=places)
     found = refusals(Plan("", "", targets=(target,)), replace(Limits(), protected=limits.protected))
     protected = next((refusal for refusal in found if refusal.code == "protected"), None)

@@ -53,9 +53,7 @@ def stream(parts: Iterable[str], dialect: SimDialect) -> Iterator[bytes]:
 
 
 def _framed(parts: Iterable[str], dialect: SimDialect) -> Iterator[str]:
-    head = ""
-    if dialect.xml_declaration == "yes":
-        head = f'<?xml version="1.0" encoding="{dialect.xml_encoding}"?>\n'
+    head = f'<?xml version="1.0" encoding="{dialect.xml_encoding}"?>\n'
     if dialect.xml_wrapper == "xml":
         head += "<xml>\n"
     for number, part in enumerate(parts):

@@ -14,12 +14,6 @@ from msauto.simulator.state.state import LINK_FIELDS, SimClip, SimEntry, SimMark
 _NOT_IN_NAMES = re.compile(r"[^\w.-]")
 
 
-def write_boolean(value: bool, dialect: SimDialect) -> str:
-    """Write a boolean as the dialect does."""
-    yes, no = dialect.finalized_word.split("/")
-    return yes if value else no
-
-
 def attributes_xml(entry: SimEntry, dialect: SimDialect) -> str:
     """Return the Attr elements that listings and the detailed shape share."""
     clip = entry.clip
@@ -47,8 +41,7 @@ def attributes_xml(entry: SimEntry, dialect: SimDialect) -> str:
     if dialect.orig_name == "hidden":
         del values["orig_name"]
     shown = [(name, escape_text(str(value))) for name, value in values.items() if name not in clip.omitted]
-    rows = "".join(f'<Attr name="{name}">{content}</Attr>\n' for name, content in shown)
-    return rows + ('<Attr name="vendor_mood" unit="lumen">42</Attr>\n' if dialect.extra == "yes" else "")
+    return "".join(f'<Attr name="{name}">{content}</Attr>\n' for name, content in shown)
 
 
 def clip_xml(entry: SimEntry, dialect: SimDialect) -> str:
@@ -56,13 +49,11 @@ def clip_xml(entry: SimEntry, dialect: SimDialect) -> str:
     clip = entry.clip
     origin = entry.first_frame if dialect.position_origin == "in" else 0
     path = folder_text(entry.folder if dialect.link_folder == "own" else clip.home.folder)
-    root = "/" if dialect.folder_path == "rooted" else ""
     return "".join(
         (
-            f'<Clip folder="{root}{escape_attribute(path)}" hires="{escape_attribute(clip.hires)}" ',
+            f'<Clip folder="{escape_attribute(path)}" hires="{escape_attribute(clip.hires)}" ',
             f'proxy="{escape_attribute(clip.proxy)}" archive="{escape_attribute(clip.archive)}" ',
-            f'link_id="{entry.link_id}" finalized="{write_boolean(clip.finalized, dialect)}"',
-            ' vendor_hint="7">\n<Vendor><Clip title="none"/></Vendor>\n' if dialect.extra == "yes" else ">\n",
+            f'link_id="{entry.link_id}" finalized="{str(clip.finalized).lower()}">\n',
             *(_marker(marker, origin) for marker in clip.markers),
             *(_segment(segment, origin, dialect) for segment in clip.segments),
             attributes_xml(entry, dialect),
@@ -115,10 +106,7 @@ def _marker(marker: SimMarker, origin: int) -> str:
 
 
 def _segment(segment: SimSegment, origin: int, dialect: SimDialect) -> str:
-    in_name = dialect.segment_title != "child" and segment.titles
-    name = segment.titles[0] if in_name else segment.name
-    titles = [] if dialect.segment_title == "seg_name" else segment.titles
-    children = "".join(element("title", title) for title in titles)
+    children = "".join(element("title", title) for title in segment.titles)
     if segment.track:
         children += element("track", segment.track)
     if segment.rating:
@@ -126,6 +114,6 @@ def _segment(segment: SimSegment, origin: int, dialect: SimDialect) -> str:
     if segment.keywords and dialect.segment_keywords == "reported":
         children += element("keywords", segment.keywords)
     return (
-        f'<Segment seg_num="{segment.number}" seg_name="{escape_attribute(name)}" '
+        f'<Segment seg_num="{segment.number}" seg_name="{escape_attribute(segment.name)}" '
         f'start_frame="{segment.start - origin}" duration="{segment.duration}">{children}</Segment>\n'
     )

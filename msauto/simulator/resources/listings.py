@@ -1,8 +1,6 @@
 """Listings of databases, folders and assets (interface "List databases", "List assets and folders").
 
-The interface does not define the position of the requested folder in the tree; `listing_paths` of the dialect decides.
-`relative`: the requested folder is the top Folder, without a name. `named`: it is the top Folder, with its name.
-`absolute`: the chain of Folders starts at the root, which has no name.
+The interface does not define the position of the requested folder in the tree: here it is the top Folder, unnamed.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from msauto.simulator.http.answers import HttpAnswer
 from msauto.simulator.http.wire import FolderPath, HttpRequest, RefusalError, ResourceNotFoundError, folder_text
 from msauto.simulator.http.xml_out import chunked, element, escape_attribute, stream
 from msauto.simulator.positions import format_length
-from msauto.simulator.resources.asset_xml import attributes_xml, write_boolean
+from msauto.simulator.resources.asset_xml import attributes_xml
 from msauto.simulator.state.state import MIME_TYPES, Folder, ServerState, SimDatabase, SimEntry
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?")
@@ -60,17 +58,9 @@ def _databases(state: ServerState, dialect: SimDialect) -> Iterator[str]:
 
 
 def _stored_tree(folder: Folder, path: FolderPath, keep: _Keep | None, dialect: SimDialect) -> Iterator[str]:
-    chain: FolderPath = ("",)
-    if dialect.listing_paths == "named":
-        chain = (folder.name,)
-    elif dialect.listing_paths == "absolute":
-        chain = ("", *path)
-    yield f'<StoredTree query_root="{escape_attribute(folder_text(path))}">\n'
-    if dialect.extra == "yes":
-        yield '<Statistics clips="-1"><Folder name="not a folder"/></Statistics>\n'
-    yield from (f'<Folder name="{escape_attribute(name)}">\n' for name in chain)
+    yield f'<StoredTree query_root="{escape_attribute(folder_text(path))}">\n<Folder name="">\n'
     yield from _content(folder, keep, dialect)
-    yield "</Folder>\n" * len(chain) + "</StoredTree>"
+    yield "</Folder>\n</StoredTree>"
 
 
 def _content(folder: Folder, keep: _Keep | None, dialect: SimDialect) -> Iterator[str]:
@@ -85,7 +75,7 @@ def _content(folder: Folder, keep: _Keep | None, dialect: SimDialect) -> Iterato
 
 
 def _clip(entry: SimEntry, dialect: SimDialect) -> str:
-    start = f'<Clip link_id="{entry.link_id}" finalized="{write_boolean(entry.clip.finalized, dialect)}">\n'
+    start = f'<Clip link_id="{entry.link_id}" finalized="{str(entry.clip.finalized).lower()}">\n'
     return f"{start}{attributes_xml(entry, dialect)}</Clip>\n"
 
 

@@ -110,7 +110,6 @@ def _rss_item(item: Item, dialect: SimDialect) -> str:
     guid = f'<guid isPermaLink="false">{escape_text(shown)}</guid>' if shown else ""
     more = element("link", item.link) if item.link else ""
     more += element("pubDate", item.pub_date) if item.pub_date else ""
-    more += "<x-rank>9</x-rank>" if dialect.extra == "yes" else ""
     inner = guid + element("title", item.title) + element("description", item.description) + more
     return f"<item>{inner}</item>\n"
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import count
 from typing import Any
 from unicodedata import normalize
 
@@ -125,12 +124,9 @@ class SimClip:
         """Return the marker with this uid."""
         return next((marker for marker in self.markers if marker.uid == uid), None)
 
-    def new_uid(self, rule: str = "next") -> int:
-        """Return a uid that no marker of the clip has, by the switch `new_uid` of the dialect."""
-        used = {marker.uid for marker in self.markers}
-        if rule == "lowest":
-            return next(uid for uid in count(1) if uid not in used)
-        return max(used, default=0) + 1
+    def new_uid(self) -> int:
+        """Return a uid above those of the clip's markers."""
+        return max((marker.uid for marker in self.markers), default=0) + 1
 
 
 @dataclass(slots=True, eq=False)

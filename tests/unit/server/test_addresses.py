@@ -81,8 +81,6 @@ def test_query_has_no_backslash_rule() -> None:
 
 def test_values_of_copylink() -> None:
     assert address.folder_value(("Playout", "To/night", "a\\b")) == "Playout/To\\/night/a\\\\b"
-    assert address.link_title_value("a/b\\c") == "a/b\\c"
-    assert address.link_title_value("a/b\\c", dialect=Dialect(link_title="escaped")) == "a\\/b\\\\c"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +94,7 @@ def test_values_of_copylink() -> None:
         lambda: address.channel_path(""),
         lambda: address.rss_item_path("ticker", ""),
         lambda: address.query([("", "x")]),
-        lambda: address.link_title_value(""),
+        lambda: address.named("", "a link's title"),
         lambda: address.asset_path("NEWS", Address("a\ud800b")),
         lambda: address.query([("val", "\udfff")]),
     ],

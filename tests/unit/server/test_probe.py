@@ -152,9 +152,6 @@ def try_on(
         ("not_found=500_text", "not_found", "text"),
         ("title_address=plain", "title_address", "plain"),
         ("title_address=ns", "title_address", "ns"),
-        ("listing_depth=deep", "listing_depth", "deep"),
-        ("listing_depth=shallow", "listing_depth", "shallow"),
-        ("datetime_filter=ignored", "listing_depth", "deep"),
         *((f"xmp_shape={shape}", "xmp_read", "auto") for shape in ("attr", "element", "nested", "lines")),
         ("xmp_shape=unreadable", "xmp_read", "never"),
         ("xmp_without_field=error", "xmp_read", "auto"),
@@ -180,14 +177,13 @@ def test_reading_cannot_learn(sim: Simulator, switch: str, name: str, why: str) 
 def test_clip_to_ask_for_is_found(sim: Simulator) -> None:
     told = read(sim, title=None)
     assert told["title_address"] == "plain"
-    assert told["listing_depth"] == "deep"
     assert any("Part%3A%20two: found" in each.evidence for each in told.findings.found)
 
 
 def test_empty_database_teaches_little_and_says_so(sim: Simulator) -> None:
     sim.state.add_database("EMPTY")
     findings = asyncio.run(probe(ServerSpec("sim", sim.url), "EMPTY"))
-    assert {"title_address", "listing_depth", "xmp_read"} <= {each.name for each in findings.missed}
+    assert {"title_address", "xmp_read"} <= {each.name for each in findings.missed}
     assert [each.value for each in findings.of("dialect")] == ["auto"]
 
 
@@ -223,7 +219,6 @@ def test_hostile_answers_are_an_error_or_missed(sim: Simulator, fault: str) -> N
         ("segment_update=duplicate", "segment_update", "recreate"),
         ("segment_update=ignore", "segment_update", "recreate"),
         ("segment_update=overwrite segment_overlap=refuse", "segment_update", "overwrite"),
-        ("segment_update=overwrite segment_title=seg_name", "segment_update", "overwrite"),
         ("marker_update=clear", "marker_update", "full"),
         ("marker_update=keep", "marker_update", "changed"),
         ("position_origin=file", "position_origin", "file"),
@@ -267,30 +262,10 @@ def test_field_that_cannot_be_put_back_is_not_written(sim: Simulator, xmp_field:
     assert not [entry for entry in sim.writes() if "SETUSERFIELDS" in entry.target]
 
 
-@pytest.mark.parametrize("title", ["plain", "escaped"])
-def test_links_where_they_can_be_removed(sim: Simulator, title: str) -> None:
-    by_title = Dialect(link_delete="by_title")
-    told = try_on(sim, f"link_title={title}", dialect=by_title, links=("Links",))
-    assert (told["link_title"], told.findings.left) == (title, ())
-
-
 def test_every_dialect_key_is_learned_or_missed_with_a_reason(sim: Simulator) -> None:
     told = read(sim)
     names = {each.name for each in told.findings.found} | set(told.missed)
     assert names == {key.name for key in fields(Dialect)} | {"request_line"}
-
-
-def test_no_link_where_it_could_not_be_removed(sim: Simulator) -> None:
-    assert "by_title" in try_on(sim, links=("Links",)).missed["link_title"]
-    assert "--links" in try_on(sim, dialect=Dialect(link_delete="by_title")).missed["link_title"]
-    assert not [entry for entry in sim.writes() if "COPYLINK" in entry.target]
-
-
-def test_link_that_stays_is_told(sim: Simulator) -> None:
-    by_title = Dialect(link_delete="by_title")
-    told = try_on(sim, "link_delete=refuse", dialect=by_title, links=("Links",))
-    assert len(told.findings.left or ()) == 1
-    assert all("in Links" in words for words in told.findings.left or ())
 
 
 def test_clip_without_room(sim: Simulator) -> None:

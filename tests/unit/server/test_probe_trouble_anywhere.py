@@ -20,8 +20,7 @@ REQUESTS = 70
 """More than a trial with everything takes: the last ones meet no trouble."""
 
 FAULTS = ("cut_before", "cut_after", "swallow", "status:500", "status:503", "html")
-REMOVES_LINKS = Dialect(link_delete="by_title")
-TRIAL = TrialOptions(TITLE, FIELD, ("Links",))
+TRIAL = TrialOptions(TITLE, FIELD)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +38,7 @@ def sim(running: Simulator) -> Simulator:
 
 
 async def trial(sim: Simulator, told: list[str]) -> tuple[str, ...] | None:
-    spec = ServerSpec("sim", sim.url, dialect=REMOVES_LINKS)
+    spec = ServerSpec("sim", sim.url, dialect=Dialect())
     found = await probe_by_trial(spec, "NEWS", TRIAL, clock=Still(), report=told.append, refuse=let_all)
     return found.left
 

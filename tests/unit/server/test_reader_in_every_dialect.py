@@ -20,22 +20,16 @@ from msauto.simulator import ServerState, SimDialect, Simulator
 AWKWARD = "Back\\Slash / Film: 50% @ night?"
 NEWS = "Новости дня"
 SHAPES = [
-    *(f"listing_paths={value}" for value in ("relative", "named", "absolute")),
     *(f"listing_depth={value}" for value in ("deep", "shallow")),
     *(f"xml_wrapper={value}" for value in ("none", "xml", "stray_end")),
     *(f"xml_encoding={value}" for value in ("utf-8", "windows-1251", "koi8-r", "utf-16")),
     "xml_newline=crlf",
     "xml_namespace=default",
-    "xml_declaration=no",
     *(f"xmp_shape={value}" for value in ("attr", "element", "nested", "lines")),
     *(f"xmp_without_field={value}" for value in ("error", "empty")),
     *(f"not_found={value}" for value in ("404_empty", "200_text", "200_xml", "500_text")),
     *(f"errors={value}" for value in ("200_text", "200_xml")),
     *(f"rss_shape={value}" for value in ("rss", "atom", "rss_namespaced", "bare")),
-    "folder_path=rooted",
-    "finalized_word=1/0",
-    "finalized_word=True/False",
-    "extra=yes",
     "datetime_filter=ignored",
     "mimetypes=many",
 ]

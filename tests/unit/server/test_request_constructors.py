@@ -6,7 +6,6 @@ import pytest
 
 from msauto.errors import AddressError
 from msauto.interface import requests
-from msauto.interface.dialect import Dialect
 from msauto.model.plan import Body, Request
 
 A = "/storage/NEWS@x"
@@ -44,11 +43,6 @@ CALLS = [
         requests.copy_link(A, "a/b", ("Playout", "To/night")),
         "POST",
         f"{A}?command=COPYLINK&title=a%2Fb&folder=Playout%2FTo%5C%2Fnight",
-    ),
-    (
-        requests.copy_link(A, "a/b", (), Dialect(link_title="escaped")),
-        "POST",
-        f"{A}?command=COPYLINK&title=a%5C%2Fb&folder=",
     ),
     (requests.restore(A), "POST", f"{A}?command=RESTORE"),
     (requests.delete_asset(A), "DELETE", A),

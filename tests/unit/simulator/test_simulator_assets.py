@@ -45,16 +45,6 @@ def test_a_clip_being_recorded_grows(sim: Simulator, ask: Asker) -> None:
     assert 2500 <= int(ask.attrs("Studio A live")["frames"]) - before < 2600
 
 
-@pytest.mark.parametrize(
-    ("word", "yes", "no"), [("true/false", "true", "false"), ("1/0", "1", "0"), ("True/False", "True", "False")]
-)
-def test_finalized_words(sim: Simulator, ask: Asker, word: str, yes: str, no: str) -> None:
-    sim.dialect = SimDialect(finalized_word=word)
-    assert ask.clip("Long Film").get("finalized") == yes
-    assert ask.clip("Studio A live").get("finalized") == no
-    assert ask.get("/storage/NEWS/Films").xml.findall(".//Clip")[0].get("finalized") == yes
-
-
 def test_link_fields_shown_or_not(sim: Simulator, ask: Asker) -> None:
     sim.state.clip("Long Film").home.fields["user_0"] = "house"
     assert (ask.attrs("Long Film")["user_0"], ask.attrs("Long Film")["comment"]) == ("house", "")
@@ -70,8 +60,8 @@ def test_links_have_a_home(sim: Simulator, ask: Asker) -> None:
     assert link.get("folder") == "Promos"
     assert link.get("link_id") != ask.clip("Promo 1").get("link_id")
     assert ask.attrs("Promo 1 tonight")["title"] == "Promo 1 tonight"
-    sim.dialect = SimDialect(link_folder="own", folder_path="rooted")
-    assert ask.clip("Promo 1 tonight").get("folder") == "/Playout/Tonight"
+    sim.dialect = SimDialect(link_folder="own")
+    assert ask.clip("Promo 1 tonight").get("folder") == "Playout/Tonight"
 
 
 def test_a_home_wins_over_a_link_of_its_title(sim: Simulator, ask: Asker) -> None:
@@ -139,15 +129,9 @@ def test_positions_may_count_from_the_in_point(sim: Simulator, ask: Asker) -> No
     assert [segment.start for segment in clip.segments] == [200, 110]
 
 
-@pytest.mark.parametrize(
-    ("shape", "name", "titles"), [("child", "", ["Part"]), ("seg_name", "Part", []), ("both", "Part", ["Part"])]
-)
-def test_where_a_segments_title_is(sim: Simulator, ask: Asker, shape: str, name: str, titles: list[str]) -> None:
+def test_whether_keywords_of_segments_are_shown(sim: Simulator, ask: Asker) -> None:
     sim.state.add_clip("S").segments = [SimSegment(1, 0, 10, ["Part"], keywords="k")]
-    sim.dialect = SimDialect(segment_title=shape)
-    (segment,) = ask.clip("S").findall("Segment")
-    assert (segment.get("seg_name"), [title.text for title in segment.findall("title")]) == (name, titles)
-    assert segment.findtext("keywords") == "k"
+    assert ask.clip("S").findtext("Segment/keywords") == "k"
     sim.dialect = SimDialect(segment_keywords="hidden")
     assert ask.clip("S").find("Segment/keywords") is None
 

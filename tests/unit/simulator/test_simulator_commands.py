@@ -76,8 +76,6 @@ def test_renaming_a_link_leaves_the_clip(sim: Simulator, ask: Asker) -> None:
 def test_a_title_that_is_taken(sim: Simulator, ask: Asker) -> None:
     assert ask.command("Promo 1", "SETFIELD", name="clip_name", val="Promo 2").status == 409
     assert ask.command("Promo 1", "SETFIELD", name="clip_name", val="").status == 400
-    sim.dialect = SimDialect(title_taken="allow")
-    assert ask.command("Promo 1", "SETFIELD", name="clip_name", val="Promo 2").status == 200
 
 
 def test_user_fields_are_lists(sim: Simulator, ask: Asker) -> None:
@@ -113,22 +111,6 @@ def test_a_missing_folder_is_a_switch(sim: Simulator, ask: Asker) -> None:
     sim.dialect = SimDialect(folder_missing="create")
     assert ask.command(FILM, "COPYLINK", title="x", folder="New/Place").status == 200
     assert ask.get("/storage/NEWS/New/Place").status == 200
-
-
-@pytest.mark.parametrize(("twice", "status", "count"), [("twin", 200, 2), ("same", 200, 1), ("refuse", 409, 1)])
-def test_a_link_made_twice(sim: Simulator, ask: Asker, twice: str, status: int, count: int) -> None:
-    sim.dialect = SimDialect(link_twice=twice)
-    assert ask.command(FILM, "COPYLINK", title="x", folder="Promos").status == 200
-    assert ask.command(FILM, "COPYLINK", title="x", folder="Promos").status == status
-    assert len(sim.state.clip(FILM).entries) == 1 + count
-
-
-def test_whether_the_title_of_a_link_is_unescaped(sim: Simulator, ask: Asker) -> None:
-    ask.command(FILM, "COPYLINK", title=r"a\/b", folder="Promos")
-    assert sim.state.clip(FILM).entries[1].title == r"a\/b"
-    sim.dialect = SimDialect(link_title="escaped")
-    ask.command(FILM, "COPYLINK", title=r"a\/b", folder="Promos")
-    assert sim.state.clip(FILM).entries[2].title == "a/b"
 
 
 def test_delete_takes_all_entries(sim: Simulator, ask: Asker) -> None:

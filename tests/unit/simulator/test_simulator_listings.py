@@ -105,19 +105,6 @@ def test_every_mimetype_of_the_interface_is_known(ask: Asker) -> None:
         assert ask.get(f"/storage/NEWS?mimetype={name}").status == 200
 
 
-@pytest.mark.parametrize(
-    ("paths", "chain"), [("relative", [""]), ("named", ["2026"]), ("absolute", ["", "Raw", "2026"])]
-)
-def test_where_the_asked_folder_stands(sim: Simulator, ask: Asker, paths: str, chain: list[str]) -> None:
-    sim.dialect = SimDialect(listing_paths=paths)
-    place = ask.get("/storage/NEWS/Raw/2026").xml
-    for name in chain:
-        (place,) = place.findall("Folder")
-        assert place.get("name") == name
-    assert place.find("Folder[@name='11']/Clip") is not None
-    assert len(place.findall("Clip")) == 3
-
-
 def test_a_shallow_listing_names_folders_only(sim: Simulator, ask: Asker) -> None:
     sim.dialect = SimDialect(listing_depth="shallow")
     top = ask.get("/storage/NEWS/Raw").xml.find("Folder")

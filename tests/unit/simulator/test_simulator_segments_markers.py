@@ -45,13 +45,6 @@ def test_a_bad_segment_is_refused(clip: SimClip, ask: Asker, params: dict[str, o
     assert clip.segments == []
 
 
-def test_beyond_the_end_is_a_switch(sim: Simulator, clip: SimClip, ask: Asker) -> None:
-    sim.dialect = SimDialect(beyond_end="allow")
-    assert ask.command("C", "CREATESEGMENT", seg_num=1, start_frame=990, duration=100).status == 200
-    assert ask.command("C", "CREATEMARKER", uid=-1, frame=5000).status == 200
-    assert (len(clip.segments), len(clip.markers)) == (1, 1)
-
-
 @pytest.mark.parametrize(
     ("update", "status", "after"),
     [
@@ -81,16 +74,13 @@ def test_overlap_is_a_switch(sim: Simulator, clip: SimClip, ask: Asker) -> None:
     assert ask.command("C", "CREATESEGMENT", seg_num=4, start_frame=0, duration=1000).status == 200
 
 
-def test_segmentation_divides_the_whole(sim: Simulator, clip: SimClip, ask: Asker) -> None:
+def test_segmentation_divides_the_whole(clip: SimClip, ask: Asker) -> None:
     clip.segments = [SimSegment(5, 0, 10)]
     ask.command("C", "CREATESEGMENTATION", duration="00:00:16:00", title="Part")
     assert spans(clip) == [(1, 0, 400, ["Part"]), (2, 400, 400, ["Part"]), (3, 800, 200, ["Part"])]
-    sim.dialect = SimDialect(segmentation="add", segmentation_title="numbered")
-    ask.command("C", "CREATESEGMENTATION", duration=500, title="Half")
-    assert spans(clip)[3:] == [(4, 0, 500, ["Half 1"]), (5, 500, 500, ["Half 2"])]
     assert ask.command("C", "CREATESEGMENTATION", duration=0).status == 400
     assert ask.command("C", "CREATESEGMENTATION").status == 400
-    assert len(clip.segments) == 5
+    assert len(clip.segments) == 3
 
 
 def test_segmentation_without_a_title(clip: SimClip, ask: Asker) -> None:
@@ -98,12 +88,9 @@ def test_segmentation_without_a_title(clip: SimClip, ask: Asker) -> None:
     assert spans(clip) == [(1, 0, 1000, [])]
 
 
-def test_what_is_not_there_to_delete(sim: Simulator, clip: SimClip, ask: Asker) -> None:
+def test_what_is_not_there_to_delete(clip: SimClip, ask: Asker) -> None:
     assert ask.command("C", "DELETESEGMENT", seg_num=9).status == 404
     assert ask.command("C", "DELETEMARKER", uid=9).status == 404
-    sim.dialect = SimDialect(absent_item="ignore")
-    assert ask.command("C", "DELETESEGMENT", seg_num=9).status == 200
-    assert ask.command("C", "DELETEMARKER", uid=9).status == 200
     assert ask.command("C", "DELETEMARKER").status == 400
 
 
@@ -116,14 +103,12 @@ def test_two_segments_of_one_number(sim: Simulator, clip: SimClip, ask: Asker, s
     assert clip.segment(2) is not None
 
 
-@pytest.mark.parametrize(("switch", "uid"), [("next", 5), ("lowest", 2)])
-def test_uids_of_deleted_markers(sim: Simulator, clip: SimClip, ask: Asker, switch: str, uid: int) -> None:
+def test_uids_of_deleted_markers(clip: SimClip, ask: Asker) -> None:
     clip.markers = [SimMarker(1, 0), SimMarker(4, 0)]
-    sim.dialect = SimDialect(new_uid=switch)
     ask.command("C", "CREATEMARKER", uid=5, frame=1)
     ask.command("C", "DELETEMARKER", uid=5)
     ask.command("C", "CREATEMARKER", uid=-1, frame=2)
-    assert [marker.uid for marker in clip.markers] == [1, 4, uid]
+    assert [marker.uid for marker in clip.markers] == [1, 4, 5]
 
 
 def test_markers(clip: SimClip, ask: Asker) -> None:
@@ -163,13 +148,9 @@ def test_changing_a_marker(sim: Simulator, clip: SimClip, ask: Asker, update: st
     assert clip.markers[0].pos == 6
 
 
-@pytest.mark.parametrize(("way", "status", "uids"), [("create", 200, [99]), ("ignore", 200, []), ("refuse", 404, [])])
-def test_a_uid_that_does_not_exist(
-    sim: Simulator, clip: SimClip, ask: Asker, way: str, status: int, uids: list[int]
-) -> None:
-    sim.dialect = SimDialect(unknown_uid=way)
-    assert ask.command("C", "CREATEMARKER", uid=99, frame=1).status == status
-    assert [marker.uid for marker in clip.markers] == uids
+def test_a_uid_that_does_not_exist(clip: SimClip, ask: Asker) -> None:
+    assert ask.command("C", "CREATEMARKER", uid=99, frame=1).status == 200
+    assert [marker.uid for marker in clip.markers] == [99]
 
 
 @pytest.mark.parametrize(
