@@ -106,10 +106,7 @@ class ClipEntries(Struct, frozen=True, gc=False):
 
 
 class Listing(Struct, frozen=True, gc=False):
-    """The answer to one listing: entries and sub-folders below ``folder``, at any depth that the server showed.
-
-    ``entries`` may be 300,000: each access may create its entry, and two accesses need not give the same object.
-    """
+    """The answer to one listing: entries and sub-folders below ``folder``, at any depth that the server showed."""
 
     folder: Folder
     entries: Sequence[Entry] = ()

@@ -149,7 +149,7 @@ def read_attrs(element: Element, parts: Parts | None = None) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for child in element:
-        if child.tag == "Attr" and not len(child) and (name := child.get("name")) is not None:
+        if child.tag == "Attr" and (name := child.get("name")) is not None and not len(child):
             # The documented form, nearly always, and fast.
             found[_KNOWN.get(name, name)] = child.text or child.get("value") or ""
             continue

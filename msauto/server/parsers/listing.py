@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import unicodedata
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable
 from typing import Final
 
+from msgspec import structs
+
 from msauto.errors import UnreadableError
-from msauto.model.live import Database, Folder, Listing, MamAsset, parse_folder, whole
+from msauto.model.live import Database, Entry, Folder, Listing, MamAsset, parse_folder, whole
 from msauto.server.parsers.clip import read_attrs, read_flag
-from msauto.server.parsers.compact_entries import EntryPacker, Names, PackedClip, PackedEntries
-from msauto.server.parsers.plain_clips import PlainClips
+from msauto.server.parsers.packed_attributes import AttributePacker
 from msauto.server.parsers.xml import (
     MAX_LISTED_NODES,
     PIECE,
@@ -32,18 +32,18 @@ _MOST_PARTS: Final = 10_000
 _MOST_CLIPS: Final = 5_000_000
 _MOST_OTHERS: Final = 2_000_000  # each takes some 4 µs, and eight bytes of an answer
 _MOST_FOLDERS: Final = 1_000_000  # each takes some 300 bytes of memory, and nine of an answer
+_TITLES: Final = ("title", "clip_name", "name")
 
 
 class FolderNode:
-    """A folder of a StoredTree, or the StoredTree itself; its clips are ``names`` and ``packed``, in order."""
+    """A folder of a StoredTree, or the StoredTree itself; its clips in order, whose folders are not known yet."""
 
-    __slots__ = ("folders", "name", "names", "packed")
+    __slots__ = ("clips", "folders", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.folders: list[FolderNode] = []
-        self.names: list[Names] = []
-        self.packed: list[bytes] = []
+        self.clips: list[Entry] = []
 
 
 class ListingReading:
@@ -57,11 +57,8 @@ class ListingReading:
     def __init__(self, database: str, asked: Folder, charset: str | None = None, *, piece: int = PIECE) -> None:
         self._database = database
         self._asked = asked
-        self._packer = EntryPacker()
-        self._plain = PlainClips(self._packer)
-        self._document = StreamedDocument(
-            partial(self._take, parent=None, ended=False), charset, piece=piece, replace=self._plain.replace
-        )
+        self._packer = AttributePacker()
+        self._document = StreamedDocument(self._take_ended, charset, piece=piece)
         self._tree: FolderNode | None = None
         self._open: dict[Element, FolderNode] = {}  # the StoredTree and its folders, begun and perhaps not ended
         self._counts = Counter[str]()
@@ -79,10 +76,10 @@ class ListingReading:
         self._take(root, None, ended=True)
         if self._tree is None:
             raise unreadable("the answer is not a listing: it has no <StoredTree>")
-        entries = PackedEntries()
-        folders: list[Folder] = []
-        _collect(_asked_node(self._tree, self._database, self._asked), self._asked, entries, folders)
-        return Listing(self._asked, entries, tuple(folders))
+        return _collected(_asked_node(self._tree, self._database, self._asked), self._asked)
+
+    def _take_ended(self, root: Element) -> None:
+        self._take(root, None, ended=False)
 
     def _take(self, element: Element, parent: FolderNode | None, *, ended: bool) -> None:
         """Take what has ended of an element that is not a clip, or all of it. ``parent`` is the node around it."""
@@ -101,9 +98,7 @@ class ListingReading:
 
     def _take_child(self, child: Element, node: FolderNode | None, *, ended: bool) -> None:
         kind = local(child)
-        if kind == self._plain.mark:
-            self._take_plain(self._plain.take_run(child.get("n", "")), node)
-        elif node is None or kind != "Clip":
+        if node is None or kind != "Clip":
             if ended and kind != "Folder":
                 self._count("elements that are neither clip nor folder", _MOST_OTHERS)
             self._take(child, node, ended=ended)
@@ -111,19 +106,11 @@ class ListingReading:
             self._count("clips and folders", _MOST_CLIPS)
             own = attributes(child)
             link_id, finalized = whole(own.pop("link_id", None)), read_flag(own.pop("finalized", None))
-            names, packed = self._packer.pack(link_id, finalized, own | read_attrs(child))
-            node.names.append(names)
-            node.packed.append(packed)
+            texts = own | read_attrs(child)
+            title = next((texts[name] for name in _TITLES if name in texts), "")
+            node.clips.append(Entry((), title, link_id, finalized, self._packer.pack(texts)))
         elif sum(1 + len(each.attrib) for each in child.iter()) > _MOST_PARTS:
             raise unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements and attributes")
-
-    def _take_plain(self, clips: Sequence[PackedClip], node: FolderNode | None) -> None:
-        if node is None:
-            self._count("elements that are neither clip nor folder", _MOST_OTHERS, len(clips))
-            return
-        self._count("clips and folders", _MOST_CLIPS, len(clips))
-        node.names += [names for names, _ in clips]
-        node.packed += [packed for _, packed in clips]
 
     def _begin(self, element: Element, parent: FolderNode | None) -> FolderNode | None:
         """Return a new node for the start of an element: a Folder in a known node, or the first StoredTree."""
@@ -139,8 +126,8 @@ class ListingReading:
             return self._tree
         return None
 
-    def _count(self, what: str, most: int, number: int = 1) -> None:
-        self._counts[what] += number
+    def _count(self, what: str, most: int) -> None:
+        self._counts[what] += 1
         if self._counts[what] > most:
             raise unreadable(f"the answer lists more than {most} {what}", "list single folders instead")
 
@@ -173,7 +160,7 @@ def _descend(node: FolderNode, names: Folder) -> FolderNode | None:
 
 def _only(node: FolderNode, name: str) -> FolderNode | None:
     """Return the only child, if it is a folder of this name."""
-    if node.packed or len(node.folders) != 1 or _fold(node.folders[0].name) != _fold(name):
+    if node.clips or len(node.folders) != 1 or _fold(node.folders[0].name) != _fold(name):
         return None
     return node.folders[0]
 
@@ -182,14 +169,18 @@ def _fold(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def _collect(top: FolderNode, asked: Folder, entries: PackedEntries, folders: list[Folder]) -> None:
+def _collected(top: FolderNode, asked: Folder) -> Listing:
+    entries: list[Entry] = []
+    folders: list[Folder] = []
     waiting = [(top, asked)]
     while waiting:
         node, path = waiting.pop()
-        entries.extend(path, node.names, node.packed)
+        entries += [structs.replace(clip, folder=path) for clip in node.clips] if path else node.clips
+        node.clips = []
         below = [(child, (*path, child.name) if child.name else path) for child in node.folders]
         folders.extend(child_path for child, child_path in below if child.name)
         waiting.extend(reversed(below))
+    return Listing(asked, tuple(entries), tuple(folders))
 
 
 # Other answers -------------------------------------------------------------------------------------------------

@@ -81,20 +81,11 @@ class StreamedDocument:
 
     Accepts and refuses what :func:`parse_document` does. After each piece of at most ``piece`` bytes, ``take`` gets the
     root. It may remove complete elements, but must not touch the last child of an element that is still open.
-    The first piece must hold the start of the root. ``replace`` may change what follows it, before it is parsed. Raises
-    :class:`UnreadableError`.
+    The first piece must hold the start of the root. Raises :class:`UnreadableError`.
     """
 
-    def __init__(
-        self,
-        take: Callable[[Element], None],
-        charset: str | None = None,
-        *,
-        piece: int = PIECE,
-        replace: Callable[[bytes, bool], bytes] = lambda data, _: data,
-    ) -> None:
+    def __init__(self, take: Callable[[Element], None], charset: str | None = None, *, piece: int = PIECE) -> None:
         self._take = take
-        self._replace = replace
         self._charset = charset
         self._piece = piece
         self._head = bytearray()
@@ -126,7 +117,7 @@ class StreamedDocument:
         if not self._is_begun:
             self._begin()
         self._parse(self._utf8(b"", final=True))
-        self._parse_clean(self._held[: _before_stray_ends(self._held)], final=True)
+        self._parse_clean(self._held[: _before_stray_ends(self._held)])
         with _readable_errors():
             try:
                 self._parser.close()
@@ -166,9 +157,9 @@ class StreamedDocument:
             clean, self._held = clean[:end], clean[end:]
         self._parse_clean(clean)
 
-    def _parse_clean(self, clean: bytes, *, final: bool = False) -> None:
+    def _parse_clean(self, clean: bytes) -> None:
         with _readable_errors():
-            self._parser.feed(self._replace(clean, final))
+            self._parser.feed(clean)
         for event, element in self._parser.read_events():
             if self._root is None and isinstance(element, Element):
                 self._root = element
@@ -197,7 +188,7 @@ def attributes(element: Element) -> dict[str, str]:
     """Return the attributes by local name. Too many of them are an error, because the time grows with their square."""
     if len(element.attrib) > _MOST_ATTRIBUTES:
         raise unreadable(f"an element of the answer has more than {_MOST_ATTRIBUTES} attributes")
-    return {name_of(str(name)): str(value) for name, value in element.attrib.items()}
+    return {name_of(str(name)): str(value) for name, value in element.items()}
 
 
 def unwrap(root: Element) -> Element:
