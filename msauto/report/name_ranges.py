@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from msauto.report.sanitizing import show
+
 _NUMBER: Final = re.compile(r"(.*?)([0-9]{1,15})([^0-9]*)", re.DOTALL)
 """What is before the last number of a name, that number, and what is after it."""
 _SHORTEST: Final = 3
@@ -46,6 +48,18 @@ def name_ranges(names: Iterable[str]) -> tuple[NameRange, ...]:
         shown = [run] if len(run) >= _SHORTEST else [[each] for each in run]
         found += [(min(map(places.__getitem__, part)), NameRange(part[0], part[-1], len(part))) for part in shown]
     return tuple(each for _, each in sorted(found, key=lambda item: item[0]))
+
+
+def show_range(names: NameRange) -> str:
+    """Return a name, or the first and the last name of a range with their number; visible.
+
+    A name that could be taken for a list or a range is quoted.
+
+    >>> show_range(NameRange("EP001", "EP297", 297)), show_range(NameRange("A, B", "A, B", 1))
+    ('EP001…EP297 (297)', '"A, B"')
+    """
+    first, last = (show(name, quoted=any(sign in name for sign in (",", ";", "…", ": "))) for name in names[:2])
+    return first if names.size == 1 else f"{first}…{last} ({names.size})"
 
 
 def _numbered(names: Iterable[str]) -> Iterator[_Numbered]:

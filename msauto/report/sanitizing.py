@@ -75,6 +75,11 @@ def visible_lines(text: str) -> list[str]:
     return [visible(line.replace("\t", " ")) for line in text.replace("\r\n", "\n").split("\n")]
 
 
+def message_lines(text: str) -> list[str]:
+    """Return the lines of a message, at least one, as :func:`visible_lines`, without indents and empty lines."""
+    return [line.strip() for line in visible_lines(text) if line.strip()] or [""]
+
+
 def without_command(line: str) -> str:
     r"""Return a line of output that a CI system does not take for a command, such as ``::error`` at its beginning.
 

@@ -63,8 +63,13 @@ def target_key(target: Target) -> TargetKey:
 def target_heading(target: Target) -> str:
     """Return server, database and name of a target, visible: the text that a user searches for."""
     if target.kind == "asset":
-        return f"{show(target.server)} · {show(target.database)} · {show(target.name)}"
+        return f"{server_of(target)} · {show(target.name)}"
     return f"{show(target.server)} · {KINDS[target.kind]} {show(target.name)}"
+
+
+def server_of(target: Target) -> str:
+    """Return server and database of a target, visible."""
+    return " · ".join(map(show, filter(None, (target.server, target.database))))
 
 
 def folder_note(target: Target) -> str:
@@ -99,10 +104,9 @@ def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
     return " ".join(sentences)
 
 
-def settings_lines(plan: Plan) -> Iterator[str]:
-    """Yield which settings file applies, if there is one."""
-    if plan.settings is not None:
-        yield f"Settings: {visible(plan.settings.path)}"
+def settings_line(plan: Plan) -> str:
+    """Return which settings file applies; empty without one."""
+    return "" if plan.settings is None else f"Settings: {visible(plan.settings.path)}"
 
 
 def _no_changes(plan: Plan) -> str:

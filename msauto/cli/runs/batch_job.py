@@ -42,7 +42,7 @@ from msauto.model.plan import Change, Target
 from msauto.model.ports import Clock
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.schema.value_types import as_list
-from msauto.report.result_sentences import NOT_DONE
+from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, refusal_reason
 from msauto.report.terminal.text import render_error

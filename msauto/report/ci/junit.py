@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from msauto.model.plan import Plan, Target
 from msauto.model.result import Result, TargetResult
-from msauto.report.result_sentences import NOT_DONE, result_lines, result_sentence
+from msauto.report.result_view import NOT_DONE, result_lines, result_sentence
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.sentences import plan_sentence, plural, refusal_sentence, target_heading
 from msauto.secrets.redactor import redact_plan

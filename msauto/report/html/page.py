@@ -6,112 +6,145 @@ The content security policy allows the style sheet and the script of the page, b
 from __future__ import annotations
 
 import hashlib
+import json
+import re
+import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache
-from html import escape
 from importlib import resources
 from itertools import chain
-from string import Template
-from typing import Any
+from typing import Any, Final
 
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.report.grouping import group_plan, merge_blocks
-from msauto.report.html.embedded_data import embed_list
-from msauto.report.html.overview import render_plan_overview, render_result_overview
-from msauto.report.html.stills import NO_STILLS, Stills
+from msauto.report.html.stills import NO_STILLS, Stills, picture_uri
 from msauto.report.html.target_data import link_ids, planned_targets, target_results
-from msauto.report.result_sentences import result_sentence
+from msauto.report.plan_view import Block, PlanView, merge_blocks, view_plan
+from msauto.report.result_view import view_result
 from msauto.report.sanitizing import visible
-from msauto.report.sentences import plan_sentence, settings_lines
-from msauto.secrets.redactor import Redactor, redact_plan
+from msauto.report.templates import template
+from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
 
-_SCRIPTS = ("elements.js", "timecode.js", "timeline.js", "page.js")
-_MOST_GROUPS = 40
+_SCRIPTS: Final = ("elements.js", "timecode.js", "timeline.js", "page.js")
+_MOST_GROUPS: Final = 40
+_PLAIN_LIMIT: Final = 256 * 1024
+"""Characters of JSON up to which the data stays readable in the file."""
+_UNSAFE: Final = re.compile("[<>&\u2028\u2029]")
 
 
 def render_plan(plan: Plan, stills: Stills = NO_STILLS, *, keep_going: bool = False) -> Iterator[str]:
     """Yield a plan as an HTML page, with pictures of its clips. ``keep_going``: targets in error are left out."""
-    plan = redact_plan(plan)
-    links = link_ids(plan.targets)
-    blocks, overview = _plan_overview(plan, links, stills)
-    sentence = plan_sentence(plan, keep_going=keep_going)
-    return _page(sentence, plan, overview, planned_targets(plan.targets, links, blocks, stills), stills)
+    view = view_plan(plan, keep_going=keep_going)
+    targets = view.plan.targets
+    links = link_ids(targets)
+    pictures = {id(targets[place.target]): picture_uri(png) for place, png in stills.items() if place.frame is None}
+    blocks, groups = _groups(view)
+    data = planned_targets(targets, links, groups, stills)
+    return _page(view, view.sentence, data, links, blocks=blocks, pictures=pictures, result=None)
 
 
 def render_result(result: Result) -> Iterator[str]:
     """Yield the result of a run, and the plan that was applied, as an HTML page."""
-    result = Redactor(result.plan.secrets).result(result)
-    links = link_ids(each.target for each in result.targets)
-    blocks, overview = _plan_overview(result.plan, links)
-    overview = chain(render_result_overview(result, links), overview)
-    return _page(result_sentence(result), result.plan, overview, target_results(result.targets, links, blocks))
+    shown = view_result(result)
+    view = view_plan(shown.result.plan)
+    links = link_ids(each.target for each in shown.result.targets)
+    blocks, groups = _groups(view)
+    data = target_results(shown.result.targets, links, groups)
+    return _page(view, shown.sentence, data, links, blocks=blocks, pictures={}, result=shown)
 
 
-def _plan_overview(
-    plan: Plan, links: Mapping[int, str], stills: Stills = NO_STILLS
-) -> tuple[dict[int, int], Iterator[str]]:
-    """Return the number of the group of each target, by its ``id``, and the overview with these groups."""
-    grouping = group_plan(plan)
-    if len(grouping.blocks) > _MOST_GROUPS:
-        first, rest = grouping.blocks[: _MOST_GROUPS - 1], grouping.blocks[_MOST_GROUPS - 1 :]
-        grouping = replace(grouping, blocks=(*first, merge_blocks(rest)))
-    groups = {id(target): number for number, block in enumerate(grouping.blocks) for target in block.targets}
-    pictures = {id(plan.targets[place.target]): png for place, png in stills.items() if place.frame is None}
-    return groups, render_plan_overview(plan, grouping, links, pictures)
+def _groups(view: PlanView) -> tuple[list[Block], dict[int, int]]:
+    """Return the blocks that are shown, and the number of the block of each target, by its ``id``."""
+    blocks = list(view.blocks)
+    if len(blocks) > _MOST_GROUPS:
+        blocks[_MOST_GROUPS - 1 :] = [merge_blocks(blocks[_MOST_GROUPS - 1 :])]
+    return blocks, {id(target): number for number, block in enumerate(blocks) for target in block.targets}
 
 
 def _page(
-    sentence: str, plan: Plan, overview: Iterable[str], targets: Iterable[Any], stills: Stills = NO_STILLS
+    view: PlanView,
+    sentence: str,
+    data: Iterable[Any],
+    links: Mapping[int, str],
+    pictures: Mapping[int, str],
+    **more: Any,
 ) -> Iterator[str]:
-    start, middle, end = _skeleton()
-    title = escape(visible(sentence))
-    yield Template(start).substitute(
-        title=f"msauto: {title}", policy=escape(_policy(pictures=bool(stills))), style=_style()
-    )
-    first, _, more = title.partition(". ")
-    yield f"<header><h1>{first}{'.' if more else ''}</h1>" + (f'<p class="more">{more}</p>' if more else "")
-    yield f'<p class="made">Planned {escape(visible(plan.created))} by msauto {escape(visible(plan.msauto))}'
-    yield from (f" · {escape(line)}" for line in settings_lines(plan))
-    yield ' <a class="with-scripts" href="#explorer" hidden>All targets, with search</a></p></header>\n'
-    yield from (f"{piece}\n" for piece in overview)
-    yield middle
-    yield from embed_list(targets)
-    yield Template(end).substitute(script=_script())
-
-
-@cache
-def _skeleton() -> tuple[str, str, str]:
-    """Return the page before the overview, from there to the data, and after the data."""
-    start, rest = _file("page.html").split("$overview")
-    middle, end = rest.split("$data")
-    return start, middle, end
-
-
-@cache
-def _style() -> str:
-    return _file("page.css")
-
-
-@cache
-def _script() -> str:
-    return "".join(map(_file, _SCRIPTS))
-
-
-@cache
-def _policy(*, pictures: bool) -> str:
+    style, script = _file("page.css"), "".join(map(_file, _SCRIPTS))
     images = "img-src data:; " if pictures else ""
-    return (
-        f"default-src 'none'; style-src {_hash(_style())}; script-src {_hash(_script())}; {images}"
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; {images}"
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
+    return template("html/page.html.j2").generate(
+        view=view,
+        sentence=visible(sentence),
+        policy=policy,
+        style=style,
+        script=script,
+        data=embed_list(data),
+        link_of=lambda target: links.get(id(target), ""),
+        picture_of=lambda target: pictures.get(id(target), ""),
+        **more,
+    )
 
 
+@cache
 def _file(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text("utf-8")
 
 
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+# Data ----------------------------------------------------------------------------------------------------------
+
+
+def embed_list(items: Iterable[Any]) -> Iterator[str]:
+    """Yield a JSON list in a script element with the id ``data``; deflated and in base64 if it is large."""
+    pieces = _json_list(items)
+    plain, size = [], 0
+    for piece in pieces:
+        plain.append(piece)
+        size += len(piece)
+        if size > _PLAIN_LIMIT:
+            yield '<script type="application/json" id="data" data-encoding="deflate">'
+            yield from _base64(_deflate(chain(plain, pieces)))
+            break
+    else:
+        yield '<script type="application/json" id="data">'
+        yield from plain
+    yield "</script>\n"
+
+
+def _json_list(items: Iterable[Any]) -> Iterator[str]:
+    """Yield JSON without ``<``, ``>`` and ``&``, so that no text looks like markup or ends the script element.
+
+    Tokens of the ledger are redacted here, because nothing can do so later in deflated data.
+    """
+    separator = "[\n"
+    for item in items:
+        text = TOKEN_PATTERN.sub(HIDDEN, json.dumps(item, ensure_ascii=False, separators=(",", ":")))
+        yield separator + _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        separator = ",\n"
+    yield "\n]" if separator == ",\n" else "[]"
+
+
+def _deflate(pieces: Iterable[str]) -> Iterator[bytes]:
+    """Yield the pieces in the format of zlib, which browsers call ``deflate``."""
+    compressor = zlib.compressobj(9)
+    for piece in pieces:
+        yield compressor.compress(piece.encode())
+    yield compressor.flush()
+
+
+def _base64(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield the base64 of all chunks together."""
+    left = b""
+    for chunk in chunks:
+        left += chunk
+        whole = len(left) - len(left) % 3
+        yield b64encode(left[:whole]).decode()
+        left = left[whole:]
+    yield b64encode(left).decode()

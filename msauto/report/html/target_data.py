@@ -14,8 +14,8 @@ from msauto.model.plan import Change, Request, Target
 from msauto.model.result import RequestResult, TargetResult
 from msauto.report.html.clip_timeline import clip_timeline
 from msauto.report.html.stills import Stills, pictures_by_target
-from msauto.report.result_sentences import result_lines
-from msauto.report.sanitizing import show, visible, visible_lines
+from msauto.report.result_view import result_lines
+from msauto.report.sanitizing import message_lines, show, visible
 from msauto.report.sentences import folder_note, plural
 from msauto.report.value_texts import change_notes, change_parts, emptied_lists, show_body, show_key
 
@@ -64,7 +64,7 @@ def _target(target: Target, links: Mapping[int, str], groups: Numbers) -> dict[s
     """Return the data of a target; what is empty is left out."""
     data: dict[str, Any] = {
         "folder": folder_note(target) if target.kind == "asset" else "",
-        "error": [line for line in visible_lines(target.error or "") if line.strip()],
+        "error": message_lines(target.error) if target.error else [],
         "changes": [_change(change, target) for change in target.changes],
         "emptied": emptied_lists(target),
         "requests": [_request(request) for request in target.requests],

@@ -12,26 +12,24 @@ from functools import cached_property
 from typing import Final
 
 from msauto.model.plan import Action, Change, Plan, Request, Target
-from msauto.report import group_sentences, sentences, value_texts
-from msauto.report.grouping import (
+from msauto.report import value_texts
+from msauto.report.name_ranges import show_range
+from msauto.report.plan_view import (
+    ACTIONS,
     Block,
     ErrorGroup,
-    Grouping,
-    KindCount,
     NamedTargets,
-    PlannedChange,
+    PlanView,
     Row,
     WarningGroup,
-    group_plan,
     merge_blocks,
-    named_targets,
+    view_plan,
 )
-from msauto.report.name_ranges import NameRange, name_ranges
-from msauto.report.sanitizing import display_width, pad, show, visible, visible_lines
+from msauto.report.sanitizing import display_width, pad, show, visible
+from msauto.report.sentences import folder_note, plural, target_heading
 from msauto.report.terminal.line_wrapping import Line, TextSpan, render_lines, words, wrap
 from msauto.report.terminal.styles import BOLD, CYAN, DIM, GREEN, RED, YELLOW
 from msauto.report.terminal.timeline import ASCII, UNICODE, TimelineSigns, draw_timeline, legend_of, timeline_of_all
-from msauto.secrets.redactor import redact_plan
 
 NARROWEST: Final = 60
 _BODY: Final = 80
@@ -78,31 +76,27 @@ def render_plan(
     ``verbosity`` 1 unfolds it, shows values whole and adds the requests, which are not wrapped; 2 adds the source of
     each change. ``summary``: without the changes. ``keep_going``: targets in error are left out.
     """
-    view = _PlanLayout(verbosity, max(NARROWEST, width), ascii_only)
-    lines = _lines(redact_plan(plan), view, summary=summary, keep_going=keep_going)
-    return render_lines(lines, width=view.width, colour=colour, ascii_only=ascii_only)
+    layout = _PlanLayout(verbosity, max(NARROWEST, width), ascii_only)
+    view = view_plan(plan, folded=not verbosity, keep_going=keep_going)
+    return render_lines(_lines(view, layout, summary=summary), width=layout.width, colour=colour, ascii_only=ascii_only)
 
 
-def _lines(plan: Plan, view: _PlanLayout, *, summary: bool, keep_going: bool) -> Iterator[Line]:
-    grouping = group_plan(plan, folded=not view.verbosity)
+def _lines(plan: PlanView, view: _PlanLayout, *, summary: bool) -> Iterator[Line]:
     if not summary:
-        yield from _blocks(grouping.blocks, view)
-    yield from _errors(grouping.errors, view)
-    yield from _warnings(grouping.warnings, view)
-    if summary or _is_long(grouping):
-        yield from _counts(grouping, view)
-    yield from (words(sentences.refusal_sentence(refusal), RED) for refusal in plan.refusals)
-    if plan.refusals and grouping.deletions:
+        yield from _blocks(plan.blocks, view)
+    yield from _errors(plan.errors)
+    yield from _warnings(plan.warnings)
+    changed = {id(target) for block in plan.blocks for target in block.targets}
+    changed |= {id(each.target) for each in plan.deletions}
+    if summary or len(changed) > 2:  # a plan of one or two targets is seen at a glance
+        yield from _counts(plan, view)
+    yield from (words(refusal, RED) for refusal in plan.refusals)
+    if plan.refusals and plan.deletions:
         yield Line(())
-    yield from _deletions(grouping.deletions, view)
-    yield from (words(line, DIM) for line in sentences.settings_lines(plan))
-    yield words(sentences.plan_sentence(plan, keep_going=keep_going), BOLD)
-
-
-def _is_long(grouping: Grouping) -> bool:
-    """Return whether counts help: a plan of one or two targets is seen at a glance."""
-    targets = {id(target) for block in grouping.blocks for target in block.targets}
-    return len(targets | {id(target) for target, _ in grouping.deletions}) > 2
+    yield from _deletions(plan)
+    if plan.settings:
+        yield words(plan.settings, DIM)
+    yield words(plan.sentence, BOLD)
 
 
 # Blocks --------------------------------------------------------------------------------------------------------
@@ -140,20 +134,20 @@ def _chosen(blocks: Sequence[Block], view: _PlanLayout) -> list[Block]:
 
 
 def _block(block: Block, view: _PlanLayout) -> Iterator[Line]:
-    yield _heading(group_sentences.block_heading(block), group_sentences.folders_note(block))
-    keys = [_row_key(row) for row in block.rows]
+    yield _heading(block.heading, block.folder)
+    keys = [row.key for row in block.rows]
     key_width = max((width for width in map(display_width, keys) if width <= _WIDEST_KEY), default=0)
     aspect_width = max((len(row.kind.aspect) for row in block.rows), default=0)
     for row, key in zip(block.rows, keys, strict=True):
         before = [f"{row.kind.aspect:{aspect_width}}  ", f"{pad(key, max(key_width, display_width(key)))}  "]
         yield from _row(row, before, block, view)
-    yield from (words(f"    {line}", RED, hang=6) for line in group_sentences.emptied_lists(block))
+    yield from (words(f"    {line}", RED, hang=6) for line in block.emptied)
     drawing = _drawing(block, view)
     yield from (Line((TextSpan(f"    {line}"),)) for line in drawing)
     if block.level == "alone":
         yield from _requests(block.targets[0].requests) if view.verbosity else ()
         return
-    yield names_line(block.named(), ascii_only=view.ascii_only, space=_NAME_ROWS * (view.width - 4))
+    yield names_line(block.named, _NAME_ROWS * (view.width - 4))
     tasks = {change.source.task for row in block.rows for _, change in row.changes}
     if len(tasks) == 1 and (task := tasks.pop()):
         yield words(f"    task {show(task, quoted=True)}", DIM, hang=6)
@@ -162,12 +156,6 @@ def _block(block: Block, view: _PlanLayout) -> Iterator[Line]:
 def _heading(heading: str, folder: str) -> Line:
     spans = [TextSpan(heading, BOLD, together=False)]
     return Line((*spans, TextSpan(f"  {folder}", DIM)) if folder else tuple(spans), 4)
-
-
-def _row_key(row: Row) -> str:
-    if row.same:
-        return value_texts.show_key(row.examples[0][1])
-    return show(row.kind.subject) if row.kind.subject else ""
 
 
 def _row(row: Row, before: Sequence[str], block: Block, view: _PlanLayout) -> Iterator[Line]:
@@ -182,9 +170,9 @@ def _row(row: Row, before: Sequence[str], block: Block, view: _PlanLayout) -> It
         if view.verbosity >= 2:
             yield words(f"      {_source(change)}", DIM, hang=8)
         return
-    count = sentences.plural(len(row.changes), "change")
+    count = plural(len(row.changes), "change")
     each = " on each" if block.level == "alike" else ""
-    count = sentences.plural(len(row.changes) // len(block.targets), "change") if each else count
+    count = plural(len(row.changes) // len(block.targets), "change") if each else count
     listed = block.level != "other"
     yield Line((*spans, TextSpan(f"{count}{each}{', for example' if listed else ''}", red)), hang)
     for target, change in row.examples if listed else ():
@@ -200,17 +188,16 @@ def _example(target: Target, change: Change, block: Block, view: _PlanLayout, st
 
 def _values(change: Change, target: Target, view: _PlanLayout, style: str) -> Iterator[TextSpan]:
     """Yield what a change does, then its notes."""
-    parts = _parts(change, target, view, style)
-    yield from parts
+    parts = [str(part) for part in value_texts.change_parts(change, target, view.values)]
+    yield from _listed(parts, style)
     notes = "; ".join(value_texts.change_notes(change))
     if notes:
         gap = "  " if parts else ""
         yield TextSpan(f"{gap}({notes})", style or (DIM if change.reversible else YELLOW))
 
 
-def _parts(change: Change, target: Target, view: _PlanLayout, style: str) -> list[TextSpan]:
-    parts = [str(part) for part in value_texts.change_parts(change, target, view.values)]
-    return [*(TextSpan(f"{part}, ", style) for part in parts[:-1]), *(TextSpan(part, style) for part in parts[-1:])]
+def _listed(texts: Sequence[str], style: str) -> list[TextSpan]:
+    return [*(TextSpan(f"{text}, ", style) for text in texts[:-1]), *(TextSpan(text, style) for text in texts[-1:])]
 
 
 def _source(change: Change) -> str:
@@ -240,89 +227,76 @@ def _drawing(block: Block, view: _PlanLayout) -> list[str]:
 # Names ---------------------------------------------------------------------------------------------------------
 
 
-def names_line(named: Sequence[NamedTargets], *, ascii_only: bool, space: int | None = None) -> Line:
+def names_line(named: Sequence[NamedTargets], space: int | None = None) -> Line:
     """Return the names of targets; those beyond ``space`` columns are only counted."""
     left = 0 if space is None else space
-    total = sum(each.size * len(those.servers) for those in named for each in those.ranges)
+    total = sum(each.size * len(those.servers or [""]) for those in named for each in those.ranges)
     spans, shown = [TextSpan("    ")], 0
     for those in named:
-        spans += [TextSpan(group_sentences.place_of(those))] if len(named) + len(those.servers) > 2 else []
-        for place, each in enumerate(those.ranges):
-            text = group_sentences.show_range(each, "..." if ascii_only else "…")
+        spans += [TextSpan(those.place)] if len(named) + len(those.servers) > 2 else []
+        for place, each in enumerate(those.ranges, 1):
+            text = show_range(each)
             left -= display_width(text) + 2
             if space is not None and left < 0 and shown:
                 spans.append(TextSpan(f"and {total - shown} more (-v lists them)"))
                 return Line(tuple(spans), 4)
-            shown += each.size * len(those.servers)
-            spans.append(TextSpan(f"{text}{_after(place, those.ranges, shown == total)}"))
+            shown += each.size * len(those.servers or [""])
+            after = "" if shown == total else "; " if place == len(those.ranges) else ", "
+            spans.append(TextSpan(f"{text}{after}"))
     return Line(tuple(spans), 4)
-
-
-def _after(place: int, ranges: Sequence[NameRange], last: bool) -> str:
-    return "" if last else "; " if place == len(ranges) - 1 else ", "
 
 
 # Errors, warnings, counts, deletions ---------------------------------------------------------------------------
 
 
-def _errors(errors: Iterable[ErrorGroup], view: _PlanLayout) -> Iterator[Line]:
-    for error, targets in errors:
-        if len(targets) == 1:
-            yield _heading(sentences.target_heading(targets[0]), sentences.folder_note(targets[0]))
-        else:
-            yield _heading(group_sentences.targets_heading(targets), "")
-            yield names_line(named_targets(targets), ascii_only=view.ascii_only)
-        first, *rest = visible_lines(error)
+def _errors(errors: Iterable[ErrorGroup]) -> Iterator[Line]:
+    for group in errors:
+        yield _heading(group.heading, "" if group.named else folder_note(group.targets[0]))
+        if group.named:
+            yield names_line(group.named)
+        first, *rest = group.lines
         yield words(f"  error: {first}", RED, hang=4)
-        yield from (words(f"    {line.strip()}", RED, hang=6) for line in rest if line.strip())
+        yield from (words(f"    {line}", RED, hang=6) for line in rest)
         yield Line(())
 
 
-def _warnings(warnings: Sequence[WarningGroup], view: _PlanLayout) -> Iterator[Line]:
-    for text, names in warnings:
-        first, *rest = visible_lines(text)
+def _warnings(warnings: Sequence[WarningGroup]) -> Iterator[Line]:
+    for group in warnings:
+        first, *rest = group.lines
         yield words(f"Warning: {first}", YELLOW)
-        yield from (words(f"  {line.strip()}", YELLOW, hang=4) for line in rest)
-        if names:
-            yield names_line([NamedTargets(("",), "", name_ranges(names))], ascii_only=view.ascii_only)
+        yield from (words(f"  {line}", YELLOW, hang=4) for line in rest)
+        if group.names:
+            yield names_line([group.named])
     if warnings:
         yield Line(())
 
 
-def _counts(grouping: Grouping, view: _PlanLayout) -> Iterator[Line]:
+def _counts(plan: PlanView, view: _PlanLayout) -> Iterator[Line]:
     """Yield a table of the counts of each aspect."""
-    columns = [name for name in ("add", "change", "delete", "run") if name != "run" or any(_runs(grouping.counts))]
-    kinds = {target.kind for block in grouping.blocks for target in block.targets}
-    noun = "targets" if kinds - {"asset"} else "assets"
-    none = "." if view.ascii_only else "·"
-    rows = [
-        [each.aspect, *(str(getattr(each, name) or none) for name in columns), str(each.targets)]
-        for each in grouping.counts
-    ]
-    head = ["", *columns, noun]
-    widths = [max(map(display_width, column)) for column in zip(head, *rows, strict=True)]
-    for number, row in enumerate([head, *rows]) if rows else ():
-        cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
-        text = f"  {row[0]:{widths[0]}}  {'  '.join(cells)}"
-        yield Line((TextSpan(text, "" if number else DIM),))
-    if rows:
-        yield Line(())
-
-
-def _runs(counts: Iterable[KindCount]) -> Iterator[int]:
-    return (each.run for each in counts)
-
-
-def _deletions(deletions: Sequence[PlannedChange], view: _PlanLayout) -> Iterator[Line]:
-    """Yield every deleted asset and link, each whole."""
-    if not deletions:
+    if not plan.counts:
         return
-    yield words(group_sentences.deletions_sentence(deletions), RED)
-    for target, change in deletions:
-        what = sentences.target_heading(target)
-        if change.aspect == "link":
-            what = f"link {value_texts.show_key(change)} of {what}"
-        values = _parts(change, target, view, RED) if change.aspect == "asset" else []
-        note = "  (removed by `exactly`)" if change.losses else ""
-        yield Line((TextSpan(f"  - {what}{note}", RED, together=False), TextSpan("  ", RED), *values), 6)
+    columns = [name for name in ACTIONS if name != "run" or any(each.run for each in plan.counts)]
+    kinds = {target.kind for block in plan.blocks for target in block.targets}
+    none = "." if view.ascii_only else "·"
+    head = ["", *columns, "targets" if kinds - {"asset"} else "assets"]
+    rows = [[each.aspect, *(str(getattr(each, name) or none) for name in columns), str(each.targets)]
+            for each in plan.counts]  # fmt: skip
+    widths = [max(map(display_width, column)) for column in zip(head, *rows, strict=True)]
+    for row in (head, *rows):
+        cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        yield Line((TextSpan(f"  {row[0]:{widths[0]}}  {'  '.join(cells)}", DIM if row is head else ""),))
+    yield Line(())
+
+
+def _deletions(plan: PlanView) -> Iterator[Line]:
+    """Yield every deleted asset and link, each whole."""
+    if not plan.deletions:
+        return
+    yield words(f"{plan.deletions_heading}:", RED)
+    for each in plan.deletions:
+        link = f"link {each.link} of " if each.link else ""
+        what = f"{link}{target_heading(each.target)}"
+        facts = _listed([f"{label} {value}" for label, value in each.facts.items()], RED)
+        note = "  (removed by `exactly`)" if each.change.losses else ""
+        yield Line((TextSpan(f"  - {what}{note}", RED, together=False), TextSpan("  ", RED), *facts), 6)
     yield Line(())

@@ -7,19 +7,16 @@ from dataclasses import replace
 from typing import Final
 
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
-from msauto.model.result import Outcome, Result, TargetResult
+from msauto.model.result import Result
 from msauto.report import sentences
-from msauto.report.group_sentences import targets_heading
-from msauto.report.grouping import named_targets
-from msauto.report.result_groups import ResultGroup, group_results
-from msauto.report.result_sentences import NOT_DONE, recap_of, result_lines, result_sentence
+from msauto.report.result_view import ResultGroup, ResultView, view_result
 from msauto.report.sanitizing import display_width, is_hidden, pad, show, visible, visible_lines, without_command
 from msauto.report.terminal.line_wrapping import Line, TextSpan, render_lines, words
 from msauto.report.terminal.plan_text import names_line
 from msauto.report.terminal.styles import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, paint
 from msauto.report.value_texts import show_duration
 
-_OUTCOMES: Final[dict[Outcome, str]] = {
+_OUTCOMES: Final[dict[str, str]] = {
     "changed": YELLOW,
     "unchanged": GREEN,
     "failed": RED,
@@ -29,13 +26,6 @@ _OUTCOMES: Final[dict[Outcome, str]] = {
     "not attempted": MAGENTA,
 }
 _STYLES: Final = {"difference": RED, "advice": DIM}
-_COUNTS: Final = {
-    "changed": YELLOW,
-    "failed": RED,
-    "unverified": MAGENTA,
-    "interrupted": MAGENTA,
-    "not_attempted": MAGENTA,
-}
 
 
 # Results -------------------------------------------------------------------------------------------------------
@@ -48,53 +38,35 @@ def render_result(
 
     At least 3 targets with the same outcome for the same reason are one block with their names (``verbosity`` 1: not).
     """
-    lines: list[Line] = []
-    shown = (each for each in result.targets if verbosity or each.outcome in NOT_DONE)
-    if verbosity:
-        lines += (line for each in shown for line in _target_result(each, verbosity))
-    else:
-        lines += (line for group in group_results(shown) for line in _group(group, ascii_only))
-    lines += _recap(result)
+    view = view_result(result, folded=not verbosity)
     style = GREEN if result.ok and not result.interrupted else RED
-    lines.append(words(visible(result_sentence(result)), style))
+    closing = words(visible(view.sentence), style)
+    lines = [*(line for group in view.groups for line in _group(group, verbosity)), *_recap(view), closing]
     return "".join(render_lines(lines, width=width, colour=colour, ascii_only=ascii_only))
 
 
-def _group(group: ResultGroup, ascii_only: bool) -> Iterator[Line]:
-    if len(group.results) == 1:
-        yield from _target_result(group.results[0], 0)
-        return
-    targets = [each.target for each in group.results]
+def _group(group: ResultGroup, verbosity: int) -> Iterator[Line]:
     outcome = TextSpan(group.outcome, _OUTCOMES[group.outcome])
-    yield Line((TextSpan(targets_heading(targets), BOLD, together=False), TextSpan(": "), outcome))
-    yield from (words(f"  {line}", _STYLES.get(kind, ""), hang=4) for kind, line in group.lines)
-    yield names_line(named_targets(targets), ascii_only=ascii_only)
-    yield Line(())
-
-
-def _target_result(result: TargetResult, verbosity: int) -> Iterator[Line]:
-    outcome = TextSpan(result.outcome, _OUTCOMES[result.outcome])
-    yield Line(
-        (TextSpan(f"{sentences.target_heading(result.target)}", BOLD, together=False), TextSpan(": "), outcome), 4
-    )
-    for kind, line in result_lines(result, whole=bool(verbosity)):
+    yield Line((TextSpan(group.heading, BOLD, together=False), TextSpan(": "), outcome), 4)
+    for kind, line in group.lines:
         yield replace(words(f"  {line}", _STYLES.get(kind, ""), hang=4), wrapped=kind != "request" or not verbosity)
+    if group.named:
+        yield names_line(group.named)
     yield Line(())
 
 
-def _recap(result: Result) -> Iterator[Line]:
-    recaps = recap_of(result)
-    width = max((display_width(show(server)) for server in recaps), default=0)
-    for server, counts in recaps.items():
+def _recap(view: ResultView) -> Iterator[Line]:
+    width = max((display_width(show(server)) for server in view.recaps), default=0)
+    for server, counts in view.recaps.items():
         spans = (
-            TextSpan(f"{name}={number} ", _COUNTS.get(name, "") if number else "")
+            TextSpan(f"{name}={number} ", _OUTCOMES.get(name.replace("_", " "), "") if number else "")
             for name, number in counts.items()
             if number or name != "interrupted"
         )
-        seconds = result.server_seconds.get(server)
+        seconds = view.result.server_seconds.get(server)
         took = [] if seconds is None else [TextSpan(f"in {show_duration(seconds)}")]
         yield Line((TextSpan(f"{pad(show(server), width)} : "), *spans, *took), 4)
-    if recaps:
+    if view.recaps:
         yield Line(())
 
 

@@ -17,7 +17,7 @@ from msgspec import structs
 from msauto.model.plan import Expectation, Json, Plan, Request, ShownMarker, ShownSegment, Target, TargetContext
 from msauto.report import html
 from msauto.report.html.clip_timeline import clip_timeline
-from msauto.report.html.embedded_data import embed_list
+from msauto.report.html.page import embed_list
 from msauto.report.html.target_data import link_ids
 from tests.unit.report.made_plans import (
     NTSC,

@@ -7,7 +7,7 @@ from typing import get_args
 from msauto.model.codec import LazyItems
 from msauto.model.result import OUTCOMES, Outcome, Result, TargetResult, key_of
 from msauto.report.json import result_json
-from msauto.report.result_sentences import recap_of
+from msauto.report.result_view import recap_of
 from tests.unit.report.made_plans import film, plan_of
 
 

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from msauto.model.plan import Target
 from msauto.report import markdown
-from msauto.report.markdown import code
+from msauto.report.templates import code
 from tests.unit.report.made_plans import change, check_golden, episode, film, lost, mixed_result, plan_of, whole_plan
 
 
@@ -37,7 +37,7 @@ def units(text: str) -> int:
 
 def test_only_details_are_cut_to_the_size_of_a_comment() -> None:
     plan = plan_of(*episodes(9), *promos(300), lost(), warnings=("careful",))
-    whole = "".join(markdown.render_plan(plan, limit=None))
+    whole = "".join(markdown.render_plan(plan, limit=float("inf")))
     comment = "".join(markdown.render_plan(plan, limit=51_000))
     assert units(whole) > 51_000 >= units(comment)
     assert all(f"Promo {7 * number} 🏆`" in comment for number in range(300))

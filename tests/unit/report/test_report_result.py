@@ -12,7 +12,7 @@ from msauto.model.codec import LazyItems
 from msauto.model.plan import Plan
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.report.json import dump, dump_document, result_json
-from msauto.report.result_sentences import recap_of, result_sentence
+from msauto.report.result_view import recap_of, result_sentence
 from msauto.report.terminal.text import render_result
 from tests.unit.report.made_plans import check_golden, episode, film, lost, mixed_result, plan_of
 

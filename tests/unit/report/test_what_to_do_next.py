@@ -6,7 +6,7 @@ import pytest
 
 from msauto.model.plan import AspectName, Json
 from msauto.model.result import Difference, RequestResult, TargetResult
-from msauto.report.result_sentences import advice
+from msauto.report.result_view import advice
 from tests.unit.report.made_plans import episode
 
 

@@ -1,15 +1,20 @@
-"""Sentences about the result of a run that all forms share: counts, what failed and why, and what to do next."""
+"""The result of a run, as text, Markdown and HTML show it: counts, what failed and why, and what to do next."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final, Literal
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Literal, NamedTuple
+from urllib.parse import quote
 
 from msauto.model.desired import DOWNLOADS
+from msauto.model.plan import Target
 from msauto.model.result import OUTCOMES, Difference, Outcome, RequestResult, Result, TargetResult, key_of
+from msauto.report.plan_view import FEWEST_ALIKE, OWN_TITLE, NamedTargets, heading_of, named_targets
 from msauto.report.sanitizing import show, visible, visible_lines
-from msauto.report.sentences import plural
+from msauto.report.sentences import plural, settings_line
 from msauto.report.value_texts import show_duration, show_pair_of
+from msauto.secrets.redactor import Redactor
 
 NOT_DONE: Final = frozenset({"failed", "unverified", "interrupted", "not attempted"})
 """Outcomes that every form lists."""
@@ -21,6 +26,69 @@ _DIALECT_OF: Final = {
     "rss_item": ("rss_guid", "rss_body", "rss_update"),
 }
 """The dialect keys that change how an aspect reads back, if they do not fit the server (field notes)."""
+
+
+Kind = Literal["message", "request", "difference", "advice"]
+
+
+class ResultGroup(NamedTuple):
+    """Results with the same outcome and the same lines, in which the titles are placeholders if there are several."""
+
+    outcome: Outcome
+    lines: tuple[tuple[Kind, str], ...]
+    targets: tuple[Target, ...]
+
+    @property
+    def heading(self) -> str:
+        """The heading of its target, or how many targets it has and where."""
+        return heading_of(self.targets)
+
+    @property
+    def named(self) -> tuple[NamedTargets, ...]:
+        """The names of the targets, if there are several: the heading names a single one."""
+        return named_targets(self.targets) if len(self.targets) > 1 else ()
+
+
+class ResultView(NamedTuple):
+    """A result, without its secrets, as its forms show it. ``groups``: the targets that are not as desired."""
+
+    result: Result
+    sentence: str
+    settings: str
+    recaps: Mapping[str, Mapping[str, int]]
+    groups: tuple[ResultGroup, ...]
+
+
+def view_result(result: Result, *, folded: bool = True) -> ResultView:
+    """Return the view of a result; without ``folded`` each target is a group, with everything that came of it.
+
+    Otherwise at least 3 results with the same outcome for the same reason are a group, and the others are alone.
+    """
+    result = Redactor(result.plan.secrets).result(result)
+    if not folded:
+        groups = [ResultGroup(each.outcome, tuple(result_lines(each, whole=True)), (each.target,))
+                  for each in result.targets]  # fmt: skip
+        return ResultView(result, result_sentence(result), settings_line(result.plan), recap_of(result), tuple(groups))
+    found: dict[tuple[Outcome, str, tuple[tuple[Kind, str], ...]], list[TargetResult]] = {}
+    for each in result.targets:
+        if each.outcome in NOT_DONE:
+            lines = tuple((kind, _without_title(line, each.target)) for kind, line in result_lines(each))
+            found.setdefault((each.outcome, each.target.kind, lines), []).append(each)
+    groups = []
+    for (outcome, _, lines), results in found.items():
+        if len(results) >= FEWEST_ALIKE:
+            groups.append(ResultGroup(outcome, lines, tuple(each.target for each in results)))
+        else:
+            groups += (ResultGroup(outcome, tuple(result_lines(each)), (each.target,)) for each in results)
+    return ResultView(result, result_sentence(result), settings_line(result.plan), recap_of(result), tuple(groups))
+
+
+def _without_title(line: str, target: Target) -> str:
+    """Return a line with placeholders for the title, which is part of the paths of requests."""
+    for name in dict.fromkeys((target.name, target.address.name, target.address_after.name)):
+        for form in dict.fromkeys((show(name), quote(name, safe="", errors="replace"))) if name else ():
+            line = re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", lambda _: OWN_TITLE, line)
+    return line
 
 
 # Counts --------------------------------------------------------------------------------------------------------
@@ -85,8 +153,6 @@ def _verification(result: Result) -> Iterator[str]:
 
 
 # One target ----------------------------------------------------------------------------------------------------
-
-Kind = Literal["message", "request", "difference", "advice"]
 
 
 def result_lines(result: TargetResult, *, whole: bool = False) -> Iterator[tuple[Kind, str]]:

@@ -12,8 +12,8 @@ from msgspec import structs
 
 from msauto.aspects import is_deletion
 from msauto.model.plan import Change, Json, Plan, Target
-from msauto.report.grouping import OWN_TITLE, Block, Grouping, group_plan, merge_blocks
 from msauto.report.name_ranges import NameRange, name_ranges
+from msauto.report.plan_view import OWN_TITLE, Block, PlanView, merge_blocks, view_plan
 from tests.unit.report.made_plans import PAL, change, film, lost, plan_of
 
 
@@ -33,16 +33,16 @@ def episodes(count: int, server: str = "studio-a") -> list[Target]:
 
 
 def test_targets_that_change_alike_are_one_block_from_three_on() -> None:
-    assert [block.level for block in group_plan(plan_of(*episodes(2))).blocks] == ["alone", "alone"]
-    (block,) = group_plan(plan_of(*episodes(3))).blocks
+    assert [block.level for block in view_plan(plan_of(*episodes(2))).blocks] == ["alone", "alone"]
+    (block,) = view_plan(plan_of(*episodes(3))).blocks
     assert (block.level, len(block.targets), [row.same for row in block.rows]) == ("alike", 3, [True])
 
 
 def test_the_same_kinds_of_change_are_one_block_from_ten_on() -> None:
     targets = [clip(f"EP{number}", marker(number), change("change", "field", "comment", "", "Ready"))
                for number in range(10)]  # fmt: skip
-    assert len(group_plan(plan_of(*targets[:9])).blocks) == 9
-    (block,) = group_plan(plan_of(*targets)).blocks
+    assert len(view_plan(plan_of(*targets[:9])).blocks) == 9
+    (block,) = view_plan(plan_of(*targets)).blocks
     assert block.level == "similar"
     assert [(row.kind.subject, row.same, len(row.examples)) for row in block.rows] == [
         ("Cue Point", False, 2),
@@ -53,22 +53,22 @@ def test_the_same_kinds_of_change_are_one_block_from_ten_on() -> None:
 def test_links_named_like_their_assets_are_the_same_change() -> None:
     targets = [clip(name, change("add", "link", f"Tonight/{name}", None, {"folder": "Tonight", "title": name}))
                for name in ("Film", "Promo", "News")]  # fmt: skip
-    (block,) = group_plan(plan_of(*targets)).blocks
+    (block,) = view_plan(plan_of(*targets)).blocks
     assert block.rows[0].examples[0][1].key == f"Tonight/{OWN_TITLE}"
 
 
 def test_the_frame_rate_separates_where_it_shows() -> None:
     targets = [structs.replace(each, rate=PAL * (1 + place % 2)) for place, each in enumerate(episodes(6))]
-    assert len(group_plan(plan_of(*targets)).blocks) == 2
+    assert len(view_plan(plan_of(*targets)).blocks) == 2
     at_the_start = [structs.replace(each, changes=(marker(0),)) for each in targets]
-    assert len(group_plan(plan_of(*at_the_start)).blocks) == 1
+    assert len(view_plan(plan_of(*at_the_start)).blocks) == 1
     comment = change("change", "field", "comment", "", "Ready")
-    assert len(group_plan(plan_of(*(structs.replace(each, changes=(comment,)) for each in targets))).blocks) == 1
+    assert len(view_plan(plan_of(*(structs.replace(each, changes=(comment,)) for each in targets))).blocks) == 1
 
 
 def test_the_same_on_several_servers_is_one_block() -> None:
-    (block,) = group_plan(plan_of(*episodes(3), *episodes(3, "studio-b"), clip("Film", server="studio-b"))).blocks
-    assert [(each.servers, each.ranges) for each in block.named()] == [
+    (block,) = view_plan(plan_of(*episodes(3), *episodes(3, "studio-b"), clip("Film", server="studio-b"))).blocks
+    assert [(each.servers, each.ranges) for each in block.named] == [
         (("studio-a",), (NameRange("EP001", "EP003", 3),)),
         (("studio-b",), (NameRange("EP001", "EP003", 3), NameRange("Film", "Film", 1))),
     ]
@@ -76,17 +76,17 @@ def test_the_same_on_several_servers_is_one_block() -> None:
 
 def test_many_changes_of_one_target_are_one_row() -> None:
     target = clip("Film", *map(marker, range(500)), change("change", "field", "comment", "", "Ready"))
-    (block,) = group_plan(plan_of(target)).blocks
+    (block,) = view_plan(plan_of(target)).blocks
     assert [(len(row.changes), len(row.examples)) for row in block.rows] == [(500, 2), (1, 1)]
-    (unfolded,) = group_plan(plan_of(target), folded=False).blocks
+    (unfolded,) = view_plan(plan_of(target), folded=False).blocks
     assert len(unfolded.rows) == 501
 
 
 def test_a_target_in_error_is_no_block_and_its_error_is_grouped() -> None:
     wrong = [structs.replace(lost(), name=name, error=f"no asset '{name}'\n  → x") for name in ("A", "B1", "C")]
-    grouping = group_plan(plan_of(*wrong, lost(), structs.replace(lost(), name="Other", error="no")))
-    assert grouping.blocks == ()
-    assert [(each.error.partition("\n")[0], len(each.targets)) for each in grouping.errors] == [
+    view = view_plan(plan_of(*wrong, lost(), structs.replace(lost(), name="Other", error="no")))
+    assert view.blocks == ()
+    assert [(each.error.partition("\n")[0], len(each.targets)) for each in view.errors] == [
         (f"no asset '{OWN_TITLE}'", 3),
         ((lost().error or "").partition("\n")[0], 1),
         ("no", 1),
@@ -94,7 +94,7 @@ def test_a_target_in_error_is_no_block_and_its_error_is_grouped() -> None:
 
 
 def test_counts_name_each_aspect() -> None:
-    counts = group_plan(plan_of(*episodes(3), film())).counts
+    counts = view_plan(plan_of(*episodes(3), film())).counts
     assert [tuple(each) for each in counts] == [("marker", 3, 0, 0, 0, 3), ("asset", 0, 0, 1, 0, 1)]
 
 
@@ -133,9 +133,9 @@ def plans(draw: st.DrawFn) -> Plan:
     return plan_of(*targets)
 
 
-def described(grouping: Grouping) -> Iterator[tuple[str, str, bytes]]:
-    pairs = [pair for block in grouping.blocks for row in block.rows for pair in row.changes]
-    return ((target.server, target.name, repr(each).encode()) for target, each in (*pairs, *grouping.deletions))
+def described(view: PlanView) -> Iterator[tuple[str, str, bytes]]:
+    pairs = [pair for block in view.blocks for row in block.rows for pair in row.changes]
+    return ((target.server, target.name, repr(each).encode()) for target, each in (*pairs, *view.deletions))
 
 
 def planned(plan: Plan) -> Iterator[tuple[str, str, bytes]]:
@@ -146,11 +146,11 @@ def planned(plan: Plan) -> Iterator[tuple[str, str, bytes]]:
 @given(plans())
 def test_folding_loses_no_change_and_folds_no_deletion(plan: Plan) -> None:
     for folded in (True, False):
-        grouping = group_plan(plan, folded=folded)
-        assert Counter(described(grouping)) == Counter(planned(plan))
-        assert sum(is_deletion(each) for target in plan.targets for each in target.changes) == len(grouping.deletions)
-        assert not any(is_deletion(each) for block in grouping.blocks for row in block.rows for _, each in row.changes)
-    blocks = group_plan(plan).blocks
+        view = view_plan(plan, folded=folded)
+        assert Counter(described(view)) == Counter(planned(plan))
+        assert sum(is_deletion(each) for target in plan.targets for each in target.changes) == len(view.deletions)
+        assert not any(is_deletion(each) for block in view.blocks for row in block.rows for _, each in row.changes)
+    blocks = view_plan(plan).blocks
     if blocks:
         merged = merge_blocks(blocks)
         assert sum(len(row.changes) for row in merged.rows) == sum(len(r.changes) for b in blocks for r in b.rows)
@@ -159,12 +159,12 @@ def test_folding_loses_no_change_and_folds_no_deletion(plan: Plan) -> None:
 @settings(max_examples=30)
 @given(plans())
 def test_names_of_blocks_are_exact(plan: Plan) -> None:
-    for block in group_plan(plan).blocks:
+    for block in view_plan(plan).blocks:
         assert Counter(named(block)) == Counter((target.server, target.name) for target in block.targets)
 
 
 def named(block: Block) -> Iterator[tuple[str, str]]:
-    for servers, _, ranges in block.named():
+    for servers, _, ranges in block.named:
         for server in servers:
             yield from ((server, name) for each in ranges for name in expand(each))
 
@@ -206,5 +206,5 @@ def test_only_complete_ranges_are_ranges(names: list[str], ranges: list[tuple[st
 def test_changes_with_characters_that_utf8_cannot_encode_are_grouped() -> None:
     lone = change("change", "field", "comment", "\ud800", "a")
     targets = [structs.replace(film(), name=name, changes=(lone,)) for name in ("A", "B", "C")]
-    (block,) = group_plan(plan_of(*targets)).blocks
+    (block,) = view_plan(plan_of(*targets)).blocks
     assert len(block.targets) == 3

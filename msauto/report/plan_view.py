@@ -1,6 +1,6 @@
-"""What a plan changes, grouped so that it can be read: the one grouping that text, Markdown and HTML show.
+"""What a plan changes, as text, Markdown and HTML show it: the one view that all forms are drawn from.
 
-``group_plan(plan)`` returns a :class:`Grouping`; nothing is lost in it. Every change of a target without an error is
+``view_plan(plan)`` returns a :class:`PlanView`; nothing is lost in it. Every change of a target without an error is
 either in exactly one row of one block, or is one of ``deletions``:
 
 - ``blocks``: targets that are shown together, in the order of the plan (that of their first target). A block is
@@ -13,7 +13,6 @@ either in exactly one row of one block, or is one of ``deletions``:
 - ``Block.rows``: what the block does, a :class:`Row` for each thing that is shown. ``row.changes`` are all the pairs
   of target and change that it stands for. If ``row.same``, ``row.examples`` holds one pair that shows all of them;
   otherwise it holds two of them. From 10 changes of one kind on, also a single target has one row for all of them.
-- ``Block.named()``: the names of the targets as ranges, by servers and database.
 - ``deletions``: deleted assets and links. They are never folded: every form lists all of them.
 - ``counts``: how many changes of each aspect there are, and on how many targets (:class:`KindCount`).
 - ``errors``: the targets in error by error (:class:`ErrorGroup`), with all their names.
@@ -27,7 +26,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
@@ -39,20 +38,56 @@ from msauto.interface.fields import LINK_FIELDS, names
 from msauto.model.codec import to_key
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, AspectName, Change, Json, Plan, Target
-from msauto.report.name_ranges import NameRange, name_ranges
-from msauto.report.value_texts import change_parts
+from msauto.report.name_ranges import NameRange, name_ranges, show_range
+from msauto.report.sanitizing import message_lines, show
+from msauto.report.sentences import (
+    KINDS,
+    count_deletions,
+    folder_note,
+    plan_sentence,
+    plural,
+    refusal_sentence,
+    settings_line,
+    target_heading,
+)
+from msauto.report.value_texts import change_notes, change_parts, emptied_lists, show_key
+from msauto.secrets.redactor import redact_plan
 
 OWN_TITLE: Final = "<title>"
 """Stands for the title of each target."""
 FEWEST_ALIKE: Final = 3
 FEWEST_SIMILAR: Final = 10
+ACTIONS: Final[tuple[Action, ...]] = ("add", "change", "delete", "run")
 _EXAMPLES: Final = 2
 _IN_FRAMES: Final = frozenset({"segment", "segmentation", "marker", "thumbnail"})
 _FIELDS_IN_FRAMES: Final = frozenset(names(LINK_FIELDS, "position"))
 _NO_SOURCE: Final = TaskSource("", 0, 0, "")
 
+_LEVELS: Final = {
+    "alike": "with the same changes",
+    "similar": "with changes of the same kinds",
+    "other": "with other changes",
+}
+
 Level = Literal["alone", "alike", "similar", "other"]
 PlannedChange = tuple[Target, Change]
+
+
+class Deletion(NamedTuple):
+    """A deleted asset or link."""
+
+    target: Target
+    change: Change
+
+    @property
+    def link(self) -> str:
+        """The folder and title of a link that is deleted alone; empty: the asset is deleted."""
+        return show_key(self.change) if self.change.aspect == "link" else ""
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What is lost with an asset: its folder, length, creation time and so on."""
+        return {} if self.link else {part.label: part.value for part in change_parts(self.change, self.target)}
 
 
 class ChangeKind(NamedTuple):
@@ -75,6 +110,17 @@ class Row:
     examples: tuple[PlannedChange, ...]
     same: bool
 
+    @property
+    def key(self) -> str:
+        """The key of the changes, or what their keys have in common; visible."""
+        subject = self.kind.subject
+        return show_key(self.examples[0][1]) if self.same else show(subject) if subject else ""
+
+    @property
+    def notes(self) -> str:
+        """The notes of a change that is the same everywhere."""
+        return "; ".join(change_notes(self.examples[0][1])) if self.same else ""
+
 
 class NamedTargets(NamedTuple):
     """The names of targets that the same servers have in a database of the same name."""
@@ -82,6 +128,17 @@ class NamedTargets(NamedTuple):
     servers: tuple[str, ...]
     database: str
     ranges: tuple[NameRange, ...]
+
+    @property
+    def place(self) -> str:
+        """The servers and the database, to be put before the names."""
+        servers = ", ".join(map(show_range, name_ranges(self.servers)))
+        return f"{servers} · {show(self.database)}: " if self.database else f"{servers}: "
+
+    def listed(self, most: int | None = None) -> str:
+        """Return the names; ``most``: how many names or ranges, the others are counted."""
+        left = sum(each.size for each in self.ranges[most:]) if most is not None else 0
+        return ", ".join(map(show_range, self.ranges[:most])) + (f" and {left} more" if left else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +150,33 @@ class Block:
     rows: tuple[Row, ...]
 
     @property
-    def folders(self) -> tuple[str | None, ...]:
-        """The home folders of the targets, each once; ``None`` is a folder that is not known."""
-        return tuple(dict.fromkeys(target.folder for target in self.targets))
+    def heading(self) -> str:
+        """The heading of its target, or how many targets it has and where."""
+        heading = heading_of(self.targets)
+        return heading if self.level == "alone" else f"{heading} {_LEVELS[self.level]}"
 
+    @property
+    def folder(self) -> str:
+        """The folder of all its targets, or how many folders they are in; empty if it is not known."""
+        folders = {target.folder for target in self.targets}
+        if len(folders) == 1:
+            return folder_note(self.targets[0])
+        return f"in {len(folders)} folders" if None not in folders else ""
+
+    @property
+    def emptied(self) -> Sequence[str]:
+        """A line for each kind of list that ``exactly`` empties."""
+        if self.level == "alone":
+            return emptied_lists(self.targets[0])
+        emptied = Counter(each.aspect for target in self.targets for each in target.emptied if each.count > 1)
+        return [
+            f"all {aspect.replace('_', ' ')}s of {plural(count, 'target')} are removed: the lists are empty afterwards"
+            for aspect, count in emptied.items()
+        ]
+
+    @property
     def named(self) -> tuple[NamedTargets, ...]:
-        """Return the names of the targets; servers with the same names are listed together."""
+        """The names of its targets."""
         return named_targets(self.targets)
 
 
@@ -119,6 +197,21 @@ class ErrorGroup(NamedTuple):
     error: str
     targets: tuple[Target, ...]
 
+    @property
+    def heading(self) -> str:
+        """The heading of its target, or how many targets it has and where."""
+        return heading_of(self.targets)
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the error, visible."""
+        return message_lines(self.error)
+
+    @property
+    def named(self) -> tuple[NamedTargets, ...]:
+        """The names of the targets, if there are several: the heading names a single one."""
+        return named_targets(self.targets) if len(self.targets) > 1 else ()
+
 
 class WarningGroup(NamedTuple):
     """A warning. ``names``: the targets of ``server: name: text`` where at least 3 have the same text."""
@@ -126,25 +219,57 @@ class WarningGroup(NamedTuple):
     text: str
     names: tuple[str, ...] = ()
 
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the warning, visible."""
+        return message_lines(self.text)
+
+    @property
+    def named(self) -> NamedTargets:
+        """The names of the targets."""
+        return NamedTargets((), "", name_ranges(self.names))
+
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
-    """A plan in groups; the docstring of the module describes each attribute."""
+class PlanView:
+    """A plan, without its secrets, as its forms show it; the docstring of the module describes the groups."""
 
+    plan: Plan
+    sentence: str
+    refusals: tuple[str, ...]
+    settings: str
     blocks: tuple[Block, ...]
-    deletions: tuple[PlannedChange, ...]
+    deletions: tuple[Deletion, ...]
     counts: tuple[KindCount, ...]
     errors: tuple[ErrorGroup, ...]
     warnings: tuple[WarningGroup, ...]
 
+    @property
+    def deletions_heading(self) -> str:
+        """How much is deleted, to be put above the list of it."""
+        links = sum(bool(each.link) for each in self.deletions)
+        assets = len(self.deletions) - links
+        verb = "is" if len(self.deletions) == 1 else "are"
+        forever = "this cannot be undone" if not links else "a deleted asset cannot be brought back" if assets else ""
+        return f"{count_deletions(assets, links)} {verb} deleted{forever and f'; {forever}'}"
 
-def group_plan(plan: Plan, *, folded: bool = True) -> Grouping:
-    """Return what a plan changes in groups; without ``folded`` every target has a block, and every change a row."""
+
+def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> PlanView:
+    """Return the view of a plan; without ``folded`` every target has a block, and every change a row.
+
+    ``keep_going``: targets in error are left out.
+    """
+    plan = redact_plan(plan)
     changing = [target for target in plan.targets if target.changes and target.error is None]
-    deletions = tuple((target, each) for target in changing for each in target.changes if is_deletion(each))
+    deletions = tuple(Deletion(target, each) for target in changing for each in target.changes if is_deletion(each))
     shown = [target for target in changing if not all(is_deletion(each) for each in target.changes)]
-    return Grouping(
-        tuple(_blocks(shown) if folded else map(_alone_unfolded, shown)),
+    blocks = _blocks(shown) if folded else [_alone(target, folded=False) for target in shown]
+    return PlanView(
+        plan,
+        plan_sentence(plan, keep_going=keep_going),
+        tuple(map(refusal_sentence, plan.refusals)),
+        settings_line(plan),
+        tuple(blocks),
         deletions,
         _counts(changing),
         tuple(_errors(plan)),
@@ -160,6 +285,19 @@ def merge_blocks(blocks: Sequence[Block]) -> Block:
     targets = tuple(target for block in blocks for target in block.targets)
     rows = (Row(kind, tuple(changes), tuple(changes[:_EXAMPLES]), same=False) for kind, changes in found.items())
     return Block("other", targets, tuple(rows))
+
+
+def heading_of(targets: Sequence[Target]) -> str:
+    """Return the heading of a target, or server, database and number, such as ``studio-a · NEWS · 300 assets``."""
+    if len(targets) == 1:
+        return target_heading(targets[0])
+    kinds = {target.kind for target in targets}
+    noun = KINDS[targets[0].kind] if len(kinds) == 1 else "target"
+    servers = {target.server for target in targets}
+    databases = {target.database for target in targets if target.database}
+    places = [show(min(names)) if len(names) == 1 else plural(len(names), what)
+              for names, what in ((servers, "server"), (databases, "database")) if names]  # fmt: skip
+    return " · ".join([*places, plural(len(targets), noun)])
 
 
 def named_targets(targets: Iterable[Target]) -> tuple[NamedTargets, ...]:
@@ -199,7 +337,7 @@ def _blocks(targets: Sequence[Target]) -> list[Block]:
     """Return the blocks of targets that change: first those alike, of the rest those similar, the rest alone."""
     found: dict[int, Block] = {}
     rest = list(range(len(targets)))
-    for level, fewest, key in _FOLDS:
+    for fewest, key, block in _FOLDS:
         groups: dict[object, list[int]] = {}
         for place in rest:
             groups.setdefault(key(targets[place]), []).append(place)
@@ -208,15 +346,14 @@ def _blocks(targets: Sequence[Target]) -> list[Block]:
             if len(places) < fewest:
                 rest += places
             else:
-                found[places[0]] = _block(level, [targets[place] for place in places])
+                found[places[0]] = block([targets[place] for place in places])
     found |= {place: _alone(targets[place]) for place in rest}
     return [found[place] for place in sorted(found)]
 
 
 def _alike_key(target: Target) -> object:
-    changes = tuple(_pattern(change, target) for change in _kept(target))
-    shown = tuple(_shown_positions(change, target) for change in changes)
-    content = to_key((target.kind, changes, shown, target.emptied, target.wait))
+    changes = [_compared(change, target) for change in _kept(target)]
+    content = to_key((target.kind, changes, target.emptied, target.wait))
     return blake2b(content, digest_size=16).digest()  # 300,000 targets: their content is not held twice
 
 
@@ -225,10 +362,32 @@ def _similar_key(target: Target) -> object:
     return target.kind, frozenset(map(kind_of, _kept(target))), emptied
 
 
-_FOLDS: Final[tuple[tuple[Level, int, Callable[[Target], object]], ...]] = (
-    ("alike", FEWEST_ALIKE, _alike_key),
-    ("similar", FEWEST_SIMILAR, _similar_key),
-)
+def _alone(target: Target, *, folded: bool = True) -> Block:
+    return Block("alone", (target,), tuple(_rows_of_each([target], folded=folded)))
+
+
+def _alike(targets: Sequence[Target]) -> Block:
+    return Block("alike", tuple(targets), tuple(_rows_of_each(targets)))
+
+
+def _similar(targets: Sequence[Target]) -> Block:
+    """Return a block with a row for each kind of change; it has one example where the change is the same everywhere."""
+    by_kind: dict[ChangeKind, list[PlannedChange]] = {}
+    for target in targets:
+        for change in _kept(target):
+            by_kind.setdefault(kind_of(change), []).append((target, change))
+    rows = []
+    for kind, pairs in by_kind.items():
+        target, change = pairs[0]
+        first = _compared(change, target)
+        once = len({id(target) for target, _ in pairs}) == len(pairs)
+        same = once and all(_compared(change, target) == first for target, change in pairs)
+        examples = [(target, _with_own_title(change, target))] if same else pairs[:_EXAMPLES]
+        rows.append(Row(kind, tuple(pairs), tuple(examples), same))
+    return Block("similar", tuple(targets), tuple(rows))
+
+
+_FOLDS: Final = ((FEWEST_ALIKE, _alike_key, _alike), (FEWEST_SIMILAR, _similar_key, _similar))
 
 
 def _kept(target: Target) -> list[Change]:
@@ -236,85 +395,41 @@ def _kept(target: Target) -> list[Change]:
     return [change for change in target.changes if not is_deletion(change)]
 
 
-def _block(level: Level, targets: Sequence[Target]) -> Block:
-    if level == "alike":
-        return Block(level, tuple(targets), tuple(_rows_alike(targets)))
-    pairs = ((target, change) for target in targets for change in _kept(target))
-    return Block(level, tuple(targets), tuple(_row(kind, changes) for kind, changes in _by_kind(pairs).items()))
-
-
-def _alone(target: Target) -> Block:
-    kept = _kept(target)
-    rows = []
-    for kind, places in _row_places(kept):
-        pairs = tuple((target, kept[place]) for place in places)
-        rows.append(Row(kind, pairs, pairs[:_EXAMPLES], same=len(pairs) == 1))
-    return Block("alone", (target,), tuple(rows))
-
-
-def _alone_unfolded(target: Target) -> Block:
-    pairs = [(target, change) for change in _kept(target)]
-    return Block("alone", (target,), tuple(Row(kind_of(pair[1]), (pair,), (pair,), same=True) for pair in pairs))
-
-
-def _rows_alike(targets: Sequence[Target]) -> Iterator[Row]:
-    """Yield the rows of the first target, with the changes of all."""
-    first, kept = targets[0], _kept(targets[0])
+def _rows_of_each(targets: Sequence[Target], *, folded: bool = True) -> Iterator[Row]:
+    """Yield the rows of targets whose changes are the same: a row for each change, or for many of one kind."""
+    first = targets[0]
     of_all = [(target, _kept(target)) for target in targets]
-    for kind, places in _row_places(kept):
-        changes = tuple((target, changes[place]) for place in places for target, changes in of_all)
-        examples = tuple((first, _shown_pattern(kept[place], first)) for place in places[:_EXAMPLES])
-        yield Row(kind, changes, examples, same=len(places) == 1)
-
-
-def _row_places(changes: Sequence[Change]) -> Iterator[tuple[ChangeKind, list[int]]]:
-    """Yield which changes of one target share a row: each has its own, but many of one kind have one."""
     by_kind: dict[ChangeKind, list[int]] = {}
-    for place, change in enumerate(changes):
+    for place, change in enumerate(of_all[0][1]):
         by_kind.setdefault(kind_of(change), []).append(place)
-    for place, change in enumerate(changes):
-        kind = kind_of(change)
-        places = by_kind[kind]
-        if len(places) < FEWEST_SIMILAR:
-            yield kind, [place]
-        elif place == places[0]:
-            yield kind, places
-
-
-def _row(kind: ChangeKind, changes: Sequence[PlannedChange]) -> Row:
-    """Return the row of a kind of change on several targets: with one example where it is the same everywhere."""
-    target, first = changes[0]
-    once = len({id(each) for each, _ in changes}) == len(changes)
-    pattern = _pattern(first, target)
-    shown = _shown_positions(first, target)
-    if once and all(_pattern(c, each) == pattern and _shown_positions(c, each) == shown for each, c in changes):
-        return Row(kind, tuple(changes), ((target, _shown_pattern(first, target)),), same=True)
-    return Row(kind, tuple(changes), tuple(changes[:_EXAMPLES]), same=False)
-
-
-def _shown_positions(change: Change, target: Target) -> tuple[str, ...]:
-    """Return a change as it is shown if it has positions: their time codes depend on the frame rate of the target."""
-    if change.aspect in _IN_FRAMES or change.key in _FIELDS_IN_FRAMES:
-        return tuple(map(str, change_parts(change, target)))
-    return ()
-
-
-def _by_kind(pairs: Iterable[PlannedChange]) -> Mapping[ChangeKind, list[PlannedChange]]:
-    groups: dict[ChangeKind, list[PlannedChange]] = {}
-    for pair in pairs:
-        groups.setdefault(kind_of(pair[1]), []).append(pair)
-    return groups
+    rows: list[tuple[list[int], ChangeKind]] = []
+    for kind, places in by_kind.items():
+        many = folded and len(places) >= FEWEST_SIMILAR
+        rows += [(places, kind)] if many else [([place], kind) for place in places]
+    for places, kind in sorted(rows):
+        examples = (of_all[0][1][place] for place in places[:_EXAMPLES])
+        yield Row(
+            kind,
+            tuple((target, changes[place]) for place in places for target, changes in of_all),
+            tuple((first, _with_own_title(each, first) if len(targets) > 1 else each) for each in examples),
+            same=len(places) == 1,
+        )
 
 
 # Own titles ----------------------------------------------------------------------------------------------------
 
 
-def _pattern(change: Change, target: Target) -> Change:
-    """Return a change as it is compared with those of other targets: without its source and its own title."""
-    return structs.replace(_shown_pattern(change, target), source=_NO_SOURCE)
+def _compared(change: Change, target: Target) -> tuple[Change, tuple[str, ...]]:
+    """Return a change as it is compared with those of other targets: without its source and its own title.
+
+    Positions are compared as they are shown: their time codes depend on the frame rate of the target.
+    """
+    change = structs.replace(_with_own_title(change, target), source=_NO_SOURCE)
+    in_frames = change.aspect in _IN_FRAMES or change.key in _FIELDS_IN_FRAMES
+    return change, tuple(map(str, change_parts(change, target))) if in_frames else ()
 
 
-def _shown_pattern(change: Change, target: Target) -> Change:
+def _with_own_title(change: Change, target: Target) -> Change:
     name = target.name
     key = change.key
     if change.aspect == "link" and key.endswith(f"/{name}"):
@@ -345,15 +460,7 @@ def _counts(targets: Iterable[Target]) -> tuple[KindCount, ...]:
         actions.update((change.aspect, change.action) for change in target.changes)
         on.update({change.aspect for change in target.changes})
     counts = (
-        KindCount(
-            aspect,
-            actions[aspect, "add"],
-            actions[aspect, "change"],
-            actions[aspect, "delete"],
-            actions[aspect, "run"],
-            number,
-        )
-        for aspect, number in on.items()
+        KindCount._make((aspect, *(actions[aspect, each] for each in ACTIONS), number)) for aspect, number in on.items()
     )
     return tuple(sorted(counts, key=lambda each: (-sum(each[1:5]), each.aspect)))
 
