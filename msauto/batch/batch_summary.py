@@ -16,7 +16,8 @@ from msauto.report.ci.junit import TestCase, render_xml, suite_of
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural
-from msauto.report.terminal.styles import GREEN, RED, align, paint
+from msauto.report.terminal.lines import GREEN, RED, paint
+from msauto.report.terminal.tables import aligned
 from msauto.report.value_texts import show_seconds
 
 _DRIFTING: Final = 10
@@ -42,7 +43,7 @@ def render_text(result: BatchResult, zone: str, *, colour: bool = False) -> str:
         [f"  {each.job}", outcome_text(each.outcome, each.code), _duration(each), visible(details_of(each))]
         for each in result.jobs
     ]
-    lines += ["  ".join(row).rstrip() for row in align(rows)]
+    lines += aligned(rows)
     for each in result.jobs:
         lines += [f"  {each.job}: {line}" for line in _drift_lines(each)]
     lines += [f"missed: {local_time(start, zone)}" for start in result.missed]

@@ -20,7 +20,7 @@ from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.report import html, markdown
 from msauto.report.json import dump
 from msauto.report.terminal import plan_text, text
-from msauto.report.terminal.styles import render_table
+from msauto.report.terminal.tables import render_table
 from tests.examples import examples
 
 NASTY = [

@@ -27,8 +27,7 @@ from msauto.report.plan_view import (
 )
 from msauto.report.sanitizing import display_width, pad, show, visible
 from msauto.report.sentences import folder_note, plural, target_heading
-from msauto.report.terminal.line_wrapping import Line, TextSpan, render_lines, words, wrap
-from msauto.report.terminal.styles import BOLD, CYAN, DIM, GREEN, RED, YELLOW
+from msauto.report.terminal.lines import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Line, TextSpan, render_lines, words, wrap
 from msauto.report.terminal.timeline import ASCII, UNICODE, TimelineSigns, draw_timeline, legend_of, timeline_of_all
 
 NARROWEST: Final = 60

@@ -11,9 +11,21 @@ from msauto.model.result import Result
 from msauto.report import sentences
 from msauto.report.result_view import ResultGroup, ResultView, view_result
 from msauto.report.sanitizing import display_width, is_hidden, pad, show, visible, visible_lines, without_command
-from msauto.report.terminal.line_wrapping import Line, TextSpan, render_lines, words
+from msauto.report.terminal.lines import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    MAGENTA,
+    RED,
+    YELLOW,
+    Line,
+    TextSpan,
+    paint,
+    render_lines,
+    words,
+)
 from msauto.report.terminal.plan_text import names_line
-from msauto.report.terminal.styles import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, paint
 from msauto.report.value_texts import show_duration
 
 _OUTCOMES: Final[dict[str, str]] = {

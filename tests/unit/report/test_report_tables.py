@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from msauto.report.sanitizing import display_width, shorten, show, show_pair, visible
-from msauto.report.terminal.styles import align, render_table
+from msauto.report.terminal.tables import render_table
 from msauto.report.value_texts import show_frames, show_list, show_pair_of, show_seconds, show_value
 
 ROWS = [["Новости дня", "25"], ["日本のニュース", "50"], ["Cafe\u0301", "29.97"], ["a\tb", ""]]
@@ -62,14 +62,6 @@ def test_without_a_terminal_nothing_is_cut() -> None:
 def test_row_with_a_cell_missing_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="zip"):
         render_table(["a", "b"], [["1"]], colour=False)
-
-
-def test_aligning_nothing() -> None:
-    assert align([]) == []
-
-
-def test_wide_cell_does_not_push_the_others() -> None:
-    assert align([["a", "x"], ["long" * 20, "y"]])[0] == ["a", "x"]
 
 
 @pytest.mark.parametrize(

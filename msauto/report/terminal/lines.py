@@ -1,14 +1,21 @@
-"""Lines of styled text, wrapped to the width of a terminal."""
+"""Lines of styled text, wrapped to the width of a terminal; the only module that writes escape sequences."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from msauto.report.sanitizing import display_width, split_at_width, without_command
-from msauto.report.terminal.styles import paint
+
+BOLD: Final = "1"
+DIM: Final = "2"
+RED: Final = "31"
+GREEN: Final = "32"
+YELLOW: Final = "33"
+MAGENTA: Final = "35"
+CYAN: Final = "36"
 
 _QUOTED: Final = re.compile(r'("(?:[^"\\]|\\.)*")')
 _ASCII: Final = ((" · ", " / "), ("→", "->"), ("…", "..."))
@@ -35,16 +42,9 @@ class Line:
     wrapped: bool = True
 
 
-@dataclass(slots=True)
-class _TerminalRow:
-    """One line on the terminal while it is filled."""
-
-    spans: list[TextSpan] = field(default_factory=list)
-    used: int = 0
-
-    def add(self, span: TextSpan) -> None:
-        self.spans.append(span)
-        self.used += display_width(span.text)
+def paint(text: str, style: str, *, colour: bool) -> str:
+    """Colour one line of visible text; return an empty text as it is."""
+    return f"\x1b[{style}m{text}\x1b[0m" if colour and style and text else text
 
 
 def words(text: str, style: str = "", *, hang: int = 2) -> Line:
@@ -57,34 +57,29 @@ def wrap(line: Line, width: int) -> list[tuple[TextSpan, ...]]:
 
     A span that is wider than a row is broken at its spaces, text without spaces that is wider than a row within it.
     """
-    rows = [_TerminalRow()]
+    rows: list[list[TextSpan]] = [[]]
+    used = 0
     for span in line.spans:
-        if _fits(rows[-1], span.text, width):
-            rows[-1].add(span)
-            continue
-        if span.together and display_width(span.text.rstrip()) <= width - line.hang:
-            rows.append(_TerminalRow([TextSpan(" " * line.hang)], line.hang))
-            rows[-1].add(span._replace(text=span.text.lstrip(" ")))
-            continue
-        for part in _parts(span, width - line.hang):
-            if not _fits(rows[-1], part.text, width):
-                rows.append(_TerminalRow([TextSpan(" " * line.hang)], line.hang))
-                part = part._replace(text=part.text.lstrip(" ") or part.text)
-            rows[-1].add(part)
-    return [_trimmed(row.spans) for row in rows]
+        for text in _unbroken(span, width - line.hang, width - used):
+            if used + display_width(text.rstrip()) > width:
+                rows.append([TextSpan(" " * line.hang)])
+                used = line.hang
+                text = text.lstrip(" ") or text
+            rows[-1].append(TextSpan(text, span.style))
+            used += display_width(text)
+    return [_trimmed(row) for row in rows]
 
 
-def _fits(row: _TerminalRow, text: str, width: int) -> bool:
-    return row.used + display_width(text.rstrip()) <= width
-
-
-def _parts(span: TextSpan, space: int) -> Iterator[TextSpan]:
+def _unbroken(span: TextSpan, space: int, left: int) -> Iterator[str]:
+    """Yield what stays on one row: all of a span, or the texts between its spaces, cut where a row is too short."""
+    if span.together and display_width(span.text.rstrip()) <= max(space, left):
+        yield span.text
+        return
     for word in re.findall(r"\s*\S+\s*", span.text) or [span.text]:
-        rest = word
-        while display_width(rest.rstrip()) > space:
-            head, rest = split_at_width(rest, space)
-            yield TextSpan(head, span.style)
-        yield TextSpan(rest, span.style)
+        while display_width(word.rstrip()) > space:
+            head, word = split_at_width(word, space)
+            yield head
+        yield word
 
 
 def _trimmed(spans: Sequence[TextSpan]) -> tuple[TextSpan, ...]:
@@ -102,18 +97,15 @@ def _trimmed(spans: Sequence[TextSpan]) -> tuple[TextSpan, ...]:
 
 def render_lines(lines: Iterable[Line], *, width: int, colour: bool, ascii_only: bool = False) -> Iterator[str]:
     """Yield lines as text, wrapped to ``width`` columns, each with a newline."""
-    for line in in_ascii(lines) if ascii_only else lines:
+    for line in lines:
+        if ascii_only:
+            line = replace(line, spans=tuple(span._replace(text=_ascii(span.text)) for span in line.spans))
         for row in wrap(line, width) if line.wrapped else [line.spans]:
             yield without_command("".join(paint(span.text, span.style, colour=colour) for span in row)) + "\n"
 
 
-def in_ascii(lines: Iterable[Line]) -> Iterator[Line]:
-    """Yield lines with ASCII for the signs of reports; what is in quotes comes from outside and stays as it is."""
-    for line in lines:
-        yield replace(line, spans=tuple(span._replace(text=_ascii(span.text)) for span in line.spans))
-
-
 def _ascii(text: str) -> str:
+    """Return text with ASCII for the signs of reports; what is in quotes comes from outside and stays as it is."""
     if text.isascii():
         return text
     parts = _QUOTED.split(text)
