@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from html import escape
 from typing import Final, get_args
 from zoneinfo import ZoneInfo
 
@@ -16,6 +15,7 @@ from msauto.report.ci.junit import TestCase, render_xml, suite_of
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural
+from msauto.report.templates import template
 from msauto.report.terminal.lines import GREEN, RED, paint
 from msauto.report.terminal.tables import aligned
 from msauto.report.value_texts import show_seconds
@@ -118,22 +118,16 @@ def render_json(result: BatchResult, zone: str) -> str:
 
 
 def _render_markdown(result: BatchResult, zone: str) -> str:
-    lines = [f"### {_code(heading_of(result))}", "", "| job | outcome | time | details |", "|-|-|-|-|"]
-    lines += [f"| {_code(a)} | {b} | {c} | {_code(d)} |" for a, b, c, d in _cells(result)]
-    lines += ["", *(f"- {_code(line)}" for line in _more(result, zone))]
-    return "".join(f"{line}\n" for line in lines)
+    return _render("batch/summary.md.j2", result, zone)
 
 
 def _render_html(result: BatchResult, zone: str) -> str:
-    head = escape(heading_of(result))
-    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in _cells(result))
-    more = "".join(f"<li>{escape(line)}</li>\n" for line in _more(result, zone))
-    return (
-        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{head}</title>\n'
-        "<style>body{font:15px sans-serif;margin:2em}td,th{text-align:left;padding:.3em 1em .3em 0}</style>\n"
-        f"<h1>{head}</h1>\n<table>\n<tr><th>job<th>outcome<th>time<th>details</tr>\n{rows}</table>\n"
-        f"<ul>\n{more}</ul>\n</html>\n"
-    )
+    return _render("batch/summary.html.j2", result, zone)
+
+
+def _render(name: str, result: BatchResult, zone: str) -> str:
+    heading = visible(heading_of(result))
+    return template(name).render(heading=heading, rows=_cells(result), more=_more(result, zone))
 
 
 def _cells(result: BatchResult) -> Iterator[tuple[str, str, str, str]]:
@@ -147,10 +141,6 @@ def _more(result: BatchResult, zone: str) -> Iterator[str]:
         yield from (f"{each.job}: {visible(drift_sentence(target))}" for target in each.reported_drift)
     yield from (f"missed: {local_time(start, zone)}" for start in result.missed)
     yield from _next_steps(result)
-
-
-def _code(text: str) -> str:
-    return f"`{visible(text).replace('`', chr(39)).replace('|', chr(92) + '|')}`" if text else ""
 
 
 def _is_failure(job: JobResult) -> bool:

@@ -6,7 +6,6 @@ import json
 import os
 import secrets
 import socket
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
@@ -18,7 +17,7 @@ from msauto.ledger.locks import Holder, Lock, Locks, this_process
 from msauto.ledger.store import Store, format_time
 from msauto.model.codec import dump, to_json
 from msauto.model.plan import Plan, Target
-from msauto.model.result import OUTCOMES, RequestResult, Result, TargetResult, key_of
+from msauto.model.result import RequestResult, Result, TargetResult
 
 _TARGETS = 500  # targets that are written at a time
 _SENDING = """
@@ -161,8 +160,7 @@ class LedgerJournal:
             for target in result.targets:
                 if target.outcome == "not attempted":
                     self.finished(run, target)
-            outcomes = Counter(target.outcome for target in result.targets)
-            counts = {key_of(outcome): outcomes[outcome] for outcome in OUTCOMES if outcome != "unchanged"}
+            counts = {name: number for name, number in result.counts.items() if name != "unchanged"}
             summary: dict[str, int] = to_json(result.plan.summary) | {"sent": count_sent(self._store, number)} | counts
             self._store.write(
                 "UPDATE run SET ended = ?, status = ?, summary = ? WHERE id = ?",

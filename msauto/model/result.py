@@ -101,6 +101,12 @@ class Result(Struct, frozen=True):
         done = all(target.outcome in {"changed", "unchanged", "skipped"} for target in self.targets)
         return done and not self.plan.left_out
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many targets have each outcome, by :func:`key_of`."""
+        outcomes = [target.outcome for target in self.targets]
+        return {key_of(outcome): outcomes.count(outcome) for outcome in OUTCOMES}
+
     def with_left_out(self, plan: Plan) -> Result:
         """Return the result for the whole ``plan``; its targets in error, which the run left out, are not attempted."""
         attempted = iter(self.targets)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
@@ -11,7 +10,7 @@ from msgspec import Meta, Struct
 from msauto.model import events
 from msauto.model.codec import describe_types, dump
 from msauto.model.plan import Kind, Refusal, Summary, Target
-from msauto.model.result import OUTCOMES, Outcome, RequestOutcome, key_of
+from msauto.model.result import Outcome, RequestOutcome
 from msauto.version import __version__
 
 _DOWNLOAD_PAUSE: Final = 1.0
@@ -177,23 +176,7 @@ class CommandEndedLine(EventLine, frozen=True, tag="command_ended"):
     reason: Annotated[str, Meta(description="why it is not 0; may be empty")]
 
 
-LINES: Final[tuple[type[EventLine], ...]] = (
-    PlanningStartedLine,
-    TargetsFoundLine,
-    TargetPlannedLine,
-    PlanningEndedLine,
-    RunStartedLine,
-    TargetStartedLine,
-    RequestSendingLine,
-    RequestInDoubtLine,
-    RequestSettledLine,
-    DownloadRequestedLine,
-    DownloadReceivedLine,
-    RestoreWaitingLine,
-    TargetFinishedLine,
-    RunEndedLine,
-    CommandEndedLine,
-)
+LINES: Final = tuple(EventLine.__subclasses__())
 
 
 class EventLines:
@@ -219,12 +202,8 @@ class EventLines:
                 return None
             self._download_shown = elapsed
         self._seq += 1
-        begin: Begin = (1, self._seq, self._now(), round(elapsed, 3))
-        return f"{dump(_LINE_OF[type(event)](begin, event, Progress(self._targets, self._requests)))}\n"
-
-
-Begin = tuple[Literal[1], int, str, float]
-"""The first values of a line: those of :class:`EventLine`."""
+        kind, *values = _LINE_OF[type(event)](event, Progress(self._targets, self._requests))
+        return f"{dump(kind(1, self._seq, self._now(), round(elapsed, 3), *values))}\n"
 
 
 def _target(target: Target | events.TargetPlanned) -> EventTarget:
@@ -235,93 +214,50 @@ def _text(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def _planning_started(begin: Begin, event: events.PlanningStarted, _: Progress) -> EventLine:
-    return PlanningStartedLine(*begin, event.servers, __version__)
+def _settled(event: events.RequestSettled, done: Progress) -> tuple[Any, ...]:
+    came = event.result
+    message = _text(came.message)
+    return RequestSettledLine, _target(event.target), event.index, came.tries, came.outcome, came.status, message, done
 
 
-def _targets_found(begin: Begin, event: events.TargetsFound, _: Progress) -> EventLine:
-    return TargetsFoundLine(*begin, event.server, event.targets)
+def _finished(event: events.TargetFinished, done: Progress) -> tuple[Any, ...]:
+    came = event.result
+    differences = len(came.differences)
+    return TargetFinishedLine, _target(came.target), came.outcome, _text(came.message), differences, done
 
 
-def _planned(begin: Begin, event: events.TargetPlanned, done: Progress) -> EventLine:
-    counts = event.state, event.changes, event.requests
-    return TargetPlannedLine(*begin, _target(event), *counts, _text(event.error), done)
-
-
-def _planning_ended(begin: Begin, event: events.PlanningEnded, _: Progress) -> EventLine:
-    return PlanningEndedLine(*begin, event.summary, event.refusals[:_REFUSALS])
-
-
-def _run_started(begin: Begin, event: events.RunStarted, _: Progress) -> EventLine:
-    return RunStartedLine(*begin, event.run, Progress(event.targets, event.requests))
-
-
-def _target_started(begin: Begin, event: events.TargetStarted, _: Progress) -> EventLine:
-    return TargetStartedLine(*begin, _target(event.target))
-
-
-def _sending(begin: Begin, event: events.RequestSending, _: Progress) -> EventLine:
-    method = event.target.requests[event.index].method
-    return RequestSendingLine(*begin, _target(event.target), event.index, event.tries, method)
-
-
-def _in_doubt(begin: Begin, event: events.RequestInDoubt, _: Progress) -> EventLine:
-    return RequestInDoubtLine(*begin, _target(event.target), event.index, _text(event.reason))
-
-
-def _settled(begin: Begin, event: events.RequestSettled, done: Progress) -> EventLine:
-    result = event.result
-    came = result.tries, result.outcome, result.status, _text(result.message)
-    return RequestSettledLine(*begin, _target(event.target), event.index, *came, done)
-
-
-def _download_requested(begin: Begin, event: events.DownloadAsked, _: Progress) -> EventLine:
-    return DownloadRequestedLine(*begin, _target(event.target), event.index, event.received, event.time_limit)
-
-
-def _download_received(begin: Begin, event: events.DownloadReceived, _: Progress) -> EventLine:
-    return DownloadReceivedLine(*begin, _target(event.target), event.index, event.received, event.total)
-
-
-def _restore_waiting(begin: Begin, event: events.WaitingForRestore, _: Progress) -> EventLine:
-    return RestoreWaitingLine(*begin, _target(event.target), round(event.waited, 3), event.wait)
-
-
-def _finished(begin: Begin, event: events.TargetFinished, done: Progress) -> EventLine:
-    result = event.result
-    came = result.outcome, _text(result.message), len(result.differences)
-    return TargetFinishedLine(*begin, _target(result.target), *came, done)
-
-
-def _run_ended(begin: Begin, event: events.RunEnded, _: Progress) -> EventLine:
-    result = event.result
-    outcomes = Counter(each.outcome for each in result.targets)
-    counts = {key_of(outcome): outcomes[outcome] for outcome in OUTCOMES}
-    return RunEndedLine(*begin, result.run, result.ok, result.interrupted, counts)
-
-
-def _command_ended(begin: Begin, event: events.CommandEnded, _: Progress) -> EventLine:
-    return CommandEndedLine(*begin, event.code, _text(event.reason))
-
-
-_LINE_OF: Final[Mapping[type, Callable[[Begin, Any, Progress], EventLine]]] = {
-    events.PlanningStarted: _planning_started,
-    events.TargetsFound: _targets_found,
-    events.TargetPlanned: _planned,
-    events.PlanningEnded: _planning_ended,
-    events.RunStarted: _run_started,
-    events.TargetStarted: _target_started,
-    events.RequestSending: _sending,
-    events.RequestInDoubt: _in_doubt,
+_LINE_OF: Final[Mapping[type, Callable[[Any, Progress], tuple[Any, ...]]]] = {
+    events.PlanningStarted: lambda event, _: (PlanningStartedLine, event.servers, __version__),
+    events.TargetsFound: lambda event, _: (TargetsFoundLine, event.server, event.targets),
+    events.TargetPlanned: lambda event, done: (
+        (TargetPlannedLine, _target(event), event.state, event.changes, event.requests, _text(event.error), done)
+    ),
+    events.PlanningEnded: lambda event, _: (PlanningEndedLine, event.summary, event.refusals[:_REFUSALS]),
+    events.RunStarted: lambda event, _: (RunStartedLine, event.run, Progress(event.targets, event.requests)),
+    events.TargetStarted: lambda event, _: (TargetStartedLine, _target(event.target)),
+    events.RequestSending: lambda event, _: (
+        (RequestSendingLine, _target(event.target), event.index, event.tries, event.target.requests[event.index].method)
+    ),
+    events.RequestInDoubt: lambda event, _: (
+        (RequestInDoubtLine, _target(event.target), event.index, _text(event.reason))
+    ),
     events.RequestSettled: _settled,
-    events.DownloadAsked: _download_requested,
-    events.DownloadReceived: _download_received,
-    events.WaitingForRestore: _restore_waiting,
+    events.DownloadAsked: lambda event, _: (
+        (DownloadRequestedLine, _target(event.target), event.index, event.received, event.time_limit)
+    ),
+    events.DownloadReceived: lambda event, _: (
+        (DownloadReceivedLine, _target(event.target), event.index, event.received, event.total)
+    ),
+    events.WaitingForRestore: lambda event, _: (
+        (RestoreWaitingLine, _target(event.target), round(event.waited, 3), event.wait)
+    ),
     events.TargetFinished: _finished,
-    events.RunEnded: _run_ended,
-    events.CommandEnded: _command_ended,
+    events.RunEnded: lambda event, _: (
+        (RunEndedLine, event.result.run, event.result.ok, event.result.interrupted, event.result.counts)
+    ),
+    events.CommandEnded: lambda event, _: (CommandEndedLine, event.code, _text(event.reason)),
 }
-"""How each event becomes its line; the last argument is what is done so far."""
+"""The line of each event and its values, after those of every line; the last argument is what is done so far."""
 
 
 def events_schema() -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from fractions import Fraction
@@ -16,7 +16,7 @@ import msgspec
 
 from msauto import errors
 from msauto.model.codec import LazyItems, to_json
-from msauto.model.result import OUTCOMES, ReportedProblem, RequestResult, Result, TargetResult, key_of
+from msauto.model.result import ReportedProblem, RequestResult, Result, TargetResult
 from msauto.report.sanitizing import is_hidden
 from msauto.report.sentences import TargetKey, target_key
 
@@ -148,10 +148,5 @@ def _with_result(target: Mapping[str, Any], result: TargetResult | None) -> dict
 
 
 def _summary(result: Result) -> dict[str, Any]:
-    counts = Counter(target.outcome for target in result.targets)
-    return {
-        "run": result.run,
-        "ok": result.ok,
-        **{key_of(outcome): counts[outcome] for outcome in OUTCOMES},
-        "interrupted": result.interrupted,  # the run; each target has its own outcome
-    }
+    # "interrupted" is the run; each target has its own outcome
+    return {"run": result.run, "ok": result.ok, **result.counts, "interrupted": result.interrupted}

@@ -41,7 +41,7 @@ def render_plan(
     ``keep_going``: targets in error are left out.
     """
     view = view_plan(plan, folded=not verbosity, keep_going=keep_going)
-    parts: Any = template("markdown.md.j2").module
+    parts: Any = template("report/markdown.md.j2").module
     digest = plan_digest(view.plan)
     head, foot = parts.head(view, name, digest), parts.foot(view, digest)
     space = limit - _units(head) - _units(foot)
@@ -106,5 +106,5 @@ def _timeline(block: Block) -> str:
 
 def render_result(result: Result, *, name: str = "plan") -> Iterator[str]:
     """Yield a result: the sentence, a table of servers, and every target that is not as desired."""
-    parts: Any = template("markdown.md.j2").module
+    parts: Any = template("report/markdown.md.j2").module
     yield parts.result(view_result(result), name)

@@ -64,6 +64,7 @@ _FIELDS_IN_FRAMES: Final = frozenset(names(LINK_FIELDS, "position"))
 _NO_SOURCE: Final = TaskSource("", 0, 0, "")
 
 _LEVELS: Final = {
+    "alone": "",
     "alike": "with the same changes",
     "similar": "with changes of the same kinds",
     "other": "with other changes",
@@ -142,18 +143,49 @@ class NamedTargets(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """Targets of one kind that are shown together, at least one, in the order of the plan."""
+class TargetGroup:
+    """Targets that are shown together, at least one, in the order of the plan."""
 
-    level: Level
     targets: tuple[Target, ...]
-    rows: tuple[Row, ...]
 
     @property
     def heading(self) -> str:
-        """The heading of its target, or how many targets it has and where."""
-        heading = heading_of(self.targets)
-        return heading if self.level == "alone" else f"{heading} {_LEVELS[self.level]}"
+        """The heading of its target, or server, database and number, such as ``studio-a · NEWS · 300 assets``."""
+        if len(self.targets) == 1:
+            return target_heading(self.targets[0])
+        kinds = {target.kind for target in self.targets}
+        noun = KINDS[self.targets[0].kind] if len(kinds) == 1 else "target"
+        servers = {target.server for target in self.targets}
+        databases = {target.database for target in self.targets if target.database}
+        places = [show(min(names)) if len(names) == 1 else plural(len(names), what)
+                  for names, what in ((servers, "server"), (databases, "database")) if names]  # fmt: skip
+        return " · ".join([*places, plural(len(self.targets), noun)])
+
+    @property
+    def named(self) -> tuple[NamedTargets, ...]:
+        """The names of several targets, which the heading only counts; servers with the same names are together."""
+        if len(self.targets) == 1:
+            return ()
+        places: dict[tuple[str, str], list[str]] = {}
+        for target in self.targets:
+            places.setdefault((target.server, target.database), []).append(target.name)
+        same: dict[tuple[str, tuple[NameRange, ...]], list[str]] = {}
+        for (server, database), found in places.items():
+            same.setdefault((database, name_ranges(found)), []).append(server)
+        return tuple(NamedTargets(tuple(servers), database, ranges) for (database, ranges), servers in same.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Block(TargetGroup):
+    """Targets of one kind; ``level`` is why they are together."""
+
+    level: Level
+    rows: tuple[Row, ...]
+
+    @property
+    def title(self) -> str:
+        """The heading, and what the targets have in common."""
+        return f"{self.heading} {_LEVELS[self.level]}".rstrip()
 
     @property
     def folder(self) -> str:
@@ -174,11 +206,6 @@ class Block:
             for aspect, count in emptied.items()
         ]
 
-    @property
-    def named(self) -> tuple[NamedTargets, ...]:
-        """The names of its targets."""
-        return named_targets(self.targets)
-
 
 class KindCount(NamedTuple):
     """How often an aspect changes; ``targets`` counts the targets that it changes on."""
@@ -191,26 +218,16 @@ class KindCount(NamedTuple):
     targets: int
 
 
-class ErrorGroup(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ErrorGroup(TargetGroup):
     """Targets that cannot be planned for one reason; ``error`` may hold :data:`OWN_TITLE` if there are several."""
 
     error: str
-    targets: tuple[Target, ...]
-
-    @property
-    def heading(self) -> str:
-        """The heading of its target, or how many targets it has and where."""
-        return heading_of(self.targets)
 
     @property
     def lines(self) -> list[str]:
         """The lines of the error, visible."""
         return message_lines(self.error)
-
-    @property
-    def named(self) -> tuple[NamedTargets, ...]:
-        """The names of the targets, if there are several: the heading names a single one."""
-        return named_targets(self.targets) if len(self.targets) > 1 else ()
 
 
 class WarningGroup(NamedTuple):
@@ -284,31 +301,7 @@ def merge_blocks(blocks: Sequence[Block]) -> Block:
         found.setdefault(row.kind._replace(subject=""), []).extend(row.changes)
     targets = tuple(target for block in blocks for target in block.targets)
     rows = (Row(kind, tuple(changes), tuple(changes[:_EXAMPLES]), same=False) for kind, changes in found.items())
-    return Block("other", targets, tuple(rows))
-
-
-def heading_of(targets: Sequence[Target]) -> str:
-    """Return the heading of a target, or server, database and number, such as ``studio-a · NEWS · 300 assets``."""
-    if len(targets) == 1:
-        return target_heading(targets[0])
-    kinds = {target.kind for target in targets}
-    noun = KINDS[targets[0].kind] if len(kinds) == 1 else "target"
-    servers = {target.server for target in targets}
-    databases = {target.database for target in targets if target.database}
-    places = [show(min(names)) if len(names) == 1 else plural(len(names), what)
-              for names, what in ((servers, "server"), (databases, "database")) if names]  # fmt: skip
-    return " · ".join([*places, plural(len(targets), noun)])
-
-
-def named_targets(targets: Iterable[Target]) -> tuple[NamedTargets, ...]:
-    """Return the names of targets as ranges; servers with the same names are listed together."""
-    places: dict[tuple[str, str], list[str]] = {}
-    for target in targets:
-        places.setdefault((target.server, target.database), []).append(target.name)
-    same: dict[tuple[str, tuple[NameRange, ...]], list[str]] = {}
-    for (server, database), found in places.items():
-        same.setdefault((database, name_ranges(found)), []).append(server)
-    return tuple(NamedTargets(tuple(servers), database, ranges) for (database, ranges), servers in same.items())
+    return Block(targets, "other", tuple(rows))
 
 
 def kind_of(change: Change) -> ChangeKind:
@@ -363,11 +356,11 @@ def _similar_key(target: Target) -> object:
 
 
 def _alone(target: Target, *, folded: bool = True) -> Block:
-    return Block("alone", (target,), tuple(_rows_of_each([target], folded=folded)))
+    return Block((target,), "alone", tuple(_rows_of_each([target], folded=folded)))
 
 
 def _alike(targets: Sequence[Target]) -> Block:
-    return Block("alike", tuple(targets), tuple(_rows_of_each(targets)))
+    return Block(tuple(targets), "alike", tuple(_rows_of_each(targets)))
 
 
 def _similar(targets: Sequence[Target]) -> Block:
@@ -384,7 +377,7 @@ def _similar(targets: Sequence[Target]) -> Block:
         same = once and all(_compared(change, target) == first for target, change in pairs)
         examples = [(target, _with_own_title(change, target))] if same else pairs[:_EXAMPLES]
         rows.append(Row(kind, tuple(pairs), tuple(examples), same))
-    return Block("similar", tuple(targets), tuple(rows))
+    return Block(tuple(targets), "similar", tuple(rows))
 
 
 _FOLDS: Final = ((FEWEST_ALIKE, _alike_key, _alike), (FEWEST_SIMILAR, _similar_key, _similar))
@@ -474,11 +467,11 @@ def _errors(plan: Plan) -> Iterator[ErrorGroup]:
     for pattern, targets in groups.items():
         errors = {target.error or "": target for target in targets}
         if len(errors) == 1:
-            yield ErrorGroup(next(iter(errors)), tuple(targets))
+            yield ErrorGroup(tuple(targets), next(iter(errors)))
         elif len(targets) >= FEWEST_ALIKE:
-            yield ErrorGroup(pattern, tuple(targets))
+            yield ErrorGroup(tuple(targets), pattern)
         else:
-            yield from (ErrorGroup(error, (target,)) for error, target in errors.items())
+            yield from (ErrorGroup((target,), error) for error, target in errors.items())
 
 
 def _warnings(warnings: Iterable[str]) -> Iterator[WarningGroup]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
 from msauto.model.desired import DOWNLOADS
 from msauto.model.plan import Target
 from msauto.model.result import OUTCOMES, Difference, Outcome, RequestResult, Result, TargetResult, key_of
-from msauto.report.plan_view import FEWEST_ALIKE, OWN_TITLE, NamedTargets, heading_of, named_targets
+from msauto.report.plan_view import FEWEST_ALIKE, OWN_TITLE, TargetGroup
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.sentences import plural, settings_line
 from msauto.report.value_texts import show_duration, show_pair_of
@@ -31,22 +32,12 @@ _DIALECT_OF: Final = {
 Kind = Literal["message", "request", "difference", "advice"]
 
 
-class ResultGroup(NamedTuple):
-    """Results with the same outcome and the same lines, in which the titles are placeholders if there are several."""
+@dataclass(frozen=True, slots=True)
+class ResultGroup(TargetGroup):
+    """Targets with the same outcome and the same lines, in which the titles are placeholders if there are several."""
 
     outcome: Outcome
     lines: tuple[tuple[Kind, str], ...]
-    targets: tuple[Target, ...]
-
-    @property
-    def heading(self) -> str:
-        """The heading of its target, or how many targets it has and where."""
-        return heading_of(self.targets)
-
-    @property
-    def named(self) -> tuple[NamedTargets, ...]:
-        """The names of the targets, if there are several: the heading names a single one."""
-        return named_targets(self.targets) if len(self.targets) > 1 else ()
 
 
 class ResultView(NamedTuple):
@@ -66,7 +57,7 @@ def view_result(result: Result, *, folded: bool = True) -> ResultView:
     """
     result = Redactor(result.plan.secrets).result(result)
     if not folded:
-        groups = [ResultGroup(each.outcome, tuple(result_lines(each, whole=True)), (each.target,))
+        groups = [ResultGroup((each.target,), each.outcome, tuple(result_lines(each, whole=True)))
                   for each in result.targets]  # fmt: skip
         return ResultView(result, result_sentence(result), settings_line(result.plan), recap_of(result), tuple(groups))
     found: dict[tuple[Outcome, str, tuple[tuple[Kind, str], ...]], list[TargetResult]] = {}
@@ -77,9 +68,9 @@ def view_result(result: Result, *, folded: bool = True) -> ResultView:
     groups = []
     for (outcome, _, lines), results in found.items():
         if len(results) >= FEWEST_ALIKE:
-            groups.append(ResultGroup(outcome, lines, tuple(each.target for each in results)))
+            groups.append(ResultGroup(tuple(each.target for each in results), outcome, lines))
         else:
-            groups += (ResultGroup(outcome, tuple(result_lines(each)), (each.target,)) for each in results)
+            groups += (ResultGroup((each.target,), outcome, tuple(result_lines(each))) for each in results)
     return ResultView(result, result_sentence(result), settings_line(result.plan), recap_of(result), tuple(groups))
 
 

@@ -1,4 +1,4 @@
-"""The templates of HTML and Markdown: what they insert into HTML is escaped, unless it is marked as markup."""
+"""Templates of HTML and Markdown: what they insert into HTML is escaped, unless it is marked as markup."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from msauto.report.value_texts import SIGNS, ValueWidth, change_parts, show_body
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("msauto.report", "."),
+        loader=PackageLoader("msauto", "."),
         autoescape=select_autoescape(["html.j2"]),
         undefined=StrictUndefined,
         trim_blocks=True,
+        keep_trailing_newline=True,
         lstrip_blocks=True,
     )
     environment.filters |= {
@@ -39,7 +40,7 @@ def _environment() -> Environment:
 
 
 def template(name: str) -> Template:
-    """Return a template of this package."""
+    """Return a template, named by its path in the package ``msauto``."""
     return _environment().get_template(name)
 
 

@@ -76,7 +76,7 @@ def _page(
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; {images}"
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    return template("html/page.html.j2").generate(
+    return template("report/html/page.html.j2").generate(
         view=view,
         sentence=visible(sentence),
         policy=policy,

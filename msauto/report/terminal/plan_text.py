@@ -133,7 +133,7 @@ def _chosen(blocks: Sequence[Block], view: _PlanLayout) -> list[Block]:
 
 
 def _block(block: Block, view: _PlanLayout) -> Iterator[Line]:
-    yield _heading(block.heading, block.folder)
+    yield _heading(block.title, block.folder)
     keys = [row.key for row in block.rows]
     key_width = max((width for width in map(display_width, keys) if width <= _WIDEST_KEY), default=0)
     aspect_width = max((len(row.kind.aspect) for row in block.rows), default=0)

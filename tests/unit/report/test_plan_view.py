@@ -164,6 +164,9 @@ def test_names_of_blocks_are_exact(plan: Plan) -> None:
 
 
 def named(block: Block) -> Iterator[tuple[str, str]]:
+    if block.level == "alone":
+        assert block.heading.endswith(f"{block.targets[0].database} · {block.targets[0].name}")
+        yield block.targets[0].server, block.targets[0].name
     for servers, _, ranges in block.named:
         for server in servers:
             yield from ((server, name) for each in ranges for name in expand(each))
