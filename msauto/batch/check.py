@@ -22,7 +22,7 @@ from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.schema.value_types import as_list
 from msauto.playbook.settings.freezes import ActiveFreeze, freezes_between
 from msauto.playbook.settings.settings import DatedFreeze, Freeze, Settings, load_settings
-from msauto.playbook.validation.validate import validate
+from msauto.playbook.validate import validate
 from msauto.playbook.yaml.document import Problems, SourceNode
 
 YEAR = timedelta(days=365)

@@ -15,7 +15,7 @@ from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset
 from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.playbook.settings.settings import load_settings
-from msauto.playbook.validation.validate import validate
+from msauto.playbook.validate import validate
 from tests.examples import examples
 
 INVENTORY = """

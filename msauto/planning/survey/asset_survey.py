@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 
 from msauto.diffing.comparison import mapping
 from msauto.diffing.memory_items import PENDING_PREFIX, certain
+from msauto.diffing.merging import merge_desired
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, TaskSource
@@ -26,7 +27,6 @@ from msauto.planning.survey.clip_finder import ClipFinder, Declared, PostponedEr
 from msauto.planning.survey.deletion import check_deletion, check_link_titles, places_of, with_places
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.handlers import handlers_in_doubt, notified, pending_calls
-from msauto.planning.survey.merge_tasks import merge_desired
 from msauto.planning.survey.similar_titles import SimilarTitles
 from msauto.planning.survey.target_choice import TargetChoice
 from msauto.planning.survey.target_groups import IntentGroup, IntentGroupMember

@@ -14,6 +14,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from msauto.aspects import ASPECTS
+from msauto.diffing.merging import merge_channels
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError
 from msauto.model import events
@@ -39,7 +40,6 @@ from msauto.planning.survey.asset_survey import (
 )
 from msauto.planning.survey.clip_finder import DistinctClipsError
 from msauto.planning.survey.fact_layers import XmpAnswers
-from msauto.planning.survey.merge_tasks import merge_channels
 from msauto.planning.survey.target_groups import IntentGroup, group_intents, merge_groups
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)

@@ -15,7 +15,7 @@ from msauto.errors import InputError
 from msauto.planning.saved_plans.plan_file import plan_schema
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.schema.json_schema import json_schema
-from msauto.playbook.validation.validate import validate
+from msauto.playbook.validate import validate
 from msauto.playbook.yaml.loader import load_yaml
 from msauto.report.event_lines import events_schema
 

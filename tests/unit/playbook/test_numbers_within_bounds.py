@@ -10,7 +10,7 @@ from _pytest.mark import ParameterSet
 from msauto.errors import InputError, Problem
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.settings.settings import load_settings
-from msauto.playbook.validation.validate import validate
+from msauto.playbook.validate import validate
 
 BIG = str(10**30)
 NO_WHOLE = ("nan", "inf", "-inf", "1e400", "1.5", "true", '"many"', '"²"', "9" * 5000, "0x" + "f" * 9000)

@@ -10,7 +10,7 @@ from msauto.errors import InputError
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
 from msauto.playbook.resolve import ResolveOptions, resolve
-from msauto.playbook.validation.validate import validate
+from msauto.playbook.validate import validate
 
 INVENTORY = """\
 all:

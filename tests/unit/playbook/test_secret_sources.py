@@ -15,7 +15,7 @@ from msauto.errors import InputError
 from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Tls
 from msauto.playbook.inventory.servers import named_servers
 from msauto.playbook.resolve import ResolveOptions
-from msauto.playbook.validation.validate import validate
+from msauto.playbook.validate import validate
 
 
 def server(folder: Path, **block: Any) -> ServerSpec:

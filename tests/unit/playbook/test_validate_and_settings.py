@@ -13,7 +13,7 @@ from msauto.model.plan import Limits
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.settings.settings import DatedFreeze, Freeze, Settings, load_settings
-from msauto.playbook.validation.validate import validate
+from msauto.playbook.validate import validate
 
 INVENTORY = """
 all:

@@ -8,7 +8,7 @@ import pytest
 
 from msauto.errors import InputError, Problem
 from msauto.playbook.resolve import ResolveOptions, resolve
-from msauto.playbook.validation.validate import validate
+from msauto.playbook.validate import validate
 from msauto.playbook.yaml.loader import load_yaml
 
 INVENTORY = 'all: {hosts: {studio-a: {server: {url: "http://a"}, database: NEWS}}}\n'

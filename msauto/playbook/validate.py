@@ -7,7 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from msauto.diffing.merging import contradictions
 from msauto.errors import Problem, SourceLocation
+from msauto.model import desired as model
+from msauto.model.facts import Facts, Need, NoAssetError
+from msauto.model.timecode import DROP_FRAME_RATES, Timecode
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.inventory.hosts import Hosts, same_servers
 from msauto.playbook.resolve import ResolveOptions, open_hosts, rare_collection, resolve_plays
@@ -15,8 +19,7 @@ from msauto.playbook.schema.play import MODULES
 from msauto.playbook.schema.value_types import as_list, is_template
 from msauto.playbook.tasks.plays import Loader
 from msauto.playbook.tasks.task import Play
-from msauto.playbook.validation.contradictions import contradictions
-from msauto.playbook.validation.invalid_times import impossible_positions
+from msauto.playbook.templates.names import UsesAssetError
 from msauto.playbook.yaml.document import Document, Problems, SourceNode, nearest
 
 Kind = Literal["playbook", "tasks", "inventory", "vars"]
@@ -71,7 +74,7 @@ def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, prob
         problems.add(*_never_notified(plays))
         for hosts in opened:
             work = resolve_plays(plays, complete, hosts, files, problems, check_only=True).work
-            for problem in (*contradictions(work), *impossible_positions(work)):
+            for problem in (*_contradictions(work), *_impossible_positions(work)):
                 problems.add(_with_excerpt(problem, files))
 
 
@@ -159,3 +162,61 @@ def _notify_in(data: Any) -> Iterator[str]:
                 yield from (str(each) for each in as_list(value))
             elif name in {"tasks", "handlers", "block"}:
                 yield from _notify_in(value)
+
+
+# What tasks desire together, as far as it is known without a server -------------------------------------------------
+
+
+def _contradictions(work: Sequence[model.ServerIntents]) -> Iterator[Problem]:
+    """Yield what two tasks contradict that name the same title, id or channel, and depend on no facts."""
+    for each in work:
+        declared: dict[model.Ref, list[model.DesiredAsset | model.DesiredChannel]] = {}
+        for intent in each.intents:
+            ref, desired = intent.ref, _constant_of(intent)
+            if isinstance(ref, model.TitleRef):
+                ref = model.TitleRef(ref.database, ref.title)
+            if desired is not None and not isinstance(ref, model.SelectRef):
+                declared.setdefault(ref, []).append(desired)
+        for ref, found in declared.items():
+            for error in contradictions(found, ref.title if isinstance(ref, model.TitleRef) else ""):
+                yield Problem(error.message, error.place, error.remedy, kind="conflict")
+
+
+def _constant_of(intent: model.Intent) -> model.DesiredAsset | model.DesiredChannel | None:
+    """Return the desired state of an intent; ``None`` if it depends on facts."""
+    try:
+        desired = intent.evaluate(Facts())
+    except (Need, NoAssetError, UsesAssetError):
+        return None
+    return desired if isinstance(desired, model.DesiredAsset | model.DesiredChannel) else None
+
+
+_ALWAYS_SKIPPED = min(DROP_FRAME_RATES.values())
+
+
+def _impossible_positions(work: Sequence[model.ServerIntents]) -> Iterator[Problem]:
+    """Yield the drop frame time codes that every drop-frame rate skips, each at its place."""
+    for intent in (intent for each in work for intent in each.intents):
+        desired = _constant_of(intent)
+        for position, source in _positions(desired) if isinstance(desired, model.DesiredAsset) else ():
+            for code in (position.timecode, position.origin):
+                if code is not None and _is_skipped(code):
+                    message = f"{code} does not exist: drop-frame time codes skip it"
+                    following = f"{code.text.partition(';')[0]};{_ALWAYS_SKIPPED:02} (29.97 fps)"
+                    yield Problem(message, source.place, f"use {following}", kind="time-code")
+
+
+def _is_skipped(code: Timecode) -> bool:
+    minute, second = divmod(code.seconds, 60)
+    return code.kind == "drop" and second == 0 and minute % 10 != 0 and code.frames < _ALWAYS_SKIPPED
+
+
+def _positions(desired: model.DesiredAsset) -> Iterator[tuple[model.Position, model.TaskSource]]:
+    named: list[tuple[object, model.TaskSource]] = [(each.value, each.source) for each in desired.fields.values()]
+    if desired.segmentation is not None:
+        named.append((desired.segmentation.value.duration, desired.segmentation.source))
+    for segment in desired.segments:
+        named += [(value, segment.source) for value in (segment.value.start, segment.value.duration)]
+    named += [(marker.value.at, marker.source) for marker in desired.markers]
+    named += [(value, link.source) for link in desired.links for value in link.value.fields.values()]
+    yield from ((value, source) for value, source in named if isinstance(value, model.Position))
