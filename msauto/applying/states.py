@@ -251,7 +251,7 @@ def resume(progress: TargetProgress, *, sending: bool) -> TargetProgress:
     return _read_expectation(replace(progress, tries=max(progress.tries, 1), failure=in_doubt, reads=0))
 
 
-def step(progress: TargetProgress, event: Event, policy: RetryPolicy) -> TargetProgress:  # noqa: C901 - one table
+def step(progress: TargetProgress, event: Event, policy: RetryPolicy) -> TargetProgress:
     """Return what follows from an event; raise :class:`InvalidTransitionError` if it cannot occur in this state.
 
     An event settles at most one request: then there is one more result.
