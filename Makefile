@@ -25,7 +25,7 @@ help:
 
 .venv/.demo: .venv/.made pyproject.toml
 	@echo "Installing msauto into .venv (once) ..." >&2
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[simulator]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 .venv/.dev: .venv/.demo pyproject.toml

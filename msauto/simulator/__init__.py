@@ -7,37 +7,13 @@ It imports no other package of msauto, so that it cannot share mistakes with the
         sim.url, sim.state.clip("Evening News raw").segments, sim.writes()
 """
 
-from msauto.simulator.dialect import SimDialect as SimDialect
-from msauto.simulator.faults import Fault as Fault
-from msauto.simulator.http.log import LogEntry as LogEntry
-from msauto.simulator.server import Simulator as Simulator
-from msauto.simulator.state.seed import (
-    bulk_state as bulk_state,
-)
-from msauto.simulator.state.seed import (
-    empty_state as empty_state,
-)
-from msauto.simulator.state.seed import (
-    sample_state as sample_state,
-)
-from msauto.simulator.state.seed import (
-    state_from_seed as state_from_seed,
-)
-from msauto.simulator.state.state import (
-    Item as Item,
-)
-from msauto.simulator.state.state import (
-    ServerState as ServerState,
-)
-from msauto.simulator.state.state import (
-    SimChannel as SimChannel,
-)
-from msauto.simulator.state.state import (
-    SimClip as SimClip,
-)
-from msauto.simulator.state.state import (
-    SimMarker as SimMarker,
-)
-from msauto.simulator.state.state import (
-    SimSegment as SimSegment,
-)
+from msauto.simulator.dialect import SimDialect
+from msauto.simulator.faults import Fault
+from msauto.simulator.seed import bulk_state, empty_state, sample_state, state_from_seed
+from msauto.simulator.server import LogEntry, Simulator
+from msauto.simulator.state import Item, ServerState, SimChannel, SimClip, SimMarker, SimSegment
+
+__all__ = [
+    "Fault", "Item", "LogEntry", "ServerState", "SimChannel", "SimClip", "SimDialect", "SimMarker", "SimSegment",
+    "Simulator", "bulk_state", "empty_state", "sample_state", "state_from_seed",
+]  # fmt: skip

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.wire import HttpRequest, RefusalError, ResourceNotFoundError, folder_of_text
 from msauto.simulator.positions import parse_frames
-from msauto.simulator.resources.rss import parse_document
-from msauto.simulator.state.state import (
+from msauto.simulator.rss import parse_document
+from msauto.simulator.state import (
     LINK_FIELDS,
     ServerState,
     SimClip,
@@ -20,6 +19,7 @@ from msauto.simulator.state.state import (
     SimMarker,
     SimSegment,
 )
+from msauto.simulator.wire import HttpRequest, RefusalError, ResourceNotFoundError, folder_of_text
 
 TRACKS = (
     "General",

@@ -1,7 +1,7 @@
 """Faults: which ones exist, which requests they apply to, and what each one does.
 
 The faults `before` and `after` are hooks: they change the content as another user does, and the request is answered
-as without them.
+as without them. `%3A` and `%40` in the text of a change stand for a colon and an at sign.
 """
 
 from __future__ import annotations
@@ -10,18 +10,41 @@ import asyncio
 import math
 import random
 import re
-import threading
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from urllib.parse import unquote
 
-from msauto.simulator.http.answers import HttpAnswer, garbage, text_answer
-from msauto.simulator.http.asgi import HttpExchange
-from msauto.simulator.http.log import LogEntry
-from msauto.simulator.state.changes import Change, parse_change
+from msauto.simulator.answers import GARBAGE, HttpAnswer, text_answer
+from msauto.simulator.state import ServerState, SimDatabase, SimEntry
 
+Change = Callable[[ServerState], object]
 HOOKS = ("before", "after")
-# The kinds that need a number.
-_EXAMPLES = {"status": 503, "done_status": 503, "lag": 5, "delay": 5, "late": 5, "cut_at": 100}
+# Each kind, and an example of the number that it needs.
+KINDS = {
+    "status": 503,
+    "done_status": 503,
+    "lag": 5,
+    "delay": 5,
+    "cut_before": None,
+    "cut_after": None,
+    "garbage": None,
+    "truncate": None,
+    "cut_at": 100,
+    "swallow": None,
+    "late": 5,
+    "html": None,
+    "slow_body": None,
+}
+# The changes of hooks, and what each one needs.
+CHANGES = {
+    "rename": "OLD:NEW",
+    "swap": "ONE:OTHER",  # exchanges the titles of two entries
+    "delete": "TITLE",  # removes a clip with all its entries
+    "rerecord": "TITLE",  # puts another recording, a day younger and with nothing written on it, in the place of a clip
+    "edit": "TITLE:FIELD:VALUE",  # sets a link field
+}
 _TEXT = re.compile(
     r"(?P<kind>[a-z_]+(?::[^@]*)?)@(?P<match>.+?)"
     r"(?:\*(?P<times>\d+))?(?:\+(?P<after>\d+))?(?:~(?P<chance>[\d.]+))?"
@@ -56,8 +79,8 @@ class Fault:
             return
         if name not in KINDS:
             raise ValueError(f"unknown fault {name!r}; known: {', '.join((*KINDS, *HOOKS))}")
-        if name in _EXAMPLES and not colon:
-            raise ValueError(f"the fault {name} needs a number, such as {name}:{_EXAMPLES[name]}")
+        if KINDS[name] is not None and not colon:
+            raise ValueError(f"the fault {name} needs a number, such as {name}:{KINDS[name]}")
         try:
             numbers = self.arguments
             re.compile(self.match)
@@ -101,26 +124,24 @@ class _ActiveFault:
         return True
 
 
-@dataclass(slots=True)
 class Faults:
     """The active faults: of those that apply to a request, all hooks are used, and the first of the others.
 
     Any thread can change them.
     """
 
-    _active: list[_ActiveFault] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self, faults: Iterable[Fault | str] = ()) -> None:
+        self._active: list[_ActiveFault] = []
+        self.add(*faults)
 
     def add(self, *faults: Fault | str) -> None:
         """Activate faults, given as values or as texts; after a ValueError nothing is changed."""
         values = [Fault.parse(given) if isinstance(given, str) else given for given in faults]
-        with self._lock:
-            self._active += [_ActiveFault(fault, random.Random(fault.seed)) for fault in values]
+        self._active += [_ActiveFault(fault, random.Random(fault.seed)) for fault in values]
 
     def clear(self) -> None:
         """Deactivate all faults."""
-        with self._lock:
-            self._active.clear()
+        self._active = []
 
     def hits(self) -> dict[str, int]:
         """Return how often each active fault was applied, by `KIND@REGEX`."""
@@ -129,161 +150,90 @@ class Faults:
     def take(self, line: str) -> list[Fault]:
         """Return the faults for this request (`METHOD target`) and count them: hooks, and at most one other."""
         taken: list[Fault] = []
-        if not self._active:
-            return taken
-        with self._lock:
-            for active in self._active:
-                if (active.fault.change or all(fault.change for fault in taken)) and active.applies(line):
-                    taken.append(active.fault)
+        for active in self._active:
+            if (active.fault.change or all(fault.change for fault in taken)) and active.applies(line):
+                taken.append(active.fault)
         return taken
 
 
-@dataclass(slots=True)
-class FaultedRequest:
-    """A request and its fault. `work` does what it asks for; `pretend` only answers as after success.
+async def answer_with(fault: Fault, work: Callable[[], HttpAnswer], pretend: Callable[[], HttpAnswer]) -> HttpAnswer:
+    """Answer a request with its fault. `work` does what it asks for; `pretend` only answers as after success."""
 
-    `background` runs a coroutine that outlives the exchange.
-    """
-
-    fault: Fault
-    exchange: HttpExchange
-    entry: LogEntry
-    work: Callable[[], Awaitable[HttpAnswer]]
-    pretend: Callable[[], Awaitable[HttpAnswer]]
-    background: Callable[[Awaitable[None]], None]
-
-    async def apply(self) -> None:
-        """Apply the fault."""
-        name, _, _ = self.fault.kind.partition(":")
-        await KINDS[name](self, *self.fault.arguments)
-
-    async def send(self, answer: HttpAnswer) -> None:
-        """Send an answer; its status is in the log before the client has it."""
-        self.entry.status = answer.status
-        await self.exchange.send_answer(answer)
-
-    async def done(self) -> HttpAnswer:
-        """Do the work, and note in the log whether it was done."""
-        answer = await self.work()
-        answer.whole_body()
-        self.entry.done = answer.done
+    def status(code: float, *retry_after: float) -> HttpAnswer:
+        answer = text_answer("Error: simulated fault", int(code), done=False)
+        if retry_after:
+            answer.headers["Retry-After"] = str(int(retry_after[0]))
         return answer
 
-    def work_later(self, seconds: float) -> None:
-        """Do the work after the seconds, also if the exchange has ended."""
-
-        async def work() -> None:
-            await asyncio.sleep(seconds)
-            await self.done()
-
-        self.background(work())
-
-    async def send_some(self, answer: HttpAnswer, most: int, seconds: float = 0.0) -> None:
-        """Send at most so many bytes of the body, wait, and close the connection."""
-        self.entry.status = answer.status
-        # If the whole body is sent, the Content-Length is one byte too large.
-        await self.exchange.start(answer, max(len(answer.body), most + 1))
-        await self.exchange.send_body(answer.body[:most])
-        await asyncio.sleep(seconds)
-        await self.exchange.close(after_sending=True)
-
-
-async def _status(request: FaultedRequest, code: float, *retry_after: float) -> None:
-    """`status:CODE[:RETRY_AFTER]`: answer with the status; the work is not done."""
-    answer = text_answer("Error: simulated fault", int(code), done=False)
-    answer.headers = [(b"retry-after", b"%d" % int(seconds)) for seconds in retry_after]
-    await request.send(answer)
-
-
-async def _done_status(request: FaultedRequest, code: float, *retry_after: float) -> None:
-    """`done_status:CODE[:RETRY_AFTER]`: do the work, then answer with the status."""
-    await request.done()
-    await _status(request, code, *retry_after)
-
-
-async def _lag(request: FaultedRequest, seconds: float, *status: float) -> None:
-    """`lag:SECONDS[:CODE[:RETRY_AFTER]]`: answer as after success, or with the status; do the work later."""
-    request.work_later(seconds)
-    await (_status(request, *status) if status else _swallow(request))
+    name, _, _ = fault.kind.partition(":")
+    numbers, later = fault.arguments, asyncio.get_running_loop().call_later
+    match name:
+        case "status":
+            return status(*numbers)
+        case "done_status":
+            work()
+            return status(*numbers)
+        case "lag":
+            later(numbers[0], work)
+            return status(*numbers[1:]) if numbers[1:] else pretend()
+        case "delay":
+            await asyncio.sleep(numbers[0])
+            return work()
+        case "cut_after":
+            work()
+        case "late":
+            later(numbers[0], work)
+        case "garbage":
+            return HttpAnswer(200, GARBAGE, work().content_type)
+        case "truncate":
+            answer = work()
+            return answer.cut_at(len(answer.whole_body()) // 2)
+        case "cut_at":
+            return work().cut_at(int(numbers[0]), *numbers[1:2])
+        case "swallow":
+            return pretend()
+        case "html":
+            return HttpAnswer(200, _LOGIN, "text/html; charset=utf-8", done=False)
+        case "slow_body":
+            return work().slowly(*numbers[:1] or [1.0])
+    return HttpAnswer(0)
 
 
-async def _delay(request: FaultedRequest, seconds: float, *_: float) -> None:
-    """`delay:SECONDS`: wait, then do the work and answer."""
-    await asyncio.sleep(seconds)
-    await request.send(await request.done())
+def parse_change(text: str) -> Change:
+    """`rename:OLD:NEW` → what makes this change; ValueError for another text."""
+    name, *texts = map(unquote, text.split(":"))
+    if name not in CHANGES or len(texts) != CHANGES[name].count(":") + 1:
+        known = "; ".join(f"{known}:{form}" for known, form in CHANGES.items())
+        raise ValueError(f"unknown change {text!r}; known: {known}")
+    return partial(_change, texts, name)
 
 
-async def _cut_before(request: FaultedRequest, *_: float) -> None:
-    """`cut_before`: close the connection; the work is not done."""
-    await request.exchange.close()
+def _change(texts: list[str], name: str, state: ServerState) -> None:
+    """Make a change; a title that no clip has changes nothing."""
+    title, *texts = texts
+    found, other = _find(state, title), _find(state, texts[0]) if texts else None
+    if found is None:
+        return
+    database, entry = found
+    match name, *texts:
+        case "rename", new:
+            database.change_entry(entry, title=new)
+        case "swap", title_of_other if other:
+            database.change_entry(entry, title=title_of_other)
+            other[0].change_entry(other[1], title=title)
+        case "delete", *_:
+            database.remove_clip(entry.clip)
+        case "rerecord", *_:
+            clip = entry.clip
+            database.remove_clip(clip)
+            taken = datetime.fromisoformat(clip.create_time) + timedelta(days=1)
+            again = replace(clip, file="", create_time=taken.isoformat(), entries=[], markers=[], segments=[], xmp={})
+            database.put_clip(again, clip.home.folder, title)
+        case "edit", name_of_field, value:
+            entry.fields[name_of_field] = value
 
 
-async def _cut_after(request: FaultedRequest, *_: float) -> None:
-    """`cut_after`: do the work, then close the connection without an answer."""
-    await request.done()
-    await request.exchange.close()
-
-
-async def _garbage(request: FaultedRequest, *_: float) -> None:
-    """`garbage`: do the work, answer random bytes."""
-    answer = await request.done()
-    await request.send(HttpAnswer(200, garbage(request.entry.number), answer.content_type))
-
-
-async def _truncate(request: FaultedRequest, *_: float) -> None:
-    """`truncate`: do the work, send half of the body with its full Content-Length, then close the connection."""
-    answer = await request.done()
-    await request.send_some(answer, len(answer.body) // 2)
-
-
-async def _cut_at(request: FaultedRequest, most: float, *seconds: float) -> None:
-    """`cut_at:BYTES[:SECONDS]`: do the work, send that much of the body with its full length, wait, then close."""
-    await request.send_some(await request.done(), int(most), *seconds[:1])
-
-
-async def _swallow(request: FaultedRequest, *_: float) -> None:
-    """`swallow`: answer as after success; the work is not done."""
-    await request.send(await request.pretend())
-
-
-async def _late(request: FaultedRequest, seconds: float, *_: float) -> None:
-    """`late:SECONDS`: close the connection now, and do the work after the seconds."""
-    request.work_later(seconds)
-    await request.exchange.close()
-
-
-async def _html(request: FaultedRequest, *_: float) -> None:
-    """`html`: answer 200 with a login page; the work is not done."""
-    await request.send(HttpAnswer(200, _LOGIN, "text/html; charset=utf-8", done=False))
-
-
-async def _slow_body(request: FaultedRequest, seconds: float = 1.0, *_: float) -> None:
-    """`slow_body[:SECONDS]`: do the work, send the body in ten parts over the seconds."""
-    answer = await request.done()
-    step = max(1, -(-len(answer.body) // 10))
-    request.entry.status = answer.status
-    await request.exchange.start(answer, len(answer.body))
-    for place in range(0, len(answer.body), step):
-        await asyncio.sleep(seconds / 10)
-        await request.exchange.send_body(answer.body[place : place + step])
-    await request.exchange.send_body(b"", more=False)
-
-
-_EFFECTS = (
-    *(
-        _status,
-        _done_status,
-        _lag,
-        _delay,
-        _cut_before,
-        _cut_after,
-        _garbage,
-        _truncate,
-        _cut_at,
-        _swallow,
-        _late,
-        _html,
-        _slow_body,
-    ),
-)
-KINDS: dict[str, Callable[..., Awaitable[None]]] = {each.__name__.removeprefix("_"): each for each in _EFFECTS}
+def _find(state: ServerState, title: str) -> tuple[SimDatabase, SimEntry] | None:
+    """Return the entry with a title, and its database; the first database that has it."""
+    found = ((database, database.find(title)) for database in state.databases.values())
+    return next(((database, entry) for database, entry in found if entry is not None), None)

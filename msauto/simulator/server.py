@@ -1,4 +1,4 @@
-"""The simulator in a thread (tests, the demo) or in the foreground (`msauto simulate`)."""
+"""The simulator on HTTP, in a thread (tests, the demo) or in the foreground (`msauto simulate`)."""
 
 from __future__ import annotations
 
@@ -6,27 +6,61 @@ import asyncio
 import contextlib
 import errno
 import gc
+import json
+import logging
 import signal
 import socket
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TextIO
 
+from msauto.simulator.answers import HttpAnswer
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.faults import Fault, Faults
-from msauto.simulator.http.app import App
-from msauto.simulator.http.log import LogEntry, RequestLog
-from msauto.simulator.resources.routes import Routes
-from msauto.simulator.state.seed import state_from_seed
-from msauto.simulator.state.state import ServerState
-from msauto.simulator.state.state_file import StateFile, load_state
+from msauto.simulator.faults import Fault, Faults, answer_with
+from msauto.simulator.routes import SimServer
+from msauto.simulator.seed import state_from_seed
+from msauto.simulator.state import ServerState
+from msauto.simulator.state_file import load_state, save_state
+from msauto.simulator.wire import READS, HttpRequest
 
 if TYPE_CHECKING:
-    from msauto.simulator.http.listener import Listener
+    from aiohttp import web
+
+_LINE_LIMIT = 2**20  # bytes of a request line or header, far above what the dialect limits
+_LOG_LIMIT = 10**6
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_LOGGER = logging.getLogger("msauto.simulator")
 
 
-class Simulator:
+@dataclass(slots=True)
+class LogEntry:
+    """One request. `target` is the path and query exactly as on the wire; `status` 0 means that no answer was sent.
+
+    `done`: whether the server did the work. `fault`: the fault that was applied, such as `cut_after`.
+    """
+
+    number: int
+    method: str
+    target: str
+    body: bytes = b""
+    status: int = 0
+    fault: str = ""
+    done: bool = False
+    time: float = field(default_factory=time.time)
+
+    @property
+    def line(self) -> str:
+        """`METHOD target`: the text that the patterns of faults are matched with."""
+        return f"{self.method} {self.target}"
+
+
+class Simulator(SimServer):
     """An embedded media server on loopback, in its own thread.
 
         with Simulator(faults=["cut_after@POST .*CREATEMARKER*1"]) as sim:
@@ -35,6 +69,7 @@ class Simulator:
     state: the content, or a seed (`sample`, `empty`, `bulk:N`). state_file: keeps the state; an existing file is read.
     dialect: a SimDialect or `key=value` texts. faults: Fault values or texts. port: 0 takes any free port.
     restore_seconds, proxy_seconds: the duration of RESTORE, and of making a web proxy.
+    log_file: receives each request as a line of JSON, before its answer is sent; `log` has the latest million.
     Raises ValueError for an unknown seed, dialect or fault, or an invalid state file.
     """
 
@@ -51,23 +86,24 @@ class Simulator:
         state_file: str | Path | None = None,
         log_file: str | Path | None = None,
     ) -> None:
-        self._state_file = StateFile(Path(state_file)) if state_file else None
-        self._log_file = Path(log_file) if log_file else None
-        if self._state_file and self._state_file.path.exists():
-            state = load_state(self._state_file.path)
+        self._state_file = Path(state_file) if state_file else None
+        if self._state_file and self._state_file.exists():
+            state = load_state(self._state_file)
         elif isinstance(state, str):
             state = state_from_seed(state)
         given = dialect if isinstance(dialect, SimDialect) else SimDialect.parse(dialect)
-        self._routes = Routes(state, given, restore_seconds, proxy_seconds)
-        self.faults = Faults()
-        self.faults.add(*faults)
+        super().__init__(state, given, restore_seconds, proxy_seconds)
+        self.faults = Faults(faults)
         self._host = host
-        self._log = RequestLog()
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._listener: Listener | None = None
-        self._saving: asyncio.TimerHandle | None = None
         self._port = self.port = port
+        self._log: deque[LogEntry] = deque(maxlen=_LOG_LIMIT)
+        self._numbers = count(1)
+        self._log_path = Path(log_file) if log_file else None
+        self._log_file: TextIO | None = None
+        self._thread: threading.Thread | None = None
+        self._stop: Callable[[], object] = lambda: None
+        self._saving: asyncio.TimerHandle | None = None
+        self._pause = 0.5  # seconds from a write until the state is saved
 
     @property
     def url(self) -> str:
@@ -75,34 +111,16 @@ class Simulator:
         return f"http://[{self._host}]:{self.port}" if ":" in self._host else f"http://{self._host}:{self.port}"
 
     @property
-    def state(self) -> ServerState:
-        """The content; can be changed in place."""
-        return self._routes.state
-
-    @state.setter
-    def state(self, state: ServerState) -> None:
-        self._routes.state = state
-
-    @property
-    def dialect(self) -> SimDialect:
-        """The dialect; can be set while the simulator runs."""
-        return self._routes.dialect
-
-    @dialect.setter
-    def dialect(self, dialect: SimDialect) -> None:
-        self._routes.dialect = dialect
-
-    @property
     def log(self) -> list[LogEntry]:
         """Every request, oldest first (a copy)."""
-        return self._log.entries()
+        return list(self._log)
 
     def writes(self) -> list[LogEntry]:
         """Return the requests other than GET and HEAD."""
-        return [entry for entry in self.log if entry.method not in ("GET", "HEAD")]
+        return [entry for entry in self.log if entry.method not in READS]
 
     def clear_log(self) -> None:
-        """Remove all requests from the log."""
+        """Remove all requests from the log; the numbers continue."""
         self._log.clear()
 
     def __enter__(self) -> Self:
@@ -133,7 +151,7 @@ class Simulator:
     def stop(self) -> None:
         """Close every connection, save the state, end the thread; a second call does nothing."""
         if self._thread is not None:
-            self._signal_stop()
+            self._stop()
             self._thread.join()
             self._thread = None
 
@@ -141,7 +159,7 @@ class Simulator:
         """Serve in the calling thread until SIGINT or SIGTERM; OSError as `start`. `on_started` receives the URL."""
         listening = self._open()
         gc.freeze()  # a large state lives as long as the process: the collector need not visit it
-        asyncio.run(self._serve(listening, lambda: on_started(self.url), signals=True))
+        asyncio.run(self._serve(listening, lambda: on_started(self.url), signals=(signal.SIGINT, signal.SIGTERM)))
 
     def _open(self) -> socket.socket:
         """Open the listening socket and the log."""
@@ -153,39 +171,121 @@ class Simulator:
             raise OSError(problem.errno, f"port {self._port} on {self._host} {reason}") from None
         self.port = int(listening.getsockname()[1])
         try:
-            self._log = RequestLog(self._log_file)
+            self._log_file = self._log_path.open("a", encoding="utf-8", buffering=1) if self._log_path else None
         except OSError:
             listening.close()
             raise
         return listening
 
-    async def _serve(self, listening: socket.socket, ready: Callable[[], object], signals: bool = False) -> None:
-        # uvicorn takes a tenth of a second to import, which only a running server needs.
-        from msauto.simulator.http.listener import Listener
+    async def _serve(
+        self, listening: socket.socket, ready: Callable[[], object], signals: Iterable[signal.Signals] = ()
+    ) -> None:
+        # aiohttp takes a tenth of a second to import, which only a running server needs.
+        from aiohttp import web
 
-        self._loop = asyncio.get_running_loop()
-        self._listener = Listener(App(self._routes, self.faults, self._log, self._save_soon), ready)
-        for number in (signal.SIGINT, signal.SIGTERM) if signals else ():
+        loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+        self._stop = partial(loop.call_soon_threadsafe, stopping.set)
+        for number in signals:
             # Windows does not support signal handlers; there Ctrl-C ends asyncio.run.
             with contextlib.suppress(NotImplementedError):
-                self._loop.add_signal_handler(number, self._signal_stop)
+                loop.add_signal_handler(number, stopping.set)
+        _LOGGER.addFilter(_is_our_mistake)
+        server = web.Server(
+            self._exchange, logger=_LOGGER, access_log=None, max_line_size=_LINE_LIMIT, max_field_size=_LINE_LIMIT
+        )
+        accepting = await loop.create_server(server, sock=listening)
         try:
-            await self._listener.serve([listening])
+            ready()
+            await stopping.wait()
         finally:
-            if self._saving is not None:
-                self._saving.cancel()
+            accepting.close()
+            for connection in server.connections:
+                if connection.transport is not None:
+                    connection.transport.abort()
             self._save()
-            self._log.close()
+            if self._log_file is not None:
+                self._log_file.close()
 
-    def _signal_stop(self) -> None:
-        if self._loop is not None and self._listener is not None:
-            self._loop.call_soon_threadsafe(self._listener.stop)
+    async def _exchange(self, received: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request: the log, the faults, the work, the answer."""
+        request = HttpRequest(received.method, received.raw_path, received.headers)
+        if request.method not in READS:
+            request.body = await _body(received)
+        entry = LogEntry(next(self._numbers), request.method, request.target, request.body)
+        self._log.append(entry)
+        taken = self.faults.take(entry.line)
+        entry.fault = " ".join(each.kind for each in taken)
+        self._change(taken, "before")
+
+        def work() -> HttpAnswer:
+            answer = self.answer(request)
+            entry.done = answer.done
+            if taken:
+                answer.whole_body()  # a long listing is that from before the hooks
+            if answer.done and request.method not in READS:
+                self._save_soon()
+            return answer
+
+        fault = next((each for each in taken if not each.change), None)
+        answer = await answer_with(fault, work, partial(self.answer, request, pretend=True)) if fault else work()
+        if answer.wait:
+            await asyncio.sleep(answer.wait)
+        self._change(taken, "after")
+        entry.status = answer.status
+        if self._log_file is not None:
+            fields = asdict(entry) | {"body": entry.body.decode("utf-8", "backslashreplace")}
+            self._log_file.write(json.dumps(fields, ensure_ascii=False) + "\n")
+        return await _send(received, answer)
+
+    def _change(self, taken: list[Fault], when: str) -> None:
+        for hook in taken:
+            if hook.change and hook.kind.startswith(when):
+                hook.change(self.state)
+                self._save_soon()
 
     def _save_soon(self) -> None:
         if self._state_file is not None and self._saving is None:
-            self._saving = asyncio.get_running_loop().call_later(self._state_file.pause, self._save)
+            self._saving = asyncio.get_running_loop().call_later(self._pause, self._save)
 
     def _save(self) -> None:
-        self._saving = None
+        """Save the state. The pause grows with the duration, so that saving does not take all the time."""
+        if self._saving is not None:
+            self._saving.cancel()
+            self._saving = None
         if self._state_file is not None:
-            self._state_file.save(self.state)
+            started = time.perf_counter()
+            save_state(self.state, self._state_file)
+            self._pause = max(0.5, 10 * (time.perf_counter() - started))
+
+
+def _is_our_mistake(record: logging.LogRecord) -> bool:
+    """Whether aiohttp reports more than a request that is not HTTP, which is answered with a 400."""
+    from aiohttp.http import HttpProcessingError
+
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+async def _body(received: web.BaseRequest) -> bytes:
+    if received.headers.get("Expect", "").lower() == "100-continue":
+        await received.writer.write(_CONTINUE)
+    return await received.content.read()
+
+
+async def _send(received: web.BaseRequest, answer: HttpAnswer) -> web.StreamResponse:
+    """Send an answer; the bytes on the wire are those of the answer, also where its length is wrong."""
+    from aiohttp import web
+
+    headers = {"Content-Type": answer.content_type, **answer.headers}
+    if answer.status == 0 and received.transport is not None:
+        received.transport.abort()
+    if answer.status == 0 or answer.parts is None or received.method == "HEAD":
+        return web.Response(status=answer.status or 500, body=answer.whole_body(), headers=headers)
+    response = web.StreamResponse(status=answer.status, headers=headers)
+    response.content_length = answer.length
+    await response.prepare(received)
+    for part in answer.parts:
+        await response.write(part)
+        await asyncio.sleep(answer.pause)  # also serves other requests during a long listing
+    if answer.cut and received.transport is not None:
+        received.transport.close()
+    return response

@@ -15,7 +15,7 @@ import yaml
 
 from msauto.cli.main import main
 from msauto.simulator import SimDialect, Simulator, empty_state
-from msauto.simulator.state.state import Item
+from msauto.simulator.state import Item
 
 pytestmark = pytest.mark.scale
 

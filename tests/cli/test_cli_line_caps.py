@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from msauto.simulator import Simulator
-from msauto.simulator.state.state import SimClip
+from msauto.simulator.state import SimClip
 from tests.cli.command_line import Desk, Said
 
 LONG = "Длинное имя / с косой чертой: " + "ж" * 60

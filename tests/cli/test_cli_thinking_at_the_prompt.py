@@ -22,7 +22,7 @@ from msauto.errors import RefusedError
 from msauto.model.plan import Limits
 from msauto.playbook.resolve import ResolveOptions
 from msauto.simulator import Simulator, empty_state
-from msauto.simulator.state.changes import parse_change
+from msauto.simulator.faults import parse_change
 from tests.stage import Stage
 
 Step = tuple[float, str, str]

@@ -34,7 +34,7 @@ PROXY = "/WP1"
 def sim(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulator]:
     state = empty_state()
     state.databases["NEWS"].add_clip("Film", "Raw", frames=100)
-    monkeypatch.setattr("msauto.simulator.resources.media._encode", lambda *_: FILM)
+    monkeypatch.setattr("msauto.simulator.media.make_film", lambda *_: FILM)
     with Simulator(state=state, dialect=["ranges=yes"]) as simulator:
         yield simulator
 

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from msauto.simulator import ServerState, SimDialect, SimMarker, SimSegment, Simulator, empty_state
-from msauto.simulator.state.state import Item
+from msauto.simulator.state import Item
 
 ROOT = Path(__file__).resolve().parents[1] / "cases"
 NOT_WHOLE_WAY = frozenset({"errors", "language", "xml"})  # cases of texts and of answers, not of wanted and live

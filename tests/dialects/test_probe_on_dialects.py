@@ -17,7 +17,7 @@ from msauto.model.live import Asset
 from msauto.model.server import Auth, Secret, ServerSpec
 from msauto.probe.probe import ProbeResult, TrialOptions, probe, probe_by_trial
 from msauto.simulator import SimDialect, SimMarker, SimSegment, Simulator, empty_state
-from msauto.simulator.resources.rss import put_item
+from msauto.simulator.rss import put_item
 from tests.dialects.fitting import FITTING, rows, server_of
 from tests.dialects.pairwise import Row
 from tests.dialects.store import differences, plain_store

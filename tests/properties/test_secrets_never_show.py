@@ -170,7 +170,7 @@ def test_no_failure_on_the_way_makes_a_secret_show(way: str, tmp_path: Path) -> 
 
 
 def test_probe_shows_no_secret_that_a_server_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
-    from msauto.simulator.http import answers
+    from msauto.simulator import answers
 
     secret = "geheim-und-lang"
 

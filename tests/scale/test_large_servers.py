@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from msauto.simulator import Simulator
-from msauto.simulator.state.seed import bulk_state
+from msauto.simulator.seed import bulk_state
 
 pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("large-server")]
 

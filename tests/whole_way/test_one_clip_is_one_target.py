@@ -11,7 +11,7 @@ import pytest
 
 from msauto.model.plan import Plan
 from msauto.simulator import Simulator, sample_state
-from msauto.simulator.state.state import SimMarker
+from msauto.simulator.state import SimMarker
 from tests.stage import BOLD, Stage, lines
 
 PROMO = "/storage/NEWS@Promo%201"

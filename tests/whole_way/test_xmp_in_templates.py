@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from msauto.simulator import SimDialect, Simulator
-from msauto.simulator.state.seed import empty_state
+from msauto.simulator.seed import empty_state
 from tests.stage import Stage
 
 BY_NAME = ["xmp_without_field=empty", "xmp_without_field=error"]

@@ -9,7 +9,7 @@ import pytest
 
 from msauto.errors import InDoubtError
 from msauto.server.downloads.truncation import breaks_off
-from msauto.simulator.resources.pictures import ThumbnailCard, draw_png
+from msauto.simulator.media import draw_png
 from tests.wire.film_desk import OLD, alone, fetch, old_file, ranges, small_sizes
 from tests.wire.film_server import FILM
 from tests.wire.raw_server import Handler, raw
@@ -23,7 +23,7 @@ def large_box(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I4sQ", 1, kind, 16 + len(content)) + content
 
 
-PICTURE = draw_png(ThumbnailCard("Film", "00:00:00:00", ()), (64, 36))
+PICTURE = draw_png({"Title": "Film"}, (64, 36))
 MOVIE = box(b"ftyp", b"isom") + box(b"free") + large_box(b"mdat", FILM[:900]) + box(b"moov", b"m" * 50)
 STREAMED = box(b"ftyp", b"isom") + box(b"moov", b"m" * 50) + box(b"moof", b"f" * 20) + box(b"mdat", FILM[:300])
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import click
 
-from msauto.cli.commands.simulate import require_simulator
 from msauto.cli.exit_codes import INTERRUPTED, OK, REFUSED
 from msauto.cli.flags import no_color_flag
 from msauto.cli.output import print_result
@@ -53,7 +52,6 @@ STEPS = (
 @no_color_flag
 def command(*, no_color: bool) -> int:
     """Show a complete example on an embedded media server; it touches nothing outside a scratch folder."""
-    require_simulator()
     from msauto.simulator import Simulator
 
     with _scratch_folder() as folder, Simulator(restore_seconds=1.0) as server:

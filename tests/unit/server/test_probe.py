@@ -17,7 +17,7 @@ from msauto.model.live import Asset, Link
 from msauto.model.server import Auth, Secret, ServerSpec
 from msauto.probe.probe import ProbeResult, TrialOptions, probe, probe_by_trial
 from msauto.simulator import ServerState, SimDialect, SimMarker, SimSegment, Simulator
-from msauto.simulator.resources.asset_xml import clip_xml
+from msauto.simulator.asset_xml import clip_xml
 
 TITLE = "Scratch / тест"
 FIELD = "dc:rights"
@@ -39,7 +39,7 @@ def state() -> ServerState:
 
 
 def _item(file: str) -> Any:
-    from msauto.simulator.resources.rss import read_item
+    from msauto.simulator.rss import read_item
 
     return read_item(file, b"Headline", SimDialect())
 

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from msauto.cli.commands.simulate import command
 from msauto.simulator import Fault, Simulator
-from msauto.simulator.faults import HOOKS, KINDS
-from msauto.simulator.state.changes import CHANGES
+from msauto.simulator.faults import CHANGES, HOOKS, KINDS
 from tests.docs.pages import ROOT
 from tests.unit.simulator.asking import Asker, asset, command_query
 

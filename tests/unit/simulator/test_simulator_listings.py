@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from msauto.simulator import SimDialect, Simulator
-from msauto.simulator.state.state import MIME_TYPES
+from msauto.simulator.state import MIME_TYPES
 from tests.unit.simulator.asking import Asker, quoted
 
 

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 from msauto.simulator import Simulator
-from msauto.simulator.http.log import RequestLog
 from tests.unit.simulator.asking import Asker, asset, command_query
 
 
@@ -33,10 +32,3 @@ def test_the_log_file(tmp_path: Path) -> None:
     assert [(row["number"], row["method"], row["status"], row["fault"], row["done"]) for row in rows] == [
         (1, "POST", 200, "", True), (2, "GET", 0, "cut_before", False),
     ]  # fmt: skip
-
-
-def test_the_log_is_bounded() -> None:
-    log = RequestLog(limit=2)
-    for number in range(3):
-        log.open("GET", f"/{number}")
-    assert [entry.target for entry in log.entries()] == ["/1", "/2"]

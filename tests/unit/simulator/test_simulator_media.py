@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from msauto.simulator import SimDialect, Simulator
-from msauto.simulator.resources.pictures import ThumbnailCard, draw_card
+from msauto.simulator.media import draw_png
 from tests.unit.simulator.asking import Asker, asset
 
 ICON = asset("Lower Third") + "/GETICON"
@@ -24,6 +24,10 @@ def picture(data: bytes) -> Image.Image:
     image = Image.open(io.BytesIO(data))
     image.load()
     return image
+
+
+def pixels(image: Image.Image) -> bytes:
+    return image.convert("RGB").tobytes()
 
 
 def test_a_thumbnail_has_the_size_asked_for(ask: Asker) -> None:
@@ -49,15 +53,17 @@ def test_parameters_are_drawn(ask: Asker) -> None:
     target = ICON + "?w=320&h=180&param=headline:Hi%3A%20%D0%96%0aagain&param=subline:%26"
     with_params, without = picture(ask.get(target).body), picture(ask.get(ICON + "?w=320&h=180").body)
     assert with_params.info["Params"] == "headline: Hi: Ж\nagain\nsubline: &"
-    assert with_params.tobytes() != without.tobytes()
+    assert pixels(with_params) != pixels(without)
     assert ask.get(ICON + "?param=nobody:x").status == 400
     assert ask.get(ICON + "?param=headline").status == 400
 
 
-def test_titles_are_distinguishable() -> None:
-    size = (320, 180)
-    drawn = [draw_card(ThumbnailCard("T", code, lines), size).tobytes() for code, lines in (
-        ("00:00:00:01", ()), ("00:00:00:02", ()), ("00:00:00:01", ("a: Ж",)), ("00:00:00:01", ("a: Щ",)))]  # fmt: skip
+def test_pictures_are_distinguishable() -> None:
+    texts = (("T", "00:00:00:01", ""), ("T", "00:00:00:02", ""), ("T", "00:00:00:01", "a: Ж"), ("S", "00:00:00:01", ""))
+    drawn = [
+        pixels(picture(draw_png(dict(zip(("Title", "TimeCode", "Params"), each, strict=True)), (321, 5))))
+        for each in texts
+    ]
     assert len(set(drawn)) == 4
 
 
@@ -74,7 +80,9 @@ def test_a_proxy_is_a_film(ask: Asker) -> None:
         assert isinstance(film, av.container.InputContainer)
         stream = film.streams.video[0]
         assert (stream.width, stream.height, stream.average_rate) == (320, 180, Fraction(25))
-        assert len(list(film.decode(stream))) == 50
+        frames = list(film.decode(stream))
+        assert (len(frames), [frame.pts for frame in frames][-1]) == (50, 49)
+        assert len({bytes(frame.planes[0]) for frame in frames}) == 50
 
 
 def test_pvw_is_for_looking_at(ask: Asker) -> None:

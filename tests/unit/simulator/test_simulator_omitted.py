@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from msauto.simulator import Simulator
-from msauto.simulator.state.state_file import state_from_json, state_to_json
+from msauto.simulator.state_file import state_from_json, state_to_json
 from tests.unit.simulator.asking import Asker
 
 

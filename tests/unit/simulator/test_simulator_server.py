@@ -19,12 +19,12 @@ from pathlib import Path
 import pytest
 
 from msauto.simulator import Simulator, empty_state, sample_state
-from msauto.simulator.state.state_file import load_state, state_from_json, state_to_json
+from msauto.simulator.state_file import load_state, state_from_json, state_to_json
 from tests.unit.simulator.asking import Asker, asset, command_query
 
 
 def test_the_package_is_cheap_to_import() -> None:
-    code = "import sys, msauto.simulator; print([m for m in ('av', 'PIL', 'uvicorn') if m in sys.modules])"
+    code = "import sys, msauto.simulator; print([m for m in ('aiohttp', 'lxml') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
 
@@ -54,6 +54,20 @@ def test_it_stops_with_connections_open_and_requests_in_flight(caplog: pytest.Lo
     idle.close()
     for connection in waiting:
         connection.close()
+
+
+def test_what_is_not_http_is_refused_quietly(sim: Simulator, caplog: pytest.LogCaptureFixture) -> None:
+    for line in (b"nonsense", b"GET rss HTTP/1.1", b"GET /a b HTTP/1.1"):
+        assert Asker(sim).raw(line + b"\r\n\r\n").startswith(b"HTTP/1.0 400 Bad Request")
+    assert (sim.log, caplog.records) == ([], [])
+
+
+def test_a_mistake_of_the_server_is_told(
+    sim: Simulator, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sim, "answer", lambda _: 1 / 0)
+    assert Asker(sim).get("/rss").status == 500
+    assert "ZeroDivisionError" in caplog.text
 
 
 def test_it_can_be_started_again() -> None:

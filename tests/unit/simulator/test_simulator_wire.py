@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msauto.simulator import SimDialect, Simulator
-from msauto.simulator.http.wire import (
+from msauto.simulator.wire import (
     MalformedRequestError,
     RequestAddress,
     decode_address,
@@ -125,6 +125,34 @@ def test_dot_segments_and_double_encoding_stay_as_they_are(sim: Simulator, ask: 
     assert b">..<" in ask.get("/storage/NEWS@..").body
     assert b">%41<" in ask.get("/storage/NEWS@%2541").body
     assert [entry.target for entry in sim.log] == ["/storage/NEWS@..", "/storage/NEWS@%2541"]
+
+
+@pytest.mark.parametrize("target", ["/rss?", "/rss#x", "//rss//", '/storage/NEWS@[x]^`{|}"', "/a%2fb?c=%zz&&=", "*"])
+def test_any_target_is_logged_as_it_came(sim: Simulator, ask: Asker, target: str) -> None:
+    method = "OPTIONS" if target == "*" else "GET"
+    ask.raw(f"{method} {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    assert [entry.target for entry in sim.log] == [target]
+
+
+def test_a_body_comes_whole(sim: Simulator, ask: Asker) -> None:
+    large = bytes(5_000_000)
+    ask.ask("PUT", "/rss/ticker/large.txt", large)
+    ask.raw(b"PUT /rss/ticker/a.txt HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+            b"2\r\nab\r\n1\r\nc\r\n0\r\n\r\n")  # fmt: skip
+    told = ask.raw(b"PUT /rss/ticker/b.txt HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n"
+                   b"Connection: close\r\n\r\nd")  # fmt: skip
+    assert told.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
+    assert [entry.body for entry in sim.writes()] == [large, b"abc", b"d"]
+
+
+def test_an_answer_in_parts(sim: Simulator, ask: Asker) -> None:
+    whole = ask.get("/storage/NEWS")
+    assert whole.headers["transfer-encoding"] == "chunked"
+    old = ask.raw(b"GET /storage/NEWS HTTP/1.0\r\n\r\n")
+    assert old.endswith(b"\r\n\r\n" + whole.body)
+    head = ask.raw(b"HEAD /storage/NEWS HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert f"content-length: {len(whole.body)}".encode() in head.lower()
+    assert head.endswith(b"\r\n\r\n")
 
 
 def test_plus_in_a_query_is_a_switch(sim: Simulator, ask: Asker) -> None:

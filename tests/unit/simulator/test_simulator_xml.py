@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from msauto.simulator import SimDialect, Simulator
-from msauto.simulator.http.xml_out import escape_attribute, escape_text
+from msauto.simulator.answers import escape_attribute, escape_text
 from tests.unit.simulator.asking import Asker, asset
 
 TITLE = "Новости дня"

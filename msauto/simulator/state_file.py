@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import os
-import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from msgspec import ValidationError, convert
 
-from msauto.simulator.state.state import Folder, ProgramCard, ServerState, SimChannel, SimClip, SimDatabase
+from msauto.simulator.state import Folder, ProgramCard, ServerState, SimChannel, SimClip, SimDatabase
 
 FORMAT = "msauto-simulator-house"  # the name in the state files of earlier versions
 _DERIVED = ("clip", "root", "by_title")  # fields that follow from the entries of the clips
@@ -98,21 +97,12 @@ def load_state(path: Path) -> ServerState:
         raise ValueError(f"{path}: {problem}") from problem
 
 
-class StateFile:
-    """The file of a state. ``pause``: seconds from a write request until the state is saved."""
-
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.path = path
-        self.pause = 0.5
-
-    def save(self, state: ServerState) -> None:
-        """Replace the file atomically. The pause grows with the duration, so that saving does not take all the time."""
-        started = time.perf_counter()
-        temporary = self.path.with_name(self.path.name + ".new")
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump(state_to_json(state), file, ensure_ascii=False)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self.path)
-        self.pause = max(0.5, 10 * (time.perf_counter() - started))
+def save_state(state: ServerState, path: Path) -> None:
+    """Replace the file atomically; its folder is created."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".new")
+    with temporary.open("w", encoding="utf-8") as file:
+        json.dump(state_to_json(state), file, ensure_ascii=False)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

@@ -8,8 +8,8 @@ import time
 from fractions import Fraction
 
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.resources.rss import put_item, read_item
-from msauto.simulator.state.state import (
+from msauto.simulator.rss import put_item, read_item
+from msauto.simulator.state import (
     MIME_TYPES,
     ProgramCard,
     ServerState,

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 
+from msauto.simulator.answers import (
+    GARBAGE,
+    HttpAnswer,
+    attr_element,
+    element,
+    escape_attribute,
+    escape_text,
+    text_answer,
+    xml_answer,
+)
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.answers import HttpAnswer, garbage, text_answer, xml_answer
-from msauto.simulator.http.wire import RefusalError, folder_text
-from msauto.simulator.http.xml_out import attr_element, element, escape_attribute, escape_text
 from msauto.simulator.positions import frame_time
-from msauto.simulator.state.state import LINK_FIELDS, SimClip, SimEntry, SimMarker, SimSegment
+from msauto.simulator.state import LINK_FIELDS, SimClip, SimEntry, SimMarker, SimSegment
+from msauto.simulator.wire import RefusalError, folder_text
 
 _NOT_IN_NAMES = re.compile(r"[^\w.-]")
 
@@ -73,7 +81,7 @@ def xmp_answer(clip: SimClip, desired: list[str], dialect: SimDialect) -> HttpAn
     elif dialect.xmp_without_field == "empty":
         fields = {}
     if dialect.xmp_shape == "unreadable":
-        return HttpAnswer(200, garbage(len(fields)), "application/octet-stream")
+        return HttpAnswer(200, GARBAGE, "application/octet-stream")
     if dialect.xmp_shape == "lines":
         lines = [f"{name}={dialect.list_separator.join(values)}\n" for name, values in fields.items()]
         return text_answer("".join(lines))

@@ -8,11 +8,12 @@ slashes before decoding, so `%5C%2F` inside a segment is an escaped slash.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
 FolderPath = tuple[str, ...]
+READS = ("GET", "HEAD")
 
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
@@ -55,9 +56,7 @@ class HttpRequest:
 
     method: str
     target: str
-    raw_path: str
-    raw_query: str
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     body: bytes = b""
     params: list[tuple[str, str]] = field(default_factory=list)
 
@@ -82,7 +81,7 @@ def decode_percent(raw: str) -> str:
     if _BROKEN_ESCAPE.search(raw):
         raise MalformedRequestError(f"broken percent escape in {raw!r}")
     try:
-        return unquote_to_bytes(raw.encode("latin-1")).decode("utf-8")
+        return unquote_to_bytes(raw.encode("utf-8", "surrogateescape")).decode("utf-8")
     except UnicodeDecodeError:
         raise MalformedRequestError(f"not UTF-8: {raw!r}") from None
 

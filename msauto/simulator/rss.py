@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+from msauto.simulator.answers import element, escape_attribute, escape_text
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.answers import HttpAnswer, xml_answer
-from msauto.simulator.http.wire import RefusalError, ResourceNotFoundError
-from msauto.simulator.http.xml_out import element, escape_attribute, escape_text
-from msauto.simulator.state.state import Item, ServerState, SimChannel
+from msauto.simulator.state import Item, ServerState, SimChannel
+from msauto.simulator.wire import RefusalError, ResourceNotFoundError
 
 _ATOM = "http://www.w3.org/2005/Atom"
 _RSS = "http://backend.userland.com/rss2"
 
 
-def channels_answer(state: ServerState, dialect: SimDialect) -> HttpAnswer:
+def channels_xml(state: ServerState) -> str:
     """GET /rss."""
     rows = "".join(
         f'<channel name="{escape_attribute(channel.name)}">{element("title", channel.title)}</channel>\n'
         for channel in state.channels.values()
     )
-    return xml_answer(f"<channels>\n{rows}</channels>", dialect)
+    return f"<channels>\n{rows}</channels>"
 
 
 def find_channel(state: ServerState, name: str) -> SimChannel:

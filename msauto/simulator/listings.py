@@ -8,24 +8,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from msauto.simulator.answers import element, escape_attribute
+from msauto.simulator.asset_xml import attributes_xml
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.answers import HttpAnswer
-from msauto.simulator.http.wire import FolderPath, HttpRequest, RefusalError, ResourceNotFoundError, folder_text
-from msauto.simulator.http.xml_out import chunked, element, escape_attribute, stream
 from msauto.simulator.positions import format_length
-from msauto.simulator.resources.asset_xml import attributes_xml
-from msauto.simulator.state.state import MIME_TYPES, Folder, ServerState, SimDatabase, SimEntry
+from msauto.simulator.state import MIME_TYPES, Folder, ServerState, SimDatabase, SimEntry
+from msauto.simulator.wire import FolderPath, HttpRequest, RefusalError, ResourceNotFoundError, folder_text
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 _Keep = Callable[[SimEntry], bool]
 
 
-def databases_answer(state: ServerState, dialect: SimDialect) -> HttpAnswer:
+def databases_parts(state: ServerState, dialect: SimDialect) -> Iterator[str]:
     """GET /storage: every database with its content."""
-    return _streamed(_databases(state, dialect), dialect)
+    yield "<Databases>\n"
+    for database in list(state.databases.values()):
+        yield f'<Database name="{escape_attribute(database.name)}">\n'
+        yield from _stored_tree(database.root, (), lambda _: True, dialect)
+        yield "</Database>\n"
+    yield "</Databases>"
 
 
-def folder_answer(database: SimDatabase, path: FolderPath, request: HttpRequest, dialect: SimDialect) -> HttpAnswer:
+def folder_parts(database: SimDatabase, path: FolderPath, request: HttpRequest, dialect: SimDialect) -> Iterator[str]:
     """GET /storage/NAME/FOLDER...: StoredTree, mam or folderlist."""
     folder = database.folder(path)
     if folder is None:
@@ -33,28 +37,13 @@ def folder_answer(database: SimDatabase, path: FolderPath, request: HttpRequest,
     keep = _filter(request, dialect)
     match request.param("format") or "StoredTree":
         case "StoredTree":
-            parts = _stored_tree(folder, path, keep, dialect)
+            return _stored_tree(folder, path, keep, dialect)
         case "folderlist":
-            parts = _stored_tree(folder, path, None, dialect)
+            return _stored_tree(folder, path, None, dialect)
         case "mam":
-            parts = _mam(folder, keep)
+            return _mam(folder, keep)
         case unknown:
             raise RefusalError(400, f"unknown format {unknown}")
-    return _streamed(parts, dialect)
-
-
-def _streamed(parts: Iterator[str], dialect: SimDialect) -> HttpAnswer:
-    chunks = stream(chunked(parts), dialect)
-    return HttpAnswer(200, b"", f"text/xml; charset={dialect.xml_encoding}", chunks=chunks)
-
-
-def _databases(state: ServerState, dialect: SimDialect) -> Iterator[str]:
-    yield "<Databases>\n"
-    for database in list(state.databases.values()):
-        yield f'<Database name="{escape_attribute(database.name)}">\n'
-        yield from _stored_tree(database.root, (), lambda _: True, dialect)
-        yield "</Database>\n"
-    yield "</Databases>"
 
 
 def _stored_tree(folder: Folder, path: FolderPath, keep: _Keep | None, dialect: SimDialect) -> Iterator[str]:

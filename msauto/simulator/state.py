@@ -13,7 +13,7 @@ from typing import Any
 from unicodedata import normalize
 
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.wire import FolderPath, ResourceNotFoundError, folder_of_text
+from msauto.simulator.wire import FolderPath, ResourceNotFoundError, folder_of_text
 
 MIME_TYPES = {
     "Audio": 1,

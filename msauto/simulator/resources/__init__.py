@@ -1,1 +1,0 @@
-"""The resources of the simulator: databases, folders, clips, channels, thumbnails, proxies."""
