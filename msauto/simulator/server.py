@@ -259,10 +259,11 @@ class Simulator(SimServer):
 
 
 def _is_our_mistake(record: logging.LogRecord) -> bool:
-    """Whether aiohttp reports more than a request that is not HTTP, which is answered with a 400."""
-    from aiohttp.http import HttpProcessingError
+    """Whether aiohttp reports more than a client that went away, or did not send HTTP and got a 400."""
+    from aiohttp import http, web
 
-    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+    theirs = (ConnectionError, http.HttpProcessingError, web.RequestPayloadError)
+    return not (record.exc_info and isinstance(record.exc_info[1], theirs))
 
 
 async def _body(received: web.BaseRequest) -> bytes:

@@ -195,3 +195,16 @@ def test_only_the_methods_of_the_interface(ask: Asker) -> None:
     assert ask.ask("POST", asset("Long Film") + "/GETUSERFIELDS").status == 405
     assert ask.get(asset("Long Film") + "/A/B").status == 404
     assert ask.ask("HEAD", asset("Long Film")).status == 200
+
+
+def names(ask: Asker, target: str) -> list[str | None]:
+    return [each.get("name") for each in ask.get(target).xml.iter("Attr")]
+
+
+def test_omitted_attributes_are_in_no_answer(ask: Asker, sim: Simulator) -> None:
+    assert {"frames", "frame_time"} <= set(names(ask, "/storage/NEWS@Long%20Film"))
+    sim.state.clip("Long Film").omitted = ("frames", "frame_time")
+    shown = names(ask, "/storage/NEWS@Long%20Film")
+    assert not {"frames", "frame_time"} & set(shown)
+    assert "title" in shown
+    assert "frames" not in names(ask, "/storage/NEWS/Films")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import re
+import socket
 import time
 
 import pytest
@@ -227,12 +228,20 @@ def test_every_kind_is_documented() -> None:
         assert re.search(rf"[ ,]{kind}[:[, \n]", shown), kind
 
 
-def test_a_client_that_goes_away_mid_body_has_asked_nothing(sim: Simulator, ask: Asker) -> None:
-    import socket
-
-    with socket.create_connection(("127.0.0.1", sim.port)) as connection:
-        connection.sendall(b"PUT /rss/ticker/half.txt HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
-        time.sleep(0.05)
-    time.sleep(0.05)
+def test_a_client_that_goes_away_mid_body_has_asked_nothing(
+    sim: Simulator, ask: Asker, caplog: pytest.LogCaptureFixture
+) -> None:
+    sim.faults.add("slow_body:0.1@GET /storage", "delay:0.1@GET /rss$")
+    head = b" HTTP/1.1\r\nHost: x\r\n"
+    for sent in (
+        b"PUT /rss/ticker/half.txt" + head + b"Content-Length: 100\r\n\r\nhalf",
+        b"PUT /rss/ticker/half.txt" + head + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\nnonsense\r\n",
+        b"GET /storage/NEWS" + head + b"\r\n",
+        b"GET /rss" + head + b"\r\n",
+    ):
+        with socket.create_connection(("127.0.0.1", sim.port)) as connection:
+            connection.sendall(sent)
+            time.sleep(0.05)
+    time.sleep(0.2)
     assert ask.get("/rss/ticker").body.count(b"<item>") == 2
-    assert sim.writes() == []
+    assert (sim.writes(), caplog.records) == ([], [])

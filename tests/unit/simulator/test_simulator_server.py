@@ -1,4 +1,4 @@
-"""Starting and stopping, the state file, the foreground server."""
+"""Starting and stopping, the log, the state file, the foreground server."""
 
 from __future__ import annotations
 
@@ -88,6 +88,31 @@ def test_a_log_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         Simulator(log_file=tmp_path / "no" / "log").start()
 
 
+def test_what_a_request_leaves_behind(sim: Simulator, ask: Asker) -> None:
+    ask.get("/storage/NEWS@Long%20Film?x=%41+b")
+    ask.ask("PUT", "/rss/ticker/a.txt", "Ж".encode())
+    read, write = sim.log
+    assert (read.number, read.method, read.target) == (1, "GET", "/storage/NEWS@Long%20Film?x=%41+b")
+    assert (write.number, write.body, write.status, write.done, write.fault) == (2, "Ж".encode(), 200, True, "")
+    assert write.line == "PUT /rss/ticker/a.txt"
+    assert sim.writes() == [write]
+    sim.clear_log()
+    assert sim.log == []
+    ask.get("/rss")
+    assert sim.log[0].number == 3
+
+
+def test_the_log_file(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    with Simulator(log_file=path, faults=["cut_before@rss"]) as sim:
+        Asker(sim).ask("POST", asset("Long Film") + command_query("SETFIELD", name="comment", val="x"))
+        Asker(sim).raw(b"GET /rss HTTP/1.1\r\nHost: x\r\n\r\n")
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [(row["number"], row["method"], row["status"], row["fault"], row["done"]) for row in rows] == [
+        (1, "POST", 200, "", True), (2, "GET", 0, "cut_before", False),
+    ]  # fmt: skip
+
+
 def test_two_at_once(sim: Simulator) -> None:
     with Simulator(state=empty_state()) as other:
         assert other.port != sim.port
@@ -100,6 +125,7 @@ def test_a_state_comes_back_from_json() -> None:
     state.handles["5"] = state.clip("Long Film")
     state.clip("Long Film").home.fields["comment"] = "Ж"
     state.clip("Long Film").partner = ({"command": "X"},)
+    state.clip("Long Film").omitted = ("frames",)
     state.databases["NEWS"].connectors["TRAFFIC"].append(b"\xff")
     data = state_to_json(state)
     again = state_from_json(json.loads(json.dumps(data)))
