@@ -87,6 +87,8 @@ class Simulator(SimServer):
         log_file: str | Path | None = None,
     ) -> None:
         self._state_file = Path(state_file) if state_file else None
+        if self._state_file:
+            self._state_file.parent.mkdir(parents=True, exist_ok=True)
         if self._state_file and self._state_file.exists():
             state = load_state(self._state_file)
         elif isinstance(state, str):

@@ -98,8 +98,7 @@ def load_state(path: Path) -> ServerState:
 
 
 def save_state(state: ServerState, path: Path) -> None:
-    """Replace the file atomically; its folder is created."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Replace the file atomically."""
     temporary = path.with_name(path.name + ".new")
     with temporary.open("w", encoding="utf-8") as file:
         json.dump(state_to_json(state), file, ensure_ascii=False)
