@@ -7,31 +7,19 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 import click
 
 from msauto.batch.batch_file import load_batch
-from msauto.batch.schedulers.cron import cron_files
-from msauto.batch.schedulers.kubernetes import kubernetes_files
-from msauto.batch.schedulers.scheduled_start import ScheduledStart, SchedulerFiles
-from msauto.batch.schedulers.systemd import systemd_files
-from msauto.batch.schedulers.windows import windows_files
+from msauto.batch.schedulers import SCHEDULERS, ScheduledStart, scheduler_files
 from msauto.cli.exit_codes import CHANGES, OK
 from msauto.cli.flags import state_folder
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError
 from msauto.file_writing import write_file
 from msauto.playbook.settings.settings import load_settings
-
-_SCHEDULERS: Final[Mapping[str, Callable[[ScheduledStart], SchedulerFiles]]] = {
-    "systemd": systemd_files,
-    "cron": cron_files,
-    "kubernetes": kubernetes_files,
-    "windows": windows_files,
-}
 
 
 @click.group("schedule")
@@ -41,24 +29,23 @@ def command() -> None:
 
 @command.command("print")
 @click.argument("file", type=click.Path(), metavar="FILE")
-@click.option("--for", "scheduler", type=click.Choice([*_SCHEDULERS]), required=True, help="The scheduler.")
+@click.option("--for", "scheduler", type=click.Choice(SCHEDULERS), required=True, help="The scheduler.")
 @click.option("--out", type=click.Path(file_okay=False), metavar="DIR", help="Write the files to DIR.")
 @click.option("--diff", "installed", type=click.Path(), metavar="DIR", help="Compare with DIR: 2 if it differs.")
 def print_(*, file: str, scheduler: str, out: str | None, installed: str | None) -> int:
     """Print the files that start a batch, and the commands that install them."""
     if out is not None and installed is not None:
         raise click.UsageError("--out and --diff cannot be used together")
-    printed = _SCHEDULERS[scheduler](_start(file, scheduler))
+    printed = scheduler_files(scheduler, _start(file, scheduler), "" if out is None else f", in {out}")
     if installed is not None:
-        return _compare(printed, Path(installed))
+        return _compare(printed.files, Path(installed))
     if out is not None:
-        _write(printed, Path(out))
+        _write(printed.files, Path(out))
+    elif len(printed.files) == 1:
+        print_result("".join(printed.files.values()))
     else:
-        print_result("\n".join(_shown(printed)))
-    for note in printed.notes:
-        print_message(f"Note: {note}.")
-    folder = "" if out is None else f", in {out}"
-    print_message("\n".join([f"To install{folder}:", *(f"  {each}" for each in printed.install)]))
+        print_result("\n".join(f"# {name}\n{text}" for name, text in printed.files.items()))
+    print_message(printed.install)
     return OK
 
 
@@ -83,28 +70,21 @@ def _program() -> tuple[str, ...]:
     return (sys.executable, "-m", "msauto")
 
 
-def _shown(printed: SchedulerFiles) -> list[str]:
-    """Return the files; several are headed by their names."""
-    if len(printed.files) == 1:
-        return list(printed.files.values())
-    return [f"# {name}\n{text}" for name, text in printed.files.items()]
-
-
-def _write(printed: SchedulerFiles, folder: Path) -> None:
+def _write(files: Mapping[str, str], folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in printed.files.items():
+        for name, text in files.items():
             write_file(folder / name, [text])
     except OSError as error:
         raise MsautoError(f"cannot write to {folder}: {error.strerror}", remedy="name another folder") from error
-    print_result("".join(f"{folder / name}\n" for name in printed.files))
+    print_result("".join(f"{folder / name}\n" for name in files))
 
 
-def _compare(printed: SchedulerFiles, folder: Path) -> int:
+def _compare(files: Mapping[str, str], folder: Path) -> int:
     if not folder.is_dir():
         raise MsautoError(f"folder {folder} not found", remedy="name the folder of the installed files")
     lines: list[str] = []
-    for name, text in printed.files.items():
+    for name, text in files.items():
         path = folder / name
         try:
             old = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""

@@ -9,7 +9,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
@@ -20,11 +20,7 @@ from lxml import etree
 
 from msauto.batch.batch_file import load_batch
 from msauto.batch.schedule import Schedule, clock_changes
-from msauto.batch.schedulers.cron import cron_files
-from msauto.batch.schedulers.kubernetes import kubernetes_files
-from msauto.batch.schedulers.scheduled_start import ScheduledStart, SchedulerFiles
-from msauto.batch.schedulers.systemd import calendar, systemd_files
-from msauto.batch.schedulers.windows import windows_files
+from msauto.batch.schedulers import SCHEDULERS, ScheduledStart, SchedulerFiles, calendar, scheduler_files
 
 HERE = Path(__file__).parent
 FULL = """
@@ -44,9 +40,6 @@ name: often
 schedule: {at: "03:10", tz: UTC}
 jobs: {all: {playbooks: site.yml}}
 """
-PRINTERS: dict[str, Callable[[ScheduledStart], SchedulerFiles]] = {
-    "systemd": systemd_files, "cron": cron_files, "kubernetes": kubernetes_files, "windows": windows_files,
-}  # fmt: skip
 
 
 def start(folder: Path, text: str = FULL, program: str = "/opt/msauto/bin/msauto") -> ScheduledStart:
@@ -55,12 +48,13 @@ def start(folder: Path, text: str = FULL, program: str = "/opt/msauto/bin/msauto
     return ScheduledStart(load_batch(str(folder / "batch.yml")), (program,), Path("/home/ops/.local/state"))
 
 
-@pytest.mark.parametrize("name", PRINTERS)
+@pytest.mark.parametrize("name", SCHEDULERS)
 @pytest.mark.parametrize("text", [FULL, LEAST], ids=["full", "least"])
 def test_printed_files(name: str, text: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    printed = PRINTERS[name](start(tmp_path, text))
+    printed = scheduler_files(name, start(tmp_path, text), ", in units")
     shown = "".join(f"=== {file}\n{content}" for file, content in printed.files.items())
-    shown += "".join(f"=== {line}\n" for line in (*printed.notes, *printed.install))
+    notes, install = printed.install.split("To install, in units:\n")
+    shown += re.sub(r"^Note: (.*)\.$", r"=== \1", notes, flags=re.MULTILINE) + re.sub("(?m)^  ", "=== ", install)
     path = HERE / "golden" / f"{name}-{request.node.callspec.id.partition('-')[0]}.txt"
     shown = shown.replace(str(tmp_path), "/srv/automation")
     if os.environ.get("MSAUTO_WRITE_CASES"):
@@ -108,13 +102,13 @@ def written(folder: Path, printed: SchedulerFiles) -> list[str]:
 @pytest.mark.parametrize("text", [FULL, LEAST], ids=["full", "least"])
 @pytest.mark.parametrize("odd", ["automation", 'my "auto" %h $HOME'])
 def test_systemd_accepts_the_units(analyze: str, text: str, odd: str, tmp_path: Path) -> None:
-    paths = written(tmp_path, systemd_files(start(tmp_path / odd, text, sys.executable)))
+    paths = written(tmp_path, scheduler_files("systemd", start(tmp_path / odd, text, sys.executable)))
     done = run(analyze, "verify", "--man=no", *paths)
     assert (done.returncode, done.stderr) == (0, "")  # it exits with 0 on unknown keys, and reports them
 
 
 def test_systemd_would_report_a_wrong_key(analyze: str, tmp_path: Path) -> None:
-    paths = written(tmp_path, systemd_files(start(tmp_path / "a", FULL, sys.executable)))
+    paths = written(tmp_path, scheduler_files("systemd", start(tmp_path / "a", FULL, sys.executable)))
     service = Path(paths[0])
     service.write_text(service.read_text(encoding="utf-8").replace("KillMode", "KilMode"), encoding="utf-8")
     assert "KilMode" in run(analyze, "verify", "--man=no", *paths).stderr
@@ -123,7 +117,9 @@ def test_systemd_would_report_a_wrong_key(analyze: str, tmp_path: Path) -> None:
 def test_the_services_are_hardened(analyze: str, tmp_path: Path) -> None:
     for home in (tmp_path / "a", Path("/root/batch-of-a-test")):
         kept = start(tmp_path / "a")
-        files = systemd_files(kept if home == tmp_path / "a" else ScheduledStart(kept.batch, (f"{home}/m",), home))
+        files = scheduler_files(
+            "systemd", kept if home == tmp_path / "a" else ScheduledStart(kept.batch, (f"{home}/m",), home)
+        )
         for path in written(tmp_path, files):
             if path.endswith(".service"):
                 output = run(analyze, "security", "--offline=yes", path).stdout
@@ -133,13 +129,13 @@ def test_the_services_are_hardened(analyze: str, tmp_path: Path) -> None:
 
 
 def test_units_refer_to_units_that_are_printed(tmp_path: Path) -> None:
-    printed = systemd_files(start(tmp_path))
+    printed = scheduler_files("systemd", start(tmp_path))
     text = "\n".join(printed.files.values())
     named = re.findall(r"^(?:OnFailure|Unit)=(.+)$", text, re.MULTILINE)
     assert named
     assert set(named) <= set(printed.files)
     assert "Persistent=true" in text
-    assert "Persistent" not in "\n".join(systemd_files(start(tmp_path, LEAST)).files.values())
+    assert "Persistent" not in "\n".join(scheduler_files("systemd", start(tmp_path, LEAST)).files.values())
 
 
 ZONES = (
@@ -194,8 +190,8 @@ def test_the_crontab_line_works_with_the_environment_of_cron(odd: str, tmp_path:
     program.parent.mkdir()
     program.write_text(RECORD, encoding="utf-8")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    (text,) = cron_files(
-        start(tmp_path / odd, FULL.replace(", spread: 10m", ", spread: 1s"), str(program))
+    (text,) = scheduler_files(
+        "cron", start(tmp_path / odd, FULL.replace(", spread: 10m", ", spread: 1s"), str(program))
     ).files.values()
     line = text.splitlines()[-1]
     fields = line.split(" ", 5)
@@ -216,7 +212,7 @@ def test_the_crontab_line_works_with_the_environment_of_cron(odd: str, tmp_path:
 
 @pytest.mark.parametrize("text", [FULL, LEAST], ids=["full", "least"])
 def test_the_cron_job_has_the_form_of_its_schema(text: str, tmp_path: Path) -> None:
-    (manifest,) = kubernetes_files(start(tmp_path, text)).files.values()
+    (manifest,) = scheduler_files("kubernetes", start(tmp_path, text)).files.values()
     data = yaml.safe_load(manifest)
     schema = json.loads((HERE / "schemas" / "cronjob.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(data)
@@ -229,14 +225,14 @@ def test_the_cron_job_has_the_form_of_its_schema(text: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["123", "true", "null", "1e5"])
 def test_names_in_a_cron_job_stay_texts(name: str, tmp_path: Path) -> None:
-    (manifest,) = kubernetes_files(start(tmp_path, LEAST.replace("often", f'"{name}"'))).files.values()
+    (manifest,) = scheduler_files("kubernetes", start(tmp_path, LEAST.replace("often", f'"{name}"'))).files.values()
     metadata = yaml.safe_load(manifest)["metadata"]
     assert (metadata["name"], metadata["labels"]["app.kubernetes.io/instance"]) == (name, name)
 
 
 @pytest.mark.parametrize("text", [FULL, LEAST], ids=["full", "least"])
 def test_the_task_has_the_form_of_its_schema(text: str, tmp_path: Path) -> None:
-    (task,) = windows_files(start(tmp_path / "a & <b>", text)).files.values()
+    (task,) = scheduler_files("windows", start(tmp_path / "a & <b>", text)).files.values()
     schema = etree.XMLSchema(etree.parse(str(HERE / "schemas" / "task.xsd")))
     tree = etree.fromstring(task.encode())
     schema.assertValid(tree)
