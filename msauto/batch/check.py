@@ -202,10 +202,9 @@ def _folder_problems(folder: Path, node: SourceNode, what: str) -> Iterator[Prob
 
 
 def _package_problems(batch: BatchFile, is_installed: Callable[[str], bool]) -> Iterator[Problem]:
-    for key, package in (("notify", "apprise"), ("metrics", "prometheus_client")):
-        if getattr(batch.args, key) is not None and not is_installed(package):
-            message = f"{key} needs the package {package.replace('_', '-')}, which is not installed"
-            yield batch.node.child(key).problem(message, f"pip install 'msauto[{key}]'", key=True)
+    if batch.args.notify is not None and not is_installed("apprise"):
+        message = "notify needs the package apprise, which is not installed"
+        yield batch.node.child("notify").problem(message, "pip install 'msauto[notify]'", key=True)
 
 
 def _secret_problems(batch: BatchFile, env: Mapping[str, str]) -> Iterator[Problem]:

@@ -13,16 +13,17 @@ from msgspec import structs
 
 from msauto.batch.batch_file import BatchFile
 from msauto.batch.batch_result import BatchResult, SentMessage
+from msauto.batch.batch_run import moment_of, seconds_between
 from msauto.batch.batch_summary import SUMMARY_FORMS, heading_of, render_text
 from msauto.batch.monitoring.addresses import MessageAddress, secrets_of
 from msauto.batch.monitoring.deliveries import Message, deliver
 from msauto.batch.monitoring.heartbeat import send_heartbeat
-from msauto.batch.monitoring.metrics import metrics_text
 from msauto.batch.monitoring.notices import events_of, send_notice
 from msauto.batch.monitoring.report_files import REPORT_MODE, report_path, write_report
 from msauto.errors import MsautoError
 from msauto.file_writing import write_file
 from msauto.playbook.input_files import beside
+from msauto.report.templates import template
 
 _SECONDS: Final = 10.0
 _AT_START: Final = 2.0
@@ -115,3 +116,13 @@ def _without_time(function: Callable[..., None], *arguments: object) -> None:
 
 def _fail(error: Exception, _: float) -> None:
     raise error
+
+
+def metrics_text(result: BatchResult) -> str:
+    """Return the metrics for Prometheus. Jobs that this run did not include keep their last result."""
+    return template("batch/monitoring/metrics.prom.j2").render(
+        result=result,
+        jobs=(*result.jobs, *result.earlier),
+        duration=seconds_between,
+        timestamp=lambda moment: 0.0 if moment is None else moment_of(moment).timestamp(),
+    )
