@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from functools import cache
-
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template, select_autoescape
+from typing import TYPE_CHECKING
 
 from msauto.report.sanitizing import show, visible
 from msauto.report.sentences import folder_note, plural, server_of, target_heading
 from msauto.report.value_texts import SIGNS, ValueWidth, change_parts, show_body, show_key
 
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
     environment = Environment(
         loader=PackageLoader("msauto", "."),
         autoescape=select_autoescape(["html.j2"]),

@@ -11,7 +11,8 @@ An :class:`~msauto.model.events.Observer`. If the stream is not a terminal, it w
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, TextIO
 
@@ -39,14 +40,12 @@ Part = tuple[int, str]
 
 
 @dataclass(slots=True)
-class _PendingWait:
-    """A restore or a download: since when it is awaited, for how long at most, and the bytes received."""
+class _Wait:
+    """A restore, or a file of which nothing came yet: since when it is awaited, for how long at most."""
 
+    what: str
     since: float
     most: float
-    received: int = 0
-    total: int | None = None
-    silent: bool = True
 
 
 @dataclass(slots=True)
@@ -55,56 +54,50 @@ class _Planning:
 
     reading: set[str]
     found: int = 0
-    planned: int = 0
+    done: int = 0
     errors: int = 0
-
-    @property
-    def done(self) -> int:
-        return self.planned
 
     @property
     def whole(self) -> int:
         """The targets known so far: those of a database are planned before the others are found."""
-        return max(self.found, self.planned)
+        return max(self.found, self.done)
 
     @property
     def open_end(self) -> bool:
         return bool(self.reading)
 
-    def note(self, event: events.Event, now: float) -> None:
-        del now
+    def note(self, event: events.Event, _: float) -> None:
         if isinstance(event, events.TargetsFound):
             self.found += event.targets
             self.reading.discard(event.server)
         elif isinstance(event, events.TargetPlanned):
-            self.planned += 1
+            self.done += 1
             self.errors += event.state == "error"
 
     def counts(self) -> Iterator[Part]:
-        yield 0, f"planning {self.planned}/{self.whole} targets" if self.whole else "planning"
+        yield 0, f"planning {self.done}/{self.whole} targets" if self.whole else "planning"
         if self.reading:
             servers = next(iter(self.reading)) if len(self.reading) == 1 else plural(len(self.reading), "server")
             yield 1, f"reading {show(servers, limit=30)}"
 
-    def details(self, now: float) -> Iterator[Part]:
-        del now
+    def details(self, _: float) -> Iterator[Part]:
         if self.errors:
             yield 1, f"{self.errors} in error"
 
 
 @dataclass(slots=True)
 class _Applying:
-    """How far a run is."""
+    """How far a run is. ``downloads``: the bytes of each file that came so far, and its size where it is known."""
 
     targets: int
     requests: int
     finished: int = 0
     settled: int = 0
-    bad: dict[str, int] = field(default_factory=lambda: {"failed": 0, "unverified": 0})
+    outcomes: Counter[str] = field(default_factory=Counter)
     in_doubt: set[TargetKey] = field(default_factory=set)
-    under_way: dict[TargetKey, Target] = field(default_factory=dict)
-    restores: dict[TargetKey, _PendingWait] = field(default_factory=dict)
-    downloads: dict[TargetKey, _PendingWait] = field(default_factory=dict)
+    under_way: dict[TargetKey, str] = field(default_factory=dict)
+    waits: dict[TargetKey, _Wait] = field(default_factory=dict)
+    downloads: dict[TargetKey, tuple[int, int | None]] = field(default_factory=dict)
 
     @property
     def done(self) -> int:
@@ -117,58 +110,61 @@ class _Applying:
     @property
     def open_end(self) -> bool:
         """Whether the rate does not show when the run ends: a restore or a file may need minutes."""
-        return bool(self.restores or self.downloads)
+        return bool(self.waits or self.downloads)
 
     def note(self, event: events.Event, now: float) -> None:
-        if isinstance(event, events.TargetStarted):
-            self.under_way[target_key(event.target)] = event.target
-        elif isinstance(event, events.RequestInDoubt):
-            self.in_doubt.add(target_key(event.target))
-        elif isinstance(event, events.RequestSettled):
-            self.settled += 1
-            self.downloads.pop(target_key(event.target), None)
-            self.in_doubt.discard(target_key(event.target))
-        elif isinstance(event, events.TargetFinished):
-            self._finish(event)
-        else:
-            self._wait(event, now)
+        match event:
+            case events.TargetStarted(target):
+                self.under_way[target_key(target)] = target.name
+            case events.RequestInDoubt(target):
+                self.in_doubt.add(target_key(target))
+            case events.WaitingForRestore(target, waited, wait):
+                self.waits[target_key(target)] = _Wait("restore", now - waited, wait)
+            case events.DownloadAsked(target, _, _, time_limit):
+                self._forget(target)
+                self.waits[target_key(target)] = _Wait("file", now, time_limit)
+            case events.DownloadReceived(target, _, received, total):
+                self.waits.pop(target_key(target), None)
+                self.downloads[target_key(target)] = received, total
+            case events.RequestSettled(target):
+                self.settled += 1
+                self._forget(target)
+            case events.TargetFinished(result):
+                self.finished += 1
+                self.outcomes[result.outcome] += 1
+                self.under_way.pop(target_key(result.target), None)
+                self._forget(result.target)
 
-    def _wait(self, event: events.Event, now: float) -> None:
-        if isinstance(event, events.WaitingForRestore):
-            self.restores[target_key(event.target)] = _PendingWait(now - event.waited, event.wait)
-        elif isinstance(event, events.DownloadAsked):
-            self.downloads[target_key(event.target)] = _PendingWait(now, event.time_limit, event.received)
-        elif isinstance(event, events.DownloadReceived) and target_key(event.target) in self.downloads:
-            download = self.downloads[target_key(event.target)]
-            download.received, download.total, download.silent = event.received, event.total, False
-
-    def _finish(self, event: events.TargetFinished) -> None:
-        key = target_key(event.result.target)
-        self.finished += 1
-        for waiting in (self.under_way, self.restores, self.downloads):
-            waiting.pop(key, None)
+    def _forget(self, target: Target) -> None:
+        key = target_key(target)
         self.in_doubt.discard(key)
-        if event.result.outcome in self.bad:
-            self.bad[event.result.outcome] += 1
+        self.waits.pop(key, None)
+        self.downloads.pop(key, None)
 
     def counts(self) -> Iterator[Part]:
         yield 0, f"{self.finished}/{self.targets} targets"
         yield 1, f"{self.settled}/{self.requests} requests"
 
     def details(self, now: float) -> Iterator[Part]:
-        yield from ((1, f"{number} {outcome}") for outcome, number in self.bad.items() if number)
+        for outcome in ("failed", "unverified"):
+            if self.outcomes[outcome]:
+                yield 1, f"{self.outcomes[outcome]} {outcome}"
         if self.in_doubt:
             yield 1, f"{len(self.in_doubt)} in doubt"
         if self.under_way:
-            yield 5, show(next(reversed(self.under_way.values())).name, limit=30)
-        silent = [each for each in self.downloads.values() if each.silent]
-        coming = [each for each in self.downloads.values() if not each.silent]
-        if self.restores:
-            yield 2, _waiting("restore", self.restores.values(), now)
-        if silent:
-            yield 2, _waiting("file", silent, now)
-        if coming:
-            yield 2, f"{plural(len(coming), 'download')} {_bytes(coming)}"
+            yield 5, show(next(reversed(self.under_way.values())), limit=30)
+        for what in ("restore", "file"):
+            waits = [each for each in self.waits.values() if each.what == what]
+            if waits:
+                longest = min(waits, key=lambda each: each.since)
+                waited, most = show_seconds(now - longest.since), show_seconds(longest.most)
+                yield 2, f"waiting for {plural(len(waits), what)} ({waited} of at most {most})"
+        if self.downloads:
+            received = sum(received for received, _ in self.downloads.values()) / 1e6
+            sizes = [total for _, total in self.downloads.values() if total is not None]
+            known = len(sizes) == len(self.downloads)
+            came = f"{received:.1f} of {sum(sizes) / 1e6:.1f} MB" if known else f"{received:.1f} MB"
+            yield 2, f"{plural(len(self.downloads), 'download')} {came}"
 
 
 class ProgressDisplay:
@@ -302,18 +298,3 @@ def _rate(rate: float) -> str:
     if rate >= 10:
         return f"{rate:.0f}/s"
     return f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.0f}/min"
-
-
-def _waiting(what: str, waits: Collection[_PendingWait], now: float) -> str:
-    """Return how long the longest wait has lasted, and its limit."""
-    longest = min(waits, key=lambda each: each.since)
-    waited = show_seconds(now - longest.since)
-    return f"waiting for {plural(len(waits), what)} ({waited} of at most {show_seconds(longest.most)})"
-
-
-def _bytes(downloads: Collection[_PendingWait]) -> str:
-    """Return ``12.5 of 40.0 MB``: all downloads together, with the total if the size of each is known."""
-    received = sum(each.received for each in downloads) / 1e6
-    totals = [each.total for each in downloads]
-    whole = [total for total in totals if total is not None]
-    return f"{received:.1f} of {sum(whole) / 1e6:.1f} MB" if len(whole) == len(totals) else f"{received:.1f} MB"
