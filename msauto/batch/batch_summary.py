@@ -11,8 +11,8 @@ from msauto.batch.batch_run import moment_of, seconds_between
 from msauto.model.codec import to_json
 from msauto.model.plan import Action
 from msauto.model.result import OUTCOMES, key_of
-from msauto.report.ci.junit import TestCase, render_xml, suite_of
 from msauto.report.json import dump
+from msauto.report.junit import TestCase, render_xml, suite_of
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural
 from msauto.report.templates import template

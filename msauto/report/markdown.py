@@ -16,6 +16,7 @@ from typing import Any, Final
 from msauto.model.codec import to_key
 from msauto.model.plan import Plan
 from msauto.model.result import Result
+from msauto.report.layout import PLAIN, Layout
 from msauto.report.plan_view import Block, view_plan
 from msauto.report.result_view import view_result
 from msauto.report.sentences import plural
@@ -32,18 +33,12 @@ _RESERVED: Final = 2_000
 _WHOLE_PLAN: Final = "For the whole plan: `msauto plan`."
 
 
-def render_plan(
-    plan: Plan, *, name: str = "plan", limit: float = LIMIT, verbosity: int = 0, keep_going: bool = False
-) -> Iterator[str]:
-    """Yield a plan as GitHub-flavoured Markdown, at most ``limit`` UTF-16 units long.
-
-    ``name`` identifies the comments of several plans. ``verbosity`` 1 unfolds the plan and adds the requests.
-    ``keep_going``: targets in error are left out.
-    """
-    view = view_plan(plan, folded=not verbosity, keep_going=keep_going)
+def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Iterator[str]:
+    """Yield a plan as GitHub-flavoured Markdown, at most ``limit`` UTF-16 units long."""
+    view = view_plan(plan, folded=not layout.verbosity, keep_going=layout.keep_going)
     parts: Any = template("report/markdown.md.j2").module
     digest = plan_digest(view.plan)
-    head, foot = parts.head(view, name, digest), parts.foot(view, digest)
+    head, foot = parts.head(view, layout.name, digest), parts.foot(view, digest)
     space = limit - _units(head) - _units(foot)
     yield head
     for heading, part, items, noun in (
@@ -62,7 +57,7 @@ def render_plan(
         yield counts
 
     def details(block: Block) -> str:
-        requests = block.targets[0].requests if verbosity and block.level == "alone" else ()
+        requests = block.targets[0].requests if layout.verbosity and block.level == "alone" else ()
         return str(parts.block(block, len(view.blocks) <= _OPEN, _timeline(block), requests))
 
     more = f"**The details of {{}} are not shown here.** {_WHOLE_PLAN}\n"
@@ -104,7 +99,7 @@ def _timeline(block: Block) -> str:
     return f"```text\n{drawing.rstrip()}  {timeline.length}\n```\n\n"
 
 
-def render_result(result: Result, *, name: str = "plan") -> Iterator[str]:
+def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:
     """Yield a result: the sentence, a table of servers, and every target that is not as desired."""
     parts: Any = template("report/markdown.md.j2").module
-    yield parts.result(view_result(result), name)
+    yield parts.result(view_result(result), layout.name)

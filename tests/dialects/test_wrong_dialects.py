@@ -97,7 +97,7 @@ def test_unsent_fields_that_a_server_clears_are_told_one_by_one(sim: Simulator, 
     assert isinstance(told.live, dict)
     unlike = {name: value for name, value in told.desired.items() if told.live.get(name) != value}
     assert unlike == {"comment": "kept too", "user": "anna"}
-    text = " ".join(render_result(result, colour=False).split())
+    text = " ".join("".join(render_result(result)).split())
     assert 'marker uid 3 comment: desired "kept too", live (nothing)' in text
     assert 'marker uid 3 user: desired "anna", live (nothing)' in text
 

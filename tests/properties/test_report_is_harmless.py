@@ -19,6 +19,7 @@ from msauto.model.plan import Action, AspectName, Body, Change, Plan, PlannedSer
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.report import html, markdown
 from msauto.report.json import dump
+from msauto.report.layout import Layout
 from msauto.report.terminal import plan_text, text
 from msauto.report.terminal.tables import render_table
 from tests.examples import examples
@@ -98,10 +99,10 @@ def is_harmless(shown: str) -> bool:
 @given(plans(), st.integers(0, 2), st.integers(1, 200))
 @settings(deadline=None, max_examples=examples(150))
 def test_text_of_a_plan_writes_nothing_but_text(plan: Plan, verbosity: int, width: int) -> None:
-    plain = "".join(plan_text.render_plan(plan, colour=False, verbosity=verbosity, width=width))
+    plain = "".join(plan_text.render_plan(plan, Layout(verbosity=verbosity, width=width)))
     assert "\x1b" not in plain
     assert is_harmless(plain)
-    coloured = "".join(plan_text.render_plan(plan, colour=True, verbosity=verbosity, width=width))
+    coloured = "".join(plan_text.render_plan(plan, Layout(colour=True, verbosity=verbosity, width=width)))
     assert is_harmless(coloured)
     assert COLOURS.sub("", coloured) == plain
 
@@ -117,7 +118,7 @@ def test_text_of_a_result_writes_nothing_but_text(target: Target, message: str, 
         (Difference("field", value, {value: message}, {}), Difference("xmp", message, value, None)),
     )
     result = Result("r", Plan("", "", servers=(PlannedServer(value, 0),)), (came,))
-    shown = text.render_result(result, colour=False, verbosity=1)
+    shown = "".join(text.render_result(result, Layout(verbosity=1)))
     assert is_harmless(shown)
     assert "\x1b" not in shown
     pages = "".join(markdown.render_result(result)), "".join(html.render_result(result))

@@ -113,7 +113,7 @@ def test_an_item_that_does_not_show_is_told_and_put_again(other: Any, tmp_path: 
         result = stage.apply(task)
         (target,) = result.targets
         assert target.outcome == "failed"
-        text = " ".join(render_result(result, colour=False).split())
+        text = " ".join("".join(render_result(result)).split())
         assert 'n-1: desired "Storm warning", live (nothing)' in text
         assert "`rss_guid`" in text
         assert HashedGuids.writes == ["PUT n-1.txt"] * run

@@ -12,7 +12,7 @@ from msauto.batch.batch_summary import SUMMARY_FORMS
 from msauto.cli.flags import Flags, report_flags
 from msauto.cli.output import print_result
 from msauto.cli.report_forms import FORMS
-from msauto.cli.runs.plan_output import view_of
+from msauto.cli.runs.plan_output import layout_of
 from msauto.ledger import Ledger
 from msauto.model.plan import InputHash, Plan, PlannedServer
 from msauto.model.result import RequestResult, Result, TargetResult
@@ -32,9 +32,9 @@ def command(*, flags: Flags, run: str) -> None:
             print_result(SUMMARY_FORMS[flags.format][1](result, "UTC"))
             return
         details = ledger.run_details(found.run)
-    form, view, past = FORMS[flags.format], view_of(flags), result_of(details)
-    plan = form.plan(past.plan, view) if flags.format in {"text", "markdown"} else ()  # other results contain it
-    print_result(TOKEN_PATTERN.sub(HIDDEN, "".join([*plan, *form.result(past, view)])))
+    form, layout, past = FORMS[flags.format], layout_of(flags), result_of(details)
+    plan = form.plan(past.plan, layout) if flags.format in {"text", "markdown"} else ()  # other results contain it
+    print_result(TOKEN_PATTERN.sub(HIDDEN, "".join([*plan, *form.result(past, layout)])))
 
 
 def result_of(details: RunDetails) -> Result:

@@ -10,7 +10,7 @@ from msauto.cli.exit_codes import ERROR, OK
 from msauto.cli.flags import Flags, shared_flags_of
 from msauto.cli.output import print_message, print_result, use_colour
 from msauto.playbook.validate import validate
-from msauto.report.ci.annotations import errors_first, problems_gitlab, render_github
+from msauto.report.annotations import errors_first, problems_gitlab, render_github
 from msauto.report.json import dump, problems_json
 from msauto.report.terminal.text import render_problems
 

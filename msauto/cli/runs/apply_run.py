@@ -25,7 +25,7 @@ from msauto.cli.report_forms import FORMS
 from msauto.cli.runs.attempt_record import origin_of
 from msauto.cli.runs.consent import ask
 from msauto.cli.runs.options import AllowedTimes, RunOptions
-from msauto.cli.runs.plan_output import report_errors, show_plan, view_of, with_state_refusal
+from msauto.cli.runs.plan_output import layout_of, report_errors, show_plan, with_state_refusal
 from msauto.cli.runs.plan_sources import PlannedRun, PlanSource
 from msauto.cli.runs.run_watch import STDOUT
 from msauto.errors import MsautoError, RefusedError
@@ -287,8 +287,8 @@ class ApplyRun:
         if self.flags.format == "text":
             show_plan(plan, self.flags, keep_going=self.options.keep_going)
         elif sys.stdin.isatty() and not self.options.yes:
-            view = view_of(self.flags, keep_going=self.options.keep_going, stream=sys.stderr)
-            output.print_message("".join(FORMS["text"].plan(plan, view)), rendered=True)
+            layout = layout_of(self.flags, keep_going=self.options.keep_going, stream=sys.stderr)
+            output.print_message("".join(FORMS["text"].plan(plan, layout)), rendered=True)
 
     def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:
         """Show the plan in place of a result, unless it is shown already."""
@@ -303,9 +303,7 @@ class ApplyRun:
         refused = bool(self.closed) and not began
         code = INTERRUPTED if result.interrupted else OK if result.ok else REFUSED if refused else INCOMPLETE
         try:
-            shown = FORMS[self.flags.format].result(result, view_of(self.flags))
-            if shown:
-                output.print_result(shown)
+            output.print_result(FORMS[self.flags.format].result(result, layout_of(self.flags)))
         except output.ReaderGoneError:
             return code
         except output.OutputError as error:

@@ -15,13 +15,14 @@ from msauto.aio import SystemClock
 from msauto.cli.exit_codes import ERROR
 from msauto.cli.flags import Flags
 from msauto.cli.output import can_draw, print_message, print_result, use_colour
-from msauto.cli.report_forms import FORMS, View
+from msauto.cli.report_forms import FORMS
 from msauto.errors import MsautoError
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan, Refusal
 from msauto.planning.saved_plans.plan_file import plan_document
 from msauto.report.html.stills import NO_STILLS, Stills
 from msauto.report.json import dump_document, error_json
+from msauto.report.layout import Layout
 from msauto.report.sentences import plural
 from msauto.version import __version__
 
@@ -33,16 +34,16 @@ def show_plan(
     plan: Plan, flags: Flags, *, keep_going: bool = False, error: MsautoError | None = None, stills: Stills = NO_STILLS
 ) -> None:
     """Write the plan to stdout in the form of ``--format``; ``error``: why the command ends here, for JSON."""
-    view = replace(view_of(flags, keep_going=keep_going, error=error), stills=stills)
-    print_result(FORMS[flags.format].plan(plan, view))
+    layout = replace(layout_of(flags, keep_going=keep_going, error=error), stills=stills)
+    print_result(FORMS[flags.format].plan(plan, layout))
 
 
-def view_of(
+def layout_of(
     flags: Flags, *, keep_going: bool = False, error: MsautoError | None = None, stream: IO[str] | None = None
-) -> View:
-    """Return the view for stdout, or another stream: its colour, width and signs, and the playbook's name."""
+) -> Layout:
+    """Return the layout for stdout, or another stream: its colour, width and signs, and the playbook's name."""
     playbook = next(iter(flags.options.playbooks), "plan")
-    return View(
+    return Layout(
         use_colour(stream or sys.stdout, no_color=flags.no_color),
         flags.verbosity,
         shutil.get_terminal_size((_WIDTH, 24)).columns,

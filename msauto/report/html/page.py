@@ -18,8 +18,9 @@ from typing import Any, Final
 
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.report.html.stills import NO_STILLS, Stills, picture_uri
+from msauto.report.html.stills import picture_uri
 from msauto.report.html.target_data import link_ids, planned_targets, target_results
+from msauto.report.layout import PLAIN, Layout
 from msauto.report.plan_view import Block, PlanView, merge_blocks, view_plan
 from msauto.report.result_view import view_result
 from msauto.report.sanitizing import visible
@@ -33,18 +34,19 @@ _PLAIN_LIMIT: Final = 256 * 1024
 _UNSAFE: Final = re.compile("[<>&\u2028\u2029]")
 
 
-def render_plan(plan: Plan, stills: Stills = NO_STILLS, *, keep_going: bool = False) -> Iterator[str]:
-    """Yield a plan as an HTML page, with pictures of its clips. ``keep_going``: targets in error are left out."""
-    view = view_plan(plan, keep_going=keep_going)
+def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
+    """Yield a plan as an HTML page, with pictures of its clips."""
+    view = view_plan(plan, keep_going=layout.keep_going)
     targets = view.plan.targets
     links = link_ids(targets)
+    stills = layout.stills
     pictures = {id(targets[place.target]): picture_uri(png) for place, png in stills.items() if place.frame is None}
     blocks, groups = _groups(view)
     data = planned_targets(targets, links, groups, stills)
     return _page(view, view.sentence, data, links, blocks=blocks, pictures=pictures, result=None)
 
 
-def render_result(result: Result) -> Iterator[str]:
+def render_result(result: Result, _: Layout = PLAIN) -> Iterator[str]:
     """Yield the result of a run, and the plan that was applied, as an HTML page."""
     shown = view_result(result)
     view = view_plan(shown.result.plan)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from msauto.report.layout import Layout
 from msauto.report.sanitizing import display_width, split_at_width, without_command
 
 BOLD: Final = "1"
@@ -95,13 +96,13 @@ def _trimmed(spans: Sequence[TextSpan]) -> tuple[TextSpan, ...]:
     return (*joined[:-1], TextSpan(joined[-1].text.rstrip(), joined[-1].style)) if joined else ()
 
 
-def render_lines(lines: Iterable[Line], *, width: int, colour: bool, ascii_only: bool = False) -> Iterator[str]:
-    """Yield lines as text, wrapped to ``width`` columns, each with a newline."""
+def render_lines(lines: Iterable[Line], layout: Layout) -> Iterator[str]:
+    """Yield lines as text, wrapped, each with a newline."""
     for line in lines:
-        if ascii_only:
+        if layout.ascii_only:
             line = replace(line, spans=tuple(span._replace(text=_ascii(span.text)) for span in line.spans))
-        for row in wrap(line, width) if line.wrapped else [line.spans]:
-            yield without_command("".join(paint(span.text, span.style, colour=colour) for span in row)) + "\n"
+        for row in wrap(line, layout.width) if line.wrapped else [line.spans]:
+            yield without_command("".join(paint(span.text, span.style, colour=layout.colour) for span in row)) + "\n"
 
 
 def _ascii(text: str) -> str:

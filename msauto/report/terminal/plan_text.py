@@ -7,12 +7,12 @@ above the closing sentence and the question.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import replace
 from typing import Final
 
 from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.report import value_texts
+from msauto.report.layout import PLAIN, Layout
 from msauto.report.name_ranges import show_range
 from msauto.report.plan_view import (
     ACTIONS,
@@ -43,52 +43,22 @@ _WIDEST_KEY: Final = 18
 _WIDEST_DRAWING: Final = 120
 
 
-@dataclass(frozen=True)
-class _PlanLayout:
-    verbosity: int
-    width: int
-    ascii_only: bool
-
-    @cached_property
-    def values(self) -> value_texts.ValueWidth:
-        """How much of a value is shown: a few rows of it, or everything."""
-        space = _VALUE_ROWS * (self.width - 20)
-        return value_texts.WHOLE if self.verbosity else value_texts.ValueWidth(space, space)
-
-    @property
-    def signs(self) -> TimelineSigns:
-        return ASCII if self.ascii_only else UNICODE
+def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
+    """Yield a plan line by line, at most ``layout.width`` columns wide (60 or more); requests are not wrapped."""
+    layout = replace(layout, width=max(NARROWEST, layout.width))
+    view = view_plan(plan, folded=not layout.verbosity, keep_going=layout.keep_going)
+    return render_lines(_lines(view, layout), layout)
 
 
-def render_plan(
-    plan: Plan,
-    *,
-    colour: bool = False,
-    verbosity: int = 0,
-    width: int = 80,
-    ascii_only: bool = False,
-    keep_going: bool = False,
-    summary: bool = False,
-) -> Iterator[str]:
-    """Yield a plan line by line, at most ``width`` columns wide (60 or more).
-
-    ``verbosity`` 1 unfolds it, shows values whole and adds the requests, which are not wrapped; 2 adds the source of
-    each change. ``summary``: without the changes. ``keep_going``: targets in error are left out.
-    """
-    layout = _PlanLayout(verbosity, max(NARROWEST, width), ascii_only)
-    view = view_plan(plan, folded=not verbosity, keep_going=keep_going)
-    return render_lines(_lines(view, layout, summary=summary), width=layout.width, colour=colour, ascii_only=ascii_only)
-
-
-def _lines(plan: PlanView, view: _PlanLayout, *, summary: bool) -> Iterator[Line]:
-    if not summary:
-        yield from _blocks(plan.blocks, view)
+def _lines(plan: PlanView, layout: Layout) -> Iterator[Line]:
+    if not layout.summary:
+        yield from _blocks(plan.blocks, layout)
     yield from _errors(plan.errors)
     yield from _warnings(plan.warnings)
     changed = {id(target) for block in plan.blocks for target in block.targets}
     changed |= {id(each.target) for each in plan.deletions}
-    if summary or len(changed) > 2:  # a plan of one or two targets is seen at a glance
-        yield from _counts(plan, view)
+    if layout.summary or len(changed) > 2:  # a plan of one or two targets is seen at a glance
+        yield from _counts(plan, layout)
     yield from (words(refusal, RED) for refusal in plan.refusals)
     if plan.refusals and plan.deletions:
         yield Line(())
@@ -101,14 +71,14 @@ def _lines(plan: PlanView, view: _PlanLayout, *, summary: bool) -> Iterator[Line
 # Blocks --------------------------------------------------------------------------------------------------------
 
 
-def _blocks(blocks: Sequence[Block], view: _PlanLayout) -> Iterator[Line]:
+def _blocks(blocks: Sequence[Block], layout: Layout) -> Iterator[Line]:
     """Yield the blocks in the order of the plan, and what the signs of their timelines mean."""
-    shown = blocks if view.verbosity or _fits(blocks) else _chosen(blocks, view)
+    shown = blocks if layout.verbosity or _fits(blocks) else _chosen(blocks, layout)
     signs: set[str] = set()
     for block in shown:
-        yield from (*_block(block, view), Line(()))
-        signs.update(*(row.partition(view.signs.left)[2] for row in _drawing(block, view)))
-    legend = legend_of(signs, view.signs)
+        yield from (*_block(block, layout), Line(()))
+        signs.update(*(row.partition(_signs(layout).left)[2] for row in _drawing(block, layout)))
+    legend = legend_of(signs, _signs(layout))
     yield from (words(legend, DIM), Line(())) if legend else ()
 
 
@@ -117,13 +87,17 @@ def _fits(blocks: Sequence[Block]) -> bool:
     return sum(len(block.rows) + 2 for block in blocks) <= _MOST_ROWS
 
 
-def _chosen(blocks: Sequence[Block], view: _PlanLayout) -> list[Block]:
+def _chosen(blocks: Sequence[Block], layout: Layout) -> list[Block]:
     """Return the blocks that fit, folded ones first, and at the end one block for all others."""
     chosen: set[int] = set()
     left: list[Block] = []
     space = _MOST_ROWS
     for place in sorted(range(len(blocks)), key=lambda place: blocks[place].level == "alone"):
-        rows = 1 + sum(len(wrap(line, view.width)) for line in _block(blocks[place], view)) if space >= _SMALLEST else 0
+        rows = (
+            1 + sum(len(wrap(line, layout.width)) for line in _block(blocks[place], layout))
+            if space >= _SMALLEST
+            else 0
+        )
         if rows and (rows <= space or not chosen):
             chosen.add(place)
             space -= rows
@@ -132,21 +106,21 @@ def _chosen(blocks: Sequence[Block], view: _PlanLayout) -> list[Block]:
     return [blocks[place] for place in sorted(chosen)] + ([merge_blocks(left)] if left else [])
 
 
-def _block(block: Block, view: _PlanLayout) -> Iterator[Line]:
+def _block(block: Block, layout: Layout) -> Iterator[Line]:
     yield _heading(block.title, block.folder)
     keys = [row.key for row in block.rows]
     key_width = max((width for width in map(display_width, keys) if width <= _WIDEST_KEY), default=0)
     aspect_width = max((len(row.kind.aspect) for row in block.rows), default=0)
     for row, key in zip(block.rows, keys, strict=True):
         before = [f"{row.kind.aspect:{aspect_width}}  ", f"{pad(key, max(key_width, display_width(key)))}  "]
-        yield from _row(row, before, block, view)
+        yield from _row(row, before, block, layout)
     yield from (words(f"    {line}", RED, hang=6) for line in block.emptied)
-    drawing = _drawing(block, view)
+    drawing = _drawing(block, layout)
     yield from (Line((TextSpan(f"    {line}"),)) for line in drawing)
     if block.level == "alone":
-        yield from _requests(block.targets[0].requests) if view.verbosity else ()
+        yield from _requests(block.targets[0].requests) if layout.verbosity else ()
         return
-    yield names_line(block.named, _NAME_ROWS * (view.width - 4))
+    yield names_line(block.named, _NAME_ROWS * (layout.width - 4))
     tasks = {change.source.task for row in block.rows for _, change in row.changes}
     if len(tasks) == 1 and (task := tasks.pop()):
         yield words(f"    task {show(task, quoted=True)}", DIM, hang=6)
@@ -157,16 +131,16 @@ def _heading(heading: str, folder: str) -> Line:
     return Line((*spans, TextSpan(f"  {folder}", DIM)) if folder else tuple(spans), 4)
 
 
-def _row(row: Row, before: Sequence[str], block: Block, view: _PlanLayout) -> Iterator[Line]:
+def _row(row: Row, before: Sequence[str], block: Block, layout: Layout) -> Iterator[Line]:
     action = row.kind.action
     red = RED if action == "delete" else ""
     spans = [TextSpan(f"  {value_texts.SIGNS[action]} ", _COLOURS[action]), *(TextSpan(each, red) for each in before)]
     hang = sum(display_width(span.text) for span in spans)
-    hang = hang if hang <= view.width * 2 // 5 else 8
+    hang = hang if hang <= layout.width * 2 // 5 else 8
     if row.same:
         target, change = row.examples[0]
-        yield Line((*spans, *_values(change, target, view, red)), hang)
-        if view.verbosity >= 2:
+        yield Line((*spans, *_values(change, target, layout, red)), hang)
+        if layout.verbosity >= 2:
             yield words(f"      {_source(change)}", DIM, hang=8)
         return
     count = plural(len(row.changes), "change")
@@ -175,19 +149,19 @@ def _row(row: Row, before: Sequence[str], block: Block, view: _PlanLayout) -> It
     listed = block.level != "other"
     yield Line((*spans, TextSpan(f"{count}{each}{', for example' if listed else ''}", red)), hang)
     for target, change in row.examples if listed else ():
-        yield _example(target, change, block, view, red)
+        yield _example(target, change, block, layout, red)
 
 
-def _example(target: Target, change: Change, block: Block, view: _PlanLayout, style: str) -> Line:
+def _example(target: Target, change: Change, block: Block, layout: Layout, style: str) -> Line:
     name = f"{show(target.name, quoted=': ' in target.name)}: " if block.level != "alone" else ""
     key = value_texts.show_key(change)
     key = "" if change.aspect in {"field", "xmp", "marker"} or not key else f"{key}  "
-    return Line((TextSpan(f"      {name}"), TextSpan(key, style), *_values(change, target, view, style)), 8)
+    return Line((TextSpan(f"      {name}"), TextSpan(key, style), *_values(change, target, layout, style)), 8)
 
 
-def _values(change: Change, target: Target, view: _PlanLayout, style: str) -> Iterator[TextSpan]:
+def _values(change: Change, target: Target, layout: Layout, style: str) -> Iterator[TextSpan]:
     """Yield what a change does, then its notes."""
-    parts = [str(part) for part in value_texts.change_parts(change, target, view.values)]
+    parts = [str(part) for part in value_texts.change_parts(change, target, _value_width(layout))]
     yield from _listed(parts, style)
     notes = "; ".join(value_texts.change_notes(change))
     if notes:
@@ -211,16 +185,26 @@ def _requests(requests: tuple[Request, ...]) -> Iterator[Line]:
         yield Line((TextSpan(text, DIM),), wrapped=False)
 
 
-def _drawing(block: Block, view: _PlanLayout) -> list[str]:
+def _drawing(block: Block, layout: Layout) -> list[str]:
     """Return the timeline of a block, if all its targets have the same."""
     timeline = timeline_of_all(block.targets) if block.level in {"alone", "alike"} else None
     if timeline is None:
         return []
     label = 0 if timeline.only_adds else len("before ")
-    space = view.width - 4 - label - 2 - len(timeline.length)
-    rows = draw_timeline(timeline, min(space, _WIDEST_DRAWING), view.signs)
+    space = layout.width - 4 - label - 2 - len(timeline.length)
+    rows = draw_timeline(timeline, min(space, _WIDEST_DRAWING), _signs(layout))
     shown = [f"{name:{label}}{drawing}" if label else drawing for name, drawing in rows]
     return [*shown[:-1], f"{shown[-1]}  {timeline.length}"]
+
+
+def _signs(layout: Layout) -> TimelineSigns:
+    return ASCII if layout.ascii_only else UNICODE
+
+
+def _value_width(layout: Layout) -> value_texts.ValueWidth:
+    """Return how much of a value is shown: a few rows of it, or everything."""
+    space = _VALUE_ROWS * (layout.width - 20)
+    return value_texts.WHOLE if layout.verbosity else value_texts.ValueWidth(space, space)
 
 
 # Names ---------------------------------------------------------------------------------------------------------
@@ -270,13 +254,13 @@ def _warnings(warnings: Sequence[WarningGroup]) -> Iterator[Line]:
         yield Line(())
 
 
-def _counts(plan: PlanView, view: _PlanLayout) -> Iterator[Line]:
+def _counts(plan: PlanView, layout: Layout) -> Iterator[Line]:
     """Yield a table of the counts of each aspect."""
     if not plan.counts:
         return
     columns = [name for name in ACTIONS if name != "run" or any(each.run for each in plan.counts)]
     kinds = {target.kind for block in plan.blocks for target in block.targets}
-    none = "." if view.ascii_only else "·"
+    none = "." if layout.ascii_only else "·"
     head = ["", *columns, "targets" if kinds - {"asset"} else "assets"]
     rows = [[each.aspect, *(str(getattr(each, name) or none) for name in columns), str(each.targets)]
             for each in plan.counts]  # fmt: skip

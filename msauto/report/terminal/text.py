@@ -9,6 +9,7 @@ from typing import Final
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.result import Result
 from msauto.report import sentences
+from msauto.report.layout import PLAIN, Layout
 from msauto.report.result_view import ResultGroup, ResultView, view_result
 from msauto.report.sanitizing import display_width, is_hidden, pad, show, visible, visible_lines, without_command
 from msauto.report.terminal.lines import (
@@ -43,18 +44,19 @@ _STYLES: Final = {"difference": RED, "advice": DIM}
 # Results -------------------------------------------------------------------------------------------------------
 
 
-def render_result(
-    result: Result, *, colour: bool = False, verbosity: int = 0, width: int = 80, ascii_only: bool = False
-) -> str:
-    """Return a result: the targets that are not as desired (``verbosity`` 1: all), counts, the closing sentence.
+def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:
+    """Yield a result: the targets that are not as desired (``verbosity`` 1: all), counts, the closing sentence.
 
     At least 3 targets with the same outcome for the same reason are one block with their names (``verbosity`` 1: not).
+    A run without targets is shown by its plan alone.
     """
-    view = view_result(result, folded=not verbosity)
+    if not result.targets and not result.plan.left_out:
+        return
+    view = view_result(result, folded=not layout.verbosity)
     style = GREEN if result.ok and not result.interrupted else RED
     closing = words(visible(view.sentence), style)
-    lines = [*(line for group in view.groups for line in _group(group, verbosity)), *_recap(view), closing]
-    return "".join(render_lines(lines, width=width, colour=colour, ascii_only=ascii_only))
+    lines = [*(line for group in view.groups for line in _group(group, layout.verbosity)), *_recap(view), closing]
+    yield from render_lines(lines, layout)
 
 
 def _group(group: ResultGroup, verbosity: int) -> Iterator[Line]:

@@ -24,6 +24,7 @@ from msauto.model.plan import (
     Target,
 )
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
+from msauto.report.layout import Layout
 from msauto.report.terminal.plan_text import render_plan
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -40,8 +41,8 @@ def check_golden(name: str, text: str) -> None:
 
 
 def text_of(plan: Plan, **view: Any) -> str:
-    """Return a plan as text; ``view`` as for ``render_plan``."""
-    return "".join(render_plan(plan, **view))
+    """Return a plan as text; ``view`` as for ``Layout``."""
+    return "".join(render_plan(plan, Layout(**view)))
 
 
 def change(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from msauto.model.plan import Change, Json, Plan, Refusal, ShownMarker, ShownSegment, Target, TargetContext
+from msauto.report.layout import Layout
 from msauto.report.sanitizing import display_width, show, visible
 from msauto.report.terminal.lines import Line, TextSpan, render_lines, words
 from msauto.report.terminal.timeline import ASCII, UNICODE, draw_timeline, timeline_of
@@ -107,13 +108,13 @@ def test_no_line_is_wider_than_asked(texts: list[tuple[str, str]], width: int, a
 @given(st.lists(TEXT.map(visible), max_size=6), st.integers(60, 100))
 def test_wrapping_keeps_every_sign(texts: list[str], width: int) -> None:
     line = Line(tuple(TextSpan(f"{text} ") for text in texts))
-    shown = "".join(render_lines([line], width=width, colour=False))
+    shown = "".join(render_lines([line], Layout(width=width)))
     assert re.sub(r"\s", "", shown) == re.sub(r"\s", "", "".join(texts))
 
 
 def test_no_word_is_broken_that_fits_on_a_line() -> None:
     text = " ".join(["word" * n for n in range(1, 14)])
-    shown = "".join(render_lines([words(text)], width=60, colour=False))
+    shown = "".join(render_lines([words(text)], Layout(width=60)))
     assert shown.split() == text.split()
 
 

@@ -16,7 +16,7 @@ def test_one_error_of_many_targets_is_told_once() -> None:
     ]
     other = structs.replace(episode(), name="EP9", error="there is no asset EP9")
     plan = plan_of(*down, other)
-    for render in (lambda p: plan_text.render_plan(p, colour=False), markdown.render_plan):
+    for render in (plan_text.render_plan, markdown.render_plan):
         sourced = "".join(render(plan))
         assert sourced.count("no connection") == 1
         assert sourced.count("there is no asset EP9") == 1

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from msauto.model.plan import Target
 from msauto.report import markdown
+from msauto.report.layout import Layout
 from msauto.report.templates import code
 from tests.unit.report.made_plans import change, check_golden, episode, film, lost, mixed_result, plan_of, whole_plan
 
@@ -73,7 +74,7 @@ def test_the_same_plan_gives_the_same_text() -> None:
 
 
 def test_the_marker_is_the_first_line_also_without_changes() -> None:
-    text = "".join(markdown.render_plan(plan_of(unchanged=2), name="news"))
+    text = "".join(markdown.render_plan(plan_of(unchanged=2), Layout(name="news")))
     marker, sentence, *_ = text.splitlines()
     assert re.fullmatch(r"<!-- msauto:plan:news v1 plan=[0-9a-f]{12} -->", marker)
     assert sentence == "### ✅ No changes. 2 targets are as desired."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -12,6 +13,7 @@ from msauto.model.codec import LazyItems
 from msauto.model.plan import Plan
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.report.json import dump, dump_document, result_json
+from msauto.report.layout import Layout
 from msauto.report.result_view import recap_of, result_sentence
 from msauto.report.terminal.text import render_result
 from tests.unit.report.made_plans import check_golden, episode, film, lost, mixed_result, plan_of
@@ -19,11 +21,15 @@ from tests.unit.report.made_plans import check_golden, episode, film, lost, mixe
 
 @pytest.mark.parametrize("verbosity", [0, 1])
 def test_result_reads_as_agreed(verbosity: int) -> None:
-    check_golden(f"result-v{verbosity}.txt", render_result(mixed_result(), colour=False, verbosity=verbosity))
+    check_golden(f"result-v{verbosity}.txt", text_of_result(mixed_result(), verbosity=verbosity))
 
 
 def test_coloured_result_reads_as_agreed() -> None:
-    check_golden("result-colour.txt", render_result(mixed_result(), colour=True))
+    check_golden("result-colour.txt", text_of_result(mixed_result(), colour=True))
+
+
+def text_of_result(result: Result, **layout: Any) -> str:
+    return "".join(render_result(result, Layout(**layout)))
 
 
 def good(**more: object) -> Result:
@@ -34,7 +40,7 @@ def good(**more: object) -> Result:
 
 def test_recap_line_is_in_the_manner_of_ansible() -> None:
     line = "studio-a : changed=1 unchanged=12 failed=0 unverified=0 skipped=0 not_attempted=0 requests=3"
-    assert render_result(good(), width=120).splitlines()[0] == line
+    assert text_of_result(good(), width=120).splitlines()[0] == line
 
 
 def test_good_run_says_so() -> None:
@@ -137,7 +143,7 @@ def test_errors_left_out_are_not_attempted() -> None:
 def test_what_went_wrong_is_said_once() -> None:
     why = "the server answered 409: Error: segment 1 exists"
     failed = TargetResult(film(), "failed", f"request 1 of 1: {why}", (RequestResult("failed", 409, why, 1),))
-    text = render_result(Result("r", plan_of(film()), (failed,)), colour=False)
+    text = text_of_result(Result("r", plan_of(film()), (failed,)))
     assert text.count(why) == 1
     assert "failed 409" in text
 
@@ -150,10 +156,10 @@ def test_thousands_that_were_left_for_one_reason_are_counted() -> None:
     )
     failed = tuple(TargetResult(film(), "failed", why, (RequestResult("failed", None, why, 1),)) for _ in range(9))
     result = Result("run-1", Plan("", "", targets=tuple(each.target for each in (*left, *failed))), (*left, *failed))
-    told = render_result(result, colour=False)
+    told = text_of_result(result)
     assert told.startswith(f"studio-b · ARCHIVE · 5000 assets: not attempted\n  {why}\n")
     assert "\n    Film 0…Film 4999 (5000)\n" in told
     assert told.count(" 9 assets: failed\n") == 1
     assert "not_attempted=5000" in told
-    assert render_result(result, verbosity=1).count(": not attempted") == 5000
-    assert render_result(structs.replace(result, targets=left[:2])).count(": not attempted") == 2
+    assert text_of_result(result, verbosity=1).count(": not attempted") == 5000
+    assert text_of_result(structs.replace(result, targets=left[:2])).count(": not attempted") == 2

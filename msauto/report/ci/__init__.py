@@ -1,1 +1,0 @@
-"""Results and problems in the forms that CI systems read."""
