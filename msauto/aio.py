@@ -42,7 +42,7 @@ from msauto.secrets.secret_tokens import SecretTokenMemory
 from msauto.secrets.taint import NO_SECRETS, Secrets, SecretsFound
 from msauto.server.availability import SystemClock
 from msauto.server.client import AsyncMediaServer
-from msauto.server.downloads.part_file import hash_file
+from msauto.server.downloads import hash_file
 from msauto.server.planning_client import PlanningClient
 from msauto.server.reader import ServerReader
 from msauto.version import __version__

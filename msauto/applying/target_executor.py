@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -31,9 +30,8 @@ from msauto.errors import (
 )
 from msauto.interface.requests import is_repeatable
 from msauto.model import events
-from msauto.model.codec import from_json
 from msauto.model.plan import Request, Target
-from msauto.model.ports import LiveTarget, PartialDownload, WritePermit
+from msauto.model.ports import LiveTarget, WritePermit
 from msauto.model.result import TargetResult
 from msauto.planning.saved_plans import live_state_check
 from msauto.planning.survey import deletion
@@ -44,27 +42,15 @@ T = TypeVar("T")
 
 
 class DownloadProgress:
-    """Implements the port ``DownloadObserver`` for one request: what the next run needs to resume it is remembered."""
+    """Implements the port ``DownloadObserver`` for one request."""
 
-    keeps = True
-
-    def __init__(self, context: ApplyContext, target: Target, index: int, memory: TargetMemory) -> None:
+    def __init__(self, context: ApplyContext, target: Target, index: int) -> None:
         self._notify = context.notify
         self._request = (target, index)
-        self._memory = memory
-        self._item = f"part:{target.requests[index].dest}"
-        try:
-            self.part: PartialDownload | None = from_json(PartialDownload, memory.recall().get(self._item))
-        except ValueError:  # nothing is remembered, or not what msauto writes
-            self.part = None
 
-    def keep(self, part: PartialDownload | None) -> None:
-        """Remember the received part; ``None``: nothing is left to resume."""
-        self._memory.keep({self._item: None if part is None else asdict(part)})
-
-    def asked(self, received: int, seconds: float) -> None:
+    def asked(self, seconds: float) -> None:
         """Notify that the server was asked; it may be creating the file."""
-        self._notify(events.DownloadAsked(*self._request, received, seconds))
+        self._notify(events.DownloadAsked(*self._request, seconds))
 
     def received(self, size: int, total: int | None) -> None:
         """Notify how much was received."""
@@ -317,7 +303,7 @@ class TargetExecutor:
                 reason = contact.breaker.state.why_not((request,), self._target.server, self._context.run)
                 return states.Failed(str(reason))
         try:
-            progress = DownloadProgress(self._context, self._target, index, self._memory)
+            progress = DownloadProgress(self._context, self._target, index)
             answer = await self._sender.fetch(request, progress)
         except Exception as error:  # noqa: BLE001 - after any error the file is not complete
             contact.failed(error, "download")

@@ -43,10 +43,6 @@ class TargetMemory:
         self._downloads: dict[int, str] = {}
         self._verified: list[tuple[TargetId, Items]] = []
 
-    def recall(self) -> Mapping[str, Json]:
-        """Return what is remembered of the target."""
-        return self._context.memory.recall(self._ids[0])
-
     def keep(self, items: Items) -> None:
         """Remember items with the next commit; ``None`` forgets one."""
         for target in self._ids if items else ():

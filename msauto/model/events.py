@@ -91,19 +91,18 @@ class RequestSettled(Struct, frozen=True):
 
 
 class DownloadAsked(Struct, frozen=True):
-    """A file is requested, of which ``received`` bytes are saved; the server may be creating it.
+    """A file is requested; the server may be creating it.
 
     The download fails if nothing is received for ``time_limit`` seconds.
     """
 
     target: Target
     index: int
-    received: int
     time_limit: float
 
 
 class DownloadReceived(Struct, frozen=True):
-    """``received`` bytes of a file are saved; ``total``: its size, if the server reports it."""
+    """``received`` bytes of a file have arrived; ``total``: its size, if the server reports it."""
 
     target: Target
     index: int

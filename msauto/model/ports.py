@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
@@ -84,41 +83,14 @@ class Answer(Struct, frozen=True):
     sha256: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PartialDownload:
-    """The received part of a download that broke off: ``size`` bytes in the file ``name`` beside its ``dest``.
-
-    ``request``: the requested path; ``sha256``: that of the part, in hex. ``validator``: the server's identifier of the
-    content (a strong ETag, or a date). ``total``: the size of the whole file, if reported.
-    """
-
-    name: str
-    request: str
-    size: int
-    sha256: str
-    validator: str
-    total: int | None = None
-
-
 class DownloadObserver(Protocol):
-    """Receives the progress of a download, and remembers what is needed to resume it."""
+    """Receives the progress of a download."""
 
-    @property
-    def part(self) -> PartialDownload | None:
-        """The part that an earlier run left."""
-
-    @property
-    def keeps(self) -> bool:
-        """Whether a kept part is found again by the next run."""
-
-    def keep(self, part: PartialDownload | None) -> None:
-        """Remember the part; ``None``: nothing is left."""
-
-    def asked(self, received: int, seconds: float) -> None:
-        """The request is sent, ``received`` bytes are saved; the server may be silent for ``seconds``."""
+    def asked(self, seconds: float) -> None:
+        """The request is sent; the server may be silent for ``seconds``."""
 
     def received(self, size: int, total: int | None) -> None:
-        """``size`` bytes are saved, of ``total`` if the server reports it."""
+        """``size`` bytes have arrived, of ``total`` if the server reports it."""
 
 
 class WritePermit(Protocol):

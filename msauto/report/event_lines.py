@@ -129,16 +129,15 @@ class DownloadRequestedLine(EventLine, frozen=True, tag="download_requested"):
 
     target: AboutTarget
     index: Index
-    received: Annotated[int, Meta(ge=0, description="bytes that an earlier attempt saved")]
     time_limit: Annotated[float, Meta(description="seconds without a byte after which it fails")]
 
 
 class DownloadReceivedLine(EventLine, frozen=True, tag="download_received"):
-    """A part of a file is saved."""
+    """A part of a file has arrived."""
 
     target: AboutTarget
     index: Index
-    received: Annotated[int, Meta(ge=0, description="bytes saved so far")]
+    received: Annotated[int, Meta(ge=0, description="bytes received so far")]
     total: Annotated[int | None, Meta(description="the size of the file; null: the server does not report it")]
 
 
@@ -243,7 +242,7 @@ _LINE_OF: Final[Mapping[type, Callable[[Any, Progress], tuple[Any, ...]]]] = {
     ),
     events.RequestSettled: _settled,
     events.DownloadAsked: lambda event, _: (
-        (DownloadRequestedLine, _target(event.target), event.index, event.received, event.time_limit)
+        (DownloadRequestedLine, _target(event.target), event.index, event.time_limit)
     ),
     events.DownloadReceived: lambda event, _: (
         (DownloadReceivedLine, _target(event.target), event.index, event.received, event.total)

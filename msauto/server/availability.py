@@ -48,23 +48,17 @@ class SystemClock:
 
 
 async def with_retries(
-    read: Callable[[], Awaitable[T]],
-    clock: Clock,
-    *,
-    jitter: Callable[[], float] = random.random,
-    progressed: Callable[[ServerError], bool] = lambda _: False,
+    read: Callable[[], Awaitable[T]], clock: Clock, *, jitter: Callable[[], float] = random.random
 ) -> T:
     """Await ``read()``, up to four times after a transient error: no complete answer, 429, 502, 503, 504.
 
-    ``progressed`` returns whether the attempt that failed made progress: then the count starts again. Writes are not
-    sent again here: see :mod:`msauto.applying`.
+    Writes are not sent again here: see :mod:`msauto.applying`.
     """
     attempt = 0
     while True:
         try:
             return await read()
         except ServerError as error:
-            attempt = 0 if progressed(error) else attempt
             if attempt >= RETRIES or not is_transient(error):
                 raise
             pause = pause_after(error, attempt, jitter())

@@ -5,8 +5,8 @@ The typed calls are those of :class:`msauto.server.client.AsyncMediaServer`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeVar
@@ -28,7 +28,7 @@ from msauto.model.ports import Answer, Clock, DownloadObserver
 from msauto.model.server import ServerSpec
 from msauto.server.availability import SystemClock, with_retries
 from msauto.server.connection import base_url, headers, spec_of, tls
-from msauto.server.downloads.fetching import FetchResult, ResumableDownload, SilentDownloadObserver, StreamedBody
+from msauto.server.downloads import FetchResult, SilentDownloadObserver, save_body
 from msauto.server.echoed_secrets import EchoRedactor
 from msauto.server.pacing import Pacer, Permit
 from msauto.server.parsers.answer_classes import (
@@ -64,6 +64,7 @@ LISTING_BYTES: Final = MAX_BYTES
 ANSWER_BYTES: Final = 64 * 2**20
 """The size limit of other answers: an asset with 100,000 markers, a channel with as many items."""
 _COMPRESSED: Final = (("Accept-Encoding", "gzip, deflate"),)
+_UNCOMPRESSED: Final = (("Accept-Encoding", "identity"),)  # media does not shrink, and its length is announced
 _ERROR_BYTES: Final = 2**20
 _WHOLE: Final = 10  # a complete answer may take this many times the time-out between bytes
 # With TLS 1.3 a server rejects the client certificate only after the handshake.
@@ -183,8 +184,7 @@ class HttpClient:
     async def download(self, request: Request, dest: Path, *, seconds: float | None = None) -> int:
         """Save the answer to a read as a complete file, or not at all; return its size in bytes.
 
-        An interrupted download is resumed if the server supports that. ``seconds`` (default ``timeouts.read``) is the
-        time limit for each 64 KiB.
+        An interrupted download starts again. ``seconds`` (default ``timeouts.read``) is the time limit for each 64 KiB.
         """
         return (await self.fetch_file(request, dest, SilentDownloadObserver(), seconds=seconds)).size
 
@@ -200,15 +200,21 @@ class HttpClient:
     async def fetch_file(
         self, request: Request, dest: Path, watch: DownloadObserver, *, seconds: float | None = None
     ) -> FetchResult:
-        """As :meth:`download`, with an observer, which may know the part of an earlier run."""
+        """As :meth:`download`, with an observer."""
         self._check(request)
         self.reads += 1
         time_limit = seconds or self.spec.timeouts.read
-        fetching = ResumableDownload(
-            partial(self._arrive, request, time_limit), request.path, dest, self._clock, watch, time_limit
-        )
+        limits = TimeLimits(self.spec.timeouts.connect, time_limit, pace=time_limit)
+
+        async def attempt() -> FetchResult:
+            watch.asked(time_limit)
+            async with aclosing(await self._send(request, limits, _UNCOMPRESSED)) as response:
+                await self._judge_download(response)
+                length = "" if response.header("content-encoding") else response.header("content-length")
+                return await save_body(response.read, dest, int(length) if length.isdecimal() else None, watch.received)
+
         with self._context(request, "read" if time_limit == self.spec.timeouts.read else "proxy"):
-            return await fetching.run()
+            return await with_retries(attempt, self._clock)
 
     def hide(self, text: str) -> str:
         """Return a text with the secrets of this server redacted."""
@@ -282,21 +288,6 @@ class HttpClient:
 
     def _retry_after(self, response: _Arriving) -> float | None:
         return read_retry_after(response.header("retry-after"), self._clock.now())
-
-    @asynccontextmanager
-    async def _arrive(self, request: Request, seconds: float, more: Headers) -> AsyncIterator[StreamedBody]:
-        # A range counts the bytes as they are sent, so they must not be compressed.
-        headers = (("Accept-Encoding", "identity"), *more)
-        limits = TimeLimits(self.spec.timeouts.connect, seconds, pace=seconds)
-        async with aclosing(await self._send(request, limits, headers)) as response:
-            known = {name.lower(): response.header(name) for name in response.headers}
-            yield StreamedBody(
-                response.status,
-                {name: text for name, text in known.items() if self._secrets.hide(text) == text},
-                "content-encoding" in known,
-                response.read,
-                partial(self._judge_download, response),
-            )
 
     async def _judge_download(self, response: _Arriving) -> None:
         kind = response.header("content-type").partition(";")[0].strip().lower()

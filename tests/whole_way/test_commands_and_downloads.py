@@ -304,38 +304,14 @@ def test_a_copy_is_fetched_again_when_the_clip_or_the_file_has_changed(stage: Th
     assert stage.plan(play(copy())).requests == 0
 
 
-def test_a_copy_that_broke_off_is_gone_on_with_by_the_next_run(stage: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("msauto.server.downloads.fetching.WORTH", 10)
-    stage.sim.dialect = stage.sim.dialect.with_values({"ranges": "yes"})
+def test_a_copy_that_broke_off_leaves_nothing_and_is_fetched_by_the_next_run(stage: Theatre) -> None:
     stage.sim.state.clip("Long Film").frames = 25
     stage.sim.faults.add("cut_at:1000:0.5@/WP2*1", "status:403@/WP2*1")
     assert outcomes(stage.apply(play(copy()))) == ["studio Long Film: failed"]
-    (part,) = (stage.folder / "out").iterdir()
-    assert part.name == ".film.mp4.msauto.part"
-    assert part.stat().st_size == 1000
-    stage.sim.clear_log()
+    assert list((stage.folder / "out").iterdir()) == []
     assert stage.apply(play(copy())).ok
-    assert [entry.status for entry in stage.sim.log if entry.target.endswith("/WP2")] == [206]
-    (film,) = (stage.folder / "out").iterdir()
-    broken_off = film.read_bytes()
-    film.unlink()
-    assert stage.apply(play(copy())).ok
-    assert film.read_bytes() == broken_off, "the same as in one piece"
-    assert stage.plan(play(copy())).requests == 0
-
-
-def test_what_another_clip_has_left_is_not_gone_on_with(stage: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("msauto.server.downloads.fetching.WORTH", 10)
-    stage.sim.dialect = stage.sim.dialect.with_values({"ranges": "yes"})
-    clip = stage.sim.state.clip("Long Film")
-    clip.frames = 25
-    stage.sim.faults.add("cut_at:1000:0.5@/WP2*1", "status:403@/WP2*1")
-    stage.apply(play(copy()))
-    clip.create_time = "2026-11-20T10:00:00"
-    stage.sim.clear_log()
-    assert stage.apply(play(copy())).ok
-    assert [entry.status for entry in stage.sim.log if entry.target.endswith("/WP2")] == [200]
     assert [path.name for path in (stage.folder / "out").iterdir()] == ["film.mp4"]
+    assert stage.plan(play(copy())).requests == 0
 
 
 def test_a_profile_that_is_not_configured_has_failed(stage: Theatre) -> None:

@@ -120,7 +120,7 @@ class _Applying:
                 self.in_doubt.add(target_key(target))
             case events.WaitingForRestore(target, waited, wait):
                 self.waits[target_key(target)] = _Wait("restore", now - waited, wait)
-            case events.DownloadAsked(target, _, _, time_limit):
+            case events.DownloadAsked(target, _, time_limit):
                 self._forget(target)
                 self.waits[target_key(target)] = _Wait("file", now, time_limit)
             case events.DownloadReceived(target, _, received, total):

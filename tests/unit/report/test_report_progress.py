@@ -141,7 +141,7 @@ def test_a_file_that_the_server_is_making_is_told_with_its_deadline() -> None:
     stream, clock = io.StringIO(), Ticking()
     progress = ProgressDisplay(stream, clock.monotonic)
     progress.notify(RunStarted("r", 1, 1))
-    progress.notify(DownloadAsked(film(), 0, 0, 3600.0))
+    progress.notify(DownloadAsked(film(), 0, 3600.0))
     for _ in range(9):
         clock.time += 10
         progress.tick()
@@ -152,13 +152,13 @@ def test_a_file_that_the_server_is_making_is_told_with_its_deadline() -> None:
 
 
 def test_bytes_of_downloads() -> None:
-    coming = (DownloadAsked(film(), 0, 0, 3600.0), DownloadReceived(film(), 0, 12_500_000, 40_000_000))
-    other = (DownloadAsked(episode(), 0, 0, 3600.0), DownloadReceived(episode(), 0, 1_000_000, None))
+    coming = (DownloadAsked(film(), 0, 3600.0), DownloadReceived(film(), 0, 12_500_000, 40_000_000))
+    other = (DownloadAsked(episode(), 0, 3600.0), DownloadReceived(episode(), 0, 1_000_000, None))
     one = run_of(RunStarted("r", 2, 2), *coming)
     assert one.endswith("1 download 12.5 of 40.0 MB")
     both = run_of(RunStarted("r", 2, 2), *coming, *other)
     assert both.endswith("2 downloads 13.5 MB")
-    again = run_of(RunStarted("r", 2, 2), *coming, DownloadAsked(film(), 0, 12_500_000, 60.0))
+    again = run_of(RunStarted("r", 2, 2), *coming, DownloadAsked(film(), 0, 60.0))
     assert again.endswith("waiting for 1 file (0 s of at most 1 min)"), "it broke off, and is asked for anew"
     done = run_of(RunStarted("r", 2, 2), *coming, RequestSettled(film(), 0, RequestResult("done")))
     assert "download" not in done.split(ERASE)[-1]

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from msauto.errors import DownloadError, NotSentError
-from msauto.server.downloads.fetching import ResumableDownload, SilentDownloadObserver, StreamedBody
-from msauto.server.transport import Headers
-from tests.wire.time_limit import NoWait
+from msauto.server.downloads import save_body
 
 
 def files(folder: Path) -> list[str]:
@@ -30,26 +28,20 @@ async def pieces(*chunks: bytes | Exception) -> AsyncGenerator[bytes, None]:
 
 
 def save(dest: Path, *chunks: bytes | Exception) -> int:
-    async def whole_file() -> None:
-        """Any answer will do."""
-
-    @asynccontextmanager
-    async def ask(_: Headers) -> AsyncIterator[StreamedBody]:
+    async def main() -> int:
         async with aclosing(pieces(*chunks)) as body:
-            yield StreamedBody(200, {}, coded=False, read=partial(anext, body, b""), judge=whole_file)
+            return (await save_body(partial(anext, body, b""), dest, None, lambda *_: None)).size
 
-    return asyncio.run(
-        ResumableDownload(ask, "/storage/N@x/WP1", dest, NoWait(), SilentDownloadObserver(), 30.0).run()
-    ).size
+    return asyncio.run(main())
 
 
 def test_disk_full_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(descriptor: int, data: bytes) -> int:
+    def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     dest = tmp_path / "film.mp4"
     dest.write_bytes(b"old")
-    monkeypatch.setattr("msauto.server.downloads.part_file.os.write", full)
+    monkeypatch.setattr("msauto.file_writing.os.fsync", full)
     with pytest.raises(DownloadError, match="No space left") as caught:
         save(dest, b"new")
     assert "free some space" in caught.value.remedy

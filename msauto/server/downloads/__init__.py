@@ -1,1 +1,0 @@
-"""Download files: resume what broke off, check that a file is complete, and replace it in one step."""
