@@ -70,10 +70,7 @@ class SimDialect:
     xml_encoding: str = _switch("utf-8 windows-1251 koi8-r utf-16", "encoding of documents")
     xml_newline: str = _switch("lf crlf", "line ends of documents")
     xml_namespace: str = _switch("none default", "default namespace of the root")
-    # Files and limits
-    ranges: str = _switch(
-        "yes date weak ignore no", "partial downloads, and their validator: ETag, date, weak ETag, ETag, none"
-    )
+    # Limits
     line_limit: str = _text("0", "longest request target in bytes, above it a 414; 0: unlimited")
     # Authentication
     auth: str = _switch("none basic bearer header", "authentication; header: auth_header contains auth_token")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 import struct
 import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from fractions import Fraction
 
 from msauto.simulator.answers import HttpAnswer, text_answer
-from msauto.simulator.dialect import SimDialect
 from msauto.simulator.positions import format_frames
 from msauto.simulator.state import SimClip, SimDatabase, SimEntry
 from msauto.simulator.wire import HttpRequest, RefusalError
@@ -20,11 +16,10 @@ from msauto.simulator.wire import HttpRequest, RefusalError
 _SIZE_LIMIT = 4096
 _PROXY_SECONDS = 2
 _BAR = 8  # pixels
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 _MATRIX = struct.pack(">9I", 0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)  # neither moved, scaled nor turned
 
 
-def thumbnail_answer(request: HttpRequest, entry: SimEntry, dialect: SimDialect) -> HttpAnswer:
+def thumbnail_answer(request: HttpRequest, entry: SimEntry) -> HttpAnswer:
     """GET .../GETICON: a picture of one color, which depends on the texts in its text chunks."""
     clip = entry.clip
     try:
@@ -36,8 +31,7 @@ def thumbnail_answer(request: HttpRequest, entry: SimEntry, dialect: SimDialect)
     # Interface: "thumbnail position in frames from the asset start (IN point)".
     code = format_frames(entry.first_frame + pos, clip.rate)
     png = draw_png({"Title": entry.title, "TimeCode": code, "Params": params}, size)
-    made = datetime.fromisoformat(clip.create_time).replace(tzinfo=UTC, microsecond=0)
-    return _file_answer(request, png, "image/png", made, dialect)
+    return HttpAnswer(200, png, "image/png")
 
 
 class Proxies:
@@ -47,9 +41,7 @@ class Proxies:
         self._seconds = seconds
         self._made: dict[tuple[SimClip, str], tuple[bytes, datetime]] = {}
 
-    def answer(
-        self, request: HttpRequest, database: SimDatabase, entry: SimEntry, profile: str, dialect: SimDialect
-    ) -> HttpAnswer:
+    def answer(self, request: HttpRequest, database: SimDatabase, entry: SimEntry, profile: str) -> HttpAnswer:
         """GET .../[PVW/]WPN: the first request makes the proxy; an unknown profile is a 500 in any dialect."""
         size, clip, now = database.profiles.get(profile), entry.clip, datetime.now(UTC)
         if size is None:
@@ -58,7 +50,7 @@ class Proxies:
             ready = now + timedelta(seconds=self._seconds)
             self._made[clip, profile] = (make_film(entry.title, clip.rate, clip.length, size), ready)
         content, ready = self._made[clip, profile]
-        answer = _file_answer(request, content, "video/mp4", ready.replace(microsecond=0), dialect)
+        answer = HttpAnswer(200, content, "video/mp4")
         answer.wait = max(0.0, (ready - now).total_seconds())
         view = "/PVW/" in request.target
         answer.headers["Content-Disposition"] = (
@@ -120,37 +112,6 @@ def _box(kind: str, *content: int | bytes) -> bytes:
     """Return a box of an MP4; a number takes four bytes."""
     body = b"".join(part if isinstance(part, bytes) else part.to_bytes(4) for part in content)
     return (8 + len(body)).to_bytes(4) + kind.encode() + body
-
-
-def _file_answer(
-    request: HttpRequest, content: bytes, content_type: str, made: datetime, dialect: SimDialect
-) -> HttpAnswer:
-    """Return the file or the requested part (RFC 9110, 13.1.5 and 14); `made` is its last modification (UTC).
-
-    The interface does not describe partial downloads: `ranges` of the dialect decides.
-    """
-    if dialect.ranges == "no":
-        return HttpAnswer(200, content, content_type)
-    tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-    name, validator = (
-        ("Last-Modified", format_datetime(made, usegmt=True)) if dialect.ranges == "date" else ("ETag", tag)
-    )
-    headers = {name: f"W/{tag}" if dialect.ranges == "weak" else validator}
-    if dialect.ranges == "ignore":
-        return HttpAnswer(200, content, content_type, headers)
-    headers["Accept-Ranges"] = "bytes"
-    desired = _RANGE.fullmatch(request.headers.get("Range", ""))
-    # A weak validator never holds.
-    holds = dialect.ranges != "weak" and request.headers.get("If-Range") == validator
-    if desired is None or desired.group(1, 2) == ("", "") or not (holds or "If-Range" not in request.headers):
-        return HttpAnswer(200, content, content_type, headers)
-    first, last = desired.group(1, 2)
-    start = int(first) if first else max(0, len(content) - int(last))
-    end = min(int(last), len(content) - 1) if first and last else len(content) - 1
-    if start > end:
-        return HttpAnswer(416, b"", content_type, {"Content-Range": f"bytes */{len(content)}"}, done=False)
-    headers["Content-Range"] = f"bytes {start}-{end}/{len(content)}"
-    return HttpAnswer(206, content[start : end + 1], content_type, headers)
 
 
 def _parameter(value: str, clip: SimClip) -> str:

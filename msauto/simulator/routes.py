@@ -107,9 +107,9 @@ class SimServer:
             case ("GETUSERFIELDS",):
                 return xmp_answer(entry.clip, request.all_params("field"), self.dialect)
             case ("GETICON",):
-                return thumbnail_answer(request, entry, self.dialect)
+                return thumbnail_answer(request, entry)
             case ("PVW", profile) | (profile,):
-                return self._proxies.answer(request, database, entry, profile, self.dialect)
+                return self._proxies.answer(request, database, entry, profile)
             case (_, *_):
                 raise wire.ResourceNotFoundError
         twins = [each for each in entries if each.is_home] if self.dialect.title_twins == "both" else []

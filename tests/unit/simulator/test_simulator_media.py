@@ -13,7 +13,7 @@ import av.container
 import pytest
 from PIL import Image
 
-from msauto.simulator import SimDialect, Simulator
+from msauto.simulator import Simulator
 from msauto.simulator.media import draw_png
 from tests.unit.simulator.asking import Asker, asset
 
@@ -96,53 +96,6 @@ def test_an_unconfigured_profile_is_a_500(sim: Simulator, ask: Asker) -> None:
     sim.state.databases["NEWS"].profiles["WP8"] = (64, 64)
     assert ask.get(asset("EP001") + "/WP8").status == 200
     assert ask.get(asset("Nobody") + "/WP1").status == 404
-
-
-@pytest.mark.parametrize(
-    ("desired", "status", "part"),
-    [("bytes=0-9", 206, slice(0, 10)), ("bytes=10-", 206, slice(10, None)), ("bytes=-7", 206, slice(-7, None)),
-     ("bytes=5-99999999", 206, slice(5, None)), ("lines=1-2", 200, slice(None))],
-)  # fmt: skip
-def test_ranges(ask: Asker, desired: str, status: int, part: slice) -> None:
-    whole = ask.get(asset("Заставка") + "/WP2").body
-    reply = ask.get(asset("Заставка") + "/WP2", Range=desired)
-    assert (reply.status, reply.body) == (status, whole[part])
-    if status == 206:
-        assert reply.headers["content-range"].endswith(f"/{len(whole)}")
-
-
-def test_a_range_beyond_the_film(ask: Asker) -> None:
-    reply = ask.get(asset("Заставка") + "/WP2", Range="bytes=99999999-")
-    assert (reply.status, reply.headers["content-range"][:8]) == (416, "bytes */")
-
-
-FILM = asset("Заставка") + "/WP2"
-
-
-@pytest.mark.parametrize(
-    ("switch", "validator", "status"),
-    [("yes", "etag", 206), ("date", "last-modified", 206), ("weak", "etag", 200), ("ignore", "etag", 200),
-     ("no", None, 200)],
-)  # fmt: skip
-def test_a_part_is_given_where_the_file_is_the_same(
-    sim: Simulator, ask: Asker, switch: str, validator: str | None, status: int
-) -> None:
-    sim.dialect = SimDialect(ranges=switch)
-    whole = ask.get(FILM)
-    assert {"etag", "last-modified"} & set(whole.headers) == ({validator} if validator else set())
-    validator_value = whole.headers[validator] if validator else '"any"'
-    assert validator_value.startswith("W/") == (switch == "weak")
-    reply = ask.get(FILM, Range="bytes=100-", **{"If-Range": validator_value})
-    assert (reply.status, reply.body) == (status, whole.body[100:] if status == 206 else whole.body)
-    other = ask.get(FILM, Range="bytes=100-", **{"If-Range": '"another"'})
-    assert (other.status, other.body) == (200, whole.body), "a changed file is given whole"
-
-
-def test_a_thumbnail_has_parts_as_well(ask: Asker) -> None:
-    whole = ask.get(f"{ICON}?w=32&h=18")
-    reply = ask.get(f"{ICON}?w=32&h=18", Range="bytes=10-", **{"If-Range": whole.headers["etag"]})
-    assert (reply.status, reply.body) == (206, whole.body[10:])
-    assert ask.get(f"{ICON}?w=33&h=18").headers["etag"] != whole.headers["etag"]
 
 
 def test_making_a_proxy_blocks_no_other_request() -> None:
