@@ -38,8 +38,8 @@ from msauto.planning.plan_assembly import assemble
 from msauto.planning.survey.asset_survey import SurveyContext
 from msauto.planning.survey.survey import Survey, survey
 from msauto.planning.survey.target_choice import TargetChoice
+from msauto.secrets.redaction import Secrets
 from msauto.secrets.secret_tokens import SecretTokenMemory
-from msauto.secrets.taint import NO_SECRETS, Secrets, SecretsFound
 from msauto.server.availability import SystemClock
 from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads import hash_file
@@ -110,7 +110,7 @@ async def make_plan(
     """
     read_since = clock.now()
     by_url = MemoryByUrl(memory, specs_of(resolved))
-    remembered = SecretTokenMemory(by_url, resolved.secrets.known)
+    remembered = SecretTokenMemory(by_url, resolved.secrets)
     choice = TargetChoice(targets)
 
     def context_of(work: ServerIntents, reader: Reader) -> SurveyContext:
@@ -121,9 +121,9 @@ async def make_plan(
             find_links=bool(limits.protected),
             hash_file=hash_file,
             forget=forget_pending,
-            secrets=resolved.secrets.known,
+            secrets=resolved.secrets,
             choice=choice,
-            notify=partial(_notify, observer, resolved.secrets.known),
+            notify=partial(_notify, observer, resolved.secrets),
         )
 
     surveying = _Surveying(resolved, by_url, clock, forks, context_of)
@@ -194,7 +194,7 @@ ReadServer = Callable[[ServerSpec, int], "AbstractAsyncContextManager[tuple[Serv
 
 
 @asynccontextmanager
-async def reading_on(on: str, specs: Sequence[ServerSpec], secrets: SecretsFound) -> AsyncIterator[ReadServer]:
+async def reading_on(on: str, specs: Sequence[ServerSpec], secrets: Secrets) -> AsyncIterator[ReadServer]:
     """Connect to a Dask cluster; return :func:`reading_here` for its workers."""
     from msauto.slices.cluster import open_cluster
 
@@ -208,7 +208,7 @@ async def reading_on(on: str, specs: Sequence[ServerSpec], secrets: SecretsFound
         yield reading
 
 
-def _cluster(on: str, specs: Sequence[ServerSpec], secrets: SecretsFound) -> AbstractAsyncContextManager[Cluster]:
+def _cluster(on: str, specs: Sequence[ServerSpec], secrets: Secrets) -> AbstractAsyncContextManager[Cluster]:
     from msauto.slices.cluster import open_cluster
 
     return open_cluster(on, specs, secrets)
@@ -233,8 +233,8 @@ async def recheck_plan(
     read_since = clock.now()
     remembered: Memory = MemoryByUrl(memory, specs)
     if plan.secrets:
-        remembered = SecretTokenMemory(remembered, lambda: plan.secrets)
-    notify = partial(_notify, observer, lambda: plan.secrets)
+        remembered = SecretTokenMemory(remembered, plan.secrets)
+    notify = partial(_notify, observer, plan.secrets)
     unreachable: set[str] = set()
     async with _connect(specs, clock, partial(PlanningClient, read_only=True)) as servers:
 
@@ -269,11 +269,11 @@ async def _recheck(target: Target, reader: Reader, memory: Memory, find_links: b
     return (await with_current_places(target, reader) if find_links else target), False
 
 
-def _notify(observer: Observer, secrets: Callable[[], Secrets], event: Event) -> None:
+def _notify(observer: Observer, secrets: Secrets, event: Event) -> None:
     """Notify an observer of the progress of planning, without secrets; its errors are ignored."""
     with suppress(Exception):
         if isinstance(event, TargetPlanned) and event.error:
-            event = structs.replace(event, error=secrets().redact_message(event.error))
+            event = structs.replace(event, error=secrets.redact_message(event.error))
         observer.notify(event)
 
 
@@ -299,7 +299,7 @@ async def recover_runs(
     clock: Clock,
     forks: int,
     policy: RetryPolicy | None = None,
-    secrets: Secrets = NO_SECRETS,
+    secrets: Secrets | None = None,
     on: str | None = None,
 ) -> tuple[str, ...]:
     """Settle what killed runs left in progress, by reading alone; return the lines to report.
@@ -311,6 +311,7 @@ async def recover_runs(
     from msauto.applying.redacted_ports import redacted_journal
     from msauto.secrets.redactor import Redactor
 
+    secrets = Secrets() if secrets is None else secrets
     killed = [run.run for run in ledger.history() if run.status == "died"]
     if not killed:
         return ()
@@ -319,7 +320,7 @@ async def recover_runs(
     memory = MemoryByUrl(ledger.memory, specs)
     async with AsyncExitStack() as stack:
         servers = await stack.enter_async_context(_connect(specs, clock, partial(AsyncMediaServer, read_only=True)))
-        cluster = await stack.enter_async_context(_cluster(on, specs, _found(secrets))) if on is not None else None
+        cluster = await stack.enter_async_context(_cluster(on, specs, secrets)) if on is not None else None
         for run in reversed(killed):
             details = ledger.run_details(run)
             urls = {spec.name: spec.url for spec in specs if _url_of(details, spec) == spec.url}
@@ -401,14 +402,14 @@ async def apply_plan(
 
     _refuse_redacted(plan)
     ledger.journal.notes.update({f"{_URL_NOTE}{spec.name}": spec.url for spec in specs} | dict(notes or {}))
-    memory = SecretTokenMemory(MemoryByUrl(ledger.memory, specs), lambda: plan.secrets)
+    memory = SecretTokenMemory(MemoryByUrl(ledger.memory, specs), plan.secrets)
     journal: Journal = ledger.journal
     redactor = Redactor(plan.secrets)
     if plan.secrets:
         memory.settle_salt(journal)
         journal = redacted_journal(journal, Redactor(plan.secrets, memory.conceal))
         observer = RedactedObserver(observer, redactor)
-    with SecretsFound(plan.secrets.texts).redacted_errors():
+    with plan.secrets.redacted_errors():
         here = _applying_here(specs, journal, clock, frozen, forks)
         async with here if on is None else _applying_on(on, plan, specs, ledger, clock, frozen, forks) as executor_of:
             result = await apply_with(
@@ -456,7 +457,7 @@ async def _applying_on(
 
     _refuse_downloads(plan)
     scopes, place = scopes_of_plan(plan, specs), ledger.shared_place
-    async with _cluster(on, specs, _found(plan.secrets)) as cluster:
+    async with _cluster(on, specs, plan.secrets) as cluster:
 
         def executor_of(context: ApplyContext) -> WaveExecutor:
             shared = SharedApply(context.run, place, scopes, plan.secrets, frozen, context.policy, context.read_since)
@@ -464,12 +465,6 @@ async def _applying_on(
             return SlicedWaveExecutor(context, workers, lambda: frozen(clock.now()))
 
         yield executor_of
-
-
-def _found(secrets: Secrets) -> SecretsFound:
-    found = SecretsFound(secrets.texts)
-    found.sources = secrets.sources
-    return found
 
 
 def _refuse_downloads(plan: Plan) -> None:

@@ -20,7 +20,7 @@ from msauto.model.facts import Facts
 from msauto.model.live import Folder
 from msauto.model.server import ServerSpec
 from msauto.model.timecode import Timecode
-from msauto.secrets.taint import SecretsFound
+from msauto.secrets.redaction import Secrets
 
 T = TypeVar("T")
 
@@ -412,4 +412,4 @@ class ResolvedPlaybooks:
     warnings: tuple[str, ...] = ()
     batches: tuple[Batch, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
-    secrets: SecretsFound = field(default_factory=SecretsFound, compare=False, repr=False)
+    secrets: Secrets = field(default_factory=Secrets, compare=False, repr=False)

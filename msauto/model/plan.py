@@ -18,7 +18,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from msauto.model.desired import Batch, TaskSource
 from msauto.model.identity import ClipIdentity, CreateTime, LinkId
-from msauto.secrets.taint import NO_SECRETS, Secrets
+from msauto.secrets.redaction import Secrets
 
 if TYPE_CHECKING:
     Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -347,7 +347,7 @@ class Plan(Struct, frozen=True):
     settlements: tuple[Settlement, ...] = ()
     read_since: datetime | None = None
     unreachable: frozenset[str] = frozenset()
-    secrets: Secrets = NO_SECRETS
+    secrets: Secrets = field(default_factory=Secrets)
     settings: InputHash | None = None
 
     def __repr__(self) -> str:

@@ -20,7 +20,7 @@ from msauto.model.identity import is_another_clip, plain
 from msauto.model.live import Asset
 from msauto.model.plan import Target
 from msauto.model.ports import LiveTarget
-from msauto.secrets.taint import Secrets
+from msauto.secrets.redaction import Secrets
 
 
 def fingerprint(looked: Iterable[str], live: LiveTarget) -> str:

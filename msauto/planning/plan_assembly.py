@@ -12,7 +12,7 @@ from msauto.model.desired import InputFile, ResolvedPlaybooks
 from msauto.model.plan import InputHash, Limits, Plan, PlannedServer, Target
 from msauto.planning.limits import refusals
 from msauto.planning.survey.survey import Survey
-from msauto.secrets.taint import HIDDEN, Secrets
+from msauto.secrets.redaction import HIDDEN, Secrets
 
 
 def assemble(
@@ -29,7 +29,7 @@ def assemble(
     plan = Plan(
         created=created if isinstance(created, str) else created.isoformat(timespec="seconds"),
         msauto=version,
-        inputs=tuple(_hash_of(file, resolved.secrets.known()) for file in resolved.inputs),
+        inputs=tuple(_hash_of(file, resolved.secrets) for file in resolved.inputs),
         targets=_refuse_shared_files(sorted(targets, key=lambda target: (target.batch, target.kind != "database"))),
         unchanged=sum(survey.unchanged for survey in surveys),
         skipped=sum(survey.skipped for survey in surveys),
@@ -42,7 +42,7 @@ def assemble(
         servers=tuple(PlannedServer(each.server, each.unchanged, urls.get(each.server, "")) for each in surveys),
         batches=resolved.batches,
         settlements=tuple(settlement for survey in surveys for settlement in survey.settlements),
-        secrets=resolved.secrets.known(),
+        secrets=resolved.secrets,
     )
     return structs.replace(plan, refusals=refusals(plan, limits))
 

@@ -30,7 +30,7 @@ from msauto.model.identity import is_another_clip
 from msauto.model.plan import Change, Target
 from msauto.model.run_records import RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
-from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
+from msauto.secrets.redaction import HIDDEN, TOKEN_PATTERN
 
 
 def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPlaybooks:

@@ -51,7 +51,7 @@ def _validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     loader = Loader(files, problems)
     for path in sorted_out["tasks"]:
         loader.task_file(path)
-    secrets = files.taint.found.known()
+    secrets = files.taint.found
     return [secrets.redact_problem(problem) for problem in problems.ordered()] if secrets else problems.ordered()
 
 

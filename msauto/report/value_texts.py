@@ -19,7 +19,7 @@ from msauto.model.plan import Action, Body, Change, Json, Target
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
 from msauto.report.sanitizing import display_width, show, show_pair, visible
 from msauto.report.sentences import plural
-from msauto.secrets.taint import HIDDEN
+from msauto.secrets.redaction import HIDDEN
 
 SIGNS: Final[dict[Action, str]] = {"add": "+", "change": "~", "delete": "-", "run": "!"}
 _IN_FRAMES = frozenset(

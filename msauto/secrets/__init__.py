@@ -4,8 +4,7 @@ A text is marked with ``!secret`` or ``| secret``. It is sent as it is; everywhe
 
 1. :mod:`.tainted_text` carries the mark through data: a value that is made with a secret is secret as well. (The
    templates' part of it is :mod:`msauto.playbook.templates.secret_tracking`.)
-2. :mod:`.taint` collects the secret texts of a run (``SecretsFound``) and redacts them in messages, errors and paths
-   (``Secrets``). :mod:`.encodings` has the forms that are searched for, and :mod:`.detection` recognizes other ones.
+2. :mod:`.redaction` has the secret texts of a run (``Secrets``), and redacts them in messages, errors and paths.
 3. :mod:`.redactor` turns a plan, or a result, into the one that may be shown or kept.
 4. :mod:`.secret_tokens` lets the ledger recognize a secret again without storing it.
 5. :mod:`.secret_sources` remembers where secrets come from: a saved plan
@@ -13,6 +12,5 @@ A text is marked with ``!secret`` or ``| secret``. It is sent as it is; everywhe
 6. :mod:`.secret_names` lists the names that hold secrets. :mod:`.redacted_lines` uses it for excerpts of files that
    cannot be parsed.
 
-The secrets of the servers themselves (passwords) never enter a plan; :mod:`msauto.server.echoed_secrets` redacts
-them in what a server answers.
+The secrets of the servers themselves (passwords) never enter a plan; they are redacted in what a server answers.
 """

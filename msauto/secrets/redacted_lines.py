@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msauto.secrets.redaction import HIDDEN
 from msauto.secrets.secret_names import SECRET_NAME, USER_IN_URL
-from msauto.secrets.taint import HIDDEN
 
 _KEY = re.compile(rf"(?i){SECRET_NAME}[\"']?\s*[:=]\s*|^\s*\?\s.*{SECRET_NAME}[\"']?\s*$")
 _TAGGED = re.compile(r"(?:^|[\s\[{,:-])!(?:!|<!?)?(?>secret|[A-Za-z]\S*)\s*")

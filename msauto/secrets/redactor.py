@@ -12,7 +12,7 @@ from msgspec import UNSET, structs
 
 from msauto.model.plan import Body, Change, Expectation, Json, Plan, Request, Settlement, Target, TargetContext
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
-from msauto.secrets.taint import HIDDEN, NO_SECRETS, Secrets
+from msauto.secrets.redaction import HIDDEN, Secrets
 
 RedactKey = Callable[[str], str]
 """Returns the key of a change without the secrets in it."""
@@ -41,7 +41,7 @@ class Redactor:
             warnings=tuple(map(self._secrets.redact_message, plan.warnings)),
             settlements=tuple(map(self._settlement, plan.settlements)),
             servers=tuple(structs.replace(each, url=self._secrets.redact(each.url)) for each in plan.servers),
-            secrets=NO_SECRETS,
+            secrets=Secrets(),
         )
 
     def target(self, target: Target) -> Target:

@@ -11,8 +11,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from msauto.secrets.encodings import can_redact
-
 
 class SecretReference(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Where a secret can be read again."""
@@ -40,7 +38,7 @@ class SecretSources:
 
     def note(self, text: str, reference: SecretReference) -> None:
         """Note that a text was read, which may be or become a secret."""
-        if can_redact(text):
+        if len(text.strip()) >= 4:  # a shorter one cannot be a secret
             self._references.setdefault(str(text), {})[reference] = None
 
     def of(self, text: str) -> tuple[SecretReference, ...]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from msauto.model.plan import Json, TargetId
 from msauto.model.ports import Journal, Memory
+from msauto.secrets.redaction import TOKEN_PATTERN, Secrets
 from msauto.secrets.redactor import map_texts
-from msauto.secrets.taint import TOKEN_PATTERN, Secrets
 
 SALT: Final = TargetId("", "", "database", "")
 """The target under which the salt is stored; no server has it."""
@@ -24,9 +24,9 @@ _WORK: Final = 2**14
 
 
 class SecretTokenMemory:
-    """A memory that stores tokens instead of secrets. ``known`` returns the secrets found so far."""
+    """A memory that stores tokens instead of secrets. ``known`` are the secrets found so far."""
 
-    def __init__(self, memory: Memory, known: Callable[[], Secrets]) -> None:
+    def __init__(self, memory: Memory, known: Secrets) -> None:
         self._memory = memory
         self._known = known
         self._salt = ""
@@ -64,15 +64,15 @@ class SecretTokenMemory:
 
     def conceal(self, text: str) -> str:
         """Return a text with a token for each secret in it; the same secret always has the same token."""
-        for secret in self._known().present_as_is(text):
-            if secret in text:  # unless it was a part of one before
+        for secret in sorted(self._known.texts, key=len, reverse=True):
+            if secret in text:
                 text = text.replace(secret, self._token(secret))
-        return self._known().redact_except_tokens(text)  # an encoded secret, as in a path, need not be recognized
+        return self._known.redact_except_tokens(text)  # an encoded secret, as in a path, need not be recognized
 
     def _reveal_text(self, text: str) -> str:
         if TOKEN_PATTERN.search(text) is None:
             return text
-        by_token = {self._token(secret): secret for secret in self._known().texts}
+        by_token = {self._token(secret): secret for secret in self._known.texts}
         return TOKEN_PATTERN.sub(lambda match: by_token.get(match[0], match[0]), text)
 
     def _reveal(self, value: Json) -> Json:

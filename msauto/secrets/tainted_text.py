@@ -7,8 +7,7 @@ from typing import Any
 
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES
 from msauto.model.facts import XmpByName
-from msauto.secrets.encodings import SHORTEST, can_redact
-from msauto.secrets.taint import HIDDEN
+from msauto.secrets.redaction import HIDDEN, SHORTEST, can_redact
 
 TAG = "!secret"
 DataPath = tuple[str | int, ...]

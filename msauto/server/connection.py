@@ -8,6 +8,8 @@ import ssl
 from msauto.errors import AddressError, MsautoError, NotSentError
 from msauto.interface.server_url import UrlError, parse_server_url
 from msauto.model.server import Auth, Secret, ServerSpec, Tls
+from msauto.secrets.redaction import Secrets
+from msauto.server.parsers.answer_classes import clean, show_body
 from msauto.version import __version__
 
 
@@ -58,6 +60,19 @@ def headers(spec: ServerSpec) -> list[tuple[str, str]]:
 def basic_credentials(username: str, password: Secret | None) -> str:
     """Return user name and password as HTTP basic authentication sends them."""
     return base64.b64encode(f"{username}:{password.reveal() if password else ''}".encode()).decode()
+
+
+def secrets_of(spec: ServerSpec) -> Secrets:
+    """Return the secrets of a server, to redact them in its answers: an error may repeat what it was sent."""
+    auth, proxy = spec.auth, spec.proxy
+    held = [auth.password, auth.bearer, spec.tls.key_password, *(value for _, value in auth.headers)]
+    texts = [secret.reveal() for secret in held if secret is not None]
+    if auth.username is not None and auth.password is not None:
+        texts.append(basic_credentials(auth.username, auth.password))
+    if proxy is not None and proxy.password is not None:
+        texts += [proxy.password.reveal(), basic_credentials(proxy.username or "", proxy.password)]
+    shapes = [shape for text in texts for shape in (text, clean(text), show_body(text.encode()))]
+    return Secrets(shapes, shortest=3)  # what cannot be chosen longer is hidden as well
 
 
 def _header_value(secret: Secret, name: str, spec: ServerSpec) -> str:

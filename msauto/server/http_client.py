@@ -27,9 +27,8 @@ from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, DownloadObserver
 from msauto.model.server import ServerSpec
 from msauto.server.availability import SystemClock, with_retries
-from msauto.server.connection import base_url, headers, spec_of, tls
+from msauto.server.connection import base_url, headers, secrets_of, spec_of, tls
 from msauto.server.downloads import FetchResult, SilentDownloadObserver, save_body
-from msauto.server.echoed_secrets import EchoRedactor
 from msauto.server.pacing import Pacer, Permit
 from msauto.server.parsers.answer_classes import (
     RawAnswer,
@@ -98,7 +97,7 @@ class HttpClient:
         self.pacer = pacer or Pacer(self.spec, self._clock)
         self._headers = headers(self.spec)
         self._base = base_url(self.spec)
-        self._secrets = EchoRedactor(self.spec)
+        self._secrets = secrets_of(self.spec)
         self._transport: ExactTransport | HttpxTransport = (
             HttpxTransport(self._base, transport)
             if transport is not None
@@ -218,7 +217,7 @@ class HttpClient:
 
     def hide(self, text: str) -> str:
         """Return a text with the secrets of this server redacted."""
-        return self._secrets.hide(text)
+        return self._secrets.redact_message(text)
 
     # One exchange ----------------------------------------------------------------------------------------------
 
@@ -303,7 +302,7 @@ class HttpClient:
             )
 
     def _answer(self, reply: RawAnswer) -> Answer:
-        return Answer(reply.status, self._secrets.hide(show_body(reply.data, reply.charset)))
+        return Answer(reply.status, self._secrets.redact_message(show_body(reply.data, reply.charset)))
 
     # Checks and messages ---------------------------------------------------------------------------------------
 
@@ -335,7 +334,7 @@ class HttpClient:
             if isinstance(error, InDoubtError):
                 error.remedy = error.remedy.replace("`timeouts.read`", f"`timeouts.{setting}`")
                 error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else ""
-            self._secrets.clean(error)
+            self._secrets.redact_error(error)
             raise
 
 

@@ -33,9 +33,9 @@ from msauto.model.result import TargetResult
 from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.running.current_slice import CURRENT_SLICE
+from msauto.secrets.redaction import Secrets
 from msauto.secrets.redactor import Redactor
 from msauto.secrets.secret_tokens import SecretTokenMemory
-from msauto.secrets.taint import Secrets
 from msauto.server.availability import SystemClock
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
@@ -89,7 +89,7 @@ class ApplyWork:
         with _opened(shared.ledger, current.worker) as ledger, ledger.hold_shared(shared.run, scopes):
             async with _held(ledger.slice_lock(shared.run, current.name), shared.run, clock):
                 records = ledger.target_records(shared.run, list(targets), begun=True)
-                memory = SecretTokenMemory(MemoryByUrl(ledger.memory, [server]), lambda: shared.secrets)
+                memory = SecretTokenMemory(MemoryByUrl(ledger.memory, [server]), shared.secrets)
                 journal: Journal = ledger.journal
                 if shared.secrets:
                     redactor = Redactor(shared.secrets, memory.conceal)

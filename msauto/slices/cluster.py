@@ -15,7 +15,7 @@ from msauto.model.plan import Target
 from msauto.model.ports import Clock, NamedMemory, Runner
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import ListedEntry, Snapshot
-from msauto.secrets.taint import Secrets, SecretsFound
+from msauto.secrets.redaction import Secrets
 from msauto.server.snapshots import Take
 from msauto.slices.apply_slices import ApplyOnWorkers, SharedApply, settle_on_workers
 from msauto.slices.contents import RunContents
@@ -74,13 +74,13 @@ class Cluster:
         shared = SharedApply(run, ledger.shared_place, scopes, secrets, None, RetryPolicy(), settles=True)
         return partial(settle_on_workers, self.applying(servers, ledger, shared, forks=forks), available)
 
-    def surveying(self, remote: RemoteServer, memory: NamedMemory, secrets: SecretsFound) -> Runner:
+    def surveying(self, remote: RemoteServer, memory: NamedMemory, secrets: Secrets) -> Runner:
         """Return what plans the targets of a server."""
         return cast("Runner", RemoteSurvey(remote, memory, secrets))
 
 
 @asynccontextmanager
-async def open_cluster(address: str, servers: Sequence[ServerSpec], secrets: SecretsFound) -> AsyncIterator[Cluster]:
+async def open_cluster(address: str, servers: Sequence[ServerSpec], secrets: Secrets) -> AsyncIterator[Cluster]:
     """Connect to the cluster at an address; raises :class:`ClusterError` before anything is sent."""
     try:
         from msauto.running.dask_runner import connected

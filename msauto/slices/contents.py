@@ -30,9 +30,8 @@ from msauto.playbook.variables.variables import Variable, Variables
 from msauto.playbook.yaml.document import Document
 from msauto.playbook.yaml.loader import load_yaml
 from msauto.running.parcels import Shared, UnresolvedError
-from msauto.secrets.encodings import longest_first
+from msauto.secrets.redaction import TOKEN_PATTERN, Secrets
 from msauto.secrets.secret_sources import SecretReference, SecretSources
-from msauto.secrets.taint import TOKEN_PATTERN, Secrets, SecretsFound
 from msauto.secrets.tainted_text import TaintedText
 from msauto.slices.remote_server import CoordinatorNeeded
 
@@ -45,7 +44,7 @@ References = tuple[SecretReference, ...]
 class RunContents:
     """Implements ``Contents`` for one run, with the secrets that are found."""
 
-    def __init__(self, found: SecretsFound) -> None:
+    def __init__(self, found: Secrets) -> None:
         self._found = found
         self._env: Mapping[str, str] = {}
         self._salt = secrets.token_bytes(16)
@@ -59,7 +58,6 @@ class RunContents:
             Secret: lambda secret: self._secret(secret.reveal(), Secret),
             _EnvText: lambda text: self._referred(text.text, (SecretReference("env", text.name),), str),
             Target: self._target,
-            SecretsFound: self._found_secrets,
             Secrets: lambda known: (_known, (list(map(TaintedText, known.texts)), known.sources, known.partly)),
             SecretSources: self._sources,
             EnvView: lambda view: (EnvView, (self._environment(view.values), view.sources)),
@@ -101,10 +99,10 @@ class RunContents:
 
     def _target(self, target: Target) -> Any:
         """Replace the secrets in the requests of a target by tokens, unless one is written in another encoding."""
-        known = self._found.known()
+        known = self._found
         if not known.occurs_in(to_key((target.changes, target.requests, target.holding or ())).decode()):
             return NotImplemented
-        for text in sorted(known.texts, key=longest_first):
+        for text in sorted(known.texts, key=len, reverse=True):
             self._tokens.setdefault(text, f"***{{{secrets.token_hex(16)}}}")
         concealed = map_target(target, partial(_replaced, self._tokens))
         written = to_key((concealed.changes, concealed.requests, concealed.holding or ())).decode()
@@ -113,11 +111,8 @@ class RunContents:
         used = {token: TaintedText(text) for text, token in self._tokens.items() if token in written}
         return _revealed, (structs.asdict(concealed), used)
 
-    def _found_secrets(self, found: SecretsFound) -> Any:
-        return _found, ([TaintedText(text) for text in found.texts()], found.sources)
-
     def _sources(self, sources: SecretSources) -> Any:
-        secret = self._found.texts()  # other texts are noted as well, in case that they become secret
+        secret = self._found.texts  # other texts are noted as well, in case that they become secret
         noted = [(TaintedText(text), references) for text, references in sources.noted() if text in secret]
         return _noted_sources, (noted, [TaintedText(text) for text in sources.composed])
 
@@ -165,12 +160,6 @@ def _read(reference: SecretReference) -> str | None:
         return str(reduce(lambda data, key: data[key], reference.place, load_yaml(content, reference.name).data))
     except Exception:  # noqa: BLE001 - whatever it is, the coordinator sends the value
         return None
-
-
-def _found(texts: list[str], sources: SecretSources) -> SecretsFound:
-    found = SecretsFound(map(str, texts))
-    found.sources = sources
-    return found
 
 
 def _replaced(texts: Mapping[str, str], text: str, encoding: Callable[[str], str]) -> str:

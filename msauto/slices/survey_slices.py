@@ -22,8 +22,8 @@ from msauto.planning.survey.similar_titles import SimilarTitles
 from msauto.planning.survey.survey import SurveyWork
 from msauto.planning.survey.target_groups import IntentGroup
 from msauto.running.parcels import Shared
+from msauto.secrets.redaction import Secrets
 from msauto.secrets.secret_tokens import SALT, SecretTokenMemory
-from msauto.secrets.taint import SecretsFound
 from msauto.server.reader import ServerReader
 from msauto.slices.remote_server import AssetPlace, CoordinatorNeeded, RemoteServer
 
@@ -45,7 +45,7 @@ class SurveyedGroup(Struct, frozen=True):
     events: tuple[Event, ...]
     reports_all: bool
     doubted: tuple[TaskSource | None, ...]
-    secrets: SecretsFound
+    secrets: Secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class SurveyReading:
     forget: bool
     pending: Shared[frozenset[tuple[str, str]]]
     batches: Mapping[str, TaskSource]
-    secrets: SecretsFound
+    secrets: Secrets
     salt: Mapping[str, Json]
 
     def places(self, item: RememberedGroup) -> Iterator[AssetPlace]:
@@ -76,7 +76,7 @@ class SurveyReading:
             hash_file=_hash_here,
             pending=self.pending.value,
             forget=self.forget,
-            secrets=self.secrets.known,
+            secrets=self.secrets,
             similar=_SimilarHere(),
         )
         return partial(self._survey, context)
@@ -84,23 +84,23 @@ class SurveyReading:
     async def _survey(self, context: SurveyContext, item: RememberedGroup) -> SurveyedGroup:
         events: list[Event] = []
         answers = XmpAnswers(self.batches)
-        before = self.secrets.snapshot()
+        before, sources = frozenset(self.secrets.texts), self.secrets.sources.copy()
         memory = _GivenMemory({**item.remembered, SALT: self.salt})
         context = replace(
             context,
-            memory=SecretTokenMemory(memory, self.secrets.known),
+            memory=SecretTokenMemory(memory, self.secrets),
             answers=answers,
             notify=events.append,
         )
         outcome = await SurveyWork(context).plan(item.group)
-        found = self.secrets.since(before)
+        found = Secrets(self.secrets.texts - before, self.secrets.sources.since(sources))
         return SurveyedGroup(outcome, tuple(events), answers.reports_all, tuple(answers.doubted), found)
 
 
 class RemoteSurvey:
     """Implements ``Runner`` for a :class:`SurveyWork` on the workers of a :class:`RemoteServer`."""
 
-    def __init__(self, remote: RemoteServer, memory: NamedMemory, secrets: SecretsFound) -> None:
+    def __init__(self, remote: RemoteServer, memory: NamedMemory, secrets: Secrets) -> None:
         self._remote = remote
         self._memory = memory
         self._secrets = secrets
@@ -126,10 +126,12 @@ class RemoteSurvey:
 
         async def here(item: RememberedGroup) -> SurveyedGroup:
             outcome = await work.plan(item.group)
-            return SurveyedGroup(outcome, (), False, (), SecretsFound())
+            return SurveyedGroup(outcome, (), False, (), Secrets())
 
         def received(result: SurveyedGroup) -> None:
-            self._secrets.merge(result.secrets)
+            for text in result.secrets.texts:
+                self._secrets.add(text)
+            self._secrets.sources.merge(result.secrets.sources)
             for event in result.events:
                 context.notify(event)
 

@@ -12,8 +12,8 @@ from msgspec import Struct, structs
 from msauto.interface.address import encode
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, AspectName, Body, Change, Expectation, Json, Plan, Request, Target
+from msauto.secrets.redaction import HIDDEN, Secrets
 from msauto.secrets.redactor import redact_plan
-from msauto.secrets.taint import HIDDEN, Secrets
 from tests.examples import examples
 
 WORDS = ("Ready", "Evening News", "tok-5521-98", "comment", "a b", "caf\u00e9 <&>", "x", "")

@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from msauto.secrets.encodings import encoded_forms
+from msauto.secrets.redaction import encoded_forms
 from msauto.simulator import Simulator, bulk_state
 from tests.cli.command_line import Desk
 from tests.clusters import Cluster, SeparateCluster, process_cluster, separate_cluster

@@ -18,7 +18,7 @@ from msauto.ledger import Ledger
 from msauto.model.plan import Limits
 from msauto.model.run_records import RunSummary
 from msauto.playbook.resolve import ResolveOptions
-from msauto.secrets.taint import SecretsFound
+from msauto.secrets.redaction import Secrets
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.security.marked import ENV, INV, TOKEN, comment
@@ -73,7 +73,7 @@ def test_the_message_of_an_unexpected_exception_shows_no_secret(tmp_path: Path) 
         raise ValueError(f"cannot encode {TOKEN}")
 
     flags = Flags(ResolveOptions(()), (), None, tmp_path, tmp_path, "text", 0, no_color=True, config=None)
-    source = PlanSource((), frozenset(), SecretsFound([TOKEN]), plan)
+    source = PlanSource((), frozenset(), Secrets([TOKEN]), plan)
     options = RunOptions(Limits(), AllowedTimes(), Attempt(None, ()))
     for check in (True, False):
         with pytest.raises(MsautoError, match="msauto itself failed: ValueError") as failure:

@@ -12,8 +12,8 @@ from urllib.parse import quote
 import pytest
 
 from msauto.model.server import Auth, Secret, ServerSpec
-from msauto.secrets.taint import Secrets
-from msauto.server.echoed_secrets import EchoRedactor
+from msauto.secrets.redaction import Secrets
+from msauto.server.connection import secrets_of
 from tests.cli.command_line import Desk
 from tests.security.marked import INV, TOKEN, plans, silent
 
@@ -45,8 +45,8 @@ FORMS: dict[str, Callable[[str], str]] = {
 def test_what_a_server_makes_of_a_secret_does_not_show(form: str, secret: str) -> None:
     repeated = FORMS[form](secret)
     message = f"Error 500: you said {repeated} and more"
-    server = EchoRedactor(ServerSpec("studio", "http://studio:7901", auth=Auth(bearer=Secret(secret))))
-    for shown in (Secrets([secret]).redact_message(message), server.hide(message)):
+    server = secrets_of(ServerSpec("studio", "http://studio:7901", auth=Auth(bearer=Secret(secret))))
+    for shown in (Secrets([secret]).redact_message(message), server.redact_message(message)):
         assert "***" in shown
         assert repeated not in shown
 

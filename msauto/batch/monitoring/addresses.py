@@ -11,7 +11,7 @@ from msauto.batch.batch_file import BatchFile
 from msauto.playbook.inventory.server_block import secret_of_file, secret_of_keyring
 from msauto.playbook.schema.batch import SecretSource
 from msauto.playbook.yaml.document import SourceNode
-from msauto.secrets.taint import Secrets
+from msauto.secrets.redaction import Secrets
 
 _SHORTEST_PART = 4
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Thread
 
 from msgspec import structs
 
 from msauto.batch.batch_result import SentMessage
 from msauto.errors import InputError, MsautoError
-from msauto.secrets.taint import NO_SECRETS, Secrets
+from msauto.secrets.redaction import Secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Message:
 
     delivery: SentMessage
     send: Callable[[float], object]
-    secrets: Secrets = NO_SECRETS
+    secrets: Secrets = field(default_factory=Secrets)
 
 
 def deliver(messages: Sequence[Message], seconds: float) -> tuple[SentMessage, ...]:

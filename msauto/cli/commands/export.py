@@ -31,7 +31,7 @@ from msauto.playbook.timelines.formats import WRITERS
 from msauto.playbook.timelines.timeline import TimelineError
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural
-from msauto.secrets.taint import SecretsFound
+from msauto.secrets.redaction import Secrets
 from msauto.server.reader import ServerReader
 from msauto.server.snapshots import Snapshots, Take, channel_snapshot
 
@@ -239,7 +239,7 @@ class _Exporter:
 
     async def run(self) -> None:
         async with AsyncExitStack() as stack:
-            secrets = SecretsFound()
+            secrets = Secrets()
             servers = named_servers(self.flags.options, secrets)
             specs = [server.spec for server in servers]
             reading: ReadServer = reading_here

@@ -21,7 +21,7 @@ from msauto.report.json import dump
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, target_heading
 from msauto.report.value_texts import show_seconds
-from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
+from msauto.secrets.redaction import HIDDEN, TOKEN_PATTERN
 
 
 @click.command("history")

@@ -17,7 +17,7 @@ from msauto.ledger import Ledger
 from msauto.model.plan import InputHash, Plan, PlannedServer
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.model.run_records import RequestRecord, RunDetails, TargetRecord
-from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
+from msauto.secrets.redaction import HIDDEN, TOKEN_PATTERN
 
 
 @click.command("report")

@@ -170,7 +170,7 @@ class ApplyRun:
                 source.scopes,
                 clock=self.clock,
                 forks=self.flags.forks,
-                secrets=source.secrets.known(),
+                secrets=source.secrets,
                 on=self.flags.on,
             ),
             runner,

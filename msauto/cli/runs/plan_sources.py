@@ -26,7 +26,7 @@ from msauto.playbook.tasks.operation_modules import check_dest
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.secret_values import read_secret
 from msauto.playbook.yaml.document import Document, SourceNode
-from msauto.secrets.taint import SecretsFound
+from msauto.secrets.redaction import Secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class PlanSource:
 
     specs: tuple[ServerSpec, ...]
     scopes: frozenset[LockScope]
-    secrets: SecretsFound
+    secrets: Secrets
     plan: Callable[[NamedMemory, Clock, int, Limits, Observer], Awaitable[PlannedRun]]
 
 
@@ -84,7 +84,7 @@ def saved_source(saved: Plan, specs: tuple[ServerSpec, ...]) -> PlanSource:
         )
         return PlannedRun(structs.replace(plan, refusals=refusals(plan, limits)), stale)
 
-    return PlanSource(specs, scopes_of_plan(saved, specs), SecretsFound(saved.secrets.texts), plan)
+    return PlanSource(specs, scopes_of_plan(saved, specs), Secrets(saved.secrets.texts), plan)
 
 
 def open_source(flags: Flags, paths: tuple[str, ...]) -> PlanSource:

@@ -26,7 +26,7 @@ from msauto.model.events import CommandEnded, Event
 from msauto.report.event_lines import EventLines
 from msauto.report.sanitizing import visible
 from msauto.report.terminal.progress import Mode, ProgressDisplay
-from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
+from msauto.secrets.redaction import HIDDEN, TOKEN_PATTERN
 
 STDOUT: Final = "-"
 _BEGINNING: Final = b'{"type":"'

@@ -20,8 +20,8 @@ from msauto.model.plan import InputHash, Plan, PlannedServer, Refusal, Settlemen
 from msauto.model.result import ReportedProblem
 from msauto.planning.saved_plans.plan_integrity import find_undisclosed_request
 from msauto.planning.saved_plans.plan_secrets import PlanConcealer, PlanRevealer, ReadSecret, SavedSecret
+from msauto.secrets.redaction import HIDDEN, Secrets
 from msauto.secrets.redactor import redact_plan
-from msauto.secrets.taint import HIDDEN, SecretsFound
 
 FORMAT: Final = "msauto-plan"
 VERSION: Final = 1
@@ -137,7 +137,7 @@ def _with_secrets(
     if not revealer.is_sealed(secrets, digest):
         message = "the plan was changed by someone who does not know the secrets that it sends"
         raise _refuse(path, message, "do not apply it: make the plan again, and ask who changed this one")
-    with SecretsFound(revealer.values).redacted_errors():
+    with Secrets(revealer.values).redacted_errors():
         found = revealer.plan(plan)
         for target in found.targets:
             _require_whole(target.name, (to_json(request) for request in target.requests), path)

@@ -26,10 +26,9 @@ from msauto.interface.address import encode
 from msauto.model.codec import to_key
 from msauto.model.plan import Body, Change, Expectation, Json, Plan, Request, Settlement, Target
 from msauto.planning.fingerprint import KEYED, SLOW, keyed
-from msauto.secrets.encodings import can_redact, longest_first
+from msauto.secrets.redaction import TOKEN_PATTERN, Secrets, can_redact
 from msauto.secrets.redactor import Redactor, map_texts
 from msauto.secrets.secret_sources import SecretReference
-from msauto.secrets.taint import TOKEN_PATTERN, Secrets
 
 _Hex32 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
 _Encode = Callable[[str], str]
@@ -231,7 +230,7 @@ class PlanConcealer:
         """Return a pattern for the encoded secrets, the longest first, and the secret of each."""
         if encoding not in self._patterns:
             secret_of = {encoding(secret): secret for secret in self._sourced.texts}
-            forms = sorted(secret_of, key=longest_first)
+            forms = sorted(secret_of, key=len, reverse=True)
             self._patterns[encoding] = re.compile("|".join(map(re.escape, forms))), secret_of
         return self._patterns[encoding]
 

@@ -33,7 +33,7 @@ from msauto.planning.survey.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.survey.unstable_values import warn_of_repeated_changes
 from msauto.planning.target_reading import read_folders, read_xmp_fields
 from msauto.running.local_runner import LocalRunner
-from msauto.secrets.taint import Secrets
+from msauto.secrets.redaction import Secrets
 
 State = Literal["changed", "unchanged", "skipped", "left out"]
 
@@ -45,7 +45,7 @@ class SurveyContext:
     ``find_links`` also reads the links of assets that are deleted or lose something, for limits that protect folders.
     ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
     left something pending for; ``forget`` treats that as settled. ``answers`` is how this server reports XMP fields.
-    ``secrets`` returns the secrets known so far. ``choice`` narrows the run to some targets. ``similar`` finds live
+    ``secrets`` are those known so far. ``choice`` narrows the run to some targets. ``similar`` finds live
     titles for errors. ``notify`` receives the progress. ``runner`` plans the assets.
     """
 
@@ -57,7 +57,7 @@ class SurveyContext:
     pending: frozenset[tuple[str, str]] = frozenset()
     forget: bool = False
     answers: XmpAnswers = field(default_factory=XmpAnswers)
-    secrets: Callable[[], Secrets] = Secrets
+    secrets: Secrets = field(default_factory=Secrets)
     similar: SimilarTitles = field(default_factory=SimilarTitles)
     choice: TargetChoice = field(default_factory=TargetChoice)
     notify: Notify = lambda _: None
@@ -233,10 +233,10 @@ async def _compare(
     plan.tasks(runs)
     warn_of_repeated_changes(here, layers, found, live.xmp, plan.builder)
     await check_link_titles(context.reader, found.database, found.asset, found.title, plan.builder.changes)
-    known = context.secrets()
+    known = len(context.secrets.texts)
 
     def recalled_anew() -> RecalledMemory:
-        again = context.secrets() != known  # evaluating a handler may have added a secret
+        again = len(context.secrets.texts) > known  # evaluating a handler may have added a secret
         return recall(context.memory, found, group.names, aliases, forget=context.forget) if again else recalled
 
     warnings = await _call_handlers(plan, layers, group, here, desired, recalled_anew)
@@ -244,7 +244,7 @@ async def _compare(
     target, more = plan.target(layers.looked, live)
     if context.find_links and entries is None:
         target = await with_places(target, found.asset, context.reader)
-    target = slow_if_secret(target, live, context.secrets())
+    target = slow_if_secret(target, live, context.secrets)
     outcome = SurveyedTarget.of(target, (*more, *warnings), recalled.settlements)
     if not target.changes and (plan.held or not here):
         outcome.state = "left out" if plan.held else "skipped"

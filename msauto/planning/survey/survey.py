@@ -214,7 +214,7 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
         )
     memory = context.memory.recall(TargetId(context.server.name, "", "rss_channel", channel.name))
     target, warnings = plan_channel(context.server, channel, merge_channels(declared), memory)
-    return SurveyedTarget.of(slow_if_secret(target, LiveTarget(channel=channel), context.secrets()), warnings)
+    return SurveyedTarget.of(slow_if_secret(target, LiveTarget(channel=channel), context.secrets), warnings)
 
 
 async def _plan_database(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:

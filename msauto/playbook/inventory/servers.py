@@ -12,7 +12,7 @@ from msauto.playbook.inventory.hosts import Hosts, same_servers
 from msauto.playbook.resolve import ResolveOptions, open_hosts
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.yaml.document import Problems, nearest, outside_node
-from msauto.secrets.taint import SecretsFound
+from msauto.secrets.redaction import Secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class NamedServer:
     database: str | None
 
 
-def named_servers(options: ResolveOptions, secrets: SecretsFound | None = None) -> tuple[NamedServer, ...]:
+def named_servers(options: ResolveOptions, secrets: Secrets | None = None) -> tuple[NamedServer, ...]:
     """Return the servers that ``--limit`` matches; raises :class:`InputError` with all problems.
 
     ``secrets`` receives those of the inventory, and where they come from.

@@ -46,7 +46,7 @@ class LookupContext:
         except InputError as error:
             (problem,) = error.problems
             raise TemplateFunctionError(f"{name!r}: {problem.message}", problem.remedy) from error
-        if self.files.taint.found.known().occurs_in(data.decode("utf-8", "replace")):
+        if self.files.taint.found.occurs_in(data.decode("utf-8", "replace")):
             self.files.taint.touch()
         return data
 

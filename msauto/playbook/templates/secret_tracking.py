@@ -13,9 +13,8 @@ from datetime import date, datetime
 from typing import Any
 
 from msauto.playbook.yaml.document import SourceNode
-from msauto.secrets.encodings import can_redact
+from msauto.secrets.redaction import HIDDEN, Secrets, can_redact
 from msauto.secrets.secret_sources import SecretReference
-from msauto.secrets.taint import HIDDEN, SecretsFound
 from msauto.secrets.tainted_text import TaintedText, tainted_paths, why_too_short
 
 
@@ -46,7 +45,7 @@ class TaintTracker:
     __slots__ = ("_evaluations", "found", "lost")
 
     def __init__(self) -> None:
-        self.found = SecretsFound()
+        self.found = Secrets()
         self.lost: list[SourceNode] = []
         """Places of values that were made with a secret and cannot carry taint; the reader removes them."""
         self._evaluations: list[Evaluation] = []
@@ -105,7 +104,7 @@ class TaintTracker:
         if isinstance(value, list):
             return [self.taint(each, node) for each in value]
         if isinstance(value, dict):
-            if any(map(self.found.known().occurs_in, value)):
+            if any(map(self.found.occurs_in, value)):
                 self.lost.append(node)
             return {key: self.taint(each, node) for key, each in value.items()}
         if isinstance(value, bool | None):

@@ -12,8 +12,8 @@ from msauto.playbook.resolve import ResolveOptions, open_hosts
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import TemplateScope, Variable
 from msauto.playbook.yaml.document import nearest, outside_node
+from msauto.secrets.redaction import HIDDEN, Secrets
 from msauto.secrets.secret_names import USER_IN_URL, is_secret_name
-from msauto.secrets.taint import HIDDEN, Secrets
 from msauto.secrets.tainted_text import TaintedText
 
 
@@ -43,7 +43,7 @@ def report_variables(options: ResolveOptions, host: str, name: str | None = None
             )
         scope = hosts.scope(host, ".")
         definitions = [_rendered(variable, scope) for variable in _chosen(scope, name)]
-        secrets = files.taint.found.known()
+        secrets = files.taint.found
         return tuple(
             replace(each, value=_redacted(each.name, each.value, secrets), error=secrets.redact(each.error))
             for each in definitions

@@ -17,10 +17,9 @@ import yaml
 
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 from msauto.playbook.yaml.document import Document, Hidden, Path, outside_node
-from msauto.secrets.encodings import can_redact
 from msauto.secrets.redacted_lines import redact_lines
+from msauto.secrets.redaction import HIDDEN, can_redact
 from msauto.secrets.secret_names import USER_IN_URL, is_secret_name
-from msauto.secrets.taint import HIDDEN
 from msauto.secrets.tainted_text import TAG, TaintedText, why_too_short
 
 MAX_DEPTH = 64

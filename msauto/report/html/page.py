@@ -25,7 +25,7 @@ from msauto.report.plan_view import Block, PlanView, merge_blocks, view_plan
 from msauto.report.result_view import view_result
 from msauto.report.sanitizing import visible
 from msauto.report.templates import template
-from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
+from msauto.secrets.redaction import HIDDEN, TOKEN_PATTERN
 
 _SCRIPTS: Final = ("elements.js", "timecode.js", "timeline.js", "page.js")
 _MOST_GROUPS: Final = 40

@@ -13,7 +13,7 @@ from msauto.batch.check import CheckContext, check_batch
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files
 from msauto.playbook.variables.variables import read_extra
-from msauto.secrets.taint import HIDDEN
+from msauto.secrets.redaction import HIDDEN
 from msauto.secrets.tainted_text import is_tainted
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -21,8 +21,8 @@ from msauto.ledger.postgres_store import PostgresStore
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.secrets.redaction import Secrets
 from msauto.secrets.secret_tokens import SecretTokenMemory
-from msauto.secrets.taint import NO_SECRETS
 from tests.postgres import PostgresServer
 from tests.unit.ledger.ledger_plans import channel, plan, target
 from tests.unit.ledger.test_ledger_locks import NEWS, OLD, Clock, take
@@ -378,7 +378,7 @@ def test_two_first_runs_agree_on_one_salt(shared_place: str) -> None:
 
     def salt(_: int) -> str:
         with Ledger.open(shared_place) as ledger:
-            memory = SecretTokenMemory(ledger.memory, lambda: NO_SECRETS)
+            memory = SecretTokenMemory(ledger.memory, Secrets())
             memory.settle_salt(ledger.journal)
             return memory._salt
 

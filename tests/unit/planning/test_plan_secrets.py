@@ -10,8 +10,8 @@ from msgspec import structs
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Change, Plan, Request, Target
 from msauto.planning.saved_plans.plan_secrets import PlanConcealer, PlanRevealer, SavedSecret
+from msauto.secrets.redaction import Secrets
 from msauto.secrets.secret_sources import SecretReference
-from msauto.secrets.taint import SecretsFound
 
 SALT = "00" * 16
 TOKEN = f"***{{{'1' * 32}}}"
@@ -57,10 +57,10 @@ def test_all_sources_of_a_text_must_still_have_it() -> None:
 
 def test_a_token_is_not_searched_for_secrets() -> None:
     """A short secret of hexadecimal digits could be a part of a token."""
-    found = SecretsFound([*(f"{number:04x}" for number in range(0xA000, 0xA020)), "0123456789abcdef"])
-    for text in found.known().texts:
+    found = Secrets([*(f"{number:04x}" for number in range(0xA000, 0xA020)), "0123456789abcdef"])
+    for text in found.texts:
         found.sources.note(text, SecretReference("env", text.upper()))
-    plan = structs.replace(plan_sending("a000 0123456789abcdef a01f".replace(" ", "-")), secrets=found.known())
+    plan = structs.replace(plan_sending("a000 0123456789abcdef a01f".replace(" ", "-")), secrets=found)
     concealer = PlanConcealer(plan.secrets)
     saved = concealer.plan(plan)
     assert len(concealer.saved()) == 3

@@ -11,8 +11,8 @@ import pytest
 
 from msauto.ledger import Ledger
 from msauto.model.plan import Json, TargetId
+from msauto.secrets.redaction import TOKEN_PATTERN, Secrets
 from msauto.secrets.secret_tokens import SALT, SecretTokenMemory
-from msauto.secrets.taint import TOKEN_PATTERN, Secrets
 
 TARGET = TargetId("studio", "NEWS", "asset", "EP001")
 TOKEN = "tok-1234"
@@ -38,7 +38,7 @@ class Kept:
 
 
 def known(*texts: str) -> Any:
-    return lambda: Secrets(texts)
+    return Secrets(texts)
 
 
 VALUES: list[Json] = [

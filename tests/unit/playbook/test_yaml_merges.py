@@ -7,7 +7,7 @@ import pytest
 from msauto.errors import InputError
 from msauto.playbook.yaml.document import Document
 from msauto.playbook.yaml.loader import MAX_DEPTH, parse_yaml
-from msauto.secrets.taint import HIDDEN
+from msauto.secrets.redaction import HIDDEN
 
 
 def messages(text: str) -> list[str]:

@@ -15,14 +15,14 @@ from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import Plan
 from msauto.model.server import ServerSpec
 from msauto.running.current_slice import CURRENT_SLICE, CurrentSlice
-from msauto.secrets.taint import NO_SECRETS
+from msauto.secrets.redaction import Secrets
 from msauto.slices.apply_slices import ApplyWork, SharedApply
 
 
 def test_a_worker_that_cannot_open_the_ledger_is_named(tmp_path: Path) -> None:
     missing = PasswordSource("file", str(tmp_path / "password"))
     place = LedgerUrl("postgresql:///ledger?host=/nowhere", missing)
-    shared = SharedApply("run-1", place, [], NO_SECRETS, None, RetryPolicy())
+    shared = SharedApply("run-1", place, [], Secrets(), None, RetryPolicy())
     server = ServerSpec("studio-a", "http://a.example")
     work = ApplyWork(server, shared, BatchFailures(Plan("", ""), 0), BreakerState())
 

@@ -17,8 +17,8 @@ from msauto.model.live import Entry
 from msauto.model.plan import Body, Change, Expectation, Request, Target
 from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.running.parcels import Parcel, SharedValues, UnresolvedError, pack, unpack
+from msauto.secrets.redaction import TOKEN_PATTERN, Secrets
 from msauto.secrets.secret_sources import SecretReference
-from msauto.secrets.taint import TOKEN_PATTERN, SecretsFound
 from msauto.slices.contents import RunContents
 from msauto.slices.remote_server import CoordinatorNeeded
 
@@ -119,13 +119,13 @@ def test_the_requests_of_a_target_travel_without_their_secrets() -> None:
     )
     change = Change("change", "field", "comment", "old", f"key {secret}", "live", True, place)
     target = Target("studio", "NEWS", "asset", "EP1", None, "", (change,), requests)
-    found = SecretsFound([secret])
+    found = Secrets([secret])
     found.sources.note(secret, SecretReference("env", "MSAUTO_TEST_SECRET"))
     contents = RunContents(found)
     parcel, _ = pack(target, contents)
-    assert not found.known().occurs_in(TOKEN_PATTERN.sub("", parcel.data.decode("latin-1")))
+    assert not found.occurs_in(TOKEN_PATTERN.sub("", parcel.data.decode("latin-1")))
     with pytest.raises(UnresolvedError) as unresolved:
         unpack(parcel)
     contents.supply(unresolved.value.key)
     assert unpack(pack(target, contents)[0]) == target
-    assert unpack(pack(target, RunContents(SecretsFound()))[0]) == target
+    assert unpack(pack(target, RunContents(Secrets()))[0]) == target

@@ -1,0 +1,227 @@
+"""The secret texts of a run, and their redaction in all that is shown or kept.
+
+A secret is found as it is, in the encodings of messages, requests and documents, and by its beginning where a message
+was cut off. A message in which it is readable in any other way is not shown at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from html import escape, unescape
+from typing import Final
+from unicodedata import normalize
+from urllib.parse import quote, quote_plus, unquote
+
+from msauto.errors import InputError, MsautoError, Problem, ServerError
+from msauto.secrets.secret_sources import SecretSources
+
+HIDDEN: Final = "***"
+DETECTED: Final = f"{HIDDEN} (the message repeats a secret in another encoding)"
+"""Replaces a message in which a secret is readable, but in none of the known encodings."""
+
+TOKEN_PATTERN: Final = re.compile(r"\*\*\*\{[0-9a-f]{32}\}")
+"""What the ledger keeps in place of a secret, so that it can recognize the same one again."""
+
+SHORTEST: Final = 4
+"""A shorter text cannot be a secret: it is part of many words, so redacting it would reveal it."""
+_SHORTEST_PART: Final = 8
+"""From this length, the beginning of a secret is redacted as well, and case and spaces do not matter."""
+_FEW: Final = 100
+
+_LOSSY: Final = "surrogatepass"
+_PERCENT = re.compile(r"%[0-9A-F]{2}")
+_ESCAPED = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|U([0-9A-Fa-f]{8}))")
+_INVISIBLE = re.compile(r"[\s\\\u00ad\u200b-\u200d\u2060\ufeff]+")
+
+
+def can_redact(text: str) -> bool:
+    """Return whether a text is long enough to be redacted."""
+    return len(text.strip()) >= SHORTEST
+
+
+class Secrets:
+    """The secret texts of a run, which never show in its ``repr``. Templates add more of them while they are used."""
+
+    def __init__(
+        self,
+        texts: Iterable[str] = (),
+        sources: SecretSources | None = None,
+        *,
+        partly: bool = False,
+        shortest: int = SHORTEST,
+    ) -> None:
+        """``partly``: only the secret itself is hidden in a text that contains it, as the rest is in a plan file."""
+        self.partly = partly
+        self._shortest = shortest
+        self.sources = sources or SecretSources()
+        """Where the texts come from, as far as it is known."""
+        self.texts: set[str] = set()
+        """The texts themselves: to compare with, never to show."""
+        self._forms: dict[str, set[str]] = {}  # by their first characters
+        self._readable: set[str] = set()  # without case and spaces
+        for text in texts:
+            self.add(text)
+
+    def add(self, text: str) -> None:
+        """Add a secret text, unless it is too short to be redacted."""
+        if text in self.texts or len(text.strip()) < self._shortest:
+            return
+        self.texts.add(str(text))
+        for form in encoded_forms(text):
+            if len(form.strip()) >= self._shortest:
+                self._forms.setdefault(form[: self._shortest], set()).add(form)
+        if len(plain := _normalized(text)) >= _SHORTEST_PART:
+            self._readable.add(plain)
+
+    def __bool__(self) -> bool:
+        return bool(self.texts)
+
+    def __repr__(self) -> str:
+        return f"Secrets({HIDDEN})" if self.texts else "Secrets()"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Secrets) and other.texts == self.texts)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def occurs_in(self, text: str) -> bool:
+        """Return whether a text contains a secret in any encoding, or a token of the ledger."""
+        return bool(self._spans(text)) or TOKEN_PATTERN.search(text) is not None
+
+    def redact(self, text: str) -> str:
+        """Return the text with ``***`` in place of each secret and each token."""
+        return self.redact_except_tokens(TOKEN_PATTERN.sub(HIDDEN, text))
+
+    def redact_except_tokens(self, text: str) -> str:
+        """Return the text with ``***`` in place of each secret."""
+        return _without(text, self._spans(text))
+
+    def mask(self, text: str) -> str:
+        """Return ``***`` for a text that contains a secret; with ``partly``, the text without it."""
+        return self.redact(text) if self.partly else HIDDEN if self.occurs_in(text) else text
+
+    def redact_message(self, text: str) -> str:
+        """Return a message with ``***`` in place of each secret, even if the secret is truncated."""
+        text = TOKEN_PATTERN.sub(HIDDEN, text)
+        text = _without(text, self._spans(text, cut=True))
+        views = frozenset(_decoded(text)) if self._readable and text else ()
+        return DETECTED if any(secret in view for secret in self._readable for view in views) else text
+
+    def redact_path(self, path: str) -> str:
+        """Return a request's path without secrets; if decoding it still reveals one, without its query."""
+        redacted = self.redact(path)
+        decoded = unquote(unquote(redacted.replace("+", " ")))
+        return f"{redacted.partition('?')[0]}?{HIDDEN}" if self._spans(decoded) else redacted
+
+    def redact_error(self, error: MsautoError) -> None:
+        """Redact an error in place; drop its cause if that contains a secret."""
+        error.message, error.remedy = self.redact_message(error.message), self.redact_message(error.remedy)
+        error.args = tuple(self.redact_message(part) if isinstance(part, str) else part for part in error.args)
+        if isinstance(error, InputError):
+            error.problems = tuple(map(self.redact_problem, error.problems))
+        if isinstance(error, ServerError):
+            error.request = self.redact_path(error.request)
+        if any(self.redact_message(str(cause)) != str(cause) for cause in _causes(error)):
+            error.__cause__ = error.__context__ = None
+
+    def redact_problem(self, problem: Problem) -> Problem:
+        """Return a problem whose texts and excerpt are redacted."""
+        return replace(
+            problem,
+            message=self.redact_message(problem.message),
+            remedy=self.redact_message(problem.remedy),
+            excerpt=self.redact_message(problem.excerpt),
+        )
+
+    @contextmanager
+    def redacted_errors(self) -> Iterator[None]:
+        """Redact each error that is raised inside."""
+        try:
+            yield
+        except MsautoError as error:
+            if self:
+                self.redact_error(error)
+            raise
+        except Exception as error:
+            if self and any(self.redact_message(str(each)) != str(each) for each in (error, *_causes(error))):
+                message = f"msauto itself failed: {type(error).__name__}; its message contains a secret"
+                raise MsautoError(message, remedy="this is a bug in msauto: report it without the secret") from None
+            raise
+
+    def _spans(self, text: str, *, cut: bool = False) -> list[tuple[int, int]]:
+        """Return where secrets are, in order and apart; with ``cut``, also the beginnings of secrets."""
+        spans: list[tuple[int, int]] = []
+        if len(self._forms) < _FEW and not any(map(text.__contains__, self._forms)):
+            return spans
+        for start in range(len(text) - self._shortest + 1):
+            end = start
+            for form in self._forms.get(text[start : start + self._shortest], ()):
+                shortest = _SHORTEST_PART if cut else len(form)
+                lengths = range(len(form), min(shortest, len(form)) - 1, -1)
+                length = next((length for length in lengths if text.startswith(form[:length], start)), 0)
+                end = max(end, start + length)
+            if spans and start < spans[-1][1]:
+                spans[-1] = spans[-1][0], max(end, spans[-1][1])
+            elif end > start:
+                spans.append((start, end))
+        return spans
+
+
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    for start, end in reversed(spans):
+        text = text[:start] + HIDDEN + text[end:]
+    return text
+
+
+def encoded_forms(secret: str) -> Iterator[str]:
+    """Yield a secret as a server or a message may repeat it: stripped, by line, in another normal form or encoding."""
+    forms = (secret, normalize("NFC", secret), normalize("NFD", secret))
+    shapes = (
+        shape
+        for text in forms
+        for shape in (text, text.strip(), " ".join(text.split()), text.replace("\r\n", "\n"), *text.splitlines())
+    )
+    for text in dict.fromkeys(each for shape in shapes for each in (shape, shape.strip())):
+        yield from (text, repr(text)[1:-1], json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
+        html = escape(text)
+        yield from (html, escape(text, quote=False), html.replace("&#x27;", "&apos;"))
+        yield html.replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
+        for path in (quote(text, errors=_LOSSY), quote(text, safe="", errors=_LOSSY), quote_plus(text, errors=_LOSSY)):
+            yield from (path, path.replace("%0A", "%0a"), _PERCENT.sub(lambda match: match[0].lower(), path))
+        data = text.encode("utf-8", _LOSSY)
+        yield data.decode("latin-1")
+        for code in (base64.b64encode(data), base64.urlsafe_b64encode(data)):
+            yield code.decode("ascii").rstrip("=")
+
+
+def _decoded(text: str) -> Iterator[str]:
+    """Yield what a reader could make of a text, without case and spaces."""
+    plain = _ESCAPED.sub(_character, unescape(unescape(text)))
+    twice = unquote(unquote(plain.replace("+", " ")))
+    yield from map(_normalized, (text, plain, unquote(plain), twice, unquote(plain, encoding="latin-1")))
+
+
+def _character(escaped: re.Match[str]) -> str:
+    number = int(next(filter(None, escaped.groups())), 16)
+    return chr(number) if number <= 0x10FFFF else escaped[0]
+
+
+def _normalized(text: str) -> str:
+    return _INVISIBLE.sub("", normalize("NFKC", text).casefold())
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the causes of an error, each once."""
+    seen: set[int] = set()
+    waiting = [error.__cause__, error.__context__]
+    while waiting:
+        cause = waiting.pop()
+        if cause is not None and id(cause) not in seen:
+            seen.add(id(cause))
+            yield cause
+            waiting += [cause.__cause__, cause.__context__]
