@@ -39,7 +39,7 @@ from msauto.planning.survey.asset_survey import SurveyContext
 from msauto.planning.survey.survey import Survey, survey
 from msauto.planning.survey.target_choice import TargetChoice
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.secret_tokens import SecretTokenMemory
+from msauto.secrets.remembered_secrets import SecretMemory
 from msauto.server.availability import SystemClock
 from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads import hash_file
@@ -110,7 +110,7 @@ async def make_plan(
     """
     read_since = clock.now()
     by_url = MemoryByUrl(memory, specs_of(resolved))
-    remembered = SecretTokenMemory(by_url, resolved.secrets)
+    remembered = SecretMemory(by_url, resolved.secrets)
     choice = TargetChoice(targets)
 
     def context_of(work: ServerIntents, reader: Reader) -> SurveyContext:
@@ -233,7 +233,7 @@ async def recheck_plan(
     read_since = clock.now()
     remembered: Memory = MemoryByUrl(memory, specs)
     if plan.secrets:
-        remembered = SecretTokenMemory(remembered, plan.secrets)
+        remembered = SecretMemory(remembered, plan.secrets)
     notify = partial(_notify, observer, plan.secrets)
     unreachable: set[str] = set()
     async with _connect(specs, clock, partial(PlanningClient, read_only=True)) as servers:
@@ -308,8 +308,7 @@ async def recover_runs(
     redacted: a server may repeat in an error what it was sent. ``on``: the Dask cluster whose workers read.
     """
     from msauto.applying.recovery import recover, settle_here
-    from msauto.applying.redacted_ports import redacted_journal
-    from msauto.secrets.redactor import Redactor
+    from msauto.secrets.redactor import Redactor, redacted_journal
 
     secrets = Secrets() if secrets is None else secrets
     killed = [run.run for run in ledger.history() if run.status == "died"]
@@ -397,17 +396,16 @@ async def apply_plan(
     be pickled. Raises ``RefusedError`` for a plan with redacted requests, and for downloads on a cluster.
     """
     from msauto.applying.executor import apply_with
-    from msauto.applying.redacted_ports import RedactedObserver, redacted_journal
-    from msauto.secrets.redactor import Redactor
+    from msauto.secrets.redactor import RedactedObserver, Redactor, redacted_journal
 
     _refuse_redacted(plan)
     ledger.journal.notes.update({f"{_URL_NOTE}{spec.name}": spec.url for spec in specs} | dict(notes or {}))
-    memory = SecretTokenMemory(MemoryByUrl(ledger.memory, specs), plan.secrets)
+    memory = SecretMemory(MemoryByUrl(ledger.memory, specs), plan.secrets)
     journal: Journal = ledger.journal
     redactor = Redactor(plan.secrets)
     if plan.secrets:
         memory.settle_salt(journal)
-        journal = redacted_journal(journal, Redactor(plan.secrets, memory.conceal))
+        journal = redacted_journal(journal, redactor)
         observer = RedactedObserver(observer, redactor)
     with plan.secrets.redacted_errors():
         here = _applying_here(specs, journal, clock, frozen, forks)
@@ -423,7 +421,7 @@ async def apply_plan(
                 cancellation=cancellation,
                 policy=policy,
             )
-    return redactor.result(result) if plan.secrets else result
+    return redactor(result)
 
 
 @asynccontextmanager

@@ -23,7 +23,7 @@ _WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"}
 
 def plan_command(context: PlanContext, desired: DesiredCommand, cause: Trigger = TASK) -> None:
     """Run a command: always, once in the life of the asset, or where the asset changes in this run."""
-    key = " ".join([desired.name, *(f"{name}={value}" for name, value in desired.params)])
+    key = " ".join([desired.name, *(f"{name}={context.hide(value)}" for name, value in desired.params)])
     if desired.run == "once" and not _is_due(context, key):
         return
     if desired.run == "changed" and not cause.handler:

@@ -5,7 +5,7 @@ The order of a target's requests is the table :class:`Phase`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 
@@ -137,7 +137,7 @@ class PlanContext(Struct, frozen=True, eq=False):
     ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``address`` is
     how it is found after the run. ``files`` are the SHA-256 of downloads that are on disk, by their path. ``batch`` is
     the XMP batch that precedes it, and makes its XMP fields unknown. ``places`` are folder and title of every other
-    entry that shows an asset which is to be deleted.
+    entry that shows an asset which is to be deleted. ``hide`` returns a text without secrets.
     """
 
     server: ServerSpec
@@ -156,6 +156,7 @@ class PlanContext(Struct, frozen=True, eq=False):
     files: Mapping[str, str | None] = field(default_factory=dict)
     batch: TaskSource | None = None
     places: tuple[Folder, ...] = ()
+    hide: Callable[[str], str] = str
 
     def made_from(self, asked: Mapping[str, Json]) -> dict[str, Json]:
         """Return what a file of this clip is made from: where that is the same, so is the file."""

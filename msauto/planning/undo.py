@@ -30,7 +30,6 @@ from msauto.model.identity import is_another_clip
 from msauto.model.plan import Change, Target
 from msauto.model.run_records import RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
-from msauto.secrets.redaction import HIDDEN, TOKEN_PATTERN
 
 
 def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPlaybooks:
@@ -54,7 +53,7 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
             if why is None:
                 kept += (one,)
             else:
-                called = f"{target.name}: {one.change.aspect} {TOKEN_PATTERN.sub(HIDDEN, one.change.key)}".rstrip()
+                called = f"{target.name}: {one.change.aspect} {one.change.key}".rstrip()
                 warnings.append(f"{target.server}: {called} cannot be undone: {why}")
         if kept:
             work[target.server] = (*work.get(target.server, ()), _intent(record, kept, spec, source))

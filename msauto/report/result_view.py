@@ -55,7 +55,7 @@ def view_result(result: Result, *, folded: bool = True) -> ResultView:
 
     Otherwise at least 3 results with the same outcome for the same reason are a group, and the others are alone.
     """
-    result = Redactor(result.plan.secrets).result(result)
+    result = Redactor(result.plan.secrets)(result)
     if not folded:
         groups = [ResultGroup((each.target,), each.outcome, tuple(result_lines(each, whole=True)))
                   for each in result.targets]  # fmt: skip

@@ -24,9 +24,6 @@ HIDDEN: Final = "***"
 DETECTED: Final = f"{HIDDEN} (the message repeats a secret in another encoding)"
 """Replaces a message in which a secret is readable, but in none of the known encodings."""
 
-TOKEN_PATTERN: Final = re.compile(r"\*\*\*\{[0-9a-f]{32}\}")
-"""What the ledger keeps in place of a secret, so that it can recognize the same one again."""
-
 SHORTEST: Final = 4
 """A shorter text cannot be a secret: it is part of many words, so redacting it would reveal it."""
 _SHORTEST_PART: Final = 8
@@ -90,14 +87,10 @@ class Secrets:
     __hash__ = None  # type: ignore[assignment]
 
     def occurs_in(self, text: str) -> bool:
-        """Return whether a text contains a secret in any encoding, or a token of the ledger."""
-        return bool(self._spans(text)) or TOKEN_PATTERN.search(text) is not None
+        """Return whether a text contains a secret in any encoding."""
+        return bool(self._spans(text))
 
     def redact(self, text: str) -> str:
-        """Return the text with ``***`` in place of each secret and each token."""
-        return self.redact_except_tokens(TOKEN_PATTERN.sub(HIDDEN, text))
-
-    def redact_except_tokens(self, text: str) -> str:
         """Return the text with ``***`` in place of each secret."""
         return _without(text, self._spans(text))
 
@@ -107,7 +100,6 @@ class Secrets:
 
     def redact_message(self, text: str) -> str:
         """Return a message with ``***`` in place of each secret, even if the secret is truncated."""
-        text = TOKEN_PATTERN.sub(HIDDEN, text)
         text = _without(text, self._spans(text, cut=True))
         views = frozenset(_decoded(text)) if self._readable and text else ()
         return DETECTED if any(secret in view for secret in self._readable for view in views) else text

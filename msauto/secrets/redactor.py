@@ -1,106 +1,106 @@
-"""Turn a plan or result into the form that is shown and kept: the same, with ``***`` in place of its secrets.
+"""A plan, its results and its events as they may be shown and kept: the same, with ``***`` in place of the secrets.
 
-The executor gets the plan. Reports, progress, the ledger and plan files get what :class:`Redactor` makes of it. Each
-change and request that contained a secret is flagged (``secret``).
+The executor gets the plan. Reports, progress, the journal and plan files get what :class:`Redactor` makes of it. A text
+that contains a secret is hidden as a whole; each change and request that contained one is flagged (``secret``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, Struct, structs
 
-from msauto.model.plan import Body, Change, Expectation, Json, Plan, Request, Settlement, Target, TargetContext
-from msauto.model.result import Difference, RequestResult, Result, TargetResult
+from msauto.model.events import Event, Observer
+from msauto.model.plan import (
+    Body,
+    Change,
+    Expectation,
+    Json,
+    Plan,
+    PlannedServer,
+    Request,
+    Settlement,
+    ShownMarker,
+    ShownSegment,
+    Target,
+)
+from msauto.model.ports import Journal
+from msauto.model.result import Difference, TargetResult
 from msauto.secrets.redaction import HIDDEN, Secrets
 
-RedactKey = Callable[[str], str]
-"""Returns the key of a change without the secrets in it."""
+T = TypeVar("T")
 
 
 def redact_plan(plan: Plan) -> Plan:
     """Return a plan as it may be shown: without secrets in values, requests, errors and warnings."""
-    return Redactor(plan.secrets).plan(plan)
+    return Redactor(plan.secrets)(plan)
 
 
 class Redactor:
-    """Redacts one plan and its results. ``redact_key`` lets the ledger write keys that it can recognize again."""
+    """Redacts plans, results and what they are made of."""
 
-    def __init__(self, secrets: Secrets, redact_key: RedactKey | None = None) -> None:
+    def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
-        self._redact_key = redact_key or secrets.redact
-        self._shown: dict[int, tuple[Target, Target]] = {}
+        self._targets: dict[int, tuple[Target, Target]] = {}
 
-    def plan(self, plan: Plan) -> Plan:
-        """Return a plan as it may be shown."""
-        if not self._secrets:
-            return plan
-        return structs.replace(
-            plan,
-            targets=tuple(map(self.target, plan.targets)),
-            warnings=tuple(map(self._secrets.redact_message, plan.warnings)),
-            settlements=tuple(map(self._settlement, plan.settlements)),
-            servers=tuple(structs.replace(each, url=self._secrets.redact(each.url)) for each in plan.servers),
-            secrets=Secrets(),
-        )
+    def __call__(self, value: T) -> T:
+        """Return a value as it may be shown; for the same target, the same object."""
+        return cast("T", self._redacted(value)) if self._secrets else value
 
-    def target(self, target: Target) -> Target:
-        """Return a target as it may be shown; for the same target, the same object."""
-        known = self._shown.get(id(target))
-        if known is None:
-            known = self._shown[id(target)] = (target, self._target(target))
-        return known[1]
-
-    def result(self, result: Result) -> Result:
-        """Return the result of a run as it may be shown."""
-        return structs.replace(
-            result, plan=self.plan(result.plan), targets=tuple(map(self.target_result, result.targets))
-        )
-
-    def target_result(self, result: TargetResult) -> TargetResult:
-        """Return the result of a target as it may be shown; a server may repeat what it was sent."""
-        return structs.replace(
-            result,
-            target=self.target(result.target),
-            message=self._secrets.redact_message(result.message),
-            requests=tuple(map(self.request_result, result.requests)),
-            differences=tuple(map(self._difference, result.differences)),
-            learned={self._redact_key(item): self._mask(value) for item, value in result.learned.items()},
-        )
-
-    def message(self, text: str) -> str:
-        """Return a message as it may be shown; a server may repeat what it was sent."""
-        return self._secrets.redact_message(text)
-
-    def request_result(self, result: RequestResult) -> RequestResult:
-        """Return the result of a request as it may be shown."""
-        return structs.replace(result, message=self._secrets.redact_message(result.message))
-
-    def _settlement(self, settlement: Settlement) -> Settlement:
-        return structs.replace(settlement, item=self._redact_key(settlement.item), value=self._mask(settlement.value))
+    def _redacted(self, value: Any) -> Any:
+        secrets = self._secrets
+        match value:
+            case list() | tuple():
+                return type(value)(map(self._redacted, value))
+            case dict():
+                return {name: self._redacted(each) for name, each in value.items()}
+            case Target():
+                if id(value) not in self._targets:
+                    self._targets[id(value)] = value, self._target(value)
+                return self._targets[id(value)][1]
+            case Change():
+                return self._change(value)
+            case Request():
+                return self._request(value)
+            case Expectation():
+                return self._expectation(value)
+            case Difference() if any(map(self._holds, (value.key, value.desired, value.live))):
+                desired, live = self._mask(value.desired), self._mask_earlier(value.live, value.desired)
+                return structs.replace(value, key=secrets.redact(value.key), desired=desired, live=live)
+            case Settlement():
+                return structs.replace(value, item=secrets.redact(value.item), value=self._mask(value.value))
+            case ShownSegment():
+                return structs.replace(value, title=secrets.redact(value.title))
+            case ShownMarker():
+                return structs.replace(value, title=secrets.redact(value.title), track=secrets.redact(value.track))
+            case PlannedServer():
+                return structs.replace(value, url=secrets.redact(value.url))
+            case Secrets():
+                return Secrets()
+            case Struct():  # a plan, a result or an event: what it is made of, and messages that a server may have sent
+                parts = {name: self._redacted(part) for name, part in structs.asdict(value).items()}
+                for name in ("message", "reason", "error"):
+                    if isinstance(parts.get(name), str):
+                        parts[name] = secrets.redact_message(parts[name])
+                if isinstance(value, Plan):
+                    parts["warnings"] = tuple(map(secrets.redact_message, value.warnings))
+                if isinstance(value, TargetResult):
+                    parts["learned"] = self._mask(dict(value.learned))
+                return structs.replace(value, **parts)
+        return value
 
     def _target(self, target: Target) -> Target:
-        changes = tuple(map(self._change, target.changes))
-        requests = tuple(map(self._request, target.requests))
-        secret = any(each.secret for each in changes) or any(each.secret for each in requests)
+        changes, requests = self._redacted(target.changes), self._redacted(target.requests)
         return structs.replace(
             target,
             changes=changes,
             requests=requests,
             error=None if target.error is None else self._secrets.redact_message(target.error),
-            fingerprint="" if secret else target.fingerprint,  # a hash of live state: it would reveal a short secret
-            context=None if target.context is None else self._context(target.context),
+            # A hash of live state: it would reveal a short secret.
+            fingerprint="" if any(each.secret for each in (*changes, *requests)) else target.fingerprint,
+            context=self._redacted(target.context),
             holding=UNSET,
-        )
-
-    def _context(self, context: TargetContext) -> TargetContext:
-        redact = self._secrets.redact
-        return TargetContext(
-            context.frames,
-            tuple(structs.replace(each, title=redact(each.title)) for each in context.segments),
-            tuple(
-                structs.replace(each, title=redact(each.title), track=redact(each.track)) for each in context.markers
-            ),
         )
 
     def _change(self, change: Change) -> Change:
@@ -108,7 +108,7 @@ class Redactor:
             return change
         return structs.replace(
             change,
-            key=self._redact_key(change.key),
+            key=self._secrets.redact(change.key),
             before=self._mask_earlier(change.before, change.after),
             after=self._mask(change.after),
             reversible=False,
@@ -118,42 +118,22 @@ class Redactor:
     def _request(self, request: Request) -> Request:
         path, body = self._secrets.redact_path(request.path), request.body
         if body is not None and self._secrets.occurs_in(body.content.decode("utf-8", "replace")):
-            shown = self._secrets.redact(body.text or "").encode()
-            body = Body.of(shown, body.media_type) if self._secrets.partly else Body(body.media_type)
-        expect = tuple(map(self._expect, request.expect))
+            body = Body(body.media_type)
         secret = request.secret or path != request.path or body is not request.body
-        return structs.replace(request, path=path, body=body, expect=expect, secret=secret)
+        return structs.replace(request, path=path, body=body, expect=self._redacted(request.expect), secret=secret)
 
-    def _expect(self, expect: Expectation) -> Expectation:
-        # A secret attribute that a marker had and no task names is not compared, so it is not kept.
-        preserved = {name: text for name, text in expect.preserved.items() if not self._holds({name: text})}
-        secret = self._holds(expect.desired)
-        if not secret and not self._holds(expect.key) and preserved == expect.preserved:
-            return expect
+    def _expectation(self, expect: Expectation) -> Expectation:
         return structs.replace(
             expect,
-            key=self._redact_key(expect.key),
+            key=self._secrets.redact(expect.key),
             desired=self._mask(expect.desired),
-            secret=secret,
-            preserved=preserved,
-        )
-
-    def _difference(self, difference: Difference) -> Difference:
-        if not any(map(self._holds, (difference.key, difference.desired, difference.live))):
-            return difference
-        return structs.replace(
-            difference,
-            key=self._secrets.redact(difference.key),
-            desired=self._mask(difference.desired),
-            live=self._mask_earlier(difference.live, difference.desired),
+            secret=expect.secret or self._holds(expect.desired),
+            # A secret attribute that a marker had and no task names is not compared, so it is not kept.
+            preserved={name: text for name, text in expect.preserved.items() if not self._holds({name: text})},
         )
 
     def _holds(self, value: Json) -> bool:
-        if isinstance(value, str):
-            return self._secrets.occurs_in(value)
-        if isinstance(value, dict):
-            return any(map(self._holds, (*value, *value.values())))
-        return isinstance(value, list) and any(map(self._holds, value))
+        return self._mask(value) != value
 
     def _mask(self, value: Json) -> Json:
         """Return a value with ``***`` in place of each text that contains a secret."""
@@ -179,3 +159,33 @@ def map_texts(value: Json, change: Callable[[str], str], rename: Callable[[str],
     if isinstance(value, dict):
         return {rename(name): map_texts(each, change, rename) for name, each in value.items()}
     return [map_texts(each, change, rename) for each in value] if isinstance(value, list) else value
+
+
+# Where a run records and reports ----------------------------------------------------------------------------------
+
+
+class _RedactedJournal:
+    """Calls the methods of a journal with redacted arguments."""
+
+    def __init__(self, journal: Journal, redactor: Redactor) -> None:
+        self._journal, self._redactor = journal, redactor
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        method = getattr(self._journal, name)
+        return lambda *values: method(*map(self._redactor, values))
+
+
+def redacted_journal(journal: Journal, redactor: Redactor) -> Journal:
+    """Return a journal that receives no secret."""
+    return cast("Journal", _RedactedJournal(journal, redactor))
+
+
+class RedactedObserver:
+    """An observer that receives no secret."""
+
+    def __init__(self, observer: Observer, redactor: Redactor) -> None:
+        self._observer, self._redactor = observer, redactor
+
+    def notify(self, event: Event) -> None:
+        """Pass on what may be shown."""
+        self._observer.notify(self._redactor(event))

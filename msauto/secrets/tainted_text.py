@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -22,16 +23,14 @@ class TaintedText(str):
         return repr(HIDDEN)
 
 
+_GROUPS: tuple[Any, ...] = (list, tuple, set, frozenset, type({}.values()), type({}.items()))
+
+
 def is_tainted(value: Any) -> bool:
     """Return whether a value is a tainted text, or contains one."""
-    if isinstance(value, TaintedText):
-        return True
-    if isinstance(value, XmpByName):
-        return False  # all of it comes from the server, and reading it would request it
-    if isinstance(value, dict):
-        return any(map(is_tainted, value.values())) or any(isinstance(key, TaintedText) for key in value)
-    views = list | tuple | set | frozenset | type({}.values()) | type({}.items())
-    return isinstance(value, views) and any(map(is_tainted, value))
+    if isinstance(value, dict) and not isinstance(value, XmpByName):  # reading that one would request it
+        value = (*value, *value.values())
+    return isinstance(value, TaintedText) or (isinstance(value, _GROUPS) and any(map(is_tainted, value)))
 
 
 def leaves(data: Any, path: DataPath = ()) -> Iterator[tuple[DataPath, Any]]:
@@ -75,31 +74,23 @@ NOT_ALLOWED = "a secret is not allowed here: this value is shown in plans, logs 
 ALLOWED = "use secrets only in texts that are written: fields, xmp, titles of segments, rss text, params"
 _SEND = "send the secret itself, or a longer text"
 
-_ALLOWED: Mapping[str, frozenset[tuple[str, ...]]] = {
-    "asset": frozenset(
-        {
-            *(("fields", each.name) for each in LINK_FIELDS if each.may_be_secret),
-            ("xmp", "*"),
-            ("xmp", "*", "#"),
-            ("segmentation", "title"),
-            *(("segments", "#", each.name) for each in SEGMENT_ATTRIBUTES if each.may_be_secret),
-            *(("markers", "#", each.name) for each in MARKER_ATTRIBUTES if each.may_be_secret),
-        }
+
+def _names(fields: Iterable[Any]) -> str:
+    return f"(?:{'|'.join(each.name for each in fields if each.may_be_secret)})"
+
+
+_ALLOWED: Mapping[str, re.Pattern[str]] = {
+    "asset": re.compile(
+        rf"fields\n{_names(LINK_FIELDS)}|xmp\n[^\n]+(?:\n\d+)?|segmentation\ntitle"
+        rf"|segments\n\d+\n{_names(SEGMENT_ATTRIBUTES)}|markers\n\d+\n{_names(MARKER_ATTRIBUTES)}"
     ),
-    "rss": frozenset({("items", "#", "text"), *(("items", "#", "item", n) for n in ("title", "description", "link"))}),
-    "command": frozenset({("params", "*")}),
-    "thumbnail": frozenset({("params", "*")}),
+    "rss": re.compile(r"items\n\d+\n(?:text|item\n(?:title|description|link))"),
+    "command": re.compile(r"params\n[^\n]+"),
+    "thumbnail": re.compile(r"params\n[^\n]+"),
 }
-"""The values of each module that are only written: ``*`` is any name, ``#`` any index of a list."""
+"""The values of each module that are only written, as paths whose parts are lines."""
 
 
 def may_be_secret(module: str, path: DataPath) -> bool:
     """Return whether a value of a task may be secret; values that name or select a target may not."""
-    return any(_matches(path, allowed) for allowed in _ALLOWED.get(module, ()))
-
-
-def _matches(path: DataPath, allowed: tuple[str, ...]) -> bool:
-    return len(path) == len(allowed) and all(
-        isinstance(part, int) if pattern == "#" else isinstance(part, str) and pattern in {"*", part}
-        for part, pattern in zip(path, allowed, strict=True)
-    )
+    return module in _ALLOWED and _ALLOWED[module].fullmatch("\n".join(map(str, path))) is not None

@@ -18,7 +18,6 @@ from msauto.applying.cancellation import Cancellation
 from msauto.applying.circuit_breaker import BreakerState
 from msauto.applying.group_commit import GroupCommit
 from msauto.applying.recovery import NumberedRecord
-from msauto.applying.redacted_ports import redacted_journal
 from msauto.applying.slices import ItemResult, SliceExecution
 from msauto.applying.states import RetryPolicy
 from msauto.concurrency import is_over
@@ -34,8 +33,8 @@ from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.running.current_slice import CURRENT_SLICE
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.redactor import Redactor
-from msauto.secrets.secret_tokens import SecretTokenMemory
+from msauto.secrets.redactor import Redactor, redacted_journal
+from msauto.secrets.remembered_secrets import SecretMemory
 from msauto.server.availability import SystemClock
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
@@ -89,12 +88,12 @@ class ApplyWork:
         with _opened(shared.ledger, current.worker) as ledger, ledger.hold_shared(shared.run, scopes):
             async with _held(ledger.slice_lock(shared.run, current.name), shared.run, clock):
                 records = ledger.target_records(shared.run, list(targets), begun=True)
-                memory = SecretTokenMemory(MemoryByUrl(ledger.memory, [server]), shared.secrets)
+                memory = SecretMemory(MemoryByUrl(ledger.memory, [server]), shared.secrets)
                 journal: Journal = ledger.journal
                 if shared.secrets:
-                    redactor = Redactor(shared.secrets, memory.conceal)
+                    redactor = Redactor(shared.secrets)
                     journal = redacted_journal(journal, redactor)
-                    targets = {number: redactor.target(target) for number, target in targets.items()}
+                    targets = {number: redactor(target) for number, target in targets.items()}
                 ledger.journal.attach(shared.run, targets)
                 context = ApplyContext(
                     shared.run,
@@ -135,7 +134,7 @@ class ApplyWork:
         async def apply(numbered: NumberedTarget) -> ItemResult:
             result = await execution.apply(numbered, records.get(numbered[0]))
             if result is not None and shared.secrets:
-                result = redactor.target_result(result)
+                result = redactor(result)
             return ItemResult.of(result, connection.breaker.state)
 
         return apply

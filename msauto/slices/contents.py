@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial, reduce
@@ -30,12 +31,13 @@ from msauto.playbook.variables.variables import Variable, Variables
 from msauto.playbook.yaml.document import Document
 from msauto.playbook.yaml.loader import load_yaml
 from msauto.running.parcels import Shared, UnresolvedError
-from msauto.secrets.redaction import TOKEN_PATTERN, Secrets
+from msauto.secrets.redaction import Secrets
 from msauto.secrets.secret_sources import SecretReference, SecretSources
 from msauto.secrets.tainted_text import TaintedText
 from msauto.slices.remote_server import CoordinatorNeeded
 
 T = TypeVar("T")
+TOKEN_PATTERN: Final = re.compile(r"\*\*\*\{[0-9a-f]{32}\}")
 _WORK: Final = 2**14
 """Cost of scrypt, as for the tokens of the ledger: a check must not help to guess a short secret."""
 References = tuple[SecretReference, ...]

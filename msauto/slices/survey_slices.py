@@ -23,7 +23,7 @@ from msauto.planning.survey.survey import SurveyWork
 from msauto.planning.survey.target_groups import IntentGroup
 from msauto.running.parcels import Shared
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.secret_tokens import SALT, SecretTokenMemory
+from msauto.secrets.remembered_secrets import SALT, SecretMemory
 from msauto.server.reader import ServerReader
 from msauto.slices.remote_server import AssetPlace, CoordinatorNeeded, RemoteServer
 
@@ -88,7 +88,7 @@ class SurveyReading:
         memory = _GivenMemory({**item.remembered, SALT: self.salt})
         context = replace(
             context,
-            memory=SecretTokenMemory(memory, self.secrets),
+            memory=SecretMemory(memory, self.secrets),
             answers=answers,
             notify=events.append,
         )

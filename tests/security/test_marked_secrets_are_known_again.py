@@ -68,9 +68,30 @@ def test_a_command_that_runs_once_is_known_again(desk: Desk, sim: Simulator) -> 
     write(desk, task)
     assert desk.run("apply", "play.yml", *INV, "--yes").code == 0
     assert desk.run("plan", "play.yml", *INV, "--detailed-exitcode").code == 0
-    desk.environment["TOKEN"] = OTHER
-    assert desk.run("plan", "play.yml", *INV, "--detailed-exitcode").code == 2
+    desk.environment["TOKEN"] = OTHER  # a new token is no reason to run it again
+    assert desk.run("plan", "play.yml", *INV, "--detailed-exitcode").code == 0
     assert len(sim.state.clip("EP001").partner) == 1
+
+
+def test_two_commands_that_differ_in_a_secret_both_run(desk: Desk, sim: Simulator) -> None:
+    play = """
+- hosts: all
+  tasks:
+    - asset: {title: EP001, fields: {comment: "one"}}
+      notify: Tell
+    - command: {name: PARTNER_MOVE_TO_ASSET, title: EP001, params: {asset_id: "{{ env[item] | secret }}"}}
+      loop: [TOKEN, OTHER]
+  handlers:
+    - name: Tell
+      command: {name: PARTNER_MOVE_TO_ASSET, params: {asset_id: "1", house_number: "{{ env[item] | secret }}"}}
+      loop: [TOKEN, OTHER]
+"""
+    desk.write("play.yml", play)
+    applied = desk.run("apply", "play.yml", *INV, "--yes", "-vv")
+    assert applied.code == 0, applied.err
+    silent(applied)
+    sent = [each.get("house_number", each["asset_id"]) for each in sim.state.clip("EP001").partner]
+    assert sorted(sent) == sorted([TOKEN, OTHER] * 2)
 
 
 @pytest.mark.parametrize("sourced", ["token: !secret '{{ env.TOKEN }}'", "token: '{{ env.TOKEN | secret }}'"])

@@ -14,9 +14,7 @@ from msauto.cli.runs.attempt_record import Attempt
 from msauto.cli.runs.options import AllowedTimes, RunOptions
 from msauto.cli.runs.plan_sources import PlannedRun, PlanSource
 from msauto.errors import MsautoError
-from msauto.ledger import Ledger
 from msauto.model.plan import Limits
-from msauto.model.run_records import RunSummary
 from msauto.playbook.resolve import ResolveOptions
 from msauto.secrets.redaction import Secrets
 from msauto.simulator import Simulator
@@ -24,8 +22,6 @@ from tests.cli.command_line import Desk
 from tests.security.marked import ENV, INV, TOKEN, comment
 from tests.security.security_desk import leaks
 
-TIME = "2026-01-01T00:00:00"
-LEDGER_TOKEN = f"***{{{'0123456789abcdef' * 2}}}"
 STATE = ("--state-dir", "state")
 
 
@@ -52,18 +48,6 @@ def test_the_reason_to_override_a_freeze_is_recorded_without_a_secret(desk: Desk
     assert [each.code for each in sourced] == [0, 0, 0], sourced[0]
     assert sourced[2].json["notes"]["override_freeze"] == "urgent ***"
     assert leaks(desk, sourced, TOKEN) == []
-
-
-def test_the_history_shows_no_token_of_an_attempt(desk: Desk) -> None:
-    reason = f"cannot undo {LEDGER_TOKEN}"
-    attempt = RunSummary("20260101-1", TIME, TIME, "error", (), {}, 1, reason)
-    with Ledger.open(desk.folder / "state") as ledger:
-        ledger.record(attempt)
-    forms = [(), ("--format", "json")]
-    sourced = [desk.run("history", *run, *STATE, *form) for run in ((), ("last",)) for form in forms]
-    assert [each.code for each in sourced] == [0] * 4
-    assert all("cannot undo ***" in each.out for each in sourced)
-    assert [each.out for each in sourced if LEDGER_TOKEN in each.out] == []
 
 
 def test_the_message_of_an_unexpected_exception_shows_no_secret(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from msauto.report.json import dump
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, target_heading
 from msauto.report.value_texts import show_seconds
-from msauto.secrets.redaction import HIDDEN, TOKEN_PATTERN
 
 
 @click.command("history")
@@ -95,15 +94,14 @@ def _show_batch(summary: RunSummary, record: str, flags: Flags) -> None:
 
 
 def _print(value: object) -> None:
-    """Print JSON, or a text; every output goes through here or :func:`_print_table`, which hide the ledger's tokens."""
-    print_result(TOKEN_PATTERN.sub(HIDDEN, value if isinstance(value, str) else dump(value)))
+    """Print JSON, or a text."""
+    print_result(value if isinstance(value, str) else dump(value))
 
 
 def _print_table(
     headers: Sequence[str], rows: Iterable[Sequence[str]], flags: Flags, whole: Collection[str] = ()
 ) -> None:
-    hidden = [[TOKEN_PATTERN.sub(HIDDEN, cell) for cell in row] for row in rows]
-    print_table(headers, hidden, no_color=flags.no_color, whole=whole)
+    print_table(headers, list(rows), no_color=flags.no_color, whole=whole)
 
 
 def _row(run: RunSummary) -> list[str]:

@@ -17,7 +17,7 @@ from msauto.ledger import Ledger
 from msauto.model.plan import InputHash, Plan, PlannedServer
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.model.run_records import RequestRecord, RunDetails, TargetRecord
-from msauto.secrets.redaction import HIDDEN, TOKEN_PATTERN
+from msauto.secrets.redaction import HIDDEN
 
 
 @click.command("report")
@@ -34,7 +34,7 @@ def command(*, flags: Flags, run: str) -> None:
         details = ledger.run_details(found.run)
     form, layout, past = FORMS[flags.format], layout_of(flags), result_of(details)
     plan = form.plan(past.plan, layout) if flags.format in {"text", "markdown"} else ()  # other results contain it
-    print_result(TOKEN_PATTERN.sub(HIDDEN, "".join([*plan, *form.result(past, layout)])))
+    print_result("".join([*plan, *form.result(past, layout)]))
 
 
 def result_of(details: RunDetails) -> Result:

@@ -26,7 +26,6 @@ from msauto.model.events import CommandEnded, Event
 from msauto.report.event_lines import EventLines
 from msauto.report.sanitizing import visible
 from msauto.report.terminal.progress import Mode, ProgressDisplay
-from msauto.secrets.redaction import HIDDEN, TOKEN_PATTERN
 
 STDOUT: Final = "-"
 _BEGINNING: Final = b'{"type":"'
@@ -136,7 +135,7 @@ class RunWatch:
 
     def end(self, code: int, reason: str) -> None:
         """Write the last event."""
-        self._write(CommandEnded(code, TOKEN_PATTERN.sub(HIDDEN, reason)))
+        self._write(CommandEnded(code, reason))
         if self._file is not None:
             self._file.close()
 

@@ -26,7 +26,7 @@ from msauto.interface.address import encode
 from msauto.model.codec import to_key
 from msauto.model.plan import Body, Change, Expectation, Json, Plan, Request, Settlement, Target
 from msauto.planning.fingerprint import KEYED, SLOW, keyed
-from msauto.secrets.redaction import TOKEN_PATTERN, Secrets, can_redact
+from msauto.secrets.redaction import Secrets, can_redact
 from msauto.secrets.redactor import Redactor, map_texts
 from msauto.secrets.secret_sources import SecretReference
 
@@ -36,6 +36,7 @@ _MapText = Callable[[str, _Encode], str]
 ReadSecret = Callable[[SecretReference], str]
 """Reads a secret again; raises ``InputError`` if it is missing."""
 
+TOKEN_PATTERN: Final = re.compile(r"\*\*\*\{[0-9a-f]{32}\}")
 STALE: Final = "stale: "
 """The beginning of the error of a target that has changed since the plan was made."""
 
@@ -146,7 +147,7 @@ class PlanConcealer:
 
     def plan(self, plan: Plan) -> Plan:
         """Return the plan with tokens. Raises ``PlanningError`` for a value that cannot be saved."""
-        shown = Redactor(self._known).plan(plan)
+        shown = Redactor(self._known)(plan)
         both = zip(plan.targets, shown.targets, strict=True)
         return structs.replace(
             shown,

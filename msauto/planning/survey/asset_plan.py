@@ -82,7 +82,7 @@ class AssetPlanner:
         self._found = found
         self._desired = desired
         self._context = context
-        self._ran: set[tuple[str, str]] = set()
+        self._ran: set[tuple[str, str, str]] = set()
         self.builder.look(*found.looked)
 
     @property
@@ -118,15 +118,15 @@ class AssetPlanner:
             yield partial(plan, context, desired)
         yield partial(check_editorial, context, desired)
 
-    def handler(self, desired: DesiredOperation, name: str, pending: str, memory: Mapping[str, Json]) -> None:
+    def handler(self, desired: DesiredOperation, name: str, pending: str) -> None:
         """Plan what a handler runs, unless another one runs just that on this target."""
         cause = Trigger(name, pending, before=self.deleting)
-        context, mine = structs.replace(self._context, memory=memory), PlanBuilder()
-        _run(structs.replace(context, builder=mine), desired, cause)()
-        keys = {(change.aspect, change.key) for change in mine.changes}
+        mine = PlanBuilder()
+        _run(structs.replace(self._context, builder=mine), desired, cause)()
+        keys = {(change.aspect, change.key, str(change.after)) for change in mine.changes}
         if not keys & self._ran:
             self._ran |= keys
-            _run(context, desired, cause)()
+            _run(self._context, desired, cause)()
 
     def hold(self) -> None:
         """Leave out all that was planned so far."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -228,18 +228,13 @@ async def _compare(
     files = await _read_files(context, runs, recalled)
     batch = context.answers.batches.get(group.database)
     places = () if entries is None else places_of(found.asset, found.title, entries)
-    plan_context = context_of(found, desired, live, recalled.items, files=files, batch=batch, places=places)
+    hide = context.secrets.mask
+    plan_context = context_of(found, desired, live, recalled.items, files=files, batch=batch, places=places, hide=hide)
     plan = AssetPlanner(found, desired, plan_context)
     plan.tasks(runs)
     warn_of_repeated_changes(here, layers, found, live.xmp, plan.builder)
     await check_link_titles(context.reader, found.database, found.asset, found.title, plan.builder.changes)
-    known = len(context.secrets.texts)
-
-    def recalled_anew() -> RecalledMemory:
-        again = len(context.secrets.texts) > known  # evaluating a handler may have added a secret
-        return recall(context.memory, found, group.names, aliases, forget=context.forget) if again else recalled
-
-    warnings = await _call_handlers(plan, layers, group, here, desired, recalled_anew)
+    warnings = await _call_handlers(plan, layers, group, here, desired, recalled.items)
     live = structs.replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)
     target, more = plan.target(layers.looked, live)
     if context.find_links and entries is None:
@@ -275,25 +270,24 @@ async def _call_handlers(
     group: IntentGroup,
     here: Sequence[Declared],
     desired: DesiredAsset | None,
-    recalled: Callable[[], RecalledMemory],
+    items: Mapping[str, Json],
 ) -> list[str]:
     """Plan the handlers that the changes notify and those that are pending; return warnings about the others."""
     known = [handler for member in group.members for handler in member.intent.notify]
-    if not known and not any(item.startswith(PENDING_PREFIX) for item in recalled().items):
+    if not known and not any(item.startswith(PENDING_PREFIX) for item in items):
         return []
     declared = [(member.intent.notify, each) for member, each in here]
     called = notified(declared, desired, plan.builder.changes)
     surely = notified(declared, desired, certain(plan.builder.changes))
-    in_doubt = handlers_in_doubt(recalled().items, called) if plan.deleting else []
+    in_doubt = handlers_in_doubt(items, called) if plan.deleting else []
     if in_doubt:
         plan.hold()
         return [f"{group.name!r} is not deleted: {warning}" for warning in in_doubt]
-    calls, warnings = pending_calls(recalled().items, known, called, surely)
+    calls, warnings = pending_calls(items, known, called, surely)
     runs = [await layers.evaluate(call.handler.evaluate, None, call.handler.source) for call in calls]
-    memory = recalled().items
     for call, run in zip(calls, runs, strict=True):
         if isinstance(run, DesiredOperation):
-            plan.handler(run, call.handler.name, call.pending, memory)
+            plan.handler(run, call.handler.name, call.pending)
     return [f"{group.name}: {warning}" for warning in warnings]
 
 

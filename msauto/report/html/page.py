@@ -25,7 +25,6 @@ from msauto.report.plan_view import Block, PlanView, merge_blocks, view_plan
 from msauto.report.result_view import view_result
 from msauto.report.sanitizing import visible
 from msauto.report.templates import template
-from msauto.secrets.redaction import HIDDEN, TOKEN_PATTERN
 
 _SCRIPTS: Final = ("elements.js", "timecode.js", "timeline.js", "page.js")
 _MOST_GROUPS: Final = 40
@@ -121,13 +120,10 @@ def embed_list(items: Iterable[Any]) -> Iterator[str]:
 
 
 def _json_list(items: Iterable[Any]) -> Iterator[str]:
-    """Yield JSON without ``<``, ``>`` and ``&``, so that no text looks like markup or ends the script element.
-
-    Tokens of the ledger are redacted here, because nothing can do so later in deflated data.
-    """
+    """Yield JSON without ``<``, ``>`` and ``&``, so that no text looks like markup or ends the script element."""
     separator = "[\n"
     for item in items:
-        text = TOKEN_PATTERN.sub(HIDDEN, json.dumps(item, ensure_ascii=False, separators=(",", ":")))
+        text = json.dumps(item, ensure_ascii=False, separators=(",", ":"))
         yield separator + _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
         separator = ",\n"
     yield "\n]" if separator == ",\n" else "[]"

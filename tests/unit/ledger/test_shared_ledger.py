@@ -22,7 +22,7 @@ from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.secret_tokens import SecretTokenMemory
+from msauto.secrets.remembered_secrets import SALT, SecretMemory
 from tests.postgres import PostgresServer
 from tests.unit.ledger.ledger_plans import channel, plan, target
 from tests.unit.ledger.test_ledger_locks import NEWS, OLD, Clock, take
@@ -378,9 +378,9 @@ def test_two_first_runs_agree_on_one_salt(shared_place: str) -> None:
 
     def salt(_: int) -> str:
         with Ledger.open(shared_place) as ledger:
-            memory = SecretTokenMemory(ledger.memory, Secrets())
+            memory = SecretMemory(ledger.memory, Secrets())
             memory.settle_salt(ledger.journal)
-            return memory._salt
+            return str(ledger.memory.recall(SALT)["salt"])
 
     with ThreadPoolExecutor(8) as threads:
         assert len(set(threads.map(salt, range(8)))) == 1

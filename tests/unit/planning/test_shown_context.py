@@ -48,7 +48,7 @@ def test_positions_count_from_the_first_frame_of_the_file() -> None:
 def test_a_secret_in_a_title_or_track_is_redacted() -> None:
     markers = ShownMarker(1, 2, "General", "topsecret"), ShownMarker(2, 3, "my topsecret")
     context = TargetContext(9, (ShownSegment(1, 0, 1, "a topsecret"),), markers)
-    shown = Redactor(Secrets(["topsecret"])).target(Target("studio", "NEWS", "asset", "Film", context=context))
+    shown = Redactor(Secrets(["topsecret"]))(Target("studio", "NEWS", "asset", "Film", context=context))
     assert "topsecret" not in repr(shown)
     assert shown.context is not None
     assert shown.context.segments[0].title == "a ***"

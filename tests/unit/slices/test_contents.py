@@ -17,9 +17,9 @@ from msauto.model.live import Entry
 from msauto.model.plan import Body, Change, Expectation, Request, Target
 from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.running.parcels import Parcel, SharedValues, UnresolvedError, pack, unpack
-from msauto.secrets.redaction import TOKEN_PATTERN, Secrets
+from msauto.secrets.redaction import Secrets
 from msauto.secrets.secret_sources import SecretReference
-from msauto.slices.contents import RunContents
+from msauto.slices.contents import TOKEN_PATTERN, RunContents
 from msauto.slices.remote_server import CoordinatorNeeded
 
 ENTRY = Entry((), "EP1")
