@@ -50,7 +50,7 @@ def test_a_wrong_batch(night: Desk) -> None:
 
 
 @pytest.mark.parametrize("scheduler", ["systemd", "cron", "kubernetes", "windows"])
-def test_print_write_and_compare(night: Desk, scheduler: str) -> None:
+def test_print_and_write(night: Desk, scheduler: str) -> None:
     shown = night.run("schedule", "print", "batch.yml", "--for", scheduler)
     assert shown.code == 0
     assert "nightly" in shown.out
@@ -60,14 +60,6 @@ def test_print_write_and_compare(night: Desk, scheduler: str) -> None:
     paths = written.out.splitlines()
     assert len(paths) == (3 if scheduler == "systemd" else 1)
     assert all((night.folder / path).read_text(encoding="utf-8") in shown.out + "\n" for path in paths)
-    same = night.run("schedule", "print", "batch.yml", "--for", scheduler, "--diff", "units")
-    assert (same.code, same.out) == (0, "")
-    night.write("batch.yml", BATCH.replace("03:10", "03:25"))
-    other = night.run("schedule", "print", "batch.yml", "--for", scheduler, "--diff", "units")
-    assert other.code == 2
-    assert [line for line in other.out.splitlines() if line.startswith("+") and "25" in line]
-    empty = night.run("schedule", "print", "batch.yml", "--for", scheduler, "--diff", ".")
-    assert empty.code == 2
 
 
 def test_the_ledger_is_that_of_the_batch_file(night: Desk) -> None:
@@ -95,9 +87,7 @@ def test_paths_that_a_scheduler_cannot_contain(night: Desk, scheduler: str) -> N
 
 def test_wrong_folders(night: Desk) -> None:
     cron = ("schedule", "print", "batch.yml", "--for", "cron")
-    night.run(*cron, "--diff", "nowhere").one_error("folder nowhere not found")
     night.run(*cron, "--out", "batch.yml/x").one_error("cannot write to batch.yml/x")
-    night.run(*cron, "--out", "x", "--diff", "y").one_error("cannot be used together")
     assert night.run("schedule", "print", "batch.yml").code == 1
 
 

@@ -14,12 +14,12 @@ from msgspec import structs
 from msauto.batch.batch_file import BatchFile
 from msauto.batch.batch_result import BatchResult, SentMessage
 from msauto.batch.batch_run import moment_of, seconds_between
-from msauto.batch.batch_summary import SUMMARY_FORMS, heading_of, render_text
+from msauto.batch.batch_summary import heading_of, render_text
 from msauto.batch.monitoring.addresses import MessageAddress, secrets_of
 from msauto.batch.monitoring.deliveries import Message, deliver
 from msauto.batch.monitoring.heartbeat import send_heartbeat
 from msauto.batch.monitoring.notices import events_of, send_notice
-from msauto.batch.monitoring.report_files import REPORT_MODE, report_path, write_report
+from msauto.batch.monitoring.report_files import report_path, write_report
 from msauto.errors import MsautoError
 from msauto.file_writing import write_file
 from msauto.playbook.input_files import beside
@@ -33,14 +33,12 @@ _AT_START: Final = 2.0
 class Monitor:
     """What a batch reports to other systems.
 
-    ``heartbeat``: whether this run counts for the check. ``junit``: a file for the summary. ``left``: seconds that
-    monitoring still has.
+    ``heartbeat``: whether this run counts for the check. ``left``: seconds that monitoring still has.
     """
 
     batch: BatchFile
     env: Mapping[str, str]
     heartbeat: bool = True
-    junit: Path | None = None
     left: float = _SECONDS
 
     def started(self, run: str) -> tuple[SentMessage, ...]:
@@ -99,10 +97,6 @@ class Monitor:
             for form in reports.formats or ["text"]:
                 unsent = SentMessage(kind="report", to=str(report_path(batch, reports, result, form)))
                 yield Message(unsent, partial(_without_time, write_report, batch, reports, result, form))
-        if self.junit is not None:
-            text = SUMMARY_FORMS["junit"][1](result, batch.schedule.timezone)
-            unsent = SentMessage(kind="report", to=str(self.junit))
-            yield Message(unsent, partial(_without_time, write_file, self.junit, [text], REPORT_MODE))
         if metrics is not None and result.outcome != "locked":  # those of the run in progress stay
             path = Path(beside(batch.file, metrics.file))
             yield Message(

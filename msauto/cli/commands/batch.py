@@ -31,15 +31,6 @@ from msauto.report.sentences import plural
 from msauto.report.terminal.text import render_problems
 
 
-def _parse_report(context: click.Context, option: click.Parameter, text: str | None) -> Path | None:
-    if text is None:
-        return None
-    form, _, path = text.partition("=")
-    if form != "junit" or not path:
-        raise click.BadParameter(f"{text!r} is not junit=FILE", ctx=context, param=option)
-    return Path(path)
-
-
 @click.group("batch")
 def command() -> None:
     """Run scheduled jobs, each isolated, and check them."""
@@ -51,7 +42,6 @@ def command() -> None:
 @click.option("--failed", is_flag=True, help="Run only jobs that failed, were skipped or were not attempted.")
 @click.option("--check", is_flag=True, help="Plan only: write nothing anywhere.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the summary.")
-@click.option("--report", callback=_parse_report, metavar="junit=FILE", help="Write the summary to FILE as well.")
 @click.option("--state-dir", metavar="DIR", help="Folder of the ledger.")
 @on_flag
 @no_color_flag
@@ -62,7 +52,6 @@ def run(
     failed: bool,
     check: bool,
     form: str,
-    report: Path | None,
     state_dir: str | None,
     on: str | None,
     no_color: bool,
@@ -80,9 +69,7 @@ def run(
                 raise MsautoError(f"job {name!r} not found in {file}", remedy=nearest(name, known))
         signals = BatchSignals()
         with signals.noted():
-            session = BatchSession(
-                batch, JobChoice(jobs, failed, check), state_dir, signals, report=report, env=env, on=on
-            )
+            session = BatchSession(batch, JobChoice(jobs, failed, check), state_dir, signals, env=env, on=on)
             result = session.run()
     zone = batch.schedule.timezone
     colour = use_colour(sys.stdout, no_color=no_color)

@@ -26,12 +26,10 @@ from msauto.report.value_texts import show_seconds
 @click.command("history")
 @click.argument("run", required=False)
 @click.option("--batch", metavar="NAME", help="Only this batch and its runs.")
-@click.option("--status", metavar="STATUS", help="Only this status, such as failed; a list with commas.")
 @click.option("--since", callback=parse_age, metavar="AGE", help="Only what started in this time, such as 26h or 7d.")
-@click.option("--host", metavar="HOST", help="Only what ran on this machine.")
 @click.option("--all", "every", is_flag=True, help="Also the runs of other repositories.")
 @table_flags
-def command(*, flags: Flags, run: str | None, every: bool, **filters: Any) -> None:
+def command(*, flags: Flags, run: str | None, every: bool, batch: str | None, since: timedelta | None) -> None:
     """List the runs, newest first; with RUN (a name of the list, or `last`), show its targets and requests.
 
     Instead of a name, its first characters are enough if no other name begins with them. In a repository (a folder with
@@ -47,7 +45,13 @@ def command(*, flags: Flags, run: str | None, every: bool, **filters: Any) -> No
             else:
                 _show_attempt(found, flags)
             return
-        found_runs = [each for each in ledger.attempts() if _matches(each, **filters)]
+        first = None if since is None else datetime.now(UTC) - since
+        found_runs = [
+            each
+            for each in ledger.attempts()
+            if (batch is None or each.batch == batch)
+            and (first is None or datetime.fromisoformat(each.started) >= first)
+        ]
     here = None if every else find_repository(Path())
     runs = [each for each in found_runs if here is None or _is_of(each, here)]
     if len(runs) < len(found_runs):
@@ -60,18 +64,6 @@ def command(*, flags: Flags, run: str | None, every: bool, **filters: Any) -> No
         _print_table(headers, map(_row, runs), flags, whole=headers[:4])
     elif not found_runs:
         print_message(f"No runs in {ledger.name}.")
-
-
-def _matches(
-    run: RunSummary, *, batch: str | None, status: str | None, since: timedelta | None, host: str | None
-) -> bool:
-    """Return whether a run passes the filters."""
-    return (
-        (batch is None or run.batch == batch)
-        and (status is None or run.status in status.split(","))
-        and (since is None or datetime.fromisoformat(run.started) >= datetime.now(UTC) - since)
-        and (host is None or run.host == host)
-    )
 
 
 def _is_of(run: RunSummary, repository: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import shutil
@@ -14,7 +13,6 @@ import click
 
 from msauto.batch.batch_file import load_batch
 from msauto.batch.schedulers import SCHEDULERS, ScheduledStart, scheduler_files
-from msauto.cli.exit_codes import CHANGES, OK
 from msauto.cli.flags import state_folder
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError
@@ -31,14 +29,9 @@ def command() -> None:
 @click.argument("file", type=click.Path(), metavar="FILE")
 @click.option("--for", "scheduler", type=click.Choice(SCHEDULERS), required=True, help="The scheduler.")
 @click.option("--out", type=click.Path(file_okay=False), metavar="DIR", help="Write the files to DIR.")
-@click.option("--diff", "installed", type=click.Path(), metavar="DIR", help="Compare with DIR: 2 if it differs.")
-def print_(*, file: str, scheduler: str, out: str | None, installed: str | None) -> int:
+def print_(*, file: str, scheduler: str, out: str | None) -> None:
     """Print the files that start a batch, and the commands that install them."""
-    if out is not None and installed is not None:
-        raise click.UsageError("--out and --diff cannot be used together")
     printed = scheduler_files(scheduler, _start(file, scheduler), "" if out is None else f", in {out}")
-    if installed is not None:
-        return _compare(printed.files, Path(installed))
     if out is not None:
         _write(printed.files, Path(out))
     elif len(printed.files) == 1:
@@ -46,7 +39,6 @@ def print_(*, file: str, scheduler: str, out: str | None, installed: str | None)
     else:
         print_result("\n".join(f"# {name}\n{text}" for name, text in printed.files.items()))
     print_message(printed.install)
-    return OK
 
 
 def _start(file: str, scheduler: str) -> ScheduledStart:
@@ -78,22 +70,3 @@ def _write(files: Mapping[str, str], folder: Path) -> None:
     except OSError as error:
         raise MsautoError(f"cannot write to {folder}: {error.strerror}", remedy="name another folder") from error
     print_result("".join(f"{folder / name}\n" for name in files))
-
-
-def _compare(files: Mapping[str, str], folder: Path) -> int:
-    if not folder.is_dir():
-        raise MsautoError(f"folder {folder} not found", remedy="name the folder of the installed files")
-    lines: list[str] = []
-    for name, text in files.items():
-        path = folder / name
-        try:
-            old = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-        except OSError as error:
-            raise MsautoError(f"cannot read {path}: {error.strerror}", remedy="check its permissions") from error
-        pair = (old.splitlines(keepends=True), text.splitlines(keepends=True))
-        lines += difflib.unified_diff(*pair, str(path), f"{name} (printed)")
-    if lines:
-        print_result("".join(lines))
-        return CHANGES
-    print_message(f"{folder} has what msauto prints.")
-    return OK

@@ -78,7 +78,6 @@ class BatchSession:
     state_dir: str | None
     signals: BatchSignals
     clock: Clock = field(default_factory=SystemClock)
-    report: Path | None = None
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     last: BatchResult | None = None
     on: str | None = None
@@ -91,7 +90,7 @@ class BatchSession:
     _monitor: Monitor = field(init=False)
 
     def __post_init__(self) -> None:
-        self._monitor = Monitor(self.batch, self.env, heartbeat=not self.choice.names, junit=self.report)
+        self._monitor = Monitor(self.batch, self.env, heartbeat=not self.choice.names)
 
     def run(self) -> BatchResult:
         """Run the batch; return its result, which is recorded unless nothing may be written."""

@@ -260,7 +260,7 @@ def test_report_files_are_dated_and_old_ones_are_removed(load: Load, tmp_path: P
 def test_a_report_that_cannot_be_written(load: Load, tmp_path: Path) -> None:
     (tmp_path / "reports").write_text("a file", encoding="utf-8")
     keys = {"reports": {"dir": "reports"}, "metrics": {"file": "nowhere/msauto.prom"}}
-    report, metrics = Monitor(load(keys), {}, junit=None).ended(RESULT)
+    report, metrics = Monitor(load(keys), {}).ended(RESULT)
     assert report.error
     assert metrics.error == "No such file or directory"
 
