@@ -10,11 +10,10 @@ from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult
 from msauto.batch.batch_run import moment_of, seconds_between
 from msauto.model.codec import to_json
 from msauto.model.plan import Action
-from msauto.model.result import OUTCOMES, key_of
 from msauto.report.json import dump
 from msauto.report.junit import TestCase, render_xml, suite_of
 from msauto.report.sanitizing import visible
-from msauto.report.sentences import plural
+from msauto.report.sentences import count_outcomes, plural
 from msauto.report.templates import template
 from msauto.report.terminal.lines import GREEN, RED, paint
 from msauto.report.terminal.tables import aligned
@@ -64,9 +63,8 @@ def details_of(job: JobResult) -> str:
         return ""
     if job.drift:
         return f"{plural(len(job.drift), 'target')} differ{'s' if len(job.drift) == 1 else ''}{attempts}{warned}"
-    counts = [f"{job.summary[key_of(each)]} {each}" for each in OUTCOMES if job.summary.get(key_of(each))]
-    planned = [f"{job.summary[each]} to {each}" for each in get_args(Action) if job.summary.get(each)]
-    return (", ".join(counts or planned) or "nothing to do") + attempts + warned
+    planned = ", ".join(f"{job.summary[each]} to {each}" for each in get_args(Action) if job.summary.get(each))
+    return (count_outcomes(job.summary) or planned or "nothing to do") + attempts + warned
 
 
 def outcome_text(outcome: str, code: int | None) -> str:

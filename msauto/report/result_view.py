@@ -13,7 +13,7 @@ from msauto.model.plan import Target
 from msauto.model.result import OUTCOMES, Difference, Outcome, RequestResult, Result, TargetResult, key_of
 from msauto.report.plan_view import FEWEST_ALIKE, OWN_TITLE, TargetGroup
 from msauto.report.sanitizing import show, visible, visible_lines
-from msauto.report.sentences import plural, settings_line
+from msauto.report.sentences import count_outcomes, plural, settings_line
 from msauto.report.value_texts import show_duration, show_pair_of
 from msauto.secrets.redactor import Redactor
 
@@ -98,16 +98,15 @@ def recap_of(result: Result) -> dict[str, dict[str, int]]:
     for server in servers:
         results = [each for each in result.targets if each.target.server == server]
         counts = _count(results, unchanged.get(server, 0), skipped, left_out)
-        requests = sum(request.tries for each in results for request in each.requests)
-        recaps[server] = {key_of(outcome): number for outcome, number in counts.items()} | {"requests": requests}
+        recaps[server] = counts | {"requests": sum(request.tries for each in results for request in each.requests)}
     return recaps
 
 
-def _count(results: Iterable[TargetResult], unchanged: int, skipped: int, left_out: int) -> dict[Outcome, int]:
-    counts: dict[Outcome, int] = dict.fromkeys(OUTCOMES, 0)
-    counts |= {"unchanged": unchanged, "skipped": skipped, "not attempted": left_out}
+def _count(results: Iterable[TargetResult], unchanged: int, skipped: int, left_out: int) -> dict[str, int]:
+    counts = dict.fromkeys(map(key_of, OUTCOMES), 0)
+    counts |= {"unchanged": unchanged, "skipped": skipped, "not_attempted": left_out}
     for result in results:
-        counts[result.outcome] += 1
+        counts[key_of(result.outcome)] += 1
     return counts
 
 
@@ -115,7 +114,7 @@ def result_sentence(result: Result) -> str:
     """Return the closing sentence of a run."""
     counts = _count(result.targets, result.plan.unchanged, result.plan.skipped, result.plan.left_out)
     requests = plural(sum(counts["requests"] for counts in recap_of(result).values()), "request")
-    targets = ", ".join(f"{number} {outcome}" for outcome, number in counts.items() if number)
+    targets = count_outcomes(counts)
     took = "" if result.seconds is None else f" in {show_duration(result.seconds)}"
     shown = f"{targets}; {requests}{took}" if targets else f"{requests}{took}"
     if result.interrupted:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msauto.errors import RefusedError
 from msauto.model.plan import Plan, Refusal, Target
+from msauto.model.result import OUTCOMES, key_of
 from msauto.report.sanitizing import show, visible
 
 KINDS: Final = {"asset": "asset", "rss_channel": "channel", "database": "database"}
@@ -47,6 +48,15 @@ def count_deletions(assets: int, links: int) -> str:
     """
     counts = ((assets, "asset"), (links, "link"))
     return " and ".join(plural(count, noun) for count, noun in counts if count) or plural(0, "asset")
+
+
+def count_outcomes(counts: Mapping[str, int]) -> str:
+    """Return how many targets have each outcome, as the ledger counts them.
+
+    >>> count_outcomes({"not_attempted": 1, "changed": 2, "requests": 3})
+    '2 changed, 1 not attempted'
+    """
+    return ", ".join(f"{counts[key_of(each)]} {each}" for each in OUTCOMES if counts.get(key_of(each)))
 
 
 # Targets -------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -20,6 +19,8 @@ from msauto.playbook.reference.module_docs import ReferenceKey, ReferenceTopic, 
 from msauto.playbook.reference.template_docs import ReferenceEntry
 from msauto.playbook.yaml.document import nearest
 from msauto.report.json import dump
+from msauto.report.layout import Layout
+from msauto.report.terminal.lines import BOLD, Line, TextSpan, render_lines, words
 
 _LISTS: Mapping[str, tuple[str, Callable[[], Sequence[ReferenceEntry]]]] = {
     "facts": ("The facts of an asset for templates: asset.NAME.", template_docs.facts),
@@ -33,7 +34,7 @@ _NOTE = """Any value can be a template, except those marked (no template). A key
 write "" to clear, or omit the key. [] in a key means each item of the list."""
 
 
-_WIDEST = 110
+_NARROWEST, _WIDEST = 40, 110
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -55,8 +56,8 @@ def command(*, topic: str, form: str, no_color: bool) -> None:
         print_result(_as_markdown(topic))
     else:
         width = min(terminal_width(sys.stdout) or _WIDEST, _WIDEST)
-        style = _TextStyle(use_colour(sys.stdout, no_color=no_color), width)
-        print_result("\n".join(_as_text(topic, style)))
+        layout = Layout(use_colour(sys.stdout, no_color=no_color), width=max(width, _NARROWEST))
+        print_result(render_lines(_as_text(topic), layout))
 
 
 def _topics() -> list[tuple[str, str]]:
@@ -79,72 +80,49 @@ def _find(name: str) -> ReferenceTopic | tuple[str, Sequence[ReferenceEntry]]:
 # Text ----------------------------------------------------------------------------------------------------------
 
 
-class _TextStyle:
-    """The look of the text: bold headings if it is coloured, lines no wider than the terminal."""
-
-    def __init__(self, colour: bool, width: int) -> None:
-        self._colour = colour
-        self._width = max(width, 40)
-
-    def head(self, text: str) -> str:
-        return click.style(text, bold=True) if self._colour else text
-
-    def wrap(self, text: str, indent: int, *, hang: int = 0) -> Iterator[str]:
-        first, rest = " " * indent, " " * (indent + hang)
-        yield from textwrap.wrap(
-            text, self._width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
-        )
-
-
-def _as_text(name: str, style: _TextStyle) -> Iterator[str]:
+def _as_text(name: str) -> Iterator[Line]:
     if not name:
-        yield from _contents(style)
+        yield _head("Topics: msauto doc TOPIC")
+        topics = _topics()
+        width = max(len(name) for name, _ in topics)
+        yield from (_line(f"  {name:<{width}}  {summary}") for name, summary in topics)
         return
     found = _find(name)
     if isinstance(found, ReferenceTopic):
-        yield from _topic(found, style)
+        yield from _topic(found)
     else:
-        yield from _entries(name, *found, style)
+        yield from _entries(name, *found)
 
 
-def _contents(style: _TextStyle) -> Iterator[str]:
-    yield style.head("Topics: msauto doc TOPIC")
-    topics = _topics()
-    width = max(len(name) for name, _ in topics)
-    yield from (f"  {name:<{width}}  {summary}" for name, summary in topics)
+def _head(text: str) -> Line:
+    return Line((TextSpan(text, BOLD),), wrapped=False)
 
 
-def _topic(topic: ReferenceTopic, style: _TextStyle) -> Iterator[str]:
-    yield style.head(topic.name)
-    yield from style.wrap(topic.words, 2)
-    yield ""
-    yield style.head("Keys")
+def _line(text: str = "") -> Line:
+    return Line((TextSpan(text),), wrapped=False)
+
+
+def _topic(topic: ReferenceTopic) -> Iterator[Line]:
+    yield from (_head(topic.name), words(f"  {topic.words}"), _line(), _head("Keys"))
     for key in topic.keys:
-        for number, line in enumerate(style.wrap(f"{key.path}  ({_kind(key)})", 2, hang=8)):
-            yield line if number else line.replace(key.path, style.head(key.path), 1)
-        yield from style.wrap(key.words, 6)
-    yield ""
-    yield from _NOTE.splitlines()
-    yield ""
-    yield style.head("Examples")
+        yield Line((TextSpan("  "), TextSpan(key.path, BOLD), TextSpan(f"  ({_kind(key)})", together=False)), 10)
+        yield words(f"      {key.words}", hang=6)
+    yield from (_line(), *map(_line, _NOTE.splitlines()), _line(), _head("Examples"))
     for number, example in enumerate(topic.examples):
-        yield from [""] if number else []
-        yield from (f"  {line}" if line else "" for line in example.splitlines())
+        yield from [_line()] if number else []
+        yield from (_line(f"  {line}" if line else "") for line in example.splitlines())
 
 
 def _kind(key: ReferenceKey) -> str:
     return key.kind + (", needed" if key.needed else "") + ("" if key.template else ", no template")
 
 
-def _entries(name: str, summary: str, entries: Sequence[ReferenceEntry], style: _TextStyle) -> Iterator[str]:
-    yield style.head(name)
-    yield from style.wrap(summary, 2)
+def _entries(name: str, summary: str, entries: Sequence[ReferenceEntry]) -> Iterator[Line]:
+    yield from (_head(name), words(f"  {summary}"))
     for entry in entries:
-        yield ""
-        yield f"  {style.head(entry.name)}"
-        yield from style.wrap(entry.words, 6)
+        yield from (_line(), _head(f"  {entry.name}"), words(f"      {entry.words}", hang=6))
         if entry.example:
-            yield f"      {entry.example}  →  {entry.result}"
+            yield _line(f"      {entry.example}  →  {entry.result}")
 
 
 # Other forms ---------------------------------------------------------------------------------------------------

@@ -14,12 +14,11 @@ from msauto.cli.flags import Flags, parse_age, table_flags
 from msauto.cli.output import print_message, print_result, print_table
 from msauto.ledger import Ledger
 from msauto.model.codec import load, to_json
-from msauto.model.result import OUTCOMES, key_of
 from msauto.model.run_records import RequestRecord, RunDetails, RunSummary, TargetRecord
 from msauto.playbook.input_files import find_repository
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible
-from msauto.report.sentences import plural, target_heading
+from msauto.report.sentences import count_outcomes, plural, target_heading
 from msauto.report.value_texts import show_seconds
 
 
@@ -116,8 +115,7 @@ def _time(text: str | None) -> str:
 def _outcome(run: RunSummary) -> str:
     if "sent" not in run.summary:  # a batch, or an attempt that did not become a run
         return run.reason
-    counts = [f"{run.summary[key_of(each)]} {each}" for each in OUTCOMES if run.summary.get(key_of(each))]
-    return "; ".join(filter(None, [", ".join(counts), _requests(run)]))
+    return "; ".join(filter(None, [count_outcomes(run.summary), _requests(run)]))
 
 
 def _requests(run: RunSummary) -> str:
