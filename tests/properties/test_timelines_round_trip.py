@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from msauto.interface.fields import TRACKS
 from msauto.model.timecode import Timecode
-from msauto.playbook.timelines.clock import TimelineClock
-from msauto.playbook.timelines.formats import WRITERS, read_timeline
-from msauto.playbook.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineError
+from msauto.timelines.clock import TimelineClock
+from msauto.timelines.formats import WRITERS, read_timeline
+from msauto.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineError
 from tests.examples import examples
 
 TEXTS = st.one_of(

@@ -26,14 +26,14 @@ from msauto.playbook.export.file_names import FileNames
 from msauto.playbook.export.playbook_writer import HEADER, WriterOptions, header_lines, play_lines, task_lines
 from msauto.playbook.export.timeline_writer import TimelineForm
 from msauto.playbook.inventory.servers import NamedServer, named_servers
-from msauto.playbook.timelines.clock import parse_origin
-from msauto.playbook.timelines.formats import WRITERS
-from msauto.playbook.timelines.timeline import TimelineError
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural
 from msauto.secrets.redaction import Secrets
 from msauto.server.reader import ServerReader
 from msauto.server.snapshots import Snapshots, Take, channel_snapshot
+from msauto.timelines.clock import parse_origin
+from msauto.timelines.formats import WRITERS
+from msauto.timelines.timeline import TimelineError
 
 Snapshot = AssetSnapshot | ChannelSnapshot | SkippedEntry
 

@@ -10,9 +10,9 @@ from msauto.interface import fields as registry
 from msauto.model.live import Marker, Segment, whole
 from msauto.model.snapshot import AssetSnapshot
 from msauto.model.timecode import Timecode
-from msauto.playbook.timelines.clock import TimelineClock
-from msauto.playbook.timelines.formats import WRITERS
-from msauto.playbook.timelines.timeline import (
+from msauto.timelines.clock import TimelineClock
+from msauto.timelines.formats import WRITERS
+from msauto.timelines.timeline import (
     MARKER_TEXTS,
     SEGMENT_TEXTS,
     EditMarker,

@@ -16,13 +16,13 @@ from msauto.errors import InputError
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.registry import LOOKUPS, template_lookup
 from msauto.playbook.templates.secret_tracking import TemplateFunctionError
-from msauto.playbook.timelines.clock import TimelineClock, parse_origin, parse_rate
-from msauto.playbook.timelines.formats import read_timeline
-from msauto.playbook.timelines.tables import header_delimiter
-from msauto.playbook.timelines.timeline import TimelineError, joined
 from msauto.playbook.yaml.document import nearest
 from msauto.playbook.yaml.loader import load_yaml, plain
 from msauto.secrets.secret_sources import SecretReference
+from msauto.timelines.clock import TimelineClock, parse_origin, parse_rate
+from msauto.timelines.formats import read_timeline
+from msauto.timelines.tables import header_delimiter
+from msauto.timelines.timeline import TimelineError, joined
 
 _REQUIRED = object()
 
@@ -137,7 +137,7 @@ def lookup_timeline(
         found = read_timeline(content, name, clock, tracks=tracks, columns=columns, encoding=str(encoding))
     except TimelineError as error:
         place = f"{name}:{error.line}" if error.line else name
-        raise TemplateFunctionError(f"{place}: {error}", error.remedy) from error
+        raise TemplateFunctionError(f"{place}: {error}", error.remedy or nearest(*error.unknown)) from error
     return {
         "markers": [each.as_item() for each in joined(found.markers)],
         "segments": [each.as_item() for each in found.segments],

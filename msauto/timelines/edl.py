@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from msauto.playbook.timelines.clock import TimelineClock
-from msauto.playbook.timelines.colors import COLORS, color_of
-from msauto.playbook.timelines.extra_values import extra_values, with_extra_values
-from msauto.playbook.timelines.timeline import (
+from msauto.timelines.clock import TimelineClock
+from msauto.timelines.colors import COLORS, color_of
+from msauto.timelines.extra_values import extra_values, with_extra_values
+from msauto.timelines.timeline import (
     EditMarker,
     EditSegment,
     EditTimeline,

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from msauto.interface.fields import DEFAULT_TRACK, TRACKS, track_named
-from msauto.playbook.timelines.timeline import EditMarker, TimelineError
-from msauto.playbook.yaml.document import nearest
+from msauto.timelines.timeline import EditMarker, TimelineError
 
 TRACK_OF_COLOR: Final[Mapping[str, str]] = {
     "blue": "General",
@@ -45,7 +44,7 @@ def check_tracks(tracks: Mapping[str, str]) -> dict[str, str]:
     checked = {str(color).casefold(): track_named(str(track)) for color, track in tracks.items()}
     for color, track in checked.items():
         if track not in TRACKS:
-            raise TimelineError(f"tracks: {color!r} has the unknown track {track!r}", _known(track))
+            raise TimelineError(f"tracks: {color!r} has the unknown track {track!r}", unknown=(track, TRACKS))
     return checked
 
 
@@ -57,11 +56,7 @@ def with_track(marker: EditMarker, tracks: Mapping[str, str]) -> EditMarker:
     if named:
         track = track_named(named)
         if track not in TRACKS:
-            raise TimelineError(f"unknown track {named!r}", _known(named), marker.line or None)
+            raise TimelineError(f"unknown track {named!r}", line=marker.line or None, unknown=(named, TRACKS))
         return replace(marker, track=track)
     default = tracks.get(OTHERS) or TRACK_OF_COLOR.get(color, DEFAULT_TRACK if color else "")
     return replace(marker, track=tracks.get(color, default))
-
-
-def _known(track: str) -> str:
-    return nearest(track, TRACKS) or f"the tracks are {', '.join(TRACKS)}"

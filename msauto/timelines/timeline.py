@@ -13,12 +13,23 @@ _BLANKS = re.compile(r"\s+")
 
 
 class TimelineError(ValueError):
-    """A file that is not a valid timeline; ``line``: the line or row, from 1."""
+    """A file that is not a valid timeline; ``line``: the line or row, from 1.
 
-    def __init__(self, message: str, remedy: str = "", line: int | None = None) -> None:
+    ``unknown``: a name that is not known, and those that are.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        remedy: str = "",
+        line: int | None = None,
+        *,
+        unknown: tuple[str, Iterable[str]] = ("", ()),
+    ) -> None:
         super().__init__(message)
         self.remedy = remedy
         self.line = line
+        self.unknown = unknown
 
 
 @dataclass(frozen=True, slots=True)

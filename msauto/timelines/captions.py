@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from msauto.playbook.timelines.clock import TimelineClock
-from msauto.playbook.timelines.extra_values import extra_values, with_extra_values
-from msauto.playbook.timelines.timeline import (
+from msauto.timelines.clock import TimelineClock
+from msauto.timelines.extra_values import extra_values, with_extra_values
+from msauto.timelines.timeline import (
     EditMarker,
     EditSegment,
     EditTimeline,

@@ -1,4 +1,4 @@
-"""Cue sheets: CSV and TSV with named columns, also as Premiere and Frame.io export markers.
+"""Cue sheets: CSV, TSV and XLSX with named columns, also as Premiere and Frame.io export markers.
 
 Formats: Premiere, «Export > Markers», UTF-16 with tabs: ``Marker Name, Description, In, Out, Duration, Marker Type``
 (read by PremiereMarkerTools, «import_premiere»; the duration is that of Out less In). Frame.io, «Export comments as
@@ -11,14 +11,15 @@ from __future__ import annotations
 import csv
 import io
 import re
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from datetime import date, datetime, time, timedelta
+from typing import Any, Final
 
-from msauto.playbook.timelines.clock import TimelineClock
-from msauto.playbook.timelines.colors import color_of
-from msauto.playbook.timelines.timeline import MARKER_TEXTS, EditMarker, EditTimeline, TimelineError, WrittenTimeline
-from msauto.playbook.yaml.document import nearest
+from msauto.timelines.clock import TimelineClock
+from msauto.timelines.colors import color_of
+from msauto.timelines.timeline import MARKER_TEXTS, EditMarker, EditTimeline, TimelineError, WrittenTimeline
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "start": ("start", "in", "timecode in", "tc in", "timecode", "tc", "at", "position", "time", "start time",
@@ -35,6 +36,7 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "number": ("number",),
 }  # fmt: skip
 """The columns of a cue sheet, each with the names that it may have; of several, the first one counts."""
+_MOST_BYTES: Final = 256 * 2**20  # of an XLSX file, unpacked
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _EDIT_TRACK = re.compile(r"(?i)(?:V|A|TC|D)\d*")
 _WRITTEN = ("Start", "Duration", "Title", "Comment", "Color", "Track", "User", "Keywords", "Rating", "Number")
@@ -104,9 +106,9 @@ def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
     own = {str(column): str(name).strip().casefold() for column, name in columns.items()}
     for column, name in own.items():
         if column not in COLUMNS:
-            raise TimelineError(f"columns: unknown column {column!r}", nearest(column, COLUMNS))
+            raise TimelineError(f"columns: unknown column {column!r}", unknown=(column, COLUMNS))
         if name not in named:
-            raise TimelineError(f"the header has no column {columns[column]!r}", nearest(name, named), header[0])
+            raise TimelineError(f"the header has no column {columns[column]!r}", line=header[0], unknown=(name, named))
     places = {}
     for column, names in COLUMNS.items():
         found = next((name for name in ([own[column]] if column in own else names) if name in named), None)
@@ -156,6 +158,51 @@ def _whole(row: _Cells, column: str) -> int | None:
     if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
         raise TimelineError(f"{column} {text[:40]!r} is not a whole number", "write digits", row.line)
     return int(text)
+
+
+# Cue sheets as XLSX: the first sheet, by python-calamine (extra ``xlsx``) ----------------------------------------
+
+
+def read_xlsx(content: bytes, clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
+    """Read the first sheet as a table; raises :class:`TimelineError`, also if the extra is missing."""
+    try:
+        import python_calamine as calamine
+    except ImportError as error:
+        raise TimelineError("reading XLSX needs python-calamine", "pip install 'msauto[xlsx]'") from error
+    try:
+        _check_size(content)
+        rows = calamine.load_workbook(io.BytesIO(content)).get_sheet_by_index(0).to_python(skip_empty_area=False)
+    except (calamine.CalamineError, zipfile.BadZipFile) as error:
+        raise TimelineError(f"not a valid XLSX file: {error}", "save it again as XLSX, or as CSV") from error
+    return read_rows([(number, [_text(cell) for cell in row]) for number, row in enumerate(rows, 1)], clock, columns)
+
+
+def _check_size(content: bytes) -> None:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if sum(each.file_size for each in archive.infolist()) > _MOST_BYTES:
+            raise TimelineError(f"the file is larger than {_MOST_BYTES >> 20} MiB unpacked", "save it as CSV")
+
+
+def _text(cell: Any) -> str:
+    """Return a cell as text: a time and a duration as ``HH:MM:SS.ffffff``, a whole number without a point."""
+    match cell:
+        case float() if cell.is_integer():
+            return str(int(cell))
+        case time():
+            return cell.isoformat("microseconds")
+        case timedelta():
+            return _clock_time(cell)
+        case datetime():  # Excel has times above 24 hours as dates from its first day on
+            return _clock_time(cell - datetime(1899, 12, 31, tzinfo=cell.tzinfo))
+        case date():
+            return cell.isoformat()
+    return str(cell)
+
+
+def _clock_time(length: timedelta) -> str:
+    microseconds = length // timedelta(microseconds=1)
+    seconds, rest = divmod(microseconds, 1_000_000)
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{rest:06}"
 
 
 # Writing -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode, TimecodeError, show_rate, show_timecode
-from msauto.playbook.timelines.timeline import TimelineError
+from msauto.timelines.timeline import TimelineError
 
 _Found = TypeVar("_Found")
 _CLOCK_TIME = re.compile(r"(?:(\d{1,6})[:;])?(\d{1,2})[:;](\d{2})(?:([:;])(\d{2,3})|[.,](\d{1,12}))?", re.ASCII)

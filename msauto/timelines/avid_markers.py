@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from msauto.playbook.timelines.clock import TimelineClock
-from msauto.playbook.timelines.timeline import EditMarker, EditTimeline, TimelineError
+from msauto.timelines.clock import TimelineClock
+from msauto.timelines.timeline import EditMarker, EditTimeline, TimelineError
 
 _MARKER = re.compile(r"[^\t]*\t\d{1,2}[:;]\d{2}[:;]\d{2}[:;]\d{2,3}\t")
 

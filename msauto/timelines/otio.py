@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from msauto.playbook.timelines.clock import TimelineClock, parse_rate
-from msauto.playbook.timelines.colors import color_of
-from msauto.playbook.timelines.extra_values import extra_values, with_extra_values
-from msauto.playbook.timelines.timeline import (
+from msauto.timelines.clock import TimelineClock, parse_rate
+from msauto.timelines.colors import color_of
+from msauto.timelines.extra_values import extra_values, with_extra_values
+from msauto.timelines.timeline import (
     EditMarker,
     EditSegment,
     EditTimeline,

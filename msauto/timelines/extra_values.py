@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-from msauto.playbook.timelines.colors import TRACK_OF_COLOR, color_of
-from msauto.playbook.timelines.timeline import EditMarker, EditSegment, TimelineError
+from msauto.timelines.colors import TRACK_OF_COLOR, color_of
+from msauto.timelines.timeline import EditMarker, EditSegment, TimelineError
 
 Item = TypeVar("Item", EditMarker, EditSegment)
 _NATIVE = frozenset({"frame", "start", "duration", "color", "line"})

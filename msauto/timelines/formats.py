@@ -6,15 +6,14 @@ import codecs
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from msauto.playbook.timelines.avid_markers import is_marker_list, read_marker_list
-from msauto.playbook.timelines.captions import read_captions, write_vtt
-from msauto.playbook.timelines.clock import TimelineClock
-from msauto.playbook.timelines.colors import check_tracks, with_track
-from msauto.playbook.timelines.edl import is_edl, read_edl, write_edl
-from msauto.playbook.timelines.otio import read_otio, write_otio
-from msauto.playbook.timelines.spreadsheets import read_xlsx
-from msauto.playbook.timelines.tables import is_table, read_csv, write_csv
-from msauto.playbook.timelines.timeline import EditTimeline, TimelineError, WrittenTimeline
+from msauto.timelines.avid_markers import is_marker_list, read_marker_list
+from msauto.timelines.captions import read_captions, write_vtt
+from msauto.timelines.clock import TimelineClock
+from msauto.timelines.colors import check_tracks, with_track
+from msauto.timelines.edl import is_edl, read_edl, write_edl
+from msauto.timelines.otio import read_otio, write_otio
+from msauto.timelines.tables import is_table, read_csv, read_xlsx, write_csv
+from msauto.timelines.timeline import EditTimeline, TimelineError, WrittenTimeline
 
 WRITERS: Final[Mapping[str, Callable[[EditTimeline, TimelineClock], WrittenTimeline]]] = {
     "edl": write_edl,
