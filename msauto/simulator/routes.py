@@ -6,13 +6,12 @@ import base64
 import hmac
 
 from msauto.simulator import answers, wire
-from msauto.simulator.asset_xml import clip_xml, xmp_answer
 from msauto.simulator.commands import COMMANDS, CommandCall, delete_asset, load_batch
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.listings import databases_parts, folder_parts
 from msauto.simulator.media import Proxies, thumbnail_answer
 from msauto.simulator.rss import channel_xml, channels_xml, delete_item, find_channel, put_item
 from msauto.simulator.state import ServerState, SimDatabase, SimEntry
+from msauto.simulator.storage_xml import clip_xml, databases_parts, folder_parts, xmp_answer
 
 
 class SimServer:

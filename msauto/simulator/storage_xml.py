@@ -1,0 +1,219 @@
+"""Clips as XML: one asset, its XMP fields, and the listings of databases, folders and assets.
+
+Sources: interface "Detailed asset shape", "XMP field values", "List databases", "List assets and folders". It does not
+define the position of the requested folder in a listing: here it is the top Folder, unnamed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from msauto.simulator import answers
+from msauto.simulator.answers import attr_element, element, escape_attribute, escape_text
+from msauto.simulator.dialect import SimDialect
+from msauto.simulator.positions import format_length, frame_time
+from msauto.simulator.state import (
+    LINK_FIELDS,
+    MIME_TYPES,
+    Folder,
+    ServerState,
+    SimClip,
+    SimDatabase,
+    SimEntry,
+    SimMarker,
+    SimSegment,
+)
+from msauto.simulator.wire import FolderPath, HttpRequest, RefusalError, ResourceNotFoundError, folder_text
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?")
+_NOT_IN_NAMES = re.compile(r"[^\w.-]")
+_Keep = Callable[[SimEntry], bool]
+
+
+def attributes_xml(entry: SimEntry, dialect: SimDialect) -> str:
+    """Return the Attr elements that listings and the detailed shape share."""
+    clip = entry.clip
+    values: dict[str, object] = {
+        "bps": clip.bps,
+        "channels": clip.channels,
+        "derived_from": clip.derived_from,
+        "frame_time": frame_time(clip.rate),
+        "frames": clip.length,
+        "height": clip.height,
+        "width": clip.width,
+        "orig_name": clip.orig_name,
+        "orig_type": clip.orig_type,
+        "sample_rate": clip.sample_rate,
+        "first_frame": entry.first_frame,
+        "last_frame": entry.last_frame,
+        "title": entry.title,
+        "create_time": clip.create_time,
+        "rec_time": clip.rec_time,
+        "mime_type": clip.mime_type,
+    }
+    if dialect.link_fields != "hidden":
+        fields = {name: entry.fields.get(name, "") for name in LINK_FIELDS}
+        values |= {name: value for name, value in fields.items() if value or dialect.link_fields == "reported"}
+    if dialect.orig_name == "hidden":
+        del values["orig_name"]
+    shown = [(name, escape_text(str(value))) for name, value in values.items() if name not in clip.omitted]
+    return "".join(f'<Attr name="{name}">{content}</Attr>\n' for name, content in shown)
+
+
+def clip_xml(entry: SimEntry, dialect: SimDialect) -> str:
+    """Return the detailed asset shape, root `Clip`."""
+    clip = entry.clip
+    origin = entry.first_frame if dialect.position_origin == "in" else 0
+    path = folder_text(entry.folder if dialect.link_folder == "own" else clip.home.folder)
+    return "".join(
+        (
+            f'<Clip folder="{escape_attribute(path)}" hires="{escape_attribute(clip.hires)}" ',
+            f'proxy="{escape_attribute(clip.proxy)}" archive="{escape_attribute(clip.archive)}" ',
+            f'link_id="{entry.link_id}" finalized="{str(clip.finalized).lower()}">\n',
+            *(_marker(marker, origin) for marker in clip.markers),
+            *(_segment(segment, origin, dialect) for segment in clip.segments),
+            attributes_xml(entry, dialect),
+            *(f'<Param name="{escape_attribute(name)}"/>\n' for name in clip.params),
+            "</Clip>",
+        )
+    )
+
+
+def xmp_answer(clip: SimClip, desired: list[str], dialect: SimDialect) -> answers.HttpAnswer:
+    """GETUSERFIELDS in the shape of the dialect (interface: "Response body ... not shown")."""
+    fields = clip.xmp
+    if desired:
+        fields = {name: clip.xmp[name] for name in desired if name in clip.xmp}
+    elif dialect.xmp_without_field == "error":
+        raise RefusalError(400, "field is missing")
+    elif dialect.xmp_without_field == "empty":
+        fields = {}
+    if dialect.xmp_shape == "unreadable":
+        return answers.HttpAnswer(200, answers.GARBAGE, "application/octet-stream")
+    if dialect.xmp_shape == "lines":
+        lines = [f"{name}={dialect.list_separator.join(values)}\n" for name, values in fields.items()]
+        return answers.text_answer("".join(lines))
+    return answers.xml_answer(f"<UserFields>\n{_xmp_elements(fields, dialect.xmp_shape)}</UserFields>", dialect)
+
+
+def _xmp_elements(fields: dict[str, list[str]], shape: str) -> str:
+    if shape == "element":
+        return "".join(_one_element(name, values) for name, values in fields.items())
+    if shape == "nested":
+        bags = {name: "".join(element("li", value) for value in values) for name, values in fields.items()}
+        rows = (f'<Field name="{escape_attribute(name)}"><Bag>{bag}</Bag></Field>\n' for name, bag in bags.items())
+        return "".join(rows)
+    return "".join(attr_element(name, value) + "\n" for name, values in fields.items() for value in values)
+
+
+def _one_element(field: str, values: list[str]) -> str:
+    prefix, colon, local = field.partition(":")
+    name = _NOT_IN_NAMES.sub("_", local if colon else prefix)
+    if not colon:
+        return "".join(element(name, value) + "\n" for value in values)
+    prefix = _NOT_IN_NAMES.sub("_", prefix)
+    start = f'<{prefix}:{name} xmlns:{prefix}="urn:xmp:{prefix}">'
+    return "".join(f"{start}{escape_text(value)}</{prefix}:{name}>\n" for value in values)
+
+
+def _marker(marker: SimMarker, origin: int) -> str:
+    fields = "".join(attr_element(name, value) for name, value in marker.fields.items())
+    return f'<Marker uid="{marker.uid}" pos="{marker.pos - origin}">{fields}</Marker>\n'
+
+
+def _segment(segment: SimSegment, origin: int, dialect: SimDialect) -> str:
+    children = "".join(element("title", title) for title in segment.titles)
+    if segment.track:
+        children += element("track", segment.track)
+    if segment.rating:
+        children += element("rating", str(segment.rating))
+    if segment.keywords and dialect.segment_keywords == "reported":
+        children += element("keywords", segment.keywords)
+    return (
+        f'<Segment seg_num="{segment.number}" seg_name="{escape_attribute(segment.name)}" '
+        f'start_frame="{segment.start - origin}" duration="{segment.duration}">{children}</Segment>\n'
+    )
+
+
+def databases_parts(state: ServerState, dialect: SimDialect) -> Iterator[str]:
+    """GET /storage: every database with its content."""
+    yield "<Databases>\n"
+    for database in list(state.databases.values()):
+        yield f'<Database name="{escape_attribute(database.name)}">\n'
+        yield from _stored_tree(database.root, (), lambda _: True, dialect)
+        yield "</Database>\n"
+    yield "</Databases>"
+
+
+def folder_parts(database: SimDatabase, path: FolderPath, request: HttpRequest, dialect: SimDialect) -> Iterator[str]:
+    """GET /storage/NAME/FOLDER...: StoredTree, mam or folderlist."""
+    folder = database.folder(path)
+    if folder is None:
+        raise ResourceNotFoundError
+    keep = _filter(request, dialect)
+    match request.param("format") or "StoredTree":
+        case "StoredTree":
+            return _stored_tree(folder, path, keep, dialect)
+        case "folderlist":
+            return _stored_tree(folder, path, None, dialect)
+        case "mam":
+            return _mam(folder, keep)
+        case unknown:
+            raise RefusalError(400, f"unknown format {unknown}")
+
+
+def _stored_tree(folder: Folder, path: FolderPath, keep: _Keep | None, dialect: SimDialect) -> Iterator[str]:
+    yield f'<StoredTree query_root="{escape_attribute(folder_text(path))}">\n<Folder name="">\n'
+    yield from _content(folder, keep, dialect)
+    yield "</Folder>\n</StoredTree>"
+
+
+def _content(folder: Folder, keep: _Keep | None, dialect: SimDialect) -> Iterator[str]:
+    # Copies: a long listing is sent in pieces, and other requests can change the folder in between.
+    for child in list(folder.folders.values()):
+        yield f'<Folder name="{escape_attribute(child.name)}">\n'
+        if dialect.listing_depth == "deep":
+            yield from _content(child, keep, dialect)
+        yield "</Folder>\n"
+    if keep is not None:
+        yield from (_clip(entry, dialect) for entry in list(folder.entries.values()) if keep(entry))
+
+
+def _clip(entry: SimEntry, dialect: SimDialect) -> str:
+    start = f'<Clip link_id="{entry.link_id}" finalized="{str(entry.clip.finalized).lower()}">\n'
+    return f"{start}{attributes_xml(entry, dialect)}</Clip>\n"
+
+
+def _mam(folder: Folder, keep: _Keep) -> Iterator[str]:
+    yield "<mam>\n"
+    for entry in folder.walk():
+        if keep(entry):
+            clip = entry.clip
+            yield "<asset>" + element("id", entry.title) + element("dir", folder_text(entry.folder))
+            yield element("length", format_length(clip.length, clip.rate)) + element("hires", clip.hires)
+            yield (element("proxy", clip.proxy) if clip.proxy else "") + "</asset>\n"
+    yield "</mam>"
+
+
+def _filter(request: HttpRequest, dialect: SimDialect) -> _Keep:
+    kinds = _mime_numbers(request.all_params("mimetype"), dialect)
+    after = _after(request.param("datetime"), dialect)
+    return lambda entry: (not kinds or entry.clip.mime_type in kinds) and entry.clip.create_time > after
+
+
+def _mime_numbers(values: list[str], dialect: SimDialect) -> set[int]:
+    names = [name for value in values for name in value.split(",")] if dialect.mimetypes == "many" else values[:1]
+    unknown = [name for name in names if name not in MIME_TYPES]
+    if unknown:
+        raise RefusalError(400, f"unknown mimetype {unknown[0]}")
+    return {MIME_TYPES[name] for name in names}
+
+
+def _after(value: str | None, dialect: SimDialect) -> str:
+    """Return the time as text: times of one format without a zone compare like texts."""
+    if value is None or dialect.datetime_filter == "ignored":
+        return ""
+    if _DATE.fullmatch(value) is None:
+        raise RefusalError(400, f"not a valid date-time: {value}")
+    return value if "T" in value else f"{value}T00:00:00"
