@@ -15,6 +15,7 @@ import pytest
 from msgspec import structs
 
 from msauto.model.plan import Expectation, Json, Plan, Request, ShownMarker, ShownSegment, Target, TargetContext
+from msauto.model.result import Result, TargetResult
 from msauto.report import html
 from msauto.report.html.clip_timeline import clip_timeline
 from msauto.report.html.page import embed_list
@@ -173,6 +174,16 @@ def test_a_result_has_the_outcome_of_each_request_and_what_was_verified() -> Non
         ["not sent", ""],
     ]
     assert targets[3]["verified"] == "1 change verified by reading again; cannot be read back: command"
+
+
+def test_what_failed_for_one_reason_is_shown_once() -> None:
+    failed = [
+        TargetResult(structs.replace(film(), name=f"EP{number}"), "failed", "the disk is full") for number in range(5)
+    ]
+    text = "".join(html.render_result(Result("r", plan_of(), tuple(failed)))).partition("<script")[0]
+    assert "Not as desired: 5 targets" in text
+    assert "EP0…EP4 (5)" in text
+    assert text.count("the disk is full") == 1
 
 
 # Timelines -----------------------------------------------------------------------------------------------------

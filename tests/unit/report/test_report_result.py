@@ -59,6 +59,7 @@ def test_interrupted_run_names_its_record() -> None:
 def test_recap_counts_each_server_by_itself() -> None:
     recaps = recap_of(mixed_result())
     assert list(recaps) == ["studio-a", "studio-b", "studio-c"]
+    assert list(recaps["studio-a"]) == [*mixed_result().counts, "requests"]
     assert [recaps["studio-a"][name] for name in ("failed", "not_attempted", "unchanged")] == [1, 1, 10]
     assert [recaps["studio-b"][name] for name in ("unverified", "unchanged")] == [1, 2]
     assert recaps["studio-a"]["requests"] == 3  # one was sent twice

@@ -110,3 +110,8 @@ def test_a_title_cannot_write_to_the_terminal() -> None:
     hostile = structs.replace(film(), name="x\x1b[2J\u202egpj.\u200b\x9b31m", folder="a\nb")
     line = text_of(plan_of(hostile), width=200).splitlines()[1]
     assert line.startswith(r'  - studio-b · ARCHIVE · "x\x1b[2J\u202egpj.\u200b\x9b31m"  in ')
+
+
+def test_one_error_of_several_servers_names_all_of_them() -> None:
+    text = text_of(plan_of(*(structs.replace(episode(), server=name, error="no connection") for name in ("a", "b"))))
+    assert text.startswith("2 servers · NEWS · 2 assets\n    a, b · NEWS: Evening News\n  error: no connection\n")
