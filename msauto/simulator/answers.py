@@ -27,7 +27,7 @@ _ROOT = re.compile(r"<[\w:.-]+")
 class HttpAnswer:
     """A response; `status` 0 closes the connection without one. `done`: whether the work was done.
 
-    `wait`: seconds before it is sent. `parts`: a body that is made while it is sent, with a `pause` after each part.
+    `parts`: a body that is made while it is sent, with a `pause` after each part.
     `length`: the Content-Length of `parts`; without it they are sent chunked. `cut`: close the connection at the end.
     """
 
@@ -36,7 +36,6 @@ class HttpAnswer:
     content_type: str = PLAIN
     headers: dict[str, str] = field(default_factory=dict)
     done: bool = True
-    wait: float = 0.0
     parts: Iterator[bytes] | None = None
     pause: float = 0.0
     length: int | None = None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import random
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -45,10 +44,7 @@ CHANGES = {
     "rerecord": "TITLE",  # puts another recording, a day younger and with nothing written on it, in the place of a clip
     "edit": "TITLE:FIELD:VALUE",  # sets a link field
 }
-_TEXT = re.compile(
-    r"(?P<kind>[a-z_]+(?::[^@]*)?)@(?P<match>.+?)"
-    r"(?:\*(?P<times>\d+))?(?:\+(?P<after>\d+))?(?:~(?P<chance>[\d.]+))?"
-)
+_TEXT = re.compile(r"(?P<kind>[a-z_]+(?::[^@]*)?)@(?P<match>.+?)(?:\*(?P<times>\d+))?(?:\+(?P<after>\d+))?")
 _LOGIN = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body><form>Please sign in</form></body></html>"
 
 
@@ -60,15 +56,12 @@ class Fault:
     before the request, `after:CHANGE` before its answer is sent. CHANGE is a text such as `rename:OLD:NEW`; in Python,
     the kind can be `before` or `after` alone, and `change` what to do with the state.
     `times`: how often (None: always). `after`: how many matching requests are skipped first.
-    `probability`: for each match, from the random seed `seed`.
     """
 
     match: str
     kind: str
     times: int | None = None
     after: int = 0
-    probability: float = 1.0
-    seed: int = 0
     change: Change | None = None
 
     def __post_init__(self) -> None:
@@ -93,12 +86,12 @@ class Fault:
 
     @classmethod
     def parse(cls, text: str) -> Fault:
-        """`KIND@REGEX[*TIMES][+SKIP][~PROBABILITY]`, e.g. `cut_after@POST .*CREATEMARKER*1` or `after:swap:A:B@GET`."""
+        """`KIND@REGEX[*TIMES][+SKIP]`, e.g. `cut_after@POST .*CREATEMARKER*1` or `after:swap:A:B@GET`."""
         found = _TEXT.fullmatch(text)
         if found is None:
-            raise ValueError(f"a fault is KIND@REGEX[*TIMES][+SKIP][~PROBABILITY], not {text!r}")
+            raise ValueError(f"a fault is KIND@REGEX[*TIMES][+SKIP], not {text!r}")
         times = int(found["times"]) if found["times"] else None
-        return cls(found["match"], found["kind"], times, int(found["after"] or 0), float(found["chance"] or 1))
+        return cls(found["match"], found["kind"], times, int(found["after"] or 0))
 
     @property
     def arguments(self) -> list[float]:
@@ -109,7 +102,6 @@ class Fault:
 @dataclass(slots=True)
 class _ActiveFault:
     fault: Fault
-    random: random.Random
     seen: int = 0
     hits: int = 0
 
@@ -118,7 +110,7 @@ class _ActiveFault:
         if (fault.times is not None and self.hits >= fault.times) or not re.search(fault.match, line):
             return False
         self.seen += 1
-        if self.seen <= fault.after or (fault.probability < 1 and self.random.random() >= fault.probability):
+        if self.seen <= fault.after:
             return False
         self.hits += 1
         return True
@@ -137,7 +129,7 @@ class Faults:
     def add(self, *faults: Fault | str) -> None:
         """Activate faults, given as values or as texts; after a ValueError nothing is changed."""
         values = [Fault.parse(given) if isinstance(given, str) else given for given in faults]
-        self._active += [_ActiveFault(fault, random.Random(fault.seed)) for fault in values]
+        self._active += [_ActiveFault(fault) for fault in values]
 
     def clear(self) -> None:
         """Deactivate all faults."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from msauto.simulator.answers import HttpAnswer, text_answer
@@ -34,29 +33,14 @@ def thumbnail_answer(request: HttpRequest, entry: SimEntry) -> HttpAnswer:
     return HttpAnswer(200, png, "image/png")
 
 
-class Proxies:
-    """The web proxies that were made, each with the time (UTC) when it is ready; `seconds` is the time to make one."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._made: dict[tuple[SimClip, str], tuple[bytes, datetime]] = {}
-
-    def answer(self, request: HttpRequest, database: SimDatabase, entry: SimEntry, profile: str) -> HttpAnswer:
-        """GET .../[PVW/]WPN: the first request makes the proxy; an unknown profile is a 500 in any dialect."""
-        size, clip, now = database.profiles.get(profile), entry.clip, datetime.now(UTC)
-        if size is None:
-            return text_answer(f"Error: the profile {profile} is not configured", 500, done=False)
-        if (clip, profile) not in self._made:
-            ready = now + timedelta(seconds=self._seconds)
-            self._made[clip, profile] = (make_film(entry.title, clip.rate, clip.length, size), ready)
-        content, ready = self._made[clip, profile]
-        answer = HttpAnswer(200, content, "video/mp4")
-        answer.wait = max(0.0, (ready - now).total_seconds())
-        view = "/PVW/" in request.target
-        answer.headers["Content-Disposition"] = (
-            "inline" if view else f'attachment; filename="{entry.link_id}-{profile}.mp4"'
-        )
-        return answer
+def proxy_answer(request: HttpRequest, database: SimDatabase, entry: SimEntry, profile: str) -> HttpAnswer:
+    """GET .../[PVW/]WPN: the proxy, made for each request; an unknown profile is a 500 in any dialect."""
+    size, clip = database.profiles.get(profile), entry.clip
+    if size is None:
+        return text_answer(f"Error: the profile {profile} is not configured", 500, done=False)
+    view = "/PVW/" in request.target
+    headers = {"Content-Disposition": "inline" if view else f'attachment; filename="{entry.link_id}-{profile}.mp4"'}
+    return HttpAnswer(200, make_film(entry.title, clip.rate, clip.length, size), "video/mp4", headers)
 
 
 def draw_png(texts: Mapping[str, str], size: tuple[int, int], progress: float = 0.0) -> bytes:

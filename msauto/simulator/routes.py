@@ -8,7 +8,7 @@ import hmac
 from msauto.simulator import answers, wire
 from msauto.simulator.commands import COMMANDS, CommandCall, delete_asset, load_batch
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.media import Proxies, thumbnail_answer
+from msauto.simulator.media import proxy_answer, thumbnail_answer
 from msauto.simulator.rss import channel_xml, channels_xml, delete_item, find_channel, put_item
 from msauto.simulator.state import ServerState, SimDatabase, SimEntry
 from msauto.simulator.storage_xml import clip_xml, databases_parts, folder_parts, xmp_answer
@@ -17,11 +17,10 @@ from msauto.simulator.storage_xml import clip_xml, databases_parts, folder_parts
 class SimServer:
     """A media server without a network. Its state and its dialect can be changed and replaced at any time."""
 
-    def __init__(self, state: ServerState, dialect: SimDialect, restore_seconds: float, proxy_seconds: float) -> None:
+    def __init__(self, state: ServerState, dialect: SimDialect, restore_seconds: float) -> None:
         self.state = state
         self.dialect = dialect
         self._restore_seconds = restore_seconds
-        self._proxies = Proxies(proxy_seconds)
 
     def answer(self, request: wire.HttpRequest, *, pretend: bool = False) -> answers.HttpAnswer:
         """Do what the request asks for. `pretend`: a write is not done, but answered as after success."""
@@ -108,7 +107,7 @@ class SimServer:
             case ("GETICON",):
                 return thumbnail_answer(request, entry)
             case ("PVW", profile) | (profile,):
-                return self._proxies.answer(request, database, entry, profile)
+                return proxy_answer(request, database, entry, profile)
             case (_, *_):
                 raise wire.ResourceNotFoundError
         twins = [each for each in entries if each.is_home] if self.dialect.title_twins == "both" else []

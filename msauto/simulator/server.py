@@ -68,7 +68,7 @@ class Simulator(SimServer):
 
     state: the content, or a seed (`sample`, `empty`, `bulk:N`). state_file: keeps the state; an existing file is read.
     dialect: a SimDialect or `key=value` texts. faults: Fault values or texts. port: 0 takes any free port.
-    restore_seconds, proxy_seconds: the duration of RESTORE, and of making a web proxy.
+    restore_seconds: the duration of RESTORE.
     log_file: receives each request as a line of JSON, before its answer is sent; `log` has the latest million.
     Raises ValueError for an unknown seed, dialect or fault, or an invalid state file.
     """
@@ -82,7 +82,6 @@ class Simulator(SimServer):
         host: str = "127.0.0.1",
         port: int = 0,
         restore_seconds: float = 0.0,
-        proxy_seconds: float = 0.0,
         state_file: str | Path | None = None,
         log_file: str | Path | None = None,
     ) -> None:
@@ -94,7 +93,7 @@ class Simulator(SimServer):
         elif isinstance(state, str):
             state = state_from_seed(state)
         given = dialect if isinstance(dialect, SimDialect) else SimDialect.parse(dialect)
-        super().__init__(state, given, restore_seconds, proxy_seconds)
+        super().__init__(state, given, restore_seconds)
         self.faults = Faults(faults)
         self._host = host
         self._port = self.port = port
@@ -230,8 +229,6 @@ class Simulator(SimServer):
 
         fault = next((each for each in taken if not each.change), None)
         answer = await answer_with(fault, work, partial(self.answer, request, pretend=True)) if fault else work()
-        if answer.wait:
-            await asyncio.sleep(answer.wait)
         self._change(taken, "after")
         entry.status = answer.status
         if self._log_file is not None:

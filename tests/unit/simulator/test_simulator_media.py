@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import socket
-import time
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import av
@@ -96,17 +93,3 @@ def test_an_unconfigured_profile_is_a_500(sim: Simulator, ask: Asker) -> None:
     sim.state.databases["NEWS"].profiles["WP8"] = (64, 64)
     assert ask.get(asset("EP001") + "/WP8").status == 200
     assert ask.get(asset("Nobody") + "/WP1").status == 404
-
-
-def test_making_a_proxy_blocks_no_other_request() -> None:
-    with Simulator(proxy_seconds=3000) as sim, socket.create_connection(("127.0.0.1", sim.port)) as waiting:
-        waiting.sendall(f"GET {asset('EP002')}/WP2 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        while not sim.log:
-            time.sleep(0.01)
-        assert Asker(sim).get("/rss").status == 200
-
-
-def test_a_proxy_is_made_once() -> None:
-    with Simulator(proxy_seconds=0.05) as sim, ThreadPoolExecutor() as pool:
-        ask = Asker(sim)
-        assert len(set(pool.map(lambda _: ask.get(asset("EP002") + "/WP2").body, range(3)))) == 1
