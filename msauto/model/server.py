@@ -74,22 +74,13 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
-class Proxy:
-    """An HTTP proxy in front of the server; ``url`` is ``http://``, host and port."""
-
-    url: str
-    username: str | None = None
-    password: Secret | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ServerSpec:
     """One media server: the ``server:`` block of a host.
 
     ``url``: scheme, host and port without a path; ``version``: the product version as numbers, ``None``: newest;
-    ``timezone``: an IANA name for times without a time zone; ``request_line``: the limit in bytes. ``proxy``: the
-    only proxy that is used; the environment is not read. ``requests_per_second``: ``None``: unlimited. ``worker``: the
-    resources of the Dask workers that may reach it, each with its amount.
+    ``timezone``: an IANA name for times without a time zone; ``request_line``: the limit in bytes.
+    ``requests_per_second``: ``None``: unlimited. ``worker``: the resources of the Dask workers that
+    may reach it, each with its amount.
     """
 
     name: str
@@ -103,7 +94,6 @@ class ServerSpec:
     requests_per_second: float | None = None
     request_line: int = 8000
     dialect: Dialect = Dialect()
-    proxy: Proxy | None = None
     worker: Mapping[str, float] = field(default_factory=dict)
     variables: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 

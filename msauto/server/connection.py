@@ -41,13 +41,12 @@ def headers(spec: ServerSpec) -> list[tuple[str, str]]:
     """Return the headers of every request, with authentication. Raises ``AddressError``."""
     made = [("User-Agent", f"msauto/{__version__}"), ("Accept", "*/*")]
     auth = spec.auth
-    for user in (auth.username, spec.proxy.username if spec.proxy else None):
-        if user is not None and ":" in user:
+    if auth.username is not None:
+        if ":" in auth.username:
             raise AddressError(
                 f"server {spec.name}: a user name holds a colon",
                 remedy="remove the colon: it separates user name and password",
             )
-    if auth.username is not None:
         made.append(("Authorization", f"Basic {basic_credentials(auth.username, auth.password)}"))
     if auth.bearer is not None:
         made.append(("Authorization", f"Bearer {_header_value(auth.bearer, 'bearer', spec)}"))
@@ -64,13 +63,11 @@ def basic_credentials(username: str, password: Secret | None) -> str:
 
 def secrets_of(spec: ServerSpec) -> Secrets:
     """Return the secrets of a server, to redact them in its answers: an error may repeat what it was sent."""
-    auth, proxy = spec.auth, spec.proxy
+    auth = spec.auth
     held = [auth.password, auth.bearer, spec.tls.key_password, *(value for _, value in auth.headers)]
     texts = [secret.reveal() for secret in held if secret is not None]
     if auth.username is not None and auth.password is not None:
         texts.append(basic_credentials(auth.username, auth.password))
-    if proxy is not None and proxy.password is not None:
-        texts += [proxy.password.reveal(), basic_credentials(proxy.username or "", proxy.password)]
     shapes = [shape for text in texts for shape in (text, clean(text), show_body(text.encode()))]
     return Secrets(shapes, shortest=3)  # what cannot be chosen longer is hidden as well
 

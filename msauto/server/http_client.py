@@ -101,7 +101,7 @@ class HttpClient:
         self._transport: ExactTransport | HttpxTransport = (
             HttpxTransport(self._base, transport)
             if transport is not None
-            else ExactTransport(self._base, tls=tls(self.spec), proxy=self.spec.proxy)
+            else ExactTransport(self._base, tls=tls(self.spec))
         )
 
     async def __aenter__(self) -> Self:

@@ -23,8 +23,6 @@ import yarl
 from msgspec import Struct
 
 from msauto.errors import InDoubtError, MsautoError, NotSentError, UnreachableError
-from msauto.model.server import Proxy
-from msauto.server.connection import basic_credentials
 from msauto.server.pacing import Permit
 
 if TYPE_CHECKING:
@@ -44,13 +42,7 @@ _READS: Final = frozenset({"GET", "HEAD"})
 _PARSER = re.compile(r"message=(?:'|\")(.+?)(?:'|\")>?\Z")
 
 # Raised only while a connection is being opened: nothing of the request was sent.
-# A proxy that refuses CONNECT has not connected to the server either.
-_NOT_SENT = (
-    aiohttp.ClientConnectorError,
-    aiohttp.ConnectionTimeoutError,
-    aiohttp.InvalidURL,
-    aiohttp.ClientHttpProxyError,
-)
+_NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 _FAILURES = (aiohttp.ClientError, OSError, asyncio.IncompleteReadError, ValueError)  # a TimeoutError is an OSError
 _NEW_SOCKETS: Final = ContextVar[list[socket.socket]]("new sockets of the request that is being sent")
 
@@ -82,13 +74,9 @@ class ExactTransport:
     answered on one, and no request does after an old connection was dropped.
     """
 
-    def __init__(self, url: str, *, tls: ssl.SSLContext | bool = True, proxy: Proxy | None = None) -> None:
+    def __init__(self, url: str, *, tls: ssl.SSLContext | bool = True) -> None:
         self._origin = str(yarl.URL(url).origin())
         self._tls = tls
-        self._proxy = proxy.url if proxy else None
-        credentials = _proxy_credentials(proxy)
-        # Through a tunnel (https) CONNECT authenticates with the proxy; the server must not see the password.
-        self._headers, self._tunnel_headers = ([], credentials) if url.startswith("https:") else (credentials, [])
         self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether their connections are kept
         self._sockets: WeakSet[socket.socket] = WeakSet()
         self._closed = False
@@ -107,12 +95,10 @@ class ExactTransport:
             sending = session.request(
                 method,
                 yarl.URL(self._origin + target, encoded=True),
-                headers=[*headers, *self._headers],
+                headers=headers,
                 data=content or None,
                 allow_redirects=False,
                 timeout=_client_timeout(limits),
-                proxy=self._proxy,
-                proxy_headers=self._tunnel_headers,
             )
             if deadline is None:
                 response = await sending
@@ -297,12 +283,6 @@ def _client_timeout(limits: TimeLimits) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(limits.total and limits.connect + limits.total, limits.connect, limits.read)
 
 
-def _proxy_credentials(proxy: Proxy | None) -> list[tuple[str, str]]:
-    if proxy is None or proxy.username is None:
-        return []
-    return [("Proxy-Authorization", f"Basic {basic_credentials(proxy.username, proxy.password)}")]
-
-
 def _classified(error: Exception, limits: TimeLimits | None = None) -> MsautoError:
     """Return our error for a failure: not sent, or in doubt."""
     if isinstance(error, _NOT_SENT):
@@ -330,12 +310,6 @@ def _not_sent(error: Exception) -> MsautoError:
         case aiohttp.ConnectionTimeoutError():
             remedy = "check the address, the network and the server; raise `timeouts.connect` if the network is slow"
             return UnreachableError("no connection within the time allowed", remedy=remedy)
-        case aiohttp.ClientHttpProxyError():
-            message = f"the proxy did not connect to the server: {error.status} {error.message}"[:200]
-            remedy = "check `proxy` in the server's inventory entry, and what the proxy allows"
-            return UnreachableError(message, remedy=remedy)
-        case aiohttp.ClientProxyConnectionError():
-            message, remedy = "no connection to the proxy", "check `proxy` in the server's inventory entry"
         case aiohttp.ClientConnectorDNSError():
             message, remedy = "the host name cannot be resolved", "check the host name in the inventory"
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():

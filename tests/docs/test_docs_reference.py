@@ -68,7 +68,6 @@ SECTIONS = {  # where the keys of each model are described
     schema_inventory.AuthArgs: "inventory.md#The server block",
     schema_inventory.BasicArgs: "inventory.md#The server block",
     schema_inventory.TlsArgs: "inventory.md#The server block",
-    schema_inventory.HttpProxyArgs: "inventory.md#The server block",
     schema_inventory.TimeoutArgs: "inventory.md#The server block",
     schema_inventory.DialectArgs: "dialect.md#Dialect",
     schema_settings.SettingsArgs: "settings.md#Settings: msauto.toml",

@@ -16,7 +16,7 @@ import pytest
 
 from msauto.playbook.schema.asset import AssetArgs, MarkerArgs, SegmentArgs, TargetKeys
 from msauto.playbook.schema.batch import JobArgs, SecretSource
-from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, HttpProxyArgs
+from msauto.playbook.schema.inventory import AuthArgs, BasicArgs
 from msauto.playbook.schema.json_schema import schema_of_model
 from msauto.playbook.schema.operation_keys import (
     AssertArgs,
@@ -103,7 +103,6 @@ VALUES: dict[type[Model], dict[str, tuple[Any, ...]]] = {
         "extra_vars": ({},), "limit": ("all",), "tags": ("t",), "do": ("plan", "apply"), "drift": ({"after": 2},),
         "forks": (3,),
     },
-    HttpProxyArgs: {"url": ("http://p:1",), "username": ("u",), **SECRETS},
     StateArgs: {
         "url": ("postgresql://db/msauto",), "password_env": ("E",), "password_file": ("f",), "password_keyring": ("k",),
         "require": (True,),

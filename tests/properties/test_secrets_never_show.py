@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msauto.errors import MsautoError
-from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Tls
+from msauto.model.server import Auth, Secret, ServerSpec, Tls
 from msauto.probe.probe import probe
 from msauto.server.client import AsyncMediaServer
 from msauto.server.connection import spec_of
@@ -30,7 +30,7 @@ SIGNS = st.one_of(
 TEXTS = st.text(SIGNS, max_size=20)
 SECRETS = st.tuples(TEXTS, TEXTS).map("Q§7".join)  # never a part of what errors say anyway
 
-WAYS = ("basic", "bearer", "header", "proxy", "tls")
+WAYS = ("basic", "bearer", "header", "tls")
 
 
 def spec_with(secret: str, way: str, url: str = "http://studio:7901") -> ServerSpec:
@@ -38,7 +38,6 @@ def spec_with(secret: str, way: str, url: str = "http://studio:7901") -> ServerS
         "basic": ServerSpec("studio", url, auth=Auth(username="ops", password=Secret(secret))),
         "bearer": ServerSpec("studio", url, auth=Auth(bearer=Secret(secret))),
         "header": ServerSpec("studio", url, auth=Auth(headers=(("X-Key", Secret(secret)),))),
-        "proxy": ServerSpec("studio", url, proxy=Proxy("http://127.0.0.1:9", "me", Secret(secret))),
         "tls": ServerSpec("studio", url, tls=Tls(key_password=Secret(secret))),
     }[way]
 

@@ -16,7 +16,7 @@ INV = ("-i", "inventory.yml")
 @pytest.fixture
 def desk(desk: Desk, sim: Simulator) -> Desk:
     own = {"url": sim.url, "auth": {"basic": {"username": "ops", "password": "{{ pw }}"}}}
-    other = {"url": "http://127.0.0.1:9", "auth": {"headers": {"X-Key": HEADER}}, "proxy": {"url": "http://p:1"}}
+    other = {"url": "http://127.0.0.1:9", "auth": {"headers": {"X-Key": HEADER}}}
     third = {"url": "http://127.0.0.1:8", "auth": {"bearer_file": "token.txt"}}
     hosts = {
         "studio-a": {"server": own, "database": "NEWS", "pw": PASSWORD},

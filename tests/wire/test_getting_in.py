@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from msauto.errors import InDoubtError, MsautoError, NotSentError, RejectedError
+from msauto.errors import InDoubtError, MsautoError, NotSentError
 from msauto.model.plan import Request
-from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Timeouts, Tls
+from msauto.model.server import Auth, Secret, ServerSpec, Timeouts, Tls
 from msauto.server.client import AsyncMediaServer
 from tests.wire.authority import OPENSSL, PASSWORD, Authority
-from tests.wire.proxy_server import Tunnel
-from tests.wire.raw_server import OK, Exchange, RawServer, answer
+from tests.wire.raw_server import OK, Exchange, RawServer
 from tests.wire.time_limit import NoWait, run_patiently, silence
 
 PATH = "/storage/NEWS@a%5C%2Fb%40%20%D0%B6?command=SETFIELD&name=comment&val=%2e%2E"
@@ -122,84 +121,6 @@ def test_certificate_without_a_key(tmp_path: Path) -> None:
         AsyncMediaServer(ServerSpec("studio", "https://studio", tls=Tls(cert=str(tmp_path / "cert.pem"))))
 
 
-# Proxies --------------------------------------------------------------------------------------------------------
-
-
-def test_proxy_gets_the_exact_path_and_its_own_password() -> None:
-    async def main() -> RawServer:
-        async with RawServer(OK) as proxy:
-            spec = ServerSpec(
-                "studio",
-                "http://studio.example:7901",
-                auth=Auth(bearer=Secret("for-the-server")),
-                proxy=Proxy(proxy.url, "me", Secret("für-den-Proxy")),
-            )
-            async with AsyncMediaServer(spec) as client:
-                await client.send(WRITE)
-            return proxy
-
-    (exchange,) = asyncio.run(main()).exchanges
-    assert exchange.line == f"POST http://studio.example:7901{PATH} HTTP/1.1".encode()
-    assert exchange.headers["host"] == "studio.example:7901"
-    assert exchange.headers["authorization"] == "Bearer for-the-server"
-    pair = base64.b64encode("me:für-den-Proxy".encode()).decode()
-    assert exchange.headers["proxy-authorization"] == f"Basic {pair}"
-
-
-@needs_openssl
-def test_tunnel_hides_the_request_from_the_proxy(house_ca: Authority) -> None:
-    async def main() -> tuple[RawServer, Tunnel]:
-        context = house_ca.server_context(pem(house_ca, "server"))
-        async with RawServer(OK, tls=context) as server, Tunnel() as tunnel:
-            proxy = Proxy(tunnel.url, "me", Secret("geheim"))
-            spec = ServerSpec(
-                "studio", server.url, tls=Tls(ca=house_ca.ca), auth=Auth(bearer=Secret("token")), proxy=proxy
-            )
-            async with AsyncMediaServer(spec) as client:
-                await client.send(WRITE)
-            return server, tunnel
-
-    server, tunnel = asyncio.run(main())
-    assert server.lines == [f"POST {PATH} HTTP/1.1".encode()]
-    assert "proxy-authorization" not in server.exchanges[0].headers
-    (head,) = tunnel.heads
-    assert head.startswith(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\n".encode())
-    assert b"token" not in head
-    assert b"SETFIELD" not in head
-    assert b"Proxy-Authorization: Basic " + base64.b64encode(b"me:geheim") in head.split(b"\r\n")
-
-
-@needs_openssl
-def test_proxy_that_refuses_means_that_nothing_was_sent(house_ca: Authority) -> None:
-    async def main() -> None:
-        async with RawServer(OK, tls=house_ca.server_context(pem(house_ca, "server"))) as server:
-            async with Tunnel(refuse=True) as tunnel:
-                spec = ServerSpec("studio", server.url, tls=Tls(ca=house_ca.ca), proxy=Proxy(tunnel.url))
-                async with AsyncMediaServer(spec) as client:
-                    with pytest.raises(NotSentError, match="proxy did not connect to the server: 407") as caught:
-                        await client.send(WRITE)
-            assert "`proxy`" in caught.value.remedy
-            assert str(caught.value).startswith("server studio at http")
-            assert server.exchanges == []
-
-    asyncio.run(main())
-
-
-@pytest.mark.parametrize("scheme", ["http", "https"])
-def test_proxy_that_is_not_there(scheme: str) -> None:
-    async def main() -> None:
-        proxy = Proxy("http://127.0.0.1:9", "me", Secret("geheim"))
-        spec = ServerSpec("studio", f"{scheme}://studio.example:7901", auth=Auth(bearer=Secret("token")), proxy=proxy)
-        async with AsyncMediaServer(spec) as client:
-            with pytest.raises(NotSentError, match="no connection to the proxy") as caught:
-                await client.send(WRITE)
-        assert str(caught.value).startswith("server studio at http")
-        assert "`proxy`" in caught.value.remedy
-        assert not [word for word in ("geheim", "token") if word in str(caught.value)]
-
-    asyncio.run(main())
-
-
 def test_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
@@ -207,20 +128,6 @@ def test_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         async with RawServer(OK) as server, AsyncMediaServer(server.url) as client:
             await client.send(WRITE)
-
-    asyncio.run(main())
-
-
-@pytest.mark.parametrize("status", [407, 502, 504])
-def test_refusal_of_a_plain_proxy_is_an_answer(status: int) -> None:
-    async def main() -> None:
-        async with RawServer(answer(status, b"proxy says no")) as proxy:
-            spec = ServerSpec("studio", "http://studio.example:7901", proxy=Proxy(proxy.url))
-            async with AsyncMediaServer(spec) as client:
-                with pytest.raises(RejectedError, match="proxy says no") as caught:
-                    await client.send(WRITE)
-            assert caught.value.status == status
-            assert len(proxy.exchanges) == 1
 
     asyncio.run(main())
 

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from msauto.errors import InputError
 from msauto.interface.dialect import Dialect
-from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Timeouts, Tls
+from msauto.model.server import Auth, Secret, ServerSpec, Timeouts, Tls
 from msauto.playbook.input_files import beside
-from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, HttpProxyArgs, ServerArgs, TlsArgs
+from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.schema.value_types import UnrenderedTemplate
@@ -41,7 +41,6 @@ def build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerS
         tls=_tls(args.tls, node),
         timeouts=Timeouts(**_named(args.timeouts)),
         dialect=Dialect(**_named(args.dialect)),
-        proxy=_proxy(args.proxy, node.child("proxy")) if args.proxy else None,
         worker=_worker(scope),
         variables={key: value for key, value in scope.variables.raw().items() if key != "server"},
         **limits,
@@ -81,7 +80,7 @@ def check_server(variable: Variable, scope: TemplateScope) -> None:
 
 def server_secrets(block: Any, node: SourceNode) -> Iterator[str]:
     """Yield the secrets of a rendered block that can be redacted, also those in files; what is unknown is left out."""
-    for way in (("auth", "basic"), ("auth",), ("auth", "headers"), ("proxy",), ("tls",)):
+    for way in (("auth", "basic"), ("auth",), ("auth", "headers"), ("tls",)):
         part = block
         for key in way:
             part = part.get(key) if isinstance(part, dict) else None
@@ -119,11 +118,7 @@ def _auth(args: AuthArgs | None, name: str, node: SourceNode) -> Auth:
     )
 
 
-def _proxy(args: HttpProxyArgs, node: SourceNode) -> Proxy:
-    return Proxy(args.url, args.username, _password(args, node))
-
-
-def _password(args: BasicArgs | HttpProxyArgs, node: SourceNode) -> Secret | None:
+def _password(args: BasicArgs, node: SourceNode) -> Secret | None:
     user = args.username or ""
     return read_secret(args.password, args.password_file, args.password_keyring, user, node, "password")
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Final, get_type_hints
 from zoneinfo import ZoneInfo
 
 from pydantic import ConfigDict, create_model
 
 from msauto.interface.dialect import Dialect
-from msauto.interface.server_url import ServerUrl, UrlError, parse_server_url
+from msauto.interface.server_url import UrlError, parse_server_url
 from msauto.playbook.schema import key_rules as rule
 from msauto.playbook.schema import value_types as types
 from msauto.playbook.schema.strict_model import VARIABLES, DocumentModel, Model, key, need
@@ -55,29 +54,13 @@ def _separator(value: Any) -> str:
 
 def _url(value: Any) -> str:
     """Scheme, host and port; port 7901 where it has none (interface, «Limits»)."""
-    return _read_url(value, ("http", "https"), "http://host:7901", "declare it under auth: {basic: {...}}").shown()
-
-
-def _proxy_url(value: Any) -> str:
-    """Scheme, host and port of an HTTP proxy; the port is required, because proxies have no common default."""
-    example = "http://proxy:3128"
-    found = _read_url(
-        value, ("http",), example, "set it next to the URL: proxy: {url: ..., username: ..., password: ...}"
-    )
-    if found.port is None:
-        raise invalid("must begin with http://, name a host and a port", f"write {example}")
-    return found.shown()
-
-
-def _read_url(value: Any, schemes: Sequence[str], example: str, password: str) -> ServerUrl:
-    """Return a URL without a user; ``password`` is the remedy for a password in it."""
     try:
-        found = parse_server_url(value if isinstance(value, str) else "", schemes)
+        found = parse_server_url(value if isinstance(value, str) else "", ("http", "https"))
     except UrlError as error:
-        raise invalid(str(error), f"write {example}") from error
+        raise invalid(str(error), "write http://host:7901") from error
     if found.username is not None:
-        raise invalid("must not contain a password", password)
-    return found
+        raise invalid("must not contain a password", "declare it under auth: {basic: {...}}")
+    return found.shown()
 
 
 _LOWEST_RATE: Final = 0.1
@@ -92,7 +75,6 @@ def _requests_per_second(value: Any) -> float:
 
 _HOST = r"(?!\S*:0+/*\s*$)[^/?#@\s]+"
 _Url = Annotated[str, Read(_url, type="string", pattern=rf"^\s*[Hh][Tt][Tt][Pp][Ss]?://{_HOST}/*\s*$")]
-_ProxyUrl = Annotated[str, Read(_proxy_url, type="string", pattern=rf"^\s*[Hh][Tt][Tt][Pp]://{_HOST}:\d+/*\s*$")]
 _Connections = Annotated[int, between(1, 1024)]
 _RequestsPerSecond = Annotated[
     float, Read(_requests_per_second, type="number", minimum=_LOWEST_RATE, maximum=_HIGHEST_RATE)
@@ -138,21 +120,6 @@ class BasicArgs(Model):
     password_keyring: Opt[Name] = key(_IN_KEYRING)
 
 
-class HttpProxyArgs(Model):
-    """An HTTP proxy between msauto and the server."""
-
-    rules: ClassVar = (
-        rule.one_of(_SOURCES, _BOTH),
-        *(rule.needs(each, ("username",), "has a password but no username", "add username") for each in _SOURCES),
-    )
-
-    url: Value[_ProxyUrl] = need("http://host:port")
-    username: Opt[types.Quoted] = key("user name for the proxy")
-    password: Opt[SecretText] = key(_IN_PLACE)
-    password_file: Opt[Name] = key(_IN_FILE)
-    password_keyring: Opt[Name] = key(_IN_KEYRING)
-
-
 class AuthArgs(Model):
     """Authentication: basic or bearer, and additional headers."""
 
@@ -192,7 +159,6 @@ class ServerArgs(Model):
     timezone: Opt[TimezoneName] = key("time zone of the times that the server reports, such as Europe/Oslo")
     auth: Opt[AuthArgs] = key("authentication")
     tls: Opt[TlsArgs] = key("TLS options")
-    proxy: Opt[HttpProxyArgs] = key("HTTP proxy; default none, and the environment is ignored")
     timeouts: Opt[TimeoutArgs] = key("timeouts in seconds")
     connections: Opt[_Connections] = key("maximum number of connections, 1 to 1024; default 16")
     requests_per_second: Opt[_RequestsPerSecond] = key("maximum rate of requests, 0.1 to 10000; default unlimited")

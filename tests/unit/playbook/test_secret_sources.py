@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from msauto.errors import InputError
-from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Tls
+from msauto.model.server import Auth, Secret, ServerSpec, Tls
 from msauto.playbook.inventory.servers import named_servers
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.validate import validate
@@ -81,8 +81,6 @@ def test_keyring_is_asked_for_service_and_user(tmp_path: Path, keyring: Any) -> 
     basic = {"username": "ops", "password_keyring": "msauto"}
     assert server(tmp_path, auth={"basic": basic}).auth == Auth("ops", Secret("msauto/ops"))
     assert server(tmp_path, auth={"bearer_keyring": "msauto"}).auth == Auth(bearer=Secret("msauto/studio"))
-    proxy = {"url": "http://p:3128", "username": "me", "password_keyring": "proxies"}
-    assert server(tmp_path, proxy=proxy).proxy == Proxy("http://p:3128", "me", Secret("proxies/me"))
 
 
 def test_keyring_without_the_entry_or_locked(tmp_path: Path, keyring: Any) -> None:
@@ -103,8 +101,7 @@ def test_keyring_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_validate_asks_for_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
-    path = write(tmp_path, auth={"bearer_file": "not there"}, proxy={"url": "http://p:1", "username": "u",
-                                                                     "password_keyring": "x"})  # fmt: skip
+    path = write(tmp_path, auth={"basic": {"username": "u", "password_keyring": "x"}})
     assert validate([path], ResolveOptions(playbooks=(), inventories=(), env={})) == []
 
 
@@ -115,14 +112,7 @@ def test_validate_asks_for_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ({"auth": {"basic": {"username": "u", "password": "p", "password_file": "f"}}}, "password and password_file"),
         ({"auth": {"bearer": "b", "bearer_file": "f"}}, "bearer and bearer_file"),
         ({"auth": {"basic": {"username": "u", "password": "p"}, "bearer_keyring": "k"}}, "basic and bearer_keyring"),
-        ({"proxy": {"url": "https://p:1"}}, "http://proxy:3128"),
-        ({"proxy": {"url": "http://p"}}, "http://proxy:3128"),
-        ({"proxy": {"url": "http://u:hunter2@p:1"}}, "must not contain a password"),
-        ({"proxy": {"url": "http://p:1/path"}}, "port only"),
-        ({"proxy": {"url": "http://p:99999"}}, "cannot be read"),
-        ({"proxy": {"url": "http://p:1", "password": "hunter2"}}, "no username"),
-        ({"proxy": {}}, "url"),
-        ({"proxy": "http://p:1"}, "mapping"),
+        ({"auth": "me"}, "mapping"),
         ({"tls": {"key_password": 1}}, "text"),
     ],
 )
@@ -130,11 +120,7 @@ def test_what_cannot_be(tmp_path: Path, block: dict[str, Any], told: str) -> Non
     assert told in problem(tmp_path, **block)
 
 
-def test_proxy_and_key_password(tmp_path: Path) -> None:
-    proxy = {"url": "HTTP://Proxy.example:3128/", "username": "me", "password": "{{ env.PASSWORD }}"}
-    spec = server(tmp_path, proxy=proxy, tls={"cert": "own.pem", "key_password": "{{ env.PASSWORD }}"})
-    assert spec.proxy == Proxy("http://proxy.example:3128", "me", Secret("hunter2"))
+def test_key_password(tmp_path: Path) -> None:
+    spec = server(tmp_path, tls={"cert": "own.pem", "key_password": "{{ env.PASSWORD }}"})
     assert spec.tls == Tls(cert=str(tmp_path / "own.pem"), key_password=Secret("hunter2"))
     assert "hunter2" not in repr(spec)
-    assert server(tmp_path, proxy={"url": "http://[::1]:1"}).proxy == Proxy("http://[::1]:1")
-    assert server(tmp_path).proxy is None
