@@ -38,11 +38,10 @@ def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
     view = view_plan(plan, keep_going=layout.keep_going)
     targets = view.plan.targets
     links = link_ids(targets)
-    stills = layout.stills
-    pictures = {id(targets[place.target]): picture_uri(png) for place, png in stills.items() if place.frame is None}
+    stills = {(id(targets[place.target]), place.frame): picture_uri(png) for place, png in layout.stills.items()}
     blocks, groups = _groups(view)
-    data = planned_targets(targets, links, groups, stills)
-    return _page(view, view.sentence, data, links, blocks=blocks, pictures=pictures, result=None)
+    data = planned_targets(targets, links, groups, layout.stills)
+    return _page(view, view.sentence, data, links, stills, blocks=blocks, result=None)
 
 
 def render_result(result: Result, _: Layout = PLAIN) -> Iterator[str]:
@@ -52,7 +51,7 @@ def render_result(result: Result, _: Layout = PLAIN) -> Iterator[str]:
     links = link_ids(each.target for each in shown.result.targets)
     blocks, groups = _groups(view)
     data = target_results(shown.result.targets, links, groups)
-    return _page(view, shown.sentence, data, links, blocks=blocks, pictures={}, result=shown)
+    return _page(view, shown.sentence, data, links, {}, blocks=blocks, result=shown)
 
 
 def _groups(view: PlanView) -> tuple[list[Block], dict[int, int]]:
@@ -68,11 +67,11 @@ def _page(
     sentence: str,
     data: Iterable[Any],
     links: Mapping[int, str],
-    pictures: Mapping[int, str],
+    stills: Mapping[tuple[int, int | None], str],
     **more: Any,
 ) -> Iterator[str]:
     style, script = _file("page.css"), "".join(map(_file, _SCRIPTS))
-    images = "img-src data:; " if pictures else ""
+    images = "img-src data:; " if stills else ""
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; {images}"
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -85,7 +84,7 @@ def _page(
         script=script,
         data=embed_list(data),
         link_of=lambda target: links.get(id(target), ""),
-        picture_of=lambda target: pictures.get(id(target), ""),
+        picture_of=lambda target: stills.get((id(target), None), ""),
         **more,
     )
 

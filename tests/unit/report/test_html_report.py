@@ -19,7 +19,9 @@ from msauto.model.result import Result, TargetResult
 from msauto.report import html
 from msauto.report.html.clip_timeline import clip_timeline
 from msauto.report.html.page import embed_list
+from msauto.report.html.stills import StillPlace
 from msauto.report.html.target_data import link_ids
+from msauto.report.layout import Layout
 from tests.unit.report.made_plans import (
     NTSC,
     change,
@@ -87,6 +89,13 @@ def test_the_policy_allows_the_style_and_the_script_of_the_page_alone() -> None:
     )
     assert not any(name.startswith("on") or name == "style" for name in Elements(page).attributes)
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+@pytest.mark.parametrize("frame", [None, 5])
+def test_the_policy_allows_the_pictures_of_the_page_alone(frame: int | None) -> None:
+    page = "".join(html.render_plan(plan_of(film()), Layout(stills={StillPlace(0, frame): b"png"})))
+    assert "; img-src data:; base-uri" in page
+    assert page.count("data:image/png;base64,cG5n") == (1 if frame else 2)
 
 
 def test_hostile_texts_stay_texts() -> None:
