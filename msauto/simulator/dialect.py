@@ -98,7 +98,13 @@ class SimDialect:
     @classmethod
     def parse(cls, pairs: Iterable[str]) -> SimDialect:
         """`["segment_update=overwrite", "auth=basic"]` → SimDialect; ValueError names the valid choices."""
-        return cls().with_values(dict(_pair(text) for text in pairs))
+        values = {}
+        for text in pairs:
+            key, equals, value = text.partition("=")
+            if not equals:
+                raise ValueError(f"a dialect switch is key=value, not {text!r}")
+            values[key.strip()] = value
+        return cls().with_values(values)
 
     def with_values(self, values: Mapping[str, str]) -> SimDialect:
         """Return the dialect with some keys changed; ValueError for an unknown key or value."""
@@ -107,10 +113,3 @@ class SimDialect:
             if key not in known:
                 raise ValueError(f"unknown dialect key {key!r}; known: {', '.join(known)}")
         return replace(self, **cast("dict[str, Any]", dict(values)))
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(f"a dialect switch is key=value, not {text!r}")
-    return key.strip(), value
