@@ -4,7 +4,6 @@
 
     resolved = resolve(options)                       # playbook/: from text to intents, offline
     plan = await make_plan(resolved, ...)             # server/ reads, planning/ compares
-    plan, stale = await recheck_plan(saved, ...)      # or: compare a saved plan with the live state
     result = await apply_plan(plan, specs, ...)       # applying/ sends, settles and verifies
 
 The clients used for planning and recovery refuse everything but GET and HEAD. All functions raise ``MsautoError``.
@@ -13,7 +12,6 @@ What only some commands need is imported where it is used, so that a plan starts
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -24,13 +22,13 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from msauto.concurrency import concurrent_list
-from msauto.errors import MsautoError, RefusedError, UnreachableError
+from msauto.errors import RefusedError
 from msauto.ledger import Ledger, LockScope
 from msauto.ledger.memory import MemoryByUrl
 from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
-from msauto.model.events import SILENT, Event, Observer, TargetPlanned, TargetsFound
+from msauto.model.events import SILENT, Event, Observer, TargetPlanned
 from msauto.model.plan import Limits, Plan, Target
-from msauto.model.ports import Clock, Journal, Memory, NamedMemory, Reader
+from msauto.model.ports import Clock, Journal, NamedMemory, Reader
 from msauto.model.result import Result, TargetResult
 from msauto.model.run_records import RunDetails
 from msauto.model.server import ServerSpec
@@ -212,61 +210,6 @@ def _cluster(on: str, specs: Sequence[ServerSpec], secrets: Secrets) -> Abstract
     from msauto.slices.cluster import open_cluster
 
     return open_cluster(on, specs, secrets)
-
-
-async def recheck_plan(
-    plan: Plan,
-    specs: Sequence[ServerSpec],
-    *,
-    memory: NamedMemory,
-    clock: Clock,
-    forks: int,
-    find_links: bool = False,
-    observer: Observer = SILENT,
-) -> tuple[Plan, int]:
-    """Read every target of a saved plan again; return the plan that still applies, and the number of stale targets.
-
-    A target that has changed, or cannot be read, carries that as its error, without changes or requests; only one that
-    has changed is stale. ``find_links`` reads the links of assets again: limits that protect folders may have changed
-    since the plan was made. Sends GET and HEAD only.
-    """
-    read_since = clock.now()
-    remembered: Memory = MemoryByUrl(memory, specs)
-    if plan.secrets:
-        remembered = SecretMemory(remembered, plan.secrets)
-    notify = partial(_notify, observer, plan.secrets)
-    unreachable: set[str] = set()
-    async with _connect(specs, clock, partial(PlanningClient, read_only=True)) as servers:
-
-        async def recheck(target: Target) -> tuple[Target, bool]:
-            try:
-                found, stale = await _recheck(target, servers[target.server].reader, remembered, find_links)
-            except MsautoError as error:
-                if isinstance(error, UnreachableError):
-                    unreachable.add(target.server)
-                found, stale = structs.replace(target, changes=(), requests=(), error=str(error)), False
-            notify(TargetPlanned.of(found, "changed" if found.error is None else "error"))
-            return found, stale
-
-        for server, count in Counter(target.server for target in plan.targets).items():
-            notify(TargetsFound(server, count))
-        checked = await concurrent_list(recheck, plan.targets, limit=forks)
-    targets = tuple(target for target, _ in checked)
-    plan = structs.replace(plan, targets=targets, unreachable=frozenset(unreachable), read_since=read_since)
-    return plan, sum(stale for _, stale in checked)
-
-
-async def _recheck(target: Target, reader: Reader, memory: Memory, find_links: bool) -> tuple[Target, bool]:
-    """Read one target of a saved plan again; return it as it is now, and whether it is stale."""
-    from msauto.planning.saved_plans.live_state_check import why_stale, with_current_places
-    from msauto.planning.saved_plans.plan_secrets import STALE
-
-    if target.error is not None:
-        return target, target.error.startswith(STALE)  # a secret that it is sent has changed
-    why = await why_stale(target, reader, memory)
-    if why:
-        return structs.replace(target, changes=(), requests=(), error=f"{STALE}{why}"), True
-    return (await with_current_places(target, reader) if find_links else target), False
 
 
 def _notify(observer: Observer, secrets: Secrets, event: Event) -> None:

@@ -73,7 +73,7 @@ PROBLEM_KINDS: Final[Mapping[ProblemKind, str]] = {
     "variable": "A variable has an invalid name, is missing, or refers to itself.",
     "secret": "A secret is missing, or a value that is secret is used where it would show.",
     "unused": "Something is valid, and has no effect.",
-    "plan-file": "A saved plan cannot be applied: it was changed, is incomplete, or is not a plan.",
+    "plan-file": "A saved plan cannot be applied: it is incomplete, or names what only the command line can.",
 }
 """The kinds of problems, and what each means: the codes of messages and of JSON."""
 

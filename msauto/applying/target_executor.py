@@ -33,7 +33,7 @@ from msauto.model import events
 from msauto.model.plan import Request, Target
 from msauto.model.ports import LiveTarget, WritePermit
 from msauto.model.result import TargetResult
-from msauto.planning.saved_plans import live_state_check
+from msauto.planning import target_reading
 from msauto.planning.survey import deletion
 from msauto.verification import read_back
 from msauto.verification.read_back import Comparison, Verdict, memories
@@ -75,7 +75,7 @@ class TargetReader:
     async def what_changed(self, now: datetime) -> str | None:
         """Return how live state differs from what was planned; read a minute ago at most."""
         reader = self._server.shared.recent(self._server.reader, now)
-        return await self._ask(live_state_check.what_changed(self._target, reader))
+        return await self._ask(target_reading.what_changed(self._target, reader))
 
     async def why_not_deleted(self, *, again: bool) -> str | None:
         """Return why the target's DELETE must not be sent, as read right before."""

@@ -89,6 +89,5 @@ ASPECT = Aspect(
     alters=lambda *_: {"files"},
     remember=_remember,
     runs_once=True,
-    matches=lambda change, named: change.key.partition(" ")[0] == named.get("command"),
     for_good="what a command did is not known",
 )

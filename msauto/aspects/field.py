@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
-from msauto.diffing.aspect_definition import Aspect, Declared, Item, UndoContext, value_matches
+from msauto.diffing.aspect_definition import Aspect, Declared, Item, UndoContext
 from msauto.diffing.comparison import same_value, text_of
 from msauto.diffing.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
 from msauto.diffing.plan_builder import Phase, PlanContext, refuse
@@ -101,7 +101,5 @@ ASPECT = Aspect(
     remember=_remember,
     value_items=lambda name: (f"field:{name}",),
     is_value=True,
-    commands={"SETFIELD": frozenset({"change"})},
-    matches=lambda change, named: value_matches(change.key, change.after, named),
     undo=_undo,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, Item, Parameters, UndoContext, value_matches
+from msauto.diffing.aspect_definition import Aspect, Item, UndoContext
 from msauto.diffing.comparison import entry_called, mapping, same_shown, text_of
 from msauto.diffing.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
 from msauto.diffing.plan_builder import Phase, PlanContext, left_alone, refuse
@@ -250,21 +250,12 @@ def _learn(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
         yield f"link:{expect.key}", _shown(entry)
 
 
-# Saved plans and undo ------------------------------------------------------------------------------------------
+# Undo ----------------------------------------------------------------------------------------------------------
 
 
 def _titles(change: Change) -> tuple[str, str, str]:
     title = parse_folder(change.key)[-1]
     return f"the title of link {change.key!r}", title if change.before is not None else "", title
-
-
-def _matches(change: Change, named: Parameters) -> bool:
-    if named.get("command") == "SETFIELD":
-        after, name = mapping(change.after), named.get("name", "")
-        return name in after and value_matches(name, after[name], named)
-    *folder, title = parse_folder(change.key) or ("",)
-    there = parse_folder(named.get("folder", ""))
-    return there == tuple(folder) and named.get("title") == title
 
 
 def why_ambiguous(title: str, links: Sequence[Link]) -> str | None:
@@ -330,8 +321,6 @@ ASPECT = Aspect(
     titles=_titles,
     remember=_remember,
     learn=_learn,
-    commands={"SETFIELD": frozenset({"add", "change"}), "COPYLINK": frozenset({"add"})},
-    matches=_matches,
     why_not_undone=_why_not_undone,
     undo=_undo,
 )

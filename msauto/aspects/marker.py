@@ -18,11 +18,9 @@ from msauto.diffing.aspect_definition import (
     AppliedChange,
     Aspect,
     Item,
-    Parameters,
     Span,
     UndoContext,
     differing_items,
-    texts_match,
     titles_of_item,
 )
 from msauto.diffing.comparison import (
@@ -42,7 +40,7 @@ from msauto.interface.fields import DEFAULT_TRACK
 from msauto.model.desired import ABSENT, Absent, CompleteLists, DesiredAsset, DesiredMarker, Sourced, TaskSource
 from msauto.model.identity import same_text
 from msauto.model.live import Marker
-from msauto.model.plan import Change, Expectation, Json
+from msauto.model.plan import Expectation, Json
 from msauto.model.ports import LiveTarget
 
 _RESERVED = frozenset({"command", "uid", "frame", "pos", "track"})
@@ -359,11 +357,6 @@ def _learn(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
         yield f"marker:{expect.key}", show_marker(marker)
 
 
-def _matches(change: Change, named: Parameters) -> bool:
-    uid = str(mapping(change.before).get("uid", -1))
-    return named.get("uid") == uid and texts_match(change, named, unshown=change.action == "change")
-
-
 # Undo ----------------------------------------------------------------------------------------------------------
 
 
@@ -533,7 +526,5 @@ ASPECT = Aspect(
     warn=_warn,
     facts=lambda _: {"fact:markers"},
     differing=lambda now, then: differing_items("marker", now.markers, then.markers),
-    commands={"CREATEMARKER": frozenset({"add", "change"}), "DELETEMARKER": frozenset({"delete"})},
-    matches=_matches,
     undo=_undo,
 )

@@ -39,6 +39,5 @@ ASPECT = Aspect(
     show=lambda _, live: live.asset.hires if live.asset else None,
     is_slow=True,
     alters=lambda *_: {"files"},
-    commands={"RESTORE": frozenset({"run"})},
     for_good="the restored file stays on disk",
 )

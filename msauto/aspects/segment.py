@@ -19,7 +19,6 @@ from msauto.diffing.aspect_definition import (
     Span,
     UndoContext,
     differing_items,
-    texts_match,
     titles_of_item,
 )
 from msauto.diffing.comparison import Attributes, mapping, same_shown
@@ -521,7 +520,5 @@ ASPECT = Aspect(
     differing=lambda now, then: differing_items("segment", now.segments, then.segments),
     recreates=True,
     value_items=lambda number: tuple(f"segment-{name}:{number}" for name in SEGMENT_NAMES[1:]),
-    commands={"CREATESEGMENT": frozenset({"add", "change"}), "DELETESEGMENT": frozenset({"delete", "change"})},
-    matches=lambda change, named: named.get("seg_num") == change.key and texts_match(change, named),
     undo=_undo,
 )

@@ -179,5 +179,4 @@ ASPECT = Aspect(
     learn=_learn,
     titles=titles_of_item,
     value_items=lambda _: tuple(f"segment-{name}:*" for name in SEGMENT_NAMES[1:]),
-    commands={"CREATESEGMENTATION": frozenset({"add", "change"}), "DELETESEGMENT": frozenset({"change"})},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, UndoContext, value_matches
+from msauto.diffing.aspect_definition import Aspect, UndoContext
 from msauto.diffing.plan_builder import Phase, PlanContext
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
@@ -57,7 +57,5 @@ ASPECT = Aspect(
     is_rename=True,
     titles=lambda change: ("the title", str(change.before), str(change.after)),
     takes=lambda change, target: None if target.folder is None else (*parse_folder(target.folder), str(change.after)),
-    commands={"SETFIELD": frozenset({"change"})},
-    matches=lambda change, named: value_matches("clip_name", change.after, named),
     undo=_undo,
 )

@@ -119,9 +119,5 @@ ASPECT = Aspect(
     remember=lambda expect, live: iter([(f"xmp:{expect.key}", expect.desired if live.xmp is None else None)]),
     value_items=lambda name: (f"xmp:{name}",),
     is_value=True,
-    commands={"SETUSERFIELDS": frozenset({"change"})},
-    matches=lambda change, named: (
-        change.key in named and all(value in named[change.key] for value in texts(change.after))
-    ),
     undo=_undo,
 )

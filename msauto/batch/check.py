@@ -16,7 +16,7 @@ from msauto.batch.monitoring.heartbeat import split_heartbeat
 from msauto.batch.monitoring.monitor import Monitor
 from msauto.batch.schedule import clock_changes, closing_of
 from msauto.errors import InputError, MsautoError, Problem
-from msauto.planning.saved_plans.plan_file import plan_from_json
+from msauto.planning.plan_file import plan_from_json
 from msauto.playbook.input_files import beside, how_to_find
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.schema.value_types import as_list

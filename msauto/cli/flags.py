@@ -13,10 +13,11 @@ from typing import Any
 
 import click
 
-from msauto.cli.plan_files import settings_starts
+from msauto.cli.plan_files import is_plan_file, open_plan_file
 from msauto.cli.report_forms import FORMS, PLAN_FORMS
 from msauto.errors import MsautoError
 from msauto.ledger import LedgerPlace
+from msauto.model.plan import Plan, PlanOptions
 from msauto.playbook.inventory.servers import NamedServer
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.settings.allowed_values import MOST_FORKS
@@ -31,41 +32,50 @@ _LONGEST = 86_400.0  # seconds: a day
 class Flags:
     """The shared flags (contract, «Commands»), with the settings file already read.
 
-    ``given_inventories`` and ``given_forks`` are those of the command line, without the defaults of the settings.
-    ``targets`` are globs of titles; none means all.
+    ``given`` is what shapes a plan, without the defaults of the settings: as on the command line, in a plan file, or
+    with a past run. ``agreed`` is the saved plan, whose paths start from ``base``; ``typed_vars`` are the
+    variables that are not from it.
     ``state_dir`` is the folder of this machine, and ``ledger`` the same folder or a URL.
     ``summary`` shows only what decides of a plan.
     ``on`` is the address of a Dask cluster.
     """
 
-    options: ResolveOptions
-    given_inventories: tuple[str, ...]
+    given: PlanOptions
     given_forks: int | None
     state_dir: Path
     ledger: LedgerPlace
     format: str
     verbosity: int
     no_color: bool
-    config: str | None
     settings: Settings = field(default_factory=Settings)
     forks: int = 8
-    forget_pending: bool = False
-    targets: tuple[str, ...] = ()
+    agreed: Plan | None = None
+    base: Path = Path()
+    typed_vars: tuple[str, ...] = ()
     summary: bool = False
     on: str | None = None
 
     def under(self, settings: Settings) -> Flags:
         """Return the flags under other settings: the command line wins over them, and the ledger stays the same."""
-        options = replace(
-            self.options,
-            inventories=self.given_inventories
-            if self.given_inventories or self.options.server_url
-            else settings.inventories,
+        return replace(self, settings=settings, forks=self.given_forks or settings.forks or 8)
+
+    @property
+    def options(self) -> ResolveOptions:
+        """What the playbooks are resolved with."""
+        given, settings = self.given, self.settings
+        return ResolveOptions(
+            playbooks=given.playbooks,
+            inventories=given.inventories or (() if given.server is not None else settings.inventories),
+            server_url=given.server,
+            extra_vars=given.extra_vars,
+            limit=given.limit,
+            tags=given.tags,
+            skip_tags=given.skip_tags,
+            env=dict(os.environ),
+            now=datetime.fromisoformat(given.now),
             lookup_folders=settings.lookup_folders,
             download_folders=settings.download_folders,
         )
-        forks = self.given_forks or settings.forks or 8
-        return replace(self, options=options, settings=settings, forks=forks)
 
 
 def parse_seconds(context: click.Context, option: click.Parameter, text: str) -> float:
@@ -177,7 +187,7 @@ def shared_flags_of(*forms: str, more: tuple[Decorator, ...] = ()) -> Decorator:
 
 _SHARED = (
     "inventory", "server", "extra_vars", "limit", "tags", "skip_tags", "forks", "form", "state_dir", "config",
-    "verbose", "no_color", "summary", "targets", "on",
+    "verbose", "no_color", "summary", "targets", "on", "forget_pending",
 )  # fmt: skip
 shared_flags = shared_flags_of(*PLAN_FORMS, more=(_SUMMARY_OPTION,))
 report_flags = shared_flags_of(*FORMS, more=(_SUMMARY_OPTION,))
@@ -191,35 +201,49 @@ table_flags = shared_flags_of("text", "json")
 
 
 def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
-    """Read the settings file, and return the value of the shared flags; ``own`` are the command's own arguments."""
-    config: str | None = shared["config"]
+    """Read the settings file, and return the value of the shared flags; ``own`` are the command's own arguments.
+
+    A plan file in place of playbooks names those that it was made from.
+    """
     playbooks: tuple[str, ...] = tuple(own.get("playbooks") or ())
-    settings = load_settings(config, *settings_starts(playbooks or tuple(own.get("paths") or ())))
-    options = ResolveOptions(
+    given = PlanOptions(
         playbooks=playbooks,
-        server_url=shared["server"],
+        inventories=shared["inventory"],
+        server=shared["server"],
+        config=shared["config"],
         extra_vars=shared["extra_vars"],
         limit=shared["limit"],
         tags=_split(shared["tags"]),
         skip_tags=_split(shared["skip_tags"]),
-        env=dict(os.environ),
-        now=datetime.now(UTC),
+        targets=shared.get("targets", ()),
+        forget_pending=shared.get("forget_pending", False),
+        now=datetime.now(UTC).isoformat(),
     )
+    agreed: Plan | None = None
+    base = Path()
+    if playbooks and is_plan_file(playbooks[0]):
+        agreed, given, base = open_plan_file(playbooks, given)
+    named = given.playbooks or tuple(own.get("paths") or ())
+    settings = load_settings(given.config, *(_folder_of(path) for path in named[:1]))
     flags = Flags(
-        options=options,
-        given_inventories=shared["inventory"],
+        given=given,
         given_forks=shared["forks"],
         state_dir=state_folder(shared["state_dir"], settings),
         ledger=ledger_place(shared["state_dir"], settings),
         format=shared["form"],
         verbosity=shared["verbose"],
         no_color=shared["no_color"],
-        config=config,
-        targets=shared.get("targets", ()),
+        agreed=agreed,
+        base=base,
+        typed_vars=shared["extra_vars"],
         summary=shared.get("summary", False),
         on=shared.get("on"),
     )
     return flags.under(settings)
+
+
+def _folder_of(path: str) -> Path:
+    return Path(path) if os.path.isdir(path) else Path(path).parent  # noqa: PTH112 - no error for a bad name
 
 
 def state_folder(given: str | None, settings: Settings) -> Path:

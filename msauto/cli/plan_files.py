@@ -1,20 +1,40 @@
-"""Plan files on the command line: recognize, read, and write them; find the settings that apply to them."""
+"""Plan files on the command line, and how a plan is made again from what it names.
+
+A plan file may come from an untrusted source. So it names files in the repository only: a server, or a file outside of
+it, is given again on the command line. Nothing of it is sent.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from msgspec import structs
 
 from msauto.errors import InputError, MsautoError, Problem, SourceLocation
 from msauto.file_writing import write_file
-from msauto.model.plan import Plan
-from msauto.planning.saved_plans.plan_file import plan_from_json, saved_document
-from msauto.planning.saved_plans.plan_secrets import ReadSecret
+from msauto.model.plan import InputHash, Plan, PlanOptions
+from msauto.planning.plan_file import plan_document, plan_from_json
+from msauto.playbook.input_files import Files, find_repository, kept_path
 from msauto.report.json import dump_document
+from msauto.secrets.redacted_lines import redact_lines
+from msauto.secrets.redaction import HIDDEN, Secrets
+
+_FIXED: Final = {
+    "--limit": "limit",
+    "--tags": "tags",
+    "--skip-tags": "skip_tags",
+    "--target": "targets",
+    "--forget-pending": "forget_pending",
+}
+_TEMPLATE: Final = re.compile(r"{[{%#]")
 
 
 def is_plan_file(path: str) -> bool:
@@ -26,52 +46,15 @@ def is_plan_file(path: str) -> bool:
         return False
 
 
-def read_plan_file(path: str, read_secret: ReadSecret | None = None) -> Plan:
-    """Return a saved plan; raises :class:`InputError` if it is damaged or of another version.
-
-    ``read_secret`` as for :func:`~msauto.planning.saved_plans.plan_file.plan_from_json`.
-    """
-    return plan_from_json(_read_json(path), path=path, read_secret=read_secret)
-
-
-def settings_starts(paths: Sequence[str]) -> Iterator[Path]:
-    """Yield the folders from which ``msauto.toml`` is searched: that of the first playbook.
-
-    A plan kept in another folder must not escape the limits and freezes of its playbooks, so what it was made from
-    comes first.
-    """
-    for path in paths[:1]:
-        if is_plan_file(path):
-            yield from _input_folders(path)
-        yield Path(path) if os.path.isdir(path) else Path(path).parent  # noqa: PTH112 - no error for a bad name
-
-
-def write_plan_file(plan: Plan, path: str) -> None:
-    """Write the plan to a file, completely or not at all; raises ``PlanningError`` for a secret without a source."""
-    document = saved_document(plan)
+def read_plan_file(path: str) -> Plan:
+    """Return a saved plan; raises :class:`InputError` if it is damaged or of another version."""
     try:
-        write_file(Path(path), dump_document(document), 0o600)  # readable by the owner only
-    except OSError as error:
-        raise MsautoError(
-            f"cannot write the plan to {path}: {error.strerror}", remedy="name a file that you can write"
-        ) from error
-
-
-def _input_folders(path: str) -> Iterator[Path]:
-    data = _read_json(path)
-    settings, inputs = (data.get("settings"), data.get("inputs")) if isinstance(data, dict) else (None, None)
-    for file in (settings, *(inputs if isinstance(inputs, list) else ())):
-        if isinstance(file, dict) and isinstance(file.get("path"), str):
-            yield Path(file["path"]).parent
-
-
-def _read_json(path: str) -> Any:
-    try:
-        return json.loads(Path(path).read_bytes(), object_pairs_hook=_without_duplicates)
+        data = json.loads(Path(path).read_bytes(), object_pairs_hook=_without_duplicates)
     except OSError as error:
         raise _invalid(path, f"cannot read the file: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise _invalid(path, f"this is neither a playbook nor a plan: {error}") from error
+    return plan_from_json(data, path=path)
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -83,7 +66,113 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _invalid(path: str, message: str) -> InputError:
-    return InputError(
-        [Problem(message, SourceLocation(path), "make a plan with `msauto plan --out FILE`", kind="plan-file")]
+def write_plan_file(plan: Plan, path: str) -> None:
+    """Write the plan to a file, completely or not at all."""
+    try:
+        write_file(Path(path), dump_document(plan_document(plan)), 0o600)  # readable by the owner only
+    except OSError as error:
+        raise MsautoError(
+            f"cannot write the plan to {path}: {error.strerror}", remedy="name a file that you can write"
+        ) from error
+
+
+# Plan again ------------------------------------------------------------------------------------------------------
+
+
+def kept_options(given: PlanOptions, secrets: Secrets, base: Path | None) -> PlanOptions:
+    """Return the options as a plan file keeps them: without secrets, and with paths from ``base``.
+
+    Without ``base``, the paths are absolute, as a run keeps them.
+    """
+    place = partial(kept_path, base=base)
+    return structs.replace(
+        given,
+        playbooks=tuple(map(place, given.playbooks)),
+        inventories=tuple(map(place, given.inventories)),
+        config=given.config and place(given.config),
+        extra_vars=tuple(
+            f"@{place(text[1:])}" if text.startswith("@") else secrets.redact(redact_lines((text,))[0])
+            for text in given.extra_vars
+        ),
+        server=given.server and secrets.redact(given.server),
     )
+
+
+def open_plan_file(paths: Sequence[str], given: PlanOptions) -> tuple[Plan, PlanOptions, Path]:
+    """Return a saved plan, the options with which it is made again, and the folder that its paths start from.
+
+    That is the repository of the working folder; or that of the plan file, if only there the playbooks exist.
+    """
+    path = paths[0]
+    if len(paths) > 1:
+        raise _invalid(path, "a saved plan is applied alone", "name either the plan or playbooks")
+    plan = read_plan_file(path)
+    base, beside = find_repository(Path()) or Path.cwd(), find_repository(Path(path).parent)
+    names = plan.options.playbooks or plan.options.inventories
+    if beside is not None and not any((base / each).exists() for each in names):
+        base = beside
+    return plan, options_again(plan.options, given, path, base), base
+
+
+def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path | None) -> PlanOptions:
+    """Return the options with which a plan is made again; raises :class:`InputError`.
+
+    ``given`` are those of the command line. Inventories and a server replace the kept ones, variables are added.
+    ``path`` is the plan file, or the run. A plan file names only files below ``base``.
+    """
+    for flag, name in _FIXED.items():
+        value = getattr(given, name)
+        if value and value != getattr(kept, name):
+            raise _invalid(path, f"{flag} cannot change a saved plan", "make the plan again with this flag")
+
+    def place(name: str, flag: str) -> str:
+        full = os.path.normpath(Path(base or "/", name))
+        if base is not None and not Path(full).is_relative_to(base):
+            remedy = f"give it again: {flag}{name}" if flag else "apply the playbooks themselves: msauto apply PLAYBOOK"
+            raise _invalid(path, f"the plan names {name}, which is outside of the repository {base}", remedy)
+        here = find_repository(Path()) or Path.cwd()
+        return os.path.relpath(full) if Path(full).is_relative_to(here) else full
+
+    elsewhere = bool(given.inventories) or given.server is not None
+    # A template could read any secret, and have it sent to where the author of the file can see it.
+    hidden = [text for text in kept.extra_vars if HIDDEN in text or (base is not None and _TEMPLATE.search(text))]
+    if hidden and not given.extra_vars:
+        message = f"the plan was made with -e {hidden[0]}, and holds no secret or template of its own"
+        raise _invalid(path, message, "give it again with -e")
+    if base is not None and kept.server is not None and not elsewhere:
+        message = f"the plan was made for --server {kept.server}, and a plan file cannot decide where to send"
+        raise _invalid(path, message, f"give it again: --server {kept.server}")
+    variables = [text for text in kept.extra_vars if text not in (*hidden, *given.extra_vars)]
+    return structs.replace(
+        kept,
+        playbooks=tuple(place(each, "") for each in kept.playbooks),
+        inventories=given.inventories if elsewhere else tuple(place(each, "-i ") for each in kept.inventories),
+        server=given.server if elsewhere else kept.server,
+        config=given.config or (kept.config and place(kept.config, "--config ")),
+        extra_vars=(
+            *(f"@{place(text[1:], '-e @')}" if text.startswith("@") else text for text in variables),
+            *given.extra_vars,
+        ),
+    )
+
+
+def changed_inputs(plan: Plan, base: Path, settings: InputHash | None) -> Iterator[str]:
+    """Yield each file that is not as it was when a plan was made; a hidden hash is not compared.
+
+    ``settings`` are those that apply now. A plan without settings may be applied with any: their limits hold.
+    """
+    files = Files()
+    for each in plan.inputs:
+        try:
+            changed = each.sha256 not in {HIDDEN, hashlib.sha256(files.read(str(base / each.path))).hexdigest()}
+        except InputError:
+            yield f"{each.path} cannot be read in {base}"
+        else:
+            if changed:
+                yield f"{each.path} has changed"
+    if plan.settings is not None and (settings is None or settings.sha256 != plan.settings.sha256):
+        yield f"{plan.settings.path} has changed" if settings else f"{plan.settings.path} is missing"
+
+
+def _invalid(path: str, message: str, remedy: str = "make a plan with `msauto plan --out FILE`") -> InputError:
+    return InputError([Problem(message, SourceLocation(path), remedy, kind="plan-file")])

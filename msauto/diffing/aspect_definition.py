@@ -6,12 +6,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from msauto.diffing.comparison import mapping, text_of
+from msauto.diffing.comparison import mapping
 from msauto.diffing.plan_builder import PlanContext, Trigger
 from msauto.model.desired import DesiredAsset, Sourced, TaskSource
-from msauto.model.identity import plain
 from msauto.model.live import Asset, Folder, Link
-from msauto.model.plan import Action, AspectName, Change, Expectation, Json, Request, Target
+from msauto.model.plan import AspectName, Change, Expectation, Json, Request, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
@@ -21,9 +20,6 @@ Item = tuple[str, Json]
 """An item of the memory: its name and its value; ``None`` forgets it."""
 EXACTLY: Final = "exactly"
 """The key of the expectation that a list has no items but those that existed when planned, or are desired."""
-Parameters = Mapping[str, str]
-"""The parameters of a command by name, with ``command`` itself."""
-
 
 Declared = tuple[str, str, Sourced[Any]]
 """What a task declares: its key, what it is, and its value."""
@@ -113,10 +109,7 @@ class Aspect:
     it deletes may be created again by a later request. ``remember`` returns what to keep of an expectation,
     ``remember_all`` what to learn from all of them together, ``forget`` what a change makes untrue, ``learn`` how an
     item was left, for undo. ``value_items`` returns the items that hold values which are not reported. ``runs_once``:
-    ``run: once`` is remembered.
-
-    **Saved plans**: ``is_value``: a change shows the whole value before and after. ``commands`` are the commands that
-    make its changes, ``matches`` returns whether the parameters of one are what the change shows.
+    ``run: once`` is remembered. ``is_value``: a change shows the whole value before and after.
 
     **Undo**: ``for_good`` is why no change of it can be undone, ``why_not_undone`` why this one cannot. ``undo``
     returns keyword arguments of :class:`DesiredAsset`.
@@ -156,26 +149,6 @@ class Aspect:
     value_items: Callable[[str], Sequence[str]] | None = None
     runs_once: bool = False
     is_value: bool = False
-    commands: Mapping[str, frozenset[Action]] = field(default_factory=dict)
-    matches: Callable[[Change, Parameters], bool] = lambda *_: True
     for_good: str = ""
     why_not_undone: Callable[[Change, TargetRecord, ServerSpec], str | None] = lambda *_: None
     undo: Callable[[UndoContext], Mapping[str, Any]] = lambda _: {}
-
-
-_UNSEEN = frozenset({"command", "uid", "frame", "start_frame", "duration", "seg_num"})
-"""Parameters that are not texts of the change: positions as the server counts them, and what the key contains."""
-
-
-def texts_match(change: Change, named: Parameters, *, unshown: bool = False) -> bool:
-    """Return whether the texts of an item are those that the change shows; ``unshown``: others may be sent along."""
-    after = mapping(change.after)
-    sent = {name: value for name, value in named.items() if name not in _UNSEEN}
-    others = any(value for name, value in sent.items() if name not in after)
-    right = all(plain(text_of(after[name])) == plain(value) for name, value in sent.items() if name in after)
-    return right and (unshown or not others)
-
-
-def value_matches(name: str, after: Json, named: Parameters) -> bool:
-    """Return whether a SETFIELD sets a field to the value that the change shows."""
-    return named.get("name") == name and plain(named.get("val", "")) == plain(text_of(after))

@@ -21,8 +21,8 @@ from msauto.model.result import Difference
 from msauto.model.run_records import RequestRecord, RunDetails, RunSummary, TargetRecord
 
 CODE, REASON, USER, FOLDER, REPOSITORY, SETTINGS = "code", "reason", "user", "folder", "repository", "settings"
-BATCH, JOB, ATTEMPT = "batch", "job", "attempt"
-"""The notes on how a run ended, who started it, and to which job of a batch it belongs."""
+BATCH, JOB, ATTEMPT, OPTIONS = "batch", "job", "attempt", "options"
+"""The notes on how a run ended, who started it, to which job of a batch it belongs, and what it was planned with."""
 
 HISTORY = "see `msauto history` for the runs"
 _REFUSED = 4

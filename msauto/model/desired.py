@@ -389,7 +389,7 @@ class ServerIntents(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file that the plan was made from: its path as given, and the SHA-256 of its bytes in hex.
+    """A file that the plan was made from: its path from the repository, and the SHA-256 of its bytes in hex.
 
     ``content`` is kept until all secrets are known: a secret in the file could be guessed from the plain hash.
     ``None``: the file is too large to be searched for secrets.

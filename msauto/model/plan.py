@@ -1,7 +1,7 @@
 """The plan: a frozen value. What is shown is what is sent.
 
 These types are the JSON form of a plan as well (the contract, "The plan"): their fields are its keys, and the
-descriptions of the fields are those of its JSON Schema. :mod:`msauto.planning.saved_plans` writes and reads it.
+descriptions of the fields are those of its JSON Schema. :mod:`msauto.planning.plan_file` writes and reads it.
 """
 
 from __future__ import annotations
@@ -70,9 +70,7 @@ class Change(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_def
     )
     secret: Annotated[
         bool,
-        Meta(
-            description="its values are secret: *** or, in a saved plan, tokens; it cannot be undone, as none is kept"
-        ),
+        Meta(description="its values are secret: ***; it cannot be undone, as none is kept"),
     ] = False
 
 
@@ -145,7 +143,7 @@ class Request(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_de
     ] = False
     secret: Annotated[
         bool,
-        Meta(description="it sends a secret: a token in a saved plan, *** in a printed one, which cannot be applied"),
+        Meta(description="it sends a secret, in place of which there is ***"),
     ] = False
 
 
@@ -290,11 +288,33 @@ class Limits:
 class InputHash(Struct, frozen=True, forbid_unknown_fields=True):
     """A file that the plan was made from."""
 
-    path: Annotated[str, Meta(description="the path as given")]
+    path: Annotated[str, Meta(description="the path from the repository; absolute outside of it")]
     sha256: Annotated[
         str,
         Meta(description="the SHA-256 of its bytes, in hex; *** where it holds a secret or is not known"),
     ]
+
+
+class PlanOptions(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What shapes a plan besides its inputs: with these, the same plan is made again.
+
+    From the command line, paths are as typed. In a plan file they are those from the repository, absolute outside of
+    it; with a run, all are absolute.
+    """
+
+    playbooks: Annotated[tuple[str, ...], Meta(description="the playbooks")] = ()
+    undo: Annotated[str, Meta(description="the run that it undoes, in place of playbooks")] = ""
+    resume: Annotated[str, Meta(description="--resume: the run whose unfinished targets it is narrowed to")] = ""
+    inventories: Annotated[tuple[str, ...], Meta(description="--inventory; without it, that of the settings")] = ()
+    server: Annotated[str | None, Meta(description="--server")] = None
+    config: Annotated[str | None, Meta(description="--config; without it, the settings of the playbooks")] = None
+    extra_vars: Annotated[tuple[str, ...], Meta(description="--extra-vars; *** in place of a secret")] = ()
+    limit: Annotated[str | None, Meta(description="--limit")] = None
+    tags: Annotated[tuple[str, ...], Meta(description="--tags")] = ()
+    skip_tags: Annotated[tuple[str, ...], Meta(description="--skip-tags")] = ()
+    targets: Annotated[tuple[str, ...], Meta(description="--target")] = ()
+    forget_pending: Annotated[bool, Meta(description="--forget-pending")] = False
+    now: Annotated[str, Meta(description="the time that `now` is in templates and selections, ISO 8601")] = ""
 
 
 class PlannedServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -326,7 +346,8 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 class Plan(Struct, frozen=True):
     """Everything that will be done. ``targets`` holds those that change or are in error, in the order of the run.
 
-    ``created`` is ISO 8601, ``msauto`` the version, ``settings`` the settings file that was used. ``unchanged``,
+    ``created`` is ISO 8601, ``msauto`` the version, ``settings`` the settings file that was used, ``options`` what it
+    was made with, without secrets. ``unchanged``,
     ``skipped``, ``left_out`` and ``reads`` are described at :class:`Summary`; ``unreachable`` names servers that do not
     answer. ``read_since``: when planning began to read; what was read long ago is read again before it is changed.
     ``secrets`` must not be shown: :func:`~msauto.secrets.redactor.redact_plan` makes the plan that is shown or kept.
@@ -349,6 +370,7 @@ class Plan(Struct, frozen=True):
     unreachable: frozenset[str] = frozenset()
     secrets: Secrets = field(default_factory=Secrets)
     settings: InputHash | None = None
+    options: PlanOptions = PlanOptions()
 
     def __repr__(self) -> str:
         """Return a short form: asyncio takes the repr of what a task returns, and a plan may hold 50,000 targets."""

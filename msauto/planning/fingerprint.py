@@ -1,12 +1,9 @@
-"""The fingerprint of what was compared: a saved plan is stale if any of that has changed, and not otherwise."""
+"""The fingerprint of what was compared: a target is stale if any of that has changed, and not otherwise."""
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
-import os
-import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from fractions import Fraction
@@ -32,31 +29,19 @@ def fingerprint(looked: Iterable[str], live: LiveTarget) -> str:
     return f"sha256:{hashlib.sha256(_canonical_text(looked, live)).hexdigest()}"
 
 
-def slow_if_secret(target: Target, live: LiveTarget, secrets: Secrets) -> Target:
-    """Return a target whose fingerprint is salted and slow, if a secret is among what it covers.
+def hide_if_secret(target: Target, live: LiveTarget, secrets: Secrets) -> Target:
+    """Return a target whose fingerprint is not shown, if a secret is among what it covers.
 
-    A plain hash of so little would let a reader of the plan try one guess after the other.
+    A hash of so little would let a reader of the plan try one guess after the other.
     """
     if not secrets or not target.changes:
         return target
     if not secrets.occurs_in(_canonical_text(target.looked, live).decode("utf-8", "surrogatepass")):
         return target
-    return structs.replace(target, fingerprint=_slow(target.looked, live, os.urandom(16)))
+    return structs.replace(target, fingerprint=f"{_PRIVATE}{target.fingerprint}")
 
 
-def _slow(looked: Iterable[str], live: LiveTarget, salt: bytes) -> str:
-    digest = hashlib.scrypt(_canonical_text(looked, live), salt=salt, n=2**14, r=8, p=1, dklen=32)
-    return f"{SLOW}{salt.hex()}:{digest.hex()}"
-
-
-SLOW: Final = "scrypt:"
-KEYED: Final = re.compile(r"hmac:((?:[0-9a-f]{2})*):([0-9a-f]{64})")
-"""The fingerprint of a saved target that is sent a secret; its key is derived from the secret, and not in the file."""
-
-
-def keyed(key: bytes, plain: str) -> str:
-    """Return the HMAC of a fingerprint."""
-    return hmac.new(key, plain.encode(), hashlib.sha256).hexdigest()
+_PRIVATE: Final = "private:"
 
 
 def _canonical_text(looked: Iterable[str], live: LiveTarget) -> bytes:
@@ -73,12 +58,7 @@ def is_fresh(target: Target, live: LiveTarget) -> bool:
     """Return whether the state that planning compared is unchanged; a clip that was recorded again is another clip."""
     if target.kind == "asset" and (live.asset is None or is_another_clip(target.clip, live.asset)):
         return False
-    if target.fingerprint.startswith(SLOW):
-        salt = bytes.fromhex(target.fingerprint.split(":")[1])
-        return _slow(target.looked, live, salt) == target.fingerprint
-    if found := KEYED.fullmatch(target.fingerprint):
-        return hmac.compare_digest(keyed(bytes.fromhex(found[1]), fingerprint(target.looked, live)), found[2])
-    return fingerprint(target.looked, live) == target.fingerprint
+    return fingerprint(target.looked, live) == target.fingerprint.removeprefix(_PRIVATE)
 
 
 def _canonical(value: Any) -> Any:

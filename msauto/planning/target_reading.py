@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from msauto.aspects import ASPECTS
+from msgspec import structs
+
+from msauto.aspects import ASPECTS, difference
 from msauto.errors import UnsupportedError
-from msauto.model.live import Entry, Folder, Listing, Xmp, parse_folder
-from msauto.model.plan import Address, Target
+from msauto.model.clip_entries import are_one_clip
+from msauto.model.identity import describe_clip, is_another_clip, plain
+from msauto.model.live import Asset, Entry, Folder, Listing, Xmp, parse_folder
+from msauto.model.plan import Address, Expectation, Json, Target
 from msauto.model.ports import LiveTarget, Reader
+from msauto.planning.fingerprint import is_fresh
+
+_LONGEST = 60  # characters of a value that are shown
 
 
 def folders_to_read(target: Target) -> tuple[Folder, ...]:
@@ -64,3 +71,54 @@ async def read_folders(
     """Return the entries of each folder; ``None`` for a missing folder."""
     listings = {folder: await read(database, folder) for folder in folders}
     return {folder: None if listing is None else listing.entries for folder, listing in listings.items()}
+
+
+# What has changed since planning ---------------------------------------------------------------------------------
+
+
+async def what_changed(target: Target, reader: Reader) -> str | None:
+    """Return how live state differs from what was planned; ``None`` if it does not. Raises ``ServerError``."""
+    live = await read_live(target, reader)
+    if target.kind == "asset" and live.asset is None:
+        return "it no longer exists"
+    if not is_fresh(target, live):
+        return _describe_change(target, live)
+    after = target.address_after
+    if after != target.address and plain(after.name) != plain(target.address.name):
+        there = await reader.read_asset(target.database, after) if target.kind == "asset" else None
+        if there is not None and not await _is_same_clip(target, reader, there, live.asset):
+            return f"another asset now has the title {after.name!r}"
+    return None
+
+
+async def _is_same_clip(target: Target, reader: Reader, there: Asset, live: Asset | None) -> bool:
+    """Whether the asset with the new title is the clip itself, through a link."""
+    if live is None:
+        return False
+    there = structs.replace(there, title=there.title or target.address_after.name)
+    return await are_one_clip(reader, target.database, there, structs.replace(live, title=live.title or target.name))
+
+
+def _describe_change(target: Target, live: LiveTarget) -> str:
+    """Describe what differs from what was compared, as exactly as the plan knows."""
+    if live.asset is not None and is_another_clip(target.clip, live.asset):
+        return f"it is another clip now: {describe_clip(live.asset)}"
+    values: list[str] = []
+    known: set[str] = set()
+    for change in target.changes:
+        if not ASPECTS[change.aspect].is_value or change.basis != "live" or change.secret:
+            continue
+        known.add(f"{change.aspect}:{change.key}")
+        found = difference(Expectation(change.aspect, change.key, change.before), live)
+        if found is not None:
+            values.append(f"{change.aspect} {change.key} was {shorten(change.before)}, is {shorten(found.live)}")
+    if values:
+        return "; ".join(values)
+    rest = [name for name in target.looked if name not in known]
+    return f"one of {', '.join(rest)}"
+
+
+def shorten(value: Json) -> str:
+    """Return a value as it is shown in a message."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -71,10 +71,11 @@ class Files:
             self.taint.add_tagged(document.data, path)
         return self._documents[path]
 
-    def inputs(self) -> tuple[InputFile, ...]:
-        """Return all files that were read so far, in order of reading."""
+    def inputs(self, playbooks: Sequence[str] = ()) -> tuple[InputFile, ...]:
+        """Return all files that were read so far, in order of reading; their paths are kept as of the playbooks."""
+        base = base_of(playbooks)
         return tuple(
-            InputFile(path, hashlib.sha256(data).hexdigest(), data if len(data) <= _LARGE else None)
+            InputFile(kept_path(path, base), hashlib.sha256(data).hexdigest(), data if len(data) <= _LARGE else None)
             for path, data in self._bytes.items()
         )
 
@@ -123,6 +124,19 @@ def find_repository(folder: Path) -> Path | None:
     start = folder.resolve()
     marked = (each for each in (start, *start.parents) if any((each / mark).exists() for mark in _MARKS))
     return next(marked, None)
+
+
+def base_of(playbooks: Sequence[str]) -> Path:
+    """Return the folder from which a plan names files: the repository of the playbooks, else the working folder."""
+    folder = Path(playbooks[0]).parent if playbooks else Path()
+    return find_repository(folder) or Path.cwd()
+
+
+def kept_path(path: str, base: Path | None) -> str:
+    """Return a path as a plan keeps it: from ``base``; absolute outside of it, or without a base."""
+    full = Path(os.path.abspath(path))  # noqa: PTH100 - keeps the name of a symbolic link
+    real = full.parent.resolve() / full.name
+    return real.relative_to(base).as_posix() if base is not None and real.is_relative_to(base) else str(real)
 
 
 def repository_of(folder: Path) -> Path:

@@ -142,7 +142,7 @@ def resolve_plays(
     if plays:  # otherwise they are in error themselves
         problems.add(*_tag_problems(options, plays))
     return ResolvedPlaybooks(
-        work, files.inputs(), hosts.inventory.warnings, run.batches.all(), secrets=files.taint.found
+        work, files.inputs(options.playbooks), hosts.inventory.warnings, run.batches.all(), secrets=files.taint.found
     )
 
 

@@ -92,13 +92,14 @@ class Redactor:
 
     def _target(self, target: Target) -> Target:
         changes, requests = self._redacted(target.changes), self._redacted(target.requests)
+        secret = any(each.secret for each in (*changes, *requests))
         return structs.replace(
             target,
             changes=changes,
             requests=requests,
             error=None if target.error is None else self._secrets.redact_message(target.error),
             # A hash of live state: it would reveal a short secret.
-            fingerprint="" if any(each.secret for each in (*changes, *requests)) else target.fingerprint,
+            fingerprint="" if secret or not target.fingerprint.startswith("sha256:") else target.fingerprint,
             context=self._redacted(target.context),
             holding=UNSET,
         )

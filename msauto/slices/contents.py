@@ -16,13 +16,14 @@ from functools import lru_cache, partial, reduce
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NoReturn, TypeVar
+from xml.sax.saxutils import escape
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
+from msauto.interface.address import encode
 from msauto.model.codec import to_key
-from msauto.model.plan import Target
+from msauto.model.plan import Body, Change, Expectation, Json, Request, Target
 from msauto.model.server import Secret
-from msauto.planning.saved_plans.plan_secrets import map_target
 from msauto.playbook.input_files import Files
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.names import EnvView
@@ -32,6 +33,7 @@ from msauto.playbook.yaml.document import Document
 from msauto.playbook.yaml.loader import load_yaml
 from msauto.running.parcels import Shared, UnresolvedError
 from msauto.secrets.redaction import Secrets
+from msauto.secrets.redactor import map_texts
 from msauto.secrets.secret_sources import SecretReference, SecretSources
 from msauto.secrets.tainted_text import TaintedText
 from msauto.slices.remote_server import CoordinatorNeeded
@@ -276,3 +278,43 @@ def _document(fields: Shared[tuple[Any, ...]]) -> Document:
 
 def _variables(every: Shared[tuple[Variable, ...]]) -> Variables:
     return Variables(every.value)
+
+
+_MapText = Callable[[str, Callable[[str], str]], str]
+
+
+def map_target(target: Target, text: _MapText) -> Target:
+    """Return a target with its values and requests changed by ``text(text, encoding)``.
+
+    The encoding is how a secret is written in the text: percent-encoded in a path, escaped in XML.
+    """
+    return structs.replace(
+        target,
+        changes=tuple(_map_change(each, text) for each in target.changes),
+        requests=tuple(_map_request(each, text) for each in target.requests),
+        holding=tuple(_map_expectation(each, text) for each in target.holding or ()) or UNSET,
+    )
+
+
+def _map_change(change: Change, text: _MapText) -> Change:
+    return structs.replace(change, key=text(change.key, str), after=_map_value(change.after, text))
+
+
+def _map_request(request: Request, text: _MapText) -> Request:
+    body = request.body
+    if body is not None and body.text is not None:
+        content = text(body.text, escape if "xml" in body.media_type else str)
+        body = body if content == body.text else Body.of(content.encode(), body.media_type)
+    expect = tuple(_map_expectation(each, text) for each in request.expect)
+    return structs.replace(request, path=text(request.path, encode), body=body, expect=expect)
+
+
+def _map_expectation(expect: Expectation, text: _MapText) -> Expectation:
+    preserved = {name: text(value, str) for name, value in expect.preserved.items()}
+    return structs.replace(
+        expect, key=text(expect.key, str), desired=_map_value(expect.desired, text), preserved=preserved
+    )
+
+
+def _map_value(value: Json, text: _MapText) -> Json:
+    return map_texts(value, lambda each: text(each, str), lambda each: text(each, str))

@@ -1,8 +1,10 @@
-"""A plan that is kept and applied later: as it was shown, or not at all."""
+"""A plan that is kept and applied later: it is made again, and applied as it was shown, or not at all."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -45,15 +47,13 @@ ALLOWED = ("--yes", "--allow-delete", "1")
 
 def test_what_was_shown_is_what_is_sent(desk: Desk, sim: Simulator, plan: str) -> None:
     kept = json.loads((desk.folder / plan).read_text())
-    (desk.folder / "play.yml").unlink()  # the plan is all that is needed
-    sourced = desk.run("apply", *ALLOWED, *INV, plan)
+    sourced = desk.run("apply", *ALLOWED, plan)  # the plan names its playbook and its inventory
     assert sourced.code == 0, sourced
     shown = [f"{request['method']} {request['path']}" for t in kept["targets"] for request in t["requests"]]
     assert sorted(entry.line for entry in sim.writes()) == sorted(shown)
     first_write = next(n for n, entry in enumerate(sim.log) if entry.method not in {"GET", "HEAD"})
     read = {entry.target for entry in sim.log[:first_write]}
     assert {f"/storage/NEWS@Promo%20{n}" for n in (1, 2)} < read  # every target is read before the first write
-    desk.play(*TASKS)
     assert desk.run("plan", *INV, "play.yml", "--detailed-exitcode").code == 0
 
 
@@ -106,7 +106,7 @@ def test_a_saved_plan_is_held_to_the_limits(desk: Desk, sim: Simulator, plan: st
 
 def test_a_key_that_stands_twice_is_refused(desk: Desk, sim: Simulator, plan: str) -> None:
     text = (desk.folder / plan).read_text(encoding="utf-8")
-    # A reader may see the first one, and msauto the last, which the checksum is of.
+    # A reader may see the first one, and msauto the last.
     desk.write(plan, text.replace('"msauto":', '"targets": [], "msauto":', 1))
     sourced = desk.run("apply", *ALLOWED, *INV, plan)
     sourced.one_error("duplicate key 'targets'")
@@ -123,13 +123,21 @@ def test_a_plan_is_for_the_servers_that_it_was_made_for(desk: Desk, sim: Simulat
     assert desk.run("apply", *ALLOWED, "-i", "same.yml", plan).code == 0
 
 
-def test_where_a_clip_shows_is_looked_at_anew(desk: Desk, sim: Simulator) -> None:
-    desk.play({"asset": {"title": "Promo 1", "state": "absent", "with_links": True}})
-    assert desk.run("plan", "--out", "promo.plan", *INV, "play.yml").code == 0
-    desk.write("msauto.toml", 'protected = ["Playout/*"]')  # where it had only a link, when nothing was protected yet
-    sourced = desk.run("apply", *ALLOWED, *INV, "promo.plan")
+def test_other_settings_than_those_of_the_plan(desk: Desk, sim: Simulator) -> None:
+    desk.write("msauto.toml", 'inventory = "inventory.yml"')
+    desk.play(TASKS[4])
+    assert desk.run("plan", "play.yml", "--out", "kept.plan").code == 0
+    desk.write("msauto.toml", 'inventory = "inventory.yml"\nprotected = ["Master/*"]')
+    sourced = desk.run("apply", *ALLOWED, "kept.plan")
     assert (sourced.code, sim.writes()) == (4, [])
-    sourced.one_error("Playout/*")
+    sourced.one_error("the plan is stale: msauto.toml has changed; nothing was sent")
+    sourced = desk.run("apply", *ALLOWED, "kept.plan", "--keep-going")
+    assert (sourced.code, sim.writes()) == (4, [])
+    sourced.one_error("protected")
+    (desk.folder / "msauto.toml").unlink()
+    sourced = desk.run("apply", *ALLOWED, *INV, "kept.plan")
+    assert (sourced.code, sim.writes()) == (4, [])
+    sourced.one_error("msauto.toml is missing")
 
 
 def test_a_plan_kept_elsewhere_keeps_its_settings(desk: Desk, sim: Simulator) -> None:
@@ -156,27 +164,26 @@ def test_a_result_is_no_plan(desk: Desk, sim: Simulator) -> None:
     assert len(sim.writes()) == 1
 
 
-def spoilt(data: dict[str, Any]) -> None:
-    data["targets"][0]["requests"][0]["path"] += "x"
-
-
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (spoilt, "was changed after it was made"),
         (lambda data: data.update(version=2), "version 2"),
         (lambda data: data.update(format="terraform"), "not a plan"),
-        (lambda data: data.pop("targets"), "was changed after it was made"),
+        (lambda data: data.pop("targets"), "missing required field `targets`"),
     ],
 )
-def test_a_plan_that_somebody_edited(desk: Desk, sim: Simulator, plan: str, spoil: Any, words: str) -> None:
-    data = json.loads((desk.folder / plan).read_text())
-    spoil(data)
-    desk.write(plan, json.dumps(data))
+def test_a_plan_that_cannot_be_read(desk: Desk, sim: Simulator, plan: str, spoil: Any, words: str) -> None:
+    edit(desk, plan, spoil)
     sourced = desk.run("apply", *ALLOWED, *INV, plan)
     assert (sourced.code, sourced.out) == (1, "")
     sourced.one_error(plan, words, "→")
     assert not sim.log
+
+
+def edit(desk: Desk, plan: str, change: Callable[[dict[str, Any]], object]) -> None:
+    data = json.loads((desk.folder / plan).read_text())
+    change(data)
+    desk.write(plan, json.dumps(data))
 
 
 @pytest.mark.parametrize("content", ["{", "{}", '{"format": "msauto-plan"}', "{" * 5000, '{"inputs": 7, "format": []}'])
@@ -191,29 +198,18 @@ def test_what_is_no_plan(desk: Desk, sim: Simulator, content: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("-i", "other.yml"), "the plan is for the server 'studio-a'"),
         ((*INV, "-l", "studio-a"), "--limit"),
         ((*INV, "-t", "x"), "--tags"),
         ((*INV, "play.yml"), "applied alone"),
-        ((), "no inventory"),
+        ((*INV, "--target", "EP001"), "--target"),
+        ((*INV, "--forget-pending"), "--forget-pending"),
     ],
 )
 def test_what_does_not_go_with_a_plan(desk: Desk, sim: Simulator, plan: str, arguments: Any, words: str) -> None:
-    desk.inventory({"studio-b": {"server": {"url": desk.url}}}, name="other.yml")
     sourced = desk.run("apply", *ALLOWED, plan, *arguments)
     assert sourced.code == 1
     sourced.one_error(words)
     assert not sim.writes()
-
-
-def test_only_the_servers_of_the_plan_need_their_secrets(desk: Desk, sim: Simulator, plan: str) -> None:
-    hosts = {
-        "studio-a": {"server": {"url": desk.url}},
-        "studio-b": {"server": {"url": "http://b", "auth": {"bearer": "{{ env.NOT_SET }}"}}},
-    }
-    desk.inventory(hosts)
-    assert desk.run("apply", *ALLOWED, *INV, plan).code == 0
-    assert sim.writes()
 
 
 def test_a_server_that_is_away_when_the_plan_is_applied(desk: Desk) -> None:
@@ -237,3 +233,116 @@ def test_history_names_the_plan_file(desk: Desk, plan: str) -> None:
     assert desk.run("apply", *ALLOWED, *INV, plan).code == 0
     (run,) = desk.run("history", "--format", "json").json
     assert run["playbooks"] == [plan]
+
+
+# What it was made from -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda desk: desk.play(*TASKS[1:]), "play.yml has changed"),
+        (lambda desk: desk.write("play.yml", "- no: playbook"), "play.yml has changed"),
+        (lambda desk: (desk.folder / "play.yml").unlink(), "play.yml cannot be read in /"),
+        (lambda desk: desk.write("inventory.yml", "all: {hosts: {}}"), "inventory.yml has changed"),
+    ],
+)
+def test_another_playbook_or_inventory(
+    desk: Desk, sim: Simulator, plan: str, change: Callable[[Desk], object], words: str
+) -> None:
+    change(desk)
+    sourced = desk.run("apply", *ALLOWED, plan)
+    assert (sourced.code, sim.log) == (4, [])
+    sourced.one_error(f"the plan is stale: {words}", "; nothing was sent", "→ make the plan again")
+
+
+def test_what_is_the_same_of_another_playbook(desk: Desk, sim: Simulator, plan: str) -> None:
+    desk.play({"asset": {"title": "EP002", "fields": {"comment": "new"}}}, *TASKS[1:4])
+    sourced = desk.run("apply", *ALLOWED, plan, "--keep-going")
+    assert sourced.code == 3
+    assert "Warning: the plan is stale: play.yml has changed" in sourced.out
+    assert sim.state.clip("EP001").home.fields["comment"] == "new"
+    assert "comment" not in sim.state.clip("EP002").home.fields
+    assert sim.state.clip("Evening News raw").title == "Evening News raw"
+    sim.state.clip("Master Film")  # is still there
+    desk.play(*TASKS)  # as it was, but for what is done by now
+    assert desk.run("apply", *ALLOWED, plan, "--keep-going").code == 3
+    assert sim.state.clip("Evening News").home.fields["comment"] == "Ready"
+
+
+def test_the_options_of_a_plan_hold_when_it_is_applied(desk: Desk, sim: Simulator) -> None:
+    desk.write("more.yml", "text: from a file\n")
+    desk.play(
+        {
+            "asset": {"title": "EP001", "fields": {"comment": "{{ text }} {{ word }} {{ now }}"}},
+            "tags": "a",
+        },
+        {"asset": {"title": "EP002", "fields": {"comment": "x"}}, "tags": "b"},
+        {"asset": {"title": "EP003", "fields": {"comment": "x"}}, "tags": "a"},
+    )
+    flags = ("-e", "@more.yml", "-e", "word=today", "-t", "a", "--target", "EP00[12]", "-l", "studio-a")
+    assert desk.run("plan", *INV, "play.yml", *flags, "--out", "sub/kept.plan").code == 1  # no such folder
+    assert desk.run("plan", *INV, "play.yml", *flags, "--out", "kept.plan").code == 0
+    data = json.loads((desk.folder / "kept.plan").read_text())
+    assert [each["path"] for each in data["inputs"]] == ["more.yml", "inventory.yml", "play.yml"]
+    now = data["options"].pop("now")
+    assert data["options"] == {
+        "playbooks": ["play.yml"],
+        "inventories": ["inventory.yml"],
+        "extra_vars": ["@more.yml", "word=today"],
+        "tags": ["a"],
+        "targets": ["EP00[12]"],
+        "limit": "studio-a",
+    }
+    assert desk.run("apply", "--yes", "kept.plan", "-t", "a").code == 0  # the same flag again
+    assert [entry.line.partition("?")[0] for entry in sim.writes()] == ["POST /storage/NEWS@EP001"]
+    assert sim.state.clip("EP001").home.fields["comment"] == f"from a file today {datetime.fromisoformat(now)}"
+
+
+def test_a_secret_variable_is_given_again(desk: Desk, sim: Simulator) -> None:
+    desk.play({"asset": {"title": "EP001", "fields": {"comment": "{{ api_token | secret }} {{ word }}"}}})
+    flags = ("-e", "api_token=kx7secret", "-e", "word=now")
+    assert desk.run("plan", *INV, "play.yml", *flags, "--out", "kept.plan").code == 0
+    assert "kx7secret" not in (desk.folder / "kept.plan").read_text()
+    sourced = desk.run("apply", "--yes", "kept.plan")
+    assert (sourced.code, sim.writes()) == (1, [])
+    sourced.one_error(
+        "kept.plan: the plan was made with -e api_token=***, and holds no secret",
+        "give it again with -e",
+    )
+    assert desk.run("apply", "--yes", "kept.plan", *flags[:2]).code == 0
+    assert sim.state.clip("EP001").home.fields["comment"] == "kx7secret now"
+
+
+def test_a_server_by_url_is_given_again(desk: Desk, sim: Simulator) -> None:
+    desk.comment("x")
+    assert desk.run("plan", "--server", desk.url, "-e", "database=NEWS", "play.yml", "--out", "kept.plan").code == 0
+    sourced = desk.run("apply", "--yes", "kept.plan")
+    assert (sourced.code, sim.writes()) == (1, [])
+    sourced.one_error(f"the plan was made for --server {desk.url}", f"give it again: --server {desk.url}")
+    assert desk.run("apply", "--yes", "kept.plan", "--server", desk.url).code == 0
+
+
+def test_it_is_applied_from_any_folder_of_the_repository(
+    desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.write("msauto.toml", 'inventory = "inventory.yml"')
+    desk.play({"asset": {"title": "EP001", "fields": {"comment": "x"}}}, name="books/play.yml")
+    (desk.folder / "plans").mkdir()
+    assert desk.run("plan", "books/play.yml", "--out", "plans/kept").code == 0
+    again = Desk(desk.folder / "plans", desk.url)
+    assert again.run("apply", "--yes", "kept").code == 0
+    assert len(sim.writes()) == 1
+
+
+def test_a_saved_undo_is_made_again(desk: Desk, sim: Simulator) -> None:
+    desk.play({"asset": {"title": "{{ item }}", "fields": {"comment": "new"}}, "loop": ["EP001", "EP002"]})
+    assert desk.run("apply", *INV, "play.yml", "--yes").code == 0
+    assert desk.run("undo", "last", *INV, "--check", "--out", "undo.plan").code == 0
+    assert json.loads((desk.folder / "undo.plan").read_text())["options"]["undo"]
+    sim.state.clip("EP002").home.fields["comment"] = "theirs"
+    sourced = desk.run("apply", "--yes", "undo.plan")
+    assert (sourced.code, len(sim.writes())) == (4, 2)
+    assert "stale: it is no longer in the plan" in sourced.out
+    assert desk.run("apply", "--yes", "undo.plan", "--keep-going").code == 3
+    assert [sim.state.clip(title).home.fields["comment"] for title in ("EP001", "EP002")] == ["", "theirs"]

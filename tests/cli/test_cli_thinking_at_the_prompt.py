@@ -19,8 +19,7 @@ from msauto.cli.runs.attempt_record import Attempt
 from msauto.cli.runs.options import AllowedTimes, RunOptions
 from msauto.cli.runs.plan_sources import resolved_source
 from msauto.errors import RefusedError
-from msauto.model.plan import Limits
-from msauto.playbook.resolve import ResolveOptions
+from msauto.model.plan import Limits, PlanOptions
 from msauto.simulator import Simulator, empty_state
 from msauto.simulator.faults import parse_change
 from tests.stage import Stage
@@ -71,10 +70,10 @@ def sim() -> Iterator[Simulator]:
 def ask(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
     def run(task: dict[str, Any], *steps: Step, **limits: Any) -> tuple[int, str]:
         clock = ThinkingClock()
-        flags = Flags(ResolveOptions(()), (), None, tmp_path, tmp_path, "text", 4, no_color=True, config=None)
+        flags = Flags(PlanOptions(), None, tmp_path, tmp_path, "text", 4, no_color=True)
         options = RunOptions(Limits(**limits), AllowedTimes(), Attempt(None, ()))
         person = Person(clock, sim, *steps)
-        source = resolved_source(Stage(sim, tmp_path).resolved({"name": "A task", "asset": task}))
+        source = resolved_source(Stage(sim, tmp_path).resolved({"name": "A task", "asset": task}), PlanOptions())
         with mock.patch.object(sys, "stdin", person):
             code = ApplyRun(flags, (), source, options, clock).run()
         assert not person.steps

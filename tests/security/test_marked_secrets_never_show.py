@@ -164,60 +164,25 @@ def test_a_run_that_is_stopped_leaves_none_behind_and_the_next_one_mends_it(
     assert again.json["targets"] == []
 
 
-def test_a_plan_that_sends_a_computed_one_is_neither_kept_nor_applied(
-    desk: Desk, sim: Simulator, flags: list[str]
-) -> None:
-    sourced = desk.run("plan", "play.yml", *flags, "--out", "plan.json")
-    assert sourced.code == 1
-    sourced.one_error("'EP001' (field user_1) is sent a text computed from a secret", "apply the playbooks themselves")
-    assert not (desk.folder / "plan.json").exists()
-    printed = desk.run("plan", "play.yml", *flags, "--format", "json")
-    desk.write("printed.json", printed.out)
-    refused = desk.run("apply", "printed.json", *flags[:2], *flags[-2:], "--yes")
-    assert refused.code == 1
-    refused.one_error("a request sends a secret", "save the plan with --out")
-    check(desk, sourced, printed, refused)
-    assert sim.writes() == []
-
-
 @pytest.mark.parametrize("habit", ["", "link_fields=hidden"])
 def test_a_saved_plan_sends_them_from_every_place(tmp_path: Path, habit: str) -> None:
     with Simulator(dialect=[habit] if habit else []) as sim:
         desk = Desk(tmp_path, sim.url, environment())
         flags = write_play(desk.folder, sim.url)
-        text = (desk.folder / "play.yml").read_text(encoding="utf-8")
-        desk.write("play.yml", text.replace("derived | upper", "derived").replace(" | b64encode", ""))
         saved = desk.run("plan", "play.yml", *flags, "--out", "plan.json")
         assert saved.code == 0, saved.err
         inventory = [*flags[:2], *flags[-2:]]
         checked = desk.run("apply", "plan.json", *inventory, "--check", "--out", "again.json")
-        checked.one_error("read from a file cannot be saved again")
+        assert checked.code == 0, checked.err
         applied = desk.run("apply", "plan.json", *inventory, "--yes", "-vv", "--events", "run.jsonl")
         assert applied.code in {0, 3}, applied.out + applied.err
-        clip = sim.state.clip("EP001")
-        assert clip.home.fields["user_1"] == f"Bearer {canary('derived')}"
-        assert clip.home.fields["user_6"] == canary("lookup")
-        assert sim.state.clip("EP004").partner[-1]["house_number"] == canary("once")
+        check_arrived(sim)
         again = desk.run("plan", "play.yml", *flags, "--format", "json")
         assert again.json["targets"] == [], again.out
         check(desk, saved, checked, applied, again, desk.run("history", "last", *flags[-2:], "--format", "json"))
 
 
-def test_a_printed_plan_without_its_marks_sends_no_stars(desk: Desk, sim: Simulator, flags: list[str]) -> None:
-    from msauto.planning.saved_plans.plan_file import checksum
-
-    plan = desk.run("plan", "play.yml", *flags, "--format", "json").json
-    for target in plan["targets"]:
-        for part in (*target["changes"], *target["requests"], *(e for r in target["requests"] for e in r["expect"])):
-            part.pop("secret", None)
-    plan["checksum"] = checksum(plan)
-    desk.write("printed.json", json.dumps(plan))
-    sourced = desk.run("apply", "printed.json", *flags[:2], *flags[-2:], "--yes")
-    assert sourced.code == 1
-    assert sim.writes() == []
-
-
-def test_resume_does_not_send_stars(desk: Desk, sim: Simulator, flags: list[str]) -> None:
+def test_resume_reads_them_again(desk: Desk, sim: Simulator, flags: list[str]) -> None:
     sim.faults.add("delay:5@POST .*EP001")
     with desk.start("apply", "play.yml", *flags, "--yes", "-f", "1") as process:
         while not sim.log or not any(entry.method == "POST" for entry in sim.log):
@@ -227,9 +192,8 @@ def test_resume_does_not_send_stars(desk: Desk, sim: Simulator, flags: list[str]
     sim.faults.clear()
     sim.clear_log()
     sourced = desk.run("apply", "--resume", "last", *flags[:2], *flags[-2:], "--yes")
-    assert sourced.code == 4
-    sourced.one_error("which is sent a secret")
-    assert sim.writes() == []
+    assert sourced.code in {0, 3}, sourced.out + sourced.err
+    check_arrived(sim)
     check(desk, sourced)
 
 

@@ -12,10 +12,9 @@ from msauto.cli.flags import Flags
 from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import Attempt
 from msauto.cli.runs.options import AllowedTimes, RunOptions
-from msauto.cli.runs.plan_sources import PlannedRun, PlanSource
+from msauto.cli.runs.plan_sources import PlanSource
 from msauto.errors import MsautoError
-from msauto.model.plan import Limits
-from msauto.playbook.resolve import ResolveOptions
+from msauto.model.plan import Limits, Plan, PlanOptions
 from msauto.secrets.redaction import Secrets
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
@@ -53,11 +52,11 @@ def test_the_reason_to_override_a_freeze_is_recorded_without_a_secret(desk: Desk
 def test_the_message_of_an_unexpected_exception_shows_no_secret(tmp_path: Path) -> None:
     """Such a message is printed, and recorded as the reason of the attempt."""
 
-    async def plan(*_: object) -> PlannedRun:
+    async def plan(*_: object) -> Plan:
         raise ValueError(f"cannot encode {TOKEN}")
 
-    flags = Flags(ResolveOptions(()), (), None, tmp_path, tmp_path, "text", 0, no_color=True, config=None)
-    source = PlanSource((), frozenset(), Secrets([TOKEN]), plan)
+    flags = Flags(PlanOptions(), None, tmp_path, tmp_path, "text", 0, no_color=True)
+    source = PlanSource((), frozenset(), Secrets([TOKEN]), plan, PlanOptions())
     options = RunOptions(Limits(), AllowedTimes(), Attempt(None, ()))
     for check in (True, False):
         with pytest.raises(MsautoError, match="msauto itself failed: ValueError") as failure:

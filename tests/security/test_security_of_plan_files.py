@@ -1,4 +1,4 @@
-"""Who writes a plan file, with a checksum that is right: it does what it shows, where it shows it, or nothing."""
+"""Who writes a plan file: nothing of it is sent, and it is applied only if the playbooks give the same plan."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from typing import Any
 
 import pytest
 
-from msauto.model.plan import Plan
-from msauto.planning.saved_plans.plan_integrity import find_undisclosed_request
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.security.security_desk import CANARY, forge, repository, server
-from tests.unit.planning.test_cases_of_aspects import CASES, _intents, _scene
 
 FLAGS = ("-i", "inventory.yml", "--state-dir", "state")
 Forgery = Callable[[dict[str, Any]], object]
@@ -106,11 +103,15 @@ FORGERIES: dict[str, Forgery] = {
 
 @pytest.mark.parametrize("forgery", FORGERIES.values(), ids=FORGERIES.keys())
 def test_a_forged_plan_is_refused(desk: Desk, sim: Simulator, forgery: Forgery) -> None:
+    data = json.loads((desk.folder / "plan.json").read_text())
+    planned = {request["path"] for target in data["targets"] for request in target["requests"]}
     forge(desk.folder / "plan.json", forgery)
     sourced = desk.run("apply", "plan.json", *FLAGS, "--yes")
-    assert sourced.code == 1, sourced.out + sourced.err
+    assert sourced.code in {1, 4}, sourced.out + sourced.err
     sourced.one_error()
     assert sim.writes() == []
+    assert desk.run("apply", "plan.json", *FLAGS, "--yes", "--keep-going").code in {1, 3}
+    assert {entry.target for entry in sim.writes()} <= planned
     assert not (desk.folder / "other.png").exists()
 
 
@@ -127,28 +128,40 @@ def test_a_forged_plan_writes_no_file_where_no_playbook_may(desk: Desk, sim: Sim
     before = (desk.folder / "play.yml").read_text()
     forge(desk.folder / "plan.json", change)
     sourced = desk.run("apply", "plan.json", *FLAGS, "--yes")
-    assert (sourced.code, sim.writes()) == (1, [])
+    assert (sourced.code, sim.writes()) == (4, [])
     assert (desk.folder / "play.yml").read_text() == before
 
 
-def test_a_forged_plan_is_held_to_the_limits_of_whoever_applies_it(desk: Desk, sim: Simulator) -> None:
-    def change(data: dict[str, Any]) -> None:
-        target = next(each for each in data["targets"] if each["name"] == "Film")
-        gone = {**target["changes"][0], "action": "delete", "aspect": "asset", "key": "Film", "after": None}
-        target["changes"] = [gone]
-        target["requests"] = [{"method": "DELETE", "path": "/storage/NEWS@Film", "changes": [0], "expect": []}]
-        data["refusals"] = []
-
-    forge(desk.folder / "plan.json", change)
-    sourced = desk.run("apply", "plan.json", *FLAGS, "--yes")
-    assert (sourced.code, sim.writes()) == (4, [])
-    assert "--allow-delete" in sourced.err
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"server": "http://evil.example"}, "a plan file cannot decide where to send"),
+        ({"inventories": ["../evil.yml"]}, "outside of the repository"),
+        ({"inventories": ["/tmp/evil.yml"]}, "outside of the repository"),
+        ({"playbooks": ["/tmp/evil.yml"]}, "outside of the repository"),
+        ({"config": "../evil.toml"}, "outside of the repository"),
+        ({"extra_vars": ["@/etc/hostname"]}, "outside of the repository"),
+        ({"inventories": ["evil.yml"]}, "the plan was made for studio-a at"),
+        ({"extra_vars": ["text={{ env.HOME | secret }}"]}, "holds no secret or template of its own"),
+        ({"extra_vars": ['{"server": {"url": "http://127.0.0.1:9"}}']}, "change the server studio-a"),
+    ],
+)
+def test_a_forged_plan_sends_nothing_elsewhere(desk: Desk, sim: Simulator, options: dict[str, Any], words: str) -> None:
+    desk.inventory({"studio-a": {"server": {"url": "http://127.0.0.1:9"}, "database": "NEWS"}}, "evil.yml")
+    forge(desk.folder / "plan.json", lambda data: data["options"].update(options))
+    if "extra_vars" in options:
+        forge(desk.folder / "plan.json", lambda data: data["servers"][0].update(url="http://127.0.0.1:9"))
+    sim.clear_log()
+    sourced = desk.run("apply", "plan.json", *FLAGS[2:], "--yes")
+    assert sourced.code in {1, 4}
+    sourced.one_error(words)
+    assert sim.log == []
 
 
 def test_a_forged_plan_names_no_server_that_the_inventory_lacks(desk: Desk, sim: Simulator) -> None:
     forge(desk.folder / "plan.json", lambda data: data["targets"][0].update(server="evil"))
     sourced = desk.run("apply", "plan.json", *FLAGS, "--yes")
-    assert (sourced.code, sim.writes()) == (1, [])
+    assert (sourced.code, sim.writes()) == (4, [])
 
 
 def test_a_plan_holds_no_secret(tmp_path: Path) -> None:
@@ -160,12 +173,3 @@ def test_a_plan_holds_no_secret(tmp_path: Path) -> None:
         assert "Canary" not in text
         assert CANARY not in text
         assert oct((desk.folder / "plan.json").stat().st_mode)[-3:] == "600"
-
-
-@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_every_plan_that_is_made_is_what_it_shows(path: Path) -> None:
-    case = json.loads(path.read_text(encoding="utf-8"))
-    context = _scene(case)
-    found = context.plan(*_intents(case, context))
-    targets = tuple(target for target in found.targets if target.error is None)
-    assert find_undisclosed_request(Plan("", "", targets=targets)) is None

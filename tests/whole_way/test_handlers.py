@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from msauto.planning.saved_plans.plan_file import plan_from_json, plan_to_json
+from msauto.planning.plan_file import plan_from_json
 from msauto.simulator import Simulator, empty_state
 from tests.dialects.keeping_switches import keeps
 from tests.dialects.pairwise import Row
+from tests.plan_documents import plan_to_json
 from tests.theatre import Theatre, changes, outcomes
 
 EXPORT = {"name": "Export", "command": {"name": "PARTNER_EXPORT_VERSION"}}

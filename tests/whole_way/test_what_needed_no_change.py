@@ -11,8 +11,8 @@ import pytest
 
 from msauto.applying.executor import RetryPolicy
 from msauto.model.result import Difference, Result
-from msauto.planning.saved_plans.plan_file import plan_to_json
 from msauto.simulator import Fault, ServerState, SimMarker, SimSegment, Simulator, empty_state
+from tests.plan_documents import plan_to_json
 from tests.stage import Stage
 
 QUICK = RetryPolicy(backoff=(0.01,), read_pauses=(0.01, 0.02))

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from msauto.planning.saved_plans.plan_file import plan_from_json, plan_to_json
+from msauto.planning.plan_file import plan_from_json
 from msauto.simulator import Simulator, empty_state
 from tests.dialects.keeping_switches import keeps
 from tests.dialects.pairwise import Row
+from tests.plan_documents import plan_to_json
 from tests.theatre import Theatre, changes, errors, outcomes
 
 BATCH = '<batch><clip title="Film"><field name="dc:title">From traffic</field></clip></batch>'

@@ -13,6 +13,7 @@ from msauto.batch.batch_run import seconds_between
 from msauto.cli.flags import Flags, parse_age, table_flags
 from msauto.cli.output import print_message, print_result, print_table
 from msauto.ledger import Ledger
+from msauto.ledger.history import OPTIONS
 from msauto.model.codec import load, to_json
 from msauto.model.run_records import RequestRecord, RunDetails, RunSummary, TargetRecord
 from msauto.playbook.input_files import find_repository
@@ -149,7 +150,7 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
         "playbooks": " ".join(run.playbooks),
         "outcome": _outcome(run),
         "process": f"{details.pid} on {details.host}, msauto {details.msauto}",
-        **{name.replace("_", " "): text for name, text in details.notes.items() if text},
+        **{name.replace("_", " "): text for name, text in details.notes.items() if text and name != OPTIONS},
     }
     _print_table(("fact", "value"), facts.items(), flags)
     lines = (line for target in details.targets for line in _target_lines(target))

@@ -21,9 +21,9 @@ from msauto.cli.runs.options import (
     window_flag,
     with_output,
 )
-from msauto.cli.runs.plan_sources import resolved_source
+from msauto.cli.runs.plan_sources import open_source
 from msauto.cli.runs.run_watch import RunWatch, watch_flags
-from msauto.playbook.resolve import PlayOutline, outline, resolve
+from msauto.playbook.resolve import PlayOutline, outline
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural
@@ -56,7 +56,6 @@ def command(
     out: str | None,
     detailed_exitcode: bool,
     keep_going: bool,
-    forget_pending: bool,
     window: str | None,
     stills: int | None,
     listed: str | None,
@@ -81,9 +80,7 @@ def command(
         stills=stills or 0,
     )
     try:
-        resolved = resolve(flags.options)
-        source = resolved_source(resolved, forget_pending=forget_pending, targets=flags.targets, on=flags.on)
-        return ApplyRun(flags, playbooks, source, options).run()
+        return ApplyRun(flags, playbooks, open_source(flags, keep_going=keep_going), options).run()
     except KeyboardInterrupt:
         raise KeyboardInterrupt("planning only reads; nothing was sent") from None
 

@@ -8,9 +8,8 @@ from msauto.cli.flags import Flags, run_planning_flags
 from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import recorded
 from msauto.cli.runs.options import RunOptions, run_flags
-from msauto.cli.runs.past_runs import undo_source
+from msauto.cli.runs.plan_sources import open_source
 from msauto.cli.runs.run_watch import watch_flags
-from msauto.model.run_records import RunDetails
 
 
 @click.command("undo")
@@ -19,10 +18,10 @@ from msauto.model.run_records import RunDetails
 @watch_flags
 @run_planning_flags
 @run_flags
-def command(*, flags: Flags, run_options: RunOptions, run: RunDetails) -> int:
+def command(*, flags: Flags, run_options: RunOptions) -> int:
     """Undo a run: plan the earlier values from the ledger, ask, apply, verify.
 
     A value that has changed since the run is left alone and reported. What cannot be undone is listed: deleted
     assets, commands, batches, restored and saved files, and links on servers that cannot remove them.
     """
-    return ApplyRun(flags, (f"undo {run.summary.run}",), undo_source(flags, run), run_options).run()
+    return ApplyRun(flags, (f"undo {flags.given.undo}",), open_source(flags), run_options).run()

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -20,23 +20,25 @@ from msauto.cli import output
 from msauto.cli.exit_codes import CHANGES, ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS, ignore_interrupts, run_async
-from msauto.cli.plan_files import is_plan_file, write_plan_file
+from msauto.cli.plan_files import is_plan_file, kept_options, write_plan_file
 from msauto.cli.report_forms import FORMS
 from msauto.cli.runs.attempt_record import origin_of
 from msauto.cli.runs.consent import ask
 from msauto.cli.runs.options import AllowedTimes, RunOptions
 from msauto.cli.runs.plan_output import layout_of, report_errors, show_plan, with_state_refusal
-from msauto.cli.runs.plan_sources import PlannedRun, PlanSource
+from msauto.cli.runs.plan_sources import PlanSource
 from msauto.cli.runs.run_watch import STDOUT
 from msauto.errors import MsautoError, RefusedError
 from msauto.ledger import Ledger
-from msauto.model.codec import to_json
+from msauto.ledger.history import OPTIONS
+from msauto.model.codec import dump, to_json
 from msauto.model.events import PlanningEnded, PlanningStarted
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
-from msauto.planning.plan_comparison import differences
-from msauto.planning.saved_plans.plan_file import saved_document
+from msauto.planning.plan_comparison import count_stale, differences
+from msauto.planning.plan_file import plan_document
+from msauto.playbook.input_files import base_of
 from msauto.report.html.stills import NO_STILLS, Stills
 from msauto.report.json import dump_document
 from msauto.report.sanitizing import visible
@@ -89,17 +91,16 @@ class ApplyRun:
         """Plan, show, and write nothing anywhere except ``--out``."""
         options = self.options
         with Ledger.open(self.flags.ledger, readonly=True) as ledger, _nothing_sent():
-            planned = run_async(self._plan(ledger))
-            plan = with_state_refusal(planned.plan, self.flags, ledger)
+            plan = with_state_refusal(run_async(self._plan(ledger)), self.flags, ledger)
             stills = run_async(self._stills(plan)) if options.stills else NO_STILLS
         options.attempt.plan = plan
         try:
-            _refuse_stale(planned)
+            _refuse_stale(plan)
         except RefusedError as error:
             show_plan(plan, self.flags, keep_going=options.keep_going, error=error)
             raise
         if options.out == STDOUT:
-            output.print_result(dump_document(saved_document(plan)))
+            output.print_result(dump_document(plan_document(plan)))
         else:
             if options.out is not None:
                 write_plan_file(plan, options.out)
@@ -143,18 +144,17 @@ class ApplyRun:
         """
         agreed: Plan | None = None
         while True:
-            planned = run_async(self._plan(ledger), runner)
-            plan, attempt = planned.plan, self.options.attempt
+            plan, attempt = run_async(self._plan(ledger), runner), self.options.attempt
             attempt.plan, attempt.summary = plan, to_json(plan.summary)
             if agreed is not None:
                 changed = differences(agreed, plan)
                 if not changed and plan.refusals == agreed.refusals:
                     return plan
                 output.print_message("The plan has changed since it was shown, and nothing was sent:")
-                for line in changed:
-                    output.print_message(f"  {visible(line)}")
+                for (server, _, _, name, _), why in changed.items():
+                    output.print_message(f"  {visible(f'{server}: {name}: {why}')}")
             shown = self.clock.monotonic()
-            if not self._may_apply(planned):
+            if not self._may_apply(plan):
                 return None
             if self.clock.monotonic() - shown <= _LONGEST_THOUGHT:
                 return plan
@@ -178,15 +178,16 @@ class ApplyRun:
         for line in lines:
             output.print_message(visible(line) if line.startswith(" ") else f"Warning: {visible(line)}")
 
-    async def _plan(self, ledger: Ledger) -> PlannedRun:
-        options, watch = self.options, self.options.watch
-        watch.notify(PlanningStarted(tuple(spec.name for spec in self.source.specs)))
+    async def _plan(self, ledger: Ledger) -> Plan:
+        options, watch, source = self.options, self.options.watch, self.source
+        watch.notify(PlanningStarted(tuple(spec.name for spec in source.specs)))
         async with watch.ticking():
-            planned = await self.source.plan(ledger.plan_memory(), self.clock, self.flags.forks, options.limits, watch)
-        plan = structs.replace(planned.plan, settings=self.flags.settings.used)
-        planned = replace(planned, plan=options.times.check(plan, self.clock.now()))
-        watch.notify(PlanningEnded(planned.plan.summary, planned.plan.refusals))
-        return planned
+            plan = await source.plan(ledger.plan_memory(), self.clock, self.flags.forks, options.limits, watch)
+        kept = kept_options(source.options, plan.secrets, base_of(source.options.playbooks))
+        plan = structs.replace(plan, settings=self.flags.settings.used, options=kept)
+        plan = options.times.check(plan, self.clock.now())
+        watch.notify(PlanningEnded(plan.summary, plan.refusals))
+        return plan
 
     # May the plan be applied? ------------------------------------------------------------------------------------
 
@@ -201,23 +202,23 @@ class ApplyRun:
             if not ledger.empty:
                 return
             with _nothing_sent():
-                plan = with_state_refusal(run_async(self._plan(ledger)).plan, self.flags, ledger)
+                plan = with_state_refusal(run_async(self._plan(ledger)), self.flags, ledger)
         error = refusal_error([each for each in plan.refusals if each.code == "state"])
         self._show_before(plan)
         self._show_instead(plan, error)
         raise error
 
-    def _may_apply(self, planned: PlannedRun) -> bool:
+    def _may_apply(self, plan: Plan) -> bool:
         """Show the plan and ask; raises ``RefusedError`` if the answer is no."""
         try:
-            self._show_before(planned.plan)
-            if planned.plan.errors and not self.options.keep_going:
-                _refuse_stale(planned)
-                self._report_planning_errors(planned.plan)
+            self._show_before(plan)
+            if plan.errors and not self.options.keep_going:
+                _refuse_stale(plan)
+                self._report_planning_errors(plan)
                 return False
-            ask(planned.plan, yes=self.options.yes)
+            ask(plan, yes=self.options.yes)
         except RefusedError as error:
-            self._show_instead(planned.plan, error)
+            self._show_instead(plan, error)
             raise
         except output.ReaderGoneError as error:
             self.options.attempt.reason = f"{error.message}: nothing was sent"
@@ -241,6 +242,7 @@ class ApplyRun:
         stop, watch = Cancellation(), self.options.watch
         loop = asyncio.get_running_loop()
         notes = {**origin_of(self.playbooks, self.flags.settings), **self.options.attempt.notes}
+        notes[OPTIONS] = dump(kept_options(self.source.options, plan.secrets, None))
         if self.options.override_freeze:
             notes["override_freeze"] = plan.secrets.redact_message(self.options.override_freeze)
 
@@ -329,12 +331,10 @@ def _continuing(context: click.Context, playbooks: Sequence[str], run: str) -> s
     verb, _, name = playbooks[0].partition(" ")
     if verb == "undo" and name:
         words = ["msauto", "undo", name]
-    elif verb == "resume" and name:
+    elif (verb == "resume" and name) or is_plan_file(playbooks[0]):
         words = ["msauto", "apply", "--resume", run]
     else:
-        # A saved plan is stale by now, and does not declare which of its inputs are the playbooks.
-        named = ("PLAYBOOK",) if is_plan_file(playbooks[0]) else playbooks
-        words = ["msauto", "apply", *named, "--resume", "last"]
+        words = ["msauto", "apply", *playbooks, "--resume", "last"]
     for option in context.command.params:
         given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
         if given and option.name in _KEPT:
@@ -344,10 +344,11 @@ def _continuing(context: click.Context, playbooks: Sequence[str], run: str) -> s
     return shlex.join(words)
 
 
-def _refuse_stale(planned: PlannedRun) -> None:
-    if planned.stale:
+def _refuse_stale(plan: Plan) -> None:
+    stale = count_stale(plan)
+    if stale:
         raise RefusedError(
-            f"the plan is stale: {plural(planned.stale, 'target')} changed since it was made; nothing was sent",
+            f"the plan is stale: {plural(stale, 'target')} changed since it was made; nothing was sent",
             remedy="make the plan again, or apply the other targets with --keep-going",
         )
 

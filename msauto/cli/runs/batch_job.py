@@ -29,7 +29,7 @@ from msauto.cli.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED, e
 from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS
 from msauto.cli.output import print_message
-from msauto.cli.plan_files import settings_starts
+from msauto.cli.plan_files import open_plan_file
 from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import Attempt, record_end
 from msauto.cli.runs.options import AllowedTimes, RunOptions, allow
@@ -38,9 +38,8 @@ from msauto.errors import ClusterError, LockedError, MsautoError, UnreachableErr
 from msauto.ledger import LedgerPlace
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.model.codec import to_json
-from msauto.model.plan import Change, Target
+from msauto.model.plan import Change, Plan, PlanOptions, Target
 from msauto.model.ports import Clock
-from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.schema.value_types import as_list
 from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import visible
@@ -168,7 +167,7 @@ class BatchJobs:
             keep_going=bool(args.keep_going),
             lock_timeout=self._lock_timeout(job, until),
         )
-        source = open_source(flags, record.playbooks)
+        source = open_source(flags, keep_going=options.keep_going)
         run = ApplyRun(flags, record.playbooks, source, options, self.clock, closed, self.signals.note_only)
         return run.run()
 
@@ -182,25 +181,30 @@ class BatchJobs:
         return max(0.0, min([job.args.lock_timeout.total_seconds(), *left]))
 
     def _flags(self, job: Job) -> Flags:
-        settings = job.settings(settings_starts((job.plan,)) if job.plan is not None else ())
-        options = ResolveOptions(
+        given = PlanOptions(
             playbooks=job.playbooks,
+            inventories=job.inventories,
             extra_vars=job.extra_vars,
             limit=job.args.limit,
             tags=tuple(map(str, as_list(job.args.tags or []))),
-            env=dict(os.environ),
-            now=self.clock.now(),
+            now=self.clock.now().isoformat(),
         )
+        agreed: Plan | None = None
+        base = Path()
+        if job.plan is not None:
+            agreed, given, base = open_plan_file((job.plan,), given)
+        settings = job.settings(Path(each).parent for each in given.playbooks[:1])
         flags = Flags(
-            options=options,
-            given_inventories=job.inventories,
+            given=given,
             given_forks=job.args.forks,
             state_dir=self.state_dir,
             ledger=settings.ledger_url or self.ledger,
             format="text",
             verbosity=0,
             no_color=True,
-            config=None,
+            agreed=agreed,
+            base=base,
+            typed_vars=job.extra_vars,
             on=self.on,
         )
         return flags.under(settings)

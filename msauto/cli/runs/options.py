@@ -13,7 +13,7 @@ from msgspec import structs
 
 from msauto.cli.flags import Decorator, Flags, parse_seconds, with_options
 from msauto.cli.runs.attempt_record import Attempt
-from msauto.cli.runs.past_runs import find_run, with_settings_of
+from msauto.cli.runs.past_runs import find_run, options_of, with_settings_of
 from msauto.cli.runs.run_watch import STDOUT, RunWatch
 from msauto.errors import MsautoError
 from msauto.model.plan import Limits, Plan, Refusal
@@ -139,10 +139,7 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         assert attempt is not None
         attempt.flags, attempt.check = flags, given["check"]
         flags = with_output(flags, given["out"])
-        for name, to_undo in (("run", True), ("resumed", False)):
-            if own.get(name) is not None:
-                own[name] = find_run(flags, own[name], to_undo=to_undo)
-                flags = flags if own.get("playbooks") else with_settings_of(own[name], flags)
+        flags = _of_past_run(flags, own.pop("run", None), own.pop("resumed", None))
         window, *allowed = (given.pop(name) for name in _CONVERTED)
         run_options = RunOptions(
             limits=allow(flags.settings.limits, *allowed),
@@ -154,6 +151,20 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(flags=flags, run_options=run_options, **own)
 
     return with_options(command, _OPTIONS)
+
+
+def _of_past_run(flags: Flags, undone: str | None, resumed: str | None) -> Flags:
+    """Return the flags to undo a run, or to plan its rest; under its settings, unless playbooks are named."""
+    given, past = flags.given, None
+    if resumed is not None:
+        details = find_run(flags, resumed)
+        past = None if given.playbooks else details
+        given = options_of(details, given) if past else structs.replace(given, resume=details.summary.run)
+    if undone or given.undo:
+        past = find_run(flags, undone or given.undo, to_undo=True)
+        given = structs.replace(given, undo=past.summary.run)
+    flags = replace(flags, given=given)
+    return flags if past is None else with_settings_of(past, flags)
 
 
 _CONVERTED = ("window", "allow_delete", "allow_remove", "allow_requests")

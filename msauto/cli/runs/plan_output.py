@@ -19,7 +19,7 @@ from msauto.cli.report_forms import FORMS
 from msauto.errors import MsautoError
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan, Refusal
-from msauto.planning.saved_plans.plan_file import plan_document
+from msauto.planning.plan_file import plan_document
 from msauto.report.html.stills import NO_STILLS, Stills
 from msauto.report.json import dump_document, error_json
 from msauto.report.layout import Layout
@@ -42,7 +42,7 @@ def layout_of(
     flags: Flags, *, keep_going: bool = False, error: MsautoError | None = None, stream: IO[str] | None = None
 ) -> Layout:
     """Return the layout for stdout, or another stream: its colour, width and signs, and the playbook's name."""
-    playbook = next(iter(flags.options.playbooks), "plan")
+    playbook = next(iter(flags.given.playbooks), "plan")
     return Layout(
         use_colour(stream or sys.stdout, no_color=flags.no_color),
         flags.verbosity,

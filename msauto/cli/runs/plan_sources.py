@@ -1,120 +1,121 @@
-"""What ``apply`` works on: playbooks, which are planned now, or a saved plan, which is compared with live state."""
+"""What ``apply`` works on: playbooks, or a run to undo, which are planned now; and what was agreed to before.
+
+A saved plan, and the rest of a run, are planned again like anything else, and then compared with what was agreed to.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msgspec import structs
 
-from msauto.aio import make_plan, recheck_plan, scopes_of, scopes_of_plan, specs_of
+from msauto.aio import check_servers, make_plan, scopes_of, specs_of
 from msauto.cli.flags import Flags
-from msauto.cli.plan_files import is_plan_file, read_plan_file
-from msauto.errors import InputError, Problem, RefusedError, SourceLocation
+from msauto.cli.plan_files import changed_inputs
+from msauto.cli.runs.past_runs import find_run, undo_of_run
+from msauto.errors import RefusedError
 from msauto.ledger import LockScope
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import Observer
-from msauto.model.plan import Limits, Plan
+from msauto.model.plan import Limits, Plan, PlanOptions, TargetId
 from msauto.model.ports import Clock, NamedMemory
+from msauto.model.run_records import RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.planning.limits import refusals
-from msauto.playbook.input_files import Files, repository_of
+from msauto.planning.plan_comparison import refuse_differences
 from msauto.playbook.inventory.servers import servers_called
 from msauto.playbook.resolve import resolve
-from msauto.playbook.tasks.operation_modules import check_dest
-from msauto.playbook.templates.lookup_context import LookupContext
-from msauto.playbook.templates.secret_values import read_secret
-from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.secrets.redaction import Secrets
 
-
-@dataclass(frozen=True, slots=True)
-class PlannedRun:
-    """A plan; ``stale`` counts the targets of a saved one that have changed since, and carry that as their error."""
-
-    plan: Plan
-    stale: int = 0
+MakePlan = Callable[[NamedMemory, Clock, int, Limits, Observer], Awaitable[Plan]]
 
 
 @dataclass(frozen=True, slots=True)
 class PlanSource:
-    """The servers of a run, what it must lock, its secrets, and how to plan it, which sends GET and HEAD only."""
+    """The servers of a run, what it must lock, its secrets, and how to plan it, which sends GET and HEAD only.
+
+    ``options`` make the same plan again.
+    """
 
     specs: tuple[ServerSpec, ...]
     scopes: frozenset[LockScope]
     secrets: Secrets
-    plan: Callable[[NamedMemory, Clock, int, Limits, Observer], Awaitable[PlannedRun]]
+    plan: MakePlan
+    options: PlanOptions
 
 
-def resolved_source(
-    resolved: ResolvedPlaybooks,
+def open_source(flags: Flags, *, keep_going: bool = False, as_planned: bool = False) -> PlanSource:
+    """Return the source that the flags name: playbooks, a saved plan, a run to undo, or the rest of a run.
+
+    ``as_planned``: what that run did not reach must be as it was planned then. Raises :class:`InputError`, and
+    :class:`RefusedError` for a saved plan whose files have changed.
+    """
+    agreed, given = flags.agreed, flags.given
+    stale = [] if agreed is None else [*changed_inputs(agreed, flags.base, flags.settings.used)]
+    if stale and not keep_going:
+        raise RefusedError(
+            f"the plan is stale: {', '.join(stale)}; nothing was sent",
+            remedy="make the plan again, or apply the targets that are the same with --keep-going",
+        )
+    resolved = undo_of_run(flags, find_run(flags, given.undo)) if given.undo else resolve(flags.options)
+    source = resolved_source(resolved, given, on=flags.on)
+    if given.resume:
+        source = _rest_of(find_run(flags, given.resume), source, as_planned=as_planned)
+    if agreed is not None:
+        _check_servers(flags, agreed, source.specs)
+        source = _held_to(agreed, source, warnings=tuple(f"the plan is stale: {each}" for each in stale))
+    return source
+
+
+def resolved_source(resolved: ResolvedPlaybooks, options: PlanOptions, *, on: str | None = None) -> PlanSource:
+    """Return the source of playbooks, or of what undoes a run; ``on`` is a cluster."""
+
+    async def plan(memory: NamedMemory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> Plan:
+        return await make_plan(
+            resolved,
+            memory=memory,
+            clock=clock,
+            forks=forks,
+            limits=limits,
+            forget_pending=options.forget_pending,
+            targets=options.targets,
+            observer=observer,
+            on=on,
+        )
+
+    return PlanSource(specs_of(resolved), scopes_of(resolved), resolved.secrets, plan, options)
+
+
+def _held_to(
+    agreed: Plan | None,
+    source: PlanSource,
     *,
-    forget_pending: bool = False,
-    targets: tuple[str, ...] = (),
-    on: str | None = None,
+    only: Collection[TargetId] | None = None,
+    begun: Collection[TargetId] = (),
+    warnings: tuple[str, ...] = (),
 ) -> PlanSource:
-    """Return the source of playbooks, or of what undoes a run; ``targets`` are globs of titles, ``on`` is a cluster."""
+    """Return a source whose plan sends only what was agreed to, of ``only`` these targets."""
 
-    async def plan(memory: NamedMemory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> PlannedRun:
-        return PlannedRun(
-            await make_plan(
-                resolved,
-                memory=memory,
-                clock=clock,
-                forks=forks,
-                limits=limits,
-                forget_pending=forget_pending,
-                targets=targets,
-                observer=observer,
-                on=on,
-            )
-        )
+    async def plan(memory: NamedMemory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> Plan:
+        made = await source.plan(memory, clock, forks, limits, observer)
+        targets = tuple(each for each in made.targets if only is None or each.id in only)
+        made = structs.replace(made, targets=targets, warnings=(*warnings, *made.warnings))
+        if agreed is not None:
+            made = refuse_differences(made, agreed, begun)
+        return structs.replace(made, refusals=refusals(made, limits))
 
-    return PlanSource(specs_of(resolved), scopes_of(resolved), resolved.secrets, plan)
+    return replace(source, plan=plan)
 
 
-def saved_source(saved: Plan, specs: tuple[ServerSpec, ...]) -> PlanSource:
-    """Return the source of a saved plan: every target is read again, and the limits are those of today."""
-
-    async def plan(memory: NamedMemory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> PlannedRun:
-        find_links = bool(limits.protected)
-        plan, stale = await recheck_plan(
-            saved, specs, memory=memory, clock=clock, forks=forks, find_links=find_links, observer=observer
-        )
-        return PlannedRun(structs.replace(plan, refusals=refusals(plan, limits)), stale)
-
-    return PlanSource(specs, scopes_of_plan(saved, specs), Secrets(saved.secrets.texts), plan)
-
-
-def open_source(flags: Flags, paths: tuple[str, ...]) -> PlanSource:
-    """Return the source that the paths name: playbooks, or one saved plan; raises :class:`InputError`."""
-    saved = [path for path in paths if is_plan_file(path)]
-    if not saved:
-        resolved = resolve(flags.options)
-        return resolved_source(resolved, forget_pending=flags.forget_pending, targets=flags.targets, on=flags.on)
-    if len(paths) > 1:
-        raise _invalid(saved[0], "a saved plan is applied alone", "name either the plan or playbooks")
-    options = flags.options
-    given = {
-        "--limit": options.limit,
-        "--tags": options.tags,
-        "--skip-tags": options.skip_tags,
-        "--forget-pending": flags.forget_pending,
-        "--target": flags.targets,
-    }
-    for flag in (flag for flag, value in given.items() if value):
-        raise _invalid(saved[0], f"{flag} cannot change a saved plan", "make the plan again with this flag")
-    plan = read_plan_file(saved[0], lambda source: read_secret(_lookups(flags), options.inventories, source, saved[0]))
-    _check_downloads(plan, saved[0], flags)
-    specs = servers_called(options, [target.server for target in plan.targets])
-    _check_urls(plan, specs)
-    return saved_source(plan, specs)
-
-
-def _check_urls(plan: Plan, specs: tuple[ServerSpec, ...]) -> None:
-    """Refuse to apply a plan to another server: two inventories may use the same name."""
-    urls = {server.name: server.url for server in plan.servers if server.url}
+def _check_servers(flags: Flags, plan: Plan, specs: tuple[ServerSpec, ...]) -> None:
+    """Refuse to apply a plan to another server: two inventories may use the same name, and a variable may move one."""
+    urls = {server.name: server.url for server in plan.servers}
+    folder = str(Path(*flags.given.playbooks[:1]).parent)
+    typed = replace(flags.options, extra_vars=flags.typed_vars)
+    names = [spec.name for spec in specs] if flags.typed_vars != flags.given.extra_vars else []
+    known = dict(zip(names, servers_called(typed, names, folder), strict=True)) if names else {}
     for spec in specs:
         planned = urls.get(spec.name, spec.url)
         if planned != spec.url:
@@ -122,26 +123,31 @@ def _check_urls(plan: Plan, specs: tuple[ServerSpec, ...]) -> None:
                 f"the plan was made for {spec.name} at {planned}, but the inventory has it at {spec.url}",
                 remedy="use the inventory of the plan (-i), or make the plan again",
             )
+        if known.get(spec.name, spec) != spec:
+            raise RefusedError(
+                f"the variables of the plan change the server {spec.name}, and a plan file cannot decide where to send",
+                remedy="give them again with -e",
+            )
 
 
-def _check_downloads(plan: Plan, path: str, flags: Flags) -> None:
-    """Refuse a plan that writes a file outside the allowed folders: the plan may come from an untrusted source."""
-    for request in (request for target in plan.targets for request in target.requests if request.dest is not None):
-        check_dest(str(request.dest), SourceNode(Document(path)), _lookups(flags))
-
-
-def _lookups(flags: Flags) -> LookupContext:
-    """Return what a saved plan may read and write: the same as a playbook in the working folder."""
-    options, here = flags.options, Path()
-    return LookupContext(
-        options.env,
-        Files(),
-        here,
-        repository_of(here),
-        options.lookup_folders,
-        flags.settings.download_folders,
+def _rest_of(details: RunDetails, source: PlanSource, *, as_planned: bool) -> PlanSource:
+    """Return a source of what a run did not finish; raises ``RefusedError``."""
+    name = details.summary.run
+    if details.summary.status == "running":
+        raise RefusedError(f"run {name} is still running", remedy="wait until it ends")
+    rest = [each for each in details.targets if each.outcome not in {"changed", "unchanged", "skipped"}]
+    if not rest:
+        raise RefusedError(f"run {name} finished every target", remedy="apply the playbooks without --resume")
+    check_servers(details, source.specs)
+    left = [each.target for each in rest if _was_not_reached(each)]
+    return _held_to(
+        Plan(details.summary.started, details.msauto, targets=tuple(left)) if as_planned else None,
+        source,
+        only={each.target.id for each in rest},
+        begun={each.target.id for each in rest} - {each.id for each in left},
+        warnings=(f"--resume narrows this plan to what run {name} did not finish",),
     )
 
 
-def _invalid(path: str, message: str, remedy: str) -> InputError:
-    return InputError([Problem(message, SourceLocation(path), remedy, kind="plan-file")])
+def _was_not_reached(record: TargetRecord) -> bool:
+    return record.outcome == "not attempted" or (record.begun is None and record.outcome is None)

@@ -21,7 +21,7 @@ from msauto.model.plan import Address, Json, Settlement, Target, TargetId
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader, Runner
 from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
-from msauto.planning.fingerprint import slow_if_secret
+from msauto.planning.fingerprint import hide_if_secret
 from msauto.planning.survey.asset_plan import AssetPlanner, LocatedAsset, context_of, link_places
 from msauto.planning.survey.clip_finder import ClipFinder, Declared, PostponedError, check_guard, former_titles
 from msauto.planning.survey.deletion import check_deletion, check_link_titles, places_of, with_places
@@ -239,7 +239,7 @@ async def _compare(
     target, more = plan.target(layers.looked, live)
     if context.find_links and entries is None:
         target = await with_places(target, found.asset, context.reader)
-    target = slow_if_secret(target, live, context.secrets)
+    target = hide_if_secret(target, live, context.secrets)
     outcome = SurveyedTarget.of(target, (*more, *warnings), recalled.settlements)
     if not target.changes and (plan.held or not here):
         outcome.state = "left out" if plan.held else "skipped"

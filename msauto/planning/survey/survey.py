@@ -27,7 +27,7 @@ from msauto.model.plan import Settlement, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
-from msauto.planning.fingerprint import slow_if_secret
+from msauto.planning.fingerprint import hide_if_secret
 from msauto.planning.limits import loses
 from msauto.planning.survey.asset_plan import plan_channel, plan_database
 from msauto.planning.survey.asset_survey import (
@@ -214,7 +214,7 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
         )
     memory = context.memory.recall(TargetId(context.server.name, "", "rss_channel", channel.name))
     target, warnings = plan_channel(context.server, channel, merge_channels(declared), memory)
-    return SurveyedTarget.of(slow_if_secret(target, LiveTarget(channel=channel), context.secrets), warnings)
+    return SurveyedTarget.of(hide_if_secret(target, LiveTarget(channel=channel), context.secrets), warnings)
 
 
 async def _plan_database(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:

@@ -43,8 +43,8 @@ def named_servers(options: ResolveOptions, secrets: Secrets | None = None) -> tu
     return tuple(found)
 
 
-def servers_called(options: ResolveOptions, names: Collection[str]) -> tuple[ServerSpec, ...]:
-    """Return the servers of a saved plan by name; raises :class:`InputError` for a missing one.
+def servers_called(options: ResolveOptions, names: Collection[str], folder: str = ".") -> tuple[ServerSpec, ...]:
+    """Return servers by name, as a play in this folder sees them; raises :class:`InputError` for a missing one.
 
     Other servers of the inventory are ignored: their secrets need not be set.
     """
@@ -57,7 +57,7 @@ def servers_called(options: ResolveOptions, names: Collection[str]) -> tuple[Ser
                 if name not in hosts.inventory.hosts:
                     message = f"the plan is for the server {name!r}, which the inventory does not have"
                     raise outside_node("inventory").error(message, nearest(name, hosts.inventory.hosts), kind="host")
-                found.append(hosts.server(name, "."))
+                found.append(hosts.server(name, folder))
         problems.add(*same_servers(hosts, [spec.name for spec in found]))
         problems.check()
     return tuple(found)

@@ -1,4 +1,4 @@
-"""A saved plan that no longer fits what is there."""
+"""A plan that no longer fits what is there: read again before it is applied, or planned again."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from msauto.model.plan import Target, TargetId
-from msauto.planning.saved_plans.live_state_check import why_stale
+from msauto.model.desired import Intent
+from msauto.model.plan import Plan, Target
+from msauto.planning.plan_comparison import STALE, differences, refuse_differences
+from msauto.planning.target_reading import what_changed
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent
 
@@ -23,7 +25,7 @@ def planned(context: Stage, args: dict[str, Any]) -> Target:
 
 
 def why(context: Stage, target: Target) -> str | None:
-    return asyncio.run(why_stale(target, context.reader.fresh(), context.memory))
+    return asyncio.run(what_changed(target, context.reader.fresh()))
 
 
 def test_nothing_has_changed() -> None:
@@ -36,28 +38,19 @@ def test_nothing_has_changed() -> None:
     [
         (
             {"fields": {"comment": "other"}},
-            "it has changed since the plan was made: field comment was 'raw', is 'other'",
+            "field comment was 'raw', is 'other'",
         ),
         (
             {"create_time": "2026-11-21T08:00:00"},
-            (
-                "it has changed since the plan was made: it is another clip now: created 2026-11-21T08:00:00, "
-                "250 frames, link_id 1"
-            ),
+            ("it is another clip now: created 2026-11-21T08:00:00, 250 frames, link_id 1"),
         ),
         (
             {"link_id": 2},
-            (
-                "it has changed since the plan was made: it is another clip now: created 2026-11-20T08:00:00, "
-                "250 frames, link_id 2"
-            ),
+            ("it is another clip now: created 2026-11-20T08:00:00, 250 frames, link_id 2"),
         ),
         (
             {"frames": 251},
-            (
-                "it has changed since the plan was made: it is another clip now: created 2026-11-20T08:00:00, "
-                "251 frames, link_id 1"
-            ),
+            ("it is another clip now: created 2026-11-20T08:00:00, 251 frames, link_id 1"),
         ),
     ],
 )
@@ -73,13 +66,9 @@ def test_a_deletion_does_not_hit_a_clip_recorded_since() -> None:
     target = planned(context, {"state": "absent"})
     assert why(context, target) is None
     context.server.clips["Film"] = replace(FILM, link_id=99)
-    assert (
-        why(context, target)
-        == "it has changed since the plan was made: it is another clip now: created 2026-11-20T08:00:00, "
-        "250 frames, link_id 99"
-    )
+    assert why(context, target) == "it is another clip now: created 2026-11-20T08:00:00, 250 frames, link_id 99"
     del context.server.clips["Film"]
-    assert why(context, target) == "it has changed since the plan was made: it no longer exists"
+    assert why(context, target) == "it no longer exists"
 
 
 def test_the_new_title_is_taken_by_now() -> None:
@@ -87,39 +76,7 @@ def test_the_new_title_is_taken_by_now() -> None:
     target = planned(context, {"was": ["Film raw"]})
     assert why(context, target) is None
     context.server.clips["Film"] = replace(FILM, link_id=99, orig_name="Another")
-    assert why(context, target) == "it has changed since the plan was made: another asset now has the title 'Film'"
-
-
-@pytest.mark.parametrize(
-    ("item", "before", "later"),
-    [
-        ("field:comment", "ours", "theirs"),
-        ("field:first_frame", "10", "12"),
-        ("xmp:dc:a", ["1"], ["2"]),
-    ],
-)
-def test_what_only_the_ledger_knows_was_written_by_another_run(item: str, before: Any, later: Any) -> None:
-    aspect, _, name = item.partition(":")
-    context = stage(replace(FILM, fields={}, xmp=None))
-    context.memory.always[item] = before
-    desired = {"xmp": {name: ["9"]}} if aspect == "xmp" else {"fields": {name: 9}}
-    target = planned(context, desired)
-    assert why(context, target) is None
-    context.memory.always.clear()
-    assert why(context, target) is None  # a ledger that knows nothing says nothing
-    context.memory.items[TargetId("studio-a", "NEWS", "asset", "Film", 1, FILM.create_time)] = {item: later}
-    assert why(context, target) == "another run has written it since the plan was made"
-
-
-@pytest.mark.parametrize(("item", "written"), [("field:comment", "9"), ("xmp:dc:a", ["9"])])
-def test_what_nobody_knew_was_written_by_another_run(item: str, written: Any) -> None:
-    aspect, _, name = item.partition(":")
-    context = stage(replace(FILM, fields={}, xmp=None))
-    target = planned(context, {"xmp": {name: ["9"]}} if aspect == "xmp" else {"fields": {name: 9}})
-    assert [change.basis for change in target.changes] == ["none"]
-    assert why(context, target) is None
-    context.memory.always[item] = written
-    assert why(context, target) == "another run has written it since the plan was made"
+    assert why(context, target) == "another asset now has the title 'Film'"
 
 
 def test_a_channel_that_has_moved_on() -> None:
@@ -127,15 +84,15 @@ def test_a_channel_that_has_moved_on() -> None:
     (target,) = context.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "A"}]})).targets
     assert why(context, target) is None
     context.server.channels["c"].append({"guid": "m", "title": "B"})
-    assert why(context, target) == "it has changed since the plan was made: one of items"
+    assert why(context, target) == "one of items"
 
 
 @pytest.mark.parametrize(
     ("drift", "words"),
     [
-        ({"xmp": {"dc:a": ["new"]}}, "made: xmp dc:a was ['old'], is ['new']"),
-        ({"fields": {"comment": "x" * 99}}, f"made: field comment was 'raw', is '{'x' * 59}…"),
-        ({"segments": {1: {"start": 0, "duration": 9}}}, "made: one of length, segments"),
+        ({"xmp": {"dc:a": ["new"]}}, "xmp dc:a was ['old'], is ['new']"),
+        ({"fields": {"comment": "x" * 99}}, f"field comment was 'raw', is '{'x' * 59}…"),
+        ({"segments": {1: {"start": 0, "duration": 9}}}, "one of length, segments"),
     ],
 )
 def test_what_has_changed_is_told_as_far_as_the_plan_knows(drift: dict[str, Any], words: str) -> None:
@@ -144,8 +101,93 @@ def test_what_has_changed_is_told_as_far_as_the_plan_knows(drift: dict[str, Any]
     segments = [{"number": 1, "start": 0, "duration": 5}]
     target = planned(context, {"fields": {"comment": "x"}, "xmp": {"dc:a": ["9"]}, "segments": segments})
     context.server.clips["Film"] = replace(clip, **drift)
-    told = why(context, target)
-    assert told is not None
-    assert told.endswith(words), told
+    assert why(context, target) == words
     secret = structs.replace(target, changes=tuple(structs.replace(change, secret=True) for change in target.changes))
     assert "old" not in (why(context, secret) or "")
+
+
+# Planned again ---------------------------------------------------------------------------------------------------
+
+
+def plan_of(context: Stage, *intents: Intent) -> Plan:
+    return Plan("", "", targets=context.plan(*intents).targets)
+
+
+def comments(*titles: str) -> list[Intent]:
+    return [asset_intent({"title": title, "fields": {"comment": "x"}}) for title in titles]
+
+
+def test_the_same_plan_is_applied_and_nothing_else() -> None:
+    context = stage(FILM, *(replace(FILM, title=title, link_id=n) for n, title in enumerate("ABC", 2)))
+    agreed = plan_of(context, *comments("Film", "A", "B"))
+    assert refuse_differences(plan_of(context, *comments("Film", "A", "B")), agreed) == agreed
+    context.server.clips["A"] = replace(context.server.clips["A"], fields={"comment": "theirs"})
+    context.server.clips["B"] = replace(context.server.clips["B"], fields={"comment": "x"})
+    found = refuse_differences(plan_of(context, *comments("Film", "A", "B", "C")), agreed)
+    assert [(each.name, bool(each.requests)) for each in found.targets] == [
+        ("Film", True), ("A", False), ("C", False), ("B", False),
+    ]  # fmt: skip
+    values = "field comment: the change was change 'raw' → 'x', and is change 'theirs' → 'x'"
+    assert [each.error for each in found.targets] == [
+        None,
+        f"{STALE}it has changed since the plan was made: {values}",
+        f"{STALE}it has changed since the plan was made: it is new in the plan",
+        f"{STALE}it is no longer in the plan",
+    ]
+
+
+def test_where_the_playbook_is_does_not_matter() -> None:
+    context = stage(FILM)
+    agreed = plan_of(context, asset_intent({"title": "Film", "fields": {"comment": "x"}}, file="a.yml"))
+    moved = plan_of(context, asset_intent({"title": "Film", "fields": {"comment": "x"}}, file="b/a.yml"))
+    assert differences(agreed, moved) == {}
+
+
+def test_what_a_run_began_is_planned_anew() -> None:
+    context = stage(FILM)
+    plan = plan_of(context, *comments("Film"))
+    assert refuse_differences(plan, Plan("", ""), begun={plan.targets[0].id}) == plan
+
+
+def test_what_cannot_be_planned_any_more_is_stale_unless_its_server_is_away() -> None:
+    context = stage(FILM)
+    agreed = plan_of(context, *comments("Film"))
+    del context.server.clips["Film"]
+    now = plan_of(context, *comments("Film"))
+    (target,) = refuse_differences(now, agreed).targets
+    assert str(target.error).startswith(f"{STALE}it cannot be planned any more: ")
+    assert "not found" in str(target.error)
+    away = structs.replace(now, unreachable=frozenset({"studio-a"}))
+    assert refuse_differences(away, agreed) == away
+    assert refuse_differences(now, now) == now
+
+
+def test_two_clips_of_one_title_are_two_targets() -> None:
+    context = stage(FILM)
+    (target,) = plan_of(context, *comments("Film")).targets
+    twin = structs.replace(target, clip=structs.replace(target.clip, link_id=7))
+    both = Plan("", "", targets=(target, twin))
+    assert refuse_differences(both, both) == both
+    found = refuse_differences(both, Plan("", "", targets=(target, target)))
+    assert [each.error is None for each in found.targets] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("item", "before", "later"),
+    [
+        ("field:comment", "ours", "theirs"),
+        ("field:first_frame", "10", "12"),
+        ("xmp:dc:a", ["1"], ["2"]),
+        ("field:comment", None, "theirs"),
+    ],
+)
+def test_what_only_the_ledger_knows_was_written_by_another_run(item: str, before: Any, later: Any) -> None:
+    aspect, _, name = item.partition(":")
+    context = stage(replace(FILM, fields={}, xmp=None))
+    if before is not None:
+        context.memory.always[item] = before
+    intent = asset_intent({"title": "Film", **({"xmp": {name: ["9"]}} if aspect == "xmp" else {"fields": {name: 9}})})
+    agreed = plan_of(context, intent)
+    assert differences(agreed, plan_of(context, intent)) == {}
+    context.memory.always[item] = later
+    assert len(differences(agreed, plan_of(context, intent))) == 1

@@ -1,0 +1,14 @@
+"""Plans as their readers get them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msauto.model.plan import Plan
+from msauto.planning.plan_file import plan_document
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """Return the plan as a JSON object, whole; equal plans give equal objects."""
+    data = plan_document(plan)
+    return data | {"targets": [*data["targets"]]}
