@@ -31,14 +31,10 @@ class BrokenRule:
 
 @dataclass(frozen=True, slots=True)
 class KeyRule:
-    """A rule for the keys of one mapping: yields each way in which a mapping breaks it; the same as JSON Schema.
-
-    ``looks_at`` are the keys whose values matter. Without them, only the names of the other keys do.
-    """
+    """A rule for the keys of one mapping: yields each way in which a mapping breaks it; the same as JSON Schema."""
 
     broken: Callable[[Given], Iterator[BrokenRule]]
     schema: JsonSchema
-    looks_at: frozenset[str] = frozenset()
 
 
 def one_of(keys: tuple[str, ...], both: tuple[str, str], none: tuple[str, str] | None = None) -> KeyRule:
@@ -124,7 +120,7 @@ def when_value(key: str, value: Any, *rules: KeyRule, default: bool = False) -> 
     condition = is_it if default else {"required": [key], **is_it}
     schemas = [rule.schema for rule in rules]
     schema = {"if": condition, "then": schemas[0] if len(schemas) == 1 else {"allOf": schemas}}
-    return KeyRule(broken, schema, frozenset({key}).union(*(rule.looks_at for rule in rules)))
+    return KeyRule(broken, schema)
 
 
 def absent_has_none(keys: tuple[str, ...]) -> KeyRule:
@@ -140,7 +136,7 @@ def never(key: str, value: Any, message: str, remedy: str = "") -> KeyRule:
         if key in given and _same(given[key], value):
             yield BrokenRule(message, remedy, (key,), on_key=True)
 
-    return KeyRule(broken, {"properties": {key: {"not": {"const": value}}}}, frozenset({key}))
+    return KeyRule(broken, {"properties": {key: {"not": {"const": value}}}})
 
 
 def complete(name: str, lists: tuple[str, ...]) -> KeyRule:
@@ -157,7 +153,7 @@ def complete(name: str, lists: tuple[str, ...]) -> KeyRule:
     on = {"anyOf": [{"const": True}, {"type": "object"}]}
     in_map = {"type": "object", "required": [name], "properties": {name: on}}
     named = {"required": ["exactly"], "properties": {"exactly": {"anyOf": [in_list, in_map]}}}
-    return KeyRule(broken, {"if": named, "then": _any_of(lists)}, frozenset({"exactly"}))
+    return KeyRule(broken, {"if": named, "then": _any_of(lists)})
 
 
 def all_or_none(items: str, key: str, message: str, remedy: str) -> KeyRule:
@@ -174,7 +170,7 @@ def all_or_none(items: str, key: str, message: str, remedy: str) -> KeyRule:
     has = {"if": {"type": "object"}, "then": {"required": [key]}}
     has_not = {"if": {"type": "object"}, "then": {"not": _any_of((key,))}}
     choices = {"if": {"type": "array"}, "then": {"anyOf": [{"items": has}, {"items": has_not}]}}
-    return KeyRule(broken, {"properties": {items: choices}}, frozenset({items}))
+    return KeyRule(broken, {"properties": {items: choices}})
 
 
 def inside(key: str, *rules: KeyRule) -> KeyRule:
@@ -186,7 +182,7 @@ def inside(key: str, *rules: KeyRule) -> KeyRule:
             for each in chain.from_iterable(rule.broken(inner) for rule in rules):
                 yield replace(each, path=(key, *each.path))
 
-    return KeyRule(broken, _mapping_under(key, [rule.schema for rule in rules]), frozenset({key}))
+    return KeyRule(broken, _mapping_under(key, [rule.schema for rule in rules]))
 
 
 def only(key: str, known: tuple[str, ...], unknown: Callable[[str], tuple[str, str]]) -> KeyRule:
@@ -198,7 +194,7 @@ def only(key: str, known: tuple[str, ...], unknown: Callable[[str], tuple[str, s
             if name not in known:
                 yield BrokenRule(*unknown(name), (key, name), on_key=True)
 
-    return KeyRule(broken, _mapping_under(key, [{"propertyNames": {"enum": list(known)}}]), frozenset({key}))
+    return KeyRule(broken, _mapping_under(key, [{"propertyNames": {"enum": list(known)}}]))
 
 
 def _mapping_under(key: str, schemas: list[JsonSchema]) -> JsonSchema:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
-from functools import lru_cache
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 from pydantic import Discriminator, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag
@@ -353,9 +352,6 @@ KeyId = Annotated[str, Read(_key_id, "NS:ID", type="string", pattern=r"^[^:\s][^
 # Positions, durations and times ----------------------------------------------------------------------------------
 
 
-_shared_position = lru_cache(1000)(Timecode.parse)
-
-
 def _position(value: Any) -> Timecode:
     if isinstance(value, bool) or not isinstance(value, int | str):
         shown = getattr(value, "text", shown_value(value))
@@ -365,9 +361,7 @@ def _position(value: Any) -> Timecode:
             kind="time-code",
         )
     try:
-        if isinstance(value, str) and type(value) is not str:
-            return Timecode.parse(value)  # a secret is equal to the same text, which is not secret
-        return _shared_position(value if isinstance(value, str) else int(value))
+        return Timecode.parse(value if isinstance(value, str) else int(value))
     except (TimecodeError, ValueError) as error:
         raise invalid(str(error), kind="time-code") from error
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
 
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute, names
@@ -110,7 +109,7 @@ class _AssetConverter:
             number=_or_absent(item.number),
             start=self._position(item.start),
             duration=desired.ABSENT if item.duration is None else desired.Position(item.duration),
-            fields=_shared(_named_texts(item, SEGMENT_ATTRIBUTES)),
+            fields=_named_texts(item, SEGMENT_ATTRIBUTES),
             present=item.state != "absent",
         )
 
@@ -126,7 +125,7 @@ class _AssetConverter:
             uid=_or_absent(item.uid),
             at=self._position(item.at),
             track=_or_absent(item.track),
-            fields=_shared(_named_texts(item, MARKER_ATTRIBUTES) | (item.attributes or {})),
+            fields=_named_texts(item, MARKER_ATTRIBUTES) | (item.attributes or {}),
             present=item.state != "absent",
         )
 
@@ -159,15 +158,6 @@ def _named_texts(item: object, attributes: Iterable[Attribute]) -> dict[str, str
     """Return the attributes that an item names, as texts; one that is secret stays a ``TaintedText``."""
     values = ((name, getattr(item, name)) for name in names(attributes))
     return {name: str(value) if isinstance(value, int) else value for name, value in values if value is not None}
-
-
-def _shared(texts: dict[str, str]) -> Mapping[str, str]:
-    """Return equal texts that exist already: large playbooks repeat them. A secret is equal to a plain text."""
-    plain = all(type(text) is str for text in texts.values())
-    return _first_of(tuple(texts.items())) if plain else texts
-
-
-_first_of = lru_cache(1000)(dict[str, str])
 
 
 def _values(texts: list[str] | str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
-from msauto.errors import InputError
+from msauto.errors import InputError, Problem
 from msauto.model.desired import ChannelRef, DatabaseRef, Desired, Handler, Intent, Ref, TaskSource
 from msauto.model.facts import Facts
 from msauto.model.server import ServerSpec
@@ -161,8 +161,10 @@ class _HostTask:
 
     def arguments(self, data: Any = None) -> Model:
         """Return the arguments; raises :class:`InputError`."""
-        args = read_as(self.task.model, self.data if data is None else data, self.node)
-        problems = list(check_arguments(args, self.node))
+        args, problems = self.task.args, list[Problem]()
+        if has_pending(self.task.data[self.task.module]):
+            args = read_as(type(args), self.data if data is None else data, self.node)
+            problems += check_arguments(args, self.node)
         if isinstance(args, AssetArgs):
             problems += check_separators(args, self.node, self.separator)
         if problems:

@@ -111,7 +111,7 @@ class Loader:
             seen.setdefault(name, index)
             module = next(each for each in HANDLER_MODULES if each in body)
             inner = replace(self._inner(body, here, inherited, Level.TASK), notify=())
-            yield Task(here, module, body, inner, type(checked.models[id(body[module])]))
+            yield Task(here, module, body, inner, checked.models[id(body[module])])
 
     def _task(
         self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile
@@ -130,7 +130,7 @@ class Loader:
         if args is not None and not any(path[: len(node.path)] == node.path for path in node.document.broken):
             self._problems.add(*check_arguments(args, node.child(module)))
         if args is not None and not checked.is_broken(node):
-            yield Task(node, module, body, inner, type(args))
+            yield Task(node, module, body, inner, args)
 
     def _check_expressions(self, data: Any, node: SourceNode) -> None:
         """Collect what is wrong with the conditions of an ``assert`` and of a selection."""

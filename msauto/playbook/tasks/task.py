@@ -35,14 +35,14 @@ class InheritedKeys:
 class Task:
     """A task of a module: ``data`` is the whole mapping with its templates unrendered.
 
-    ``model`` is that of the module's arguments, which are validated again once they are rendered for a host.
+    ``args`` are the arguments of the module. Those with templates are validated again once they are rendered.
     """
 
     node: SourceNode
     module: str
     data: dict[str, Any]
     inherited: InheritedKeys
-    model: type[Model]
+    args: Model
 
     @property
     def name(self) -> str:

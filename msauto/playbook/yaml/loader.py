@@ -177,7 +177,7 @@ class _EventReader:
         self.found: dict[tuple[str, str, SourceLocation, ProblemKind], None] = {}
         self.broken: set[Path] = set()
         self.anchors: dict[str, Any] = {}
-        self.aliased = 0
+        self.composed = self.aliased = 0
         unused = (chr(code) for code in range(0xE000, 0xF900) if chr(code) not in text)
         instead = str.maketrans(dict(zip(filter(text.__contains__, _BREAKS_OF_1_1), unused, strict=False)))
         self.back = {ord(sign): chr(code) for code, sign in instead.items()}
@@ -203,7 +203,9 @@ class _EventReader:
             if name not in self.anchors:
                 raise self._error("unknown anchor &{}", "", event, name)
             node = self.anchors[name]
-            self.aliased += node.size if type(node) is _Collection else 1
+            size = node.size if type(node) is _Collection else 1
+            self.composed += size
+            self.aliased += size
             if self.aliased > MAX_ALIASED:
                 raise self._error("aliases make the document too large", "", event)
             return node
@@ -211,13 +213,13 @@ class _EventReader:
             raise self._error(f"nested deeper than {MAX_DEPTH} levels", "", event)
         if event.tag is not None:
             self._check_tag(event)
-        node = event
+        node, before = event, self.composed
+        self.composed += 1
         if type(event) is not yaml.ScalarEvent:
             inside = []
             while type(inner := self.next()) not in _ENDS:
                 inside.append(self._compose(inner, depth + 1))
-            size = sum(each.size if type(each) is _Collection else 1 for each in inside)
-            node = _Collection(event, inside, size + 1)
+            node = _Collection(event, inside, self.composed - before)
         if event.anchor is not None:
             self.anchors[event.anchor] = node
         return node
