@@ -59,7 +59,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Print all ratios, msauto : baseline.")
     parser.add_argument("cases", nargs="*", help="parts of the names of cases; all without one")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--slow", action="store_true", help="also the cases that take many minutes")
     parser.add_argument("--json", metavar="FILE", help="write the figures")
     parser.add_argument("--against", metavar="FILE", help="name what is slower than in an earlier --json FILE")
     flags = parser.parse_args()
@@ -67,7 +66,7 @@ def main() -> None:
     found: dict[str, Any] = {}
     for case in CASES:
         chosen = any(part in case.name for part in flags.cases) if flags.cases else True
-        if not chosen or (case.slow and not flags.slow):
+        if not chosen:
             continue
         found[case.name] = summary([measure(case) for _ in range(flags.rounds)])
         print(line(case, found[case.name]), flush=True)
