@@ -11,14 +11,15 @@ from msauto.playbook.input_files import OUTSIDE, Files, beside
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile
 from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list, mark, pending_templates
+from msauto.playbook.schema.value_types import MarkedTemplate, UnrenderedTemplate, as_list, mark
 from msauto.playbook.tasks.argument_checks import check_arguments
 from msauto.playbook.tasks.task import InheritedKeys, Play, SourceText, Task
-from msauto.playbook.tasks.task_secrets import misplaced
+from msauto.playbook.tasks.task_secrets import may_be_tagged
 from msauto.playbook.templates.rendering import check_template
 from msauto.playbook.variables.variables import Level, Variable, read_variables
 from msauto.playbook.yaml.document import Path as DataPath
 from msauto.playbook.yaml.document import Problems, SourceNode, nearest
+from msauto.secrets.tainted_text import ALLOWED, NOT_ALLOWED, TaintedText, leaves
 
 MAX_IMPORTS = 32
 
@@ -167,10 +168,12 @@ class Loader:
             raise node.error(f"{expected}; this file {why}", "start each item with a dash: - name:", kind="wrong-type")
         found = validate_data(model, data, node)
         self._problems.add(*(each.problem for each in found.problems))
-        self._problems.add(*misplaced(data, node))
-        for path, pending in pending_templates(data):
-            with self._problems.gather():
-                check_template(pending, SourceNode(document, path))
+        for path, text in leaves(data):
+            if isinstance(text, TaintedText | MarkedTemplate) and not may_be_tagged(path):
+                self._problems.add(node.child(*path).problem(NOT_ALLOWED, ALLOWED, kind="secret"))
+            if isinstance(text, UnrenderedTemplate):
+                with self._problems.gather():
+                    check_template(text, SourceNode(document, path))
         broken = {*document.broken, *(each.path for each in found.problems)}
         return _ValidatedFile(data, broken, found.parts)
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from msauto.errors import Problem
 from msauto.playbook.schema.play import MODULES
-from msauto.playbook.schema.value_types import MarkedTemplate
 from msauto.playbook.templates.names import UsesAssetError
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import TemplateScope
 from msauto.playbook.yaml.document import Problems, SourceNode
 from msauto.secrets.tainted_text import (
-    ALLOWED,
     NOT_ALLOWED,
     DataPath,
-    TaintedText,
-    leaves,
     may_be_secret,
     misplaced_secrets,
     tainted_paths,
@@ -47,14 +41,8 @@ def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, 
     return rendered
 
 
-def misplaced(data: Any, node: SourceNode) -> Iterator[Problem]:
-    """Yield a problem for each text that is tagged as secret where secrets are not allowed."""
-    for path, leaf in leaves(data):
-        if isinstance(leaf, TaintedText | MarkedTemplate) and not _may_be_tagged(path):
-            yield node.child(*path).problem(NOT_ALLOWED, ALLOWED, kind="secret")
-
-
-def _may_be_tagged(way: DataPath) -> bool:
+def may_be_tagged(way: DataPath) -> bool:
+    """Return whether a text of a playbook may be tagged as secret."""
     for number, part in enumerate(way):
         if part in {"vars", "loop"}:
             return True
