@@ -45,15 +45,8 @@ class Secrets:
     """The secret texts of a run, which never show in its ``repr``. Templates add more of them while they are used."""
 
     def __init__(
-        self,
-        texts: Iterable[str] = (),
-        sources: SecretSources | None = None,
-        *,
-        partly: bool = False,
-        shortest: int = SHORTEST,
+        self, texts: Iterable[str] = (), sources: SecretSources | None = None, *, shortest: int = SHORTEST
     ) -> None:
-        """``partly``: only the secret itself is hidden in a text that contains it, as the rest is in a plan file."""
-        self.partly = partly
         self._shortest = shortest
         self.sources = sources or SecretSources()
         """Where the texts come from, as far as it is known."""
@@ -95,8 +88,8 @@ class Secrets:
         return _without(text, self._spans(text))
 
     def mask(self, text: str) -> str:
-        """Return ``***`` for a text that contains a secret; with ``partly``, the text without it."""
-        return self.redact(text) if self.partly else HIDDEN if self.occurs_in(text) else text
+        """Return ``***`` for a text that contains a secret."""
+        return HIDDEN if self.occurs_in(text) else text
 
     def redact_message(self, text: str) -> str:
         """Return a message with ``***`` in place of each secret, even if the secret is truncated."""

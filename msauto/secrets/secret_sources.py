@@ -1,7 +1,7 @@
-"""Where the secrets of a run come from: a saved plan keeps this in place of a secret.
+"""Where the secrets of a run come from: the workers of a cluster read them there themselves.
 
 A secret has a source if its text is exactly that of an environment variable, of a file, or of a text that is tagged
-``!secret`` in a YAML file. A text that a template composes of plain text and such secrets is saved with them replaced.
+``!secret`` in a YAML file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ class SecretSources:
     """The references that are known for texts, and the texts that are composed of plain text and such secrets."""
 
     def __init__(self) -> None:
-        self.composed: set[str] = set()
         self._references: dict[str, dict[SecretReference, None]] = {}
 
     def note(self, text: str, reference: SecretReference) -> None:
@@ -45,10 +44,6 @@ class SecretSources:
         """Return where a text was read; empty if it was computed."""
         return tuple(self._references.get(text, ()))
 
-    def can_be_saved(self, text: str) -> bool:
-        """Return whether references can replace all that is secret in a secret text."""
-        return text in self._references or text in self.composed
-
     def copy(self) -> SecretSources:
         """Return a copy."""
         copy = SecretSources()
@@ -58,7 +53,6 @@ class SecretSources:
     def since(self, before: SecretSources) -> SecretSources:
         """Return what was added after a copy was made."""
         found, earlier = SecretSources(), dict(before.noted())
-        found.composed = self.composed - before.composed
         for text, references in self.noted():
             if references != earlier.get(text):
                 found._references[text] = dict.fromkeys(references)
@@ -66,7 +60,6 @@ class SecretSources:
 
     def merge(self, other: SecretSources) -> None:
         """Add what was noted elsewhere."""
-        self.composed |= other.composed
         for text, references in other.noted():
             self._references.setdefault(text, {}).update(dict.fromkeys(references))
 

@@ -62,7 +62,7 @@ class RunContents:
             Secret: lambda secret: self._secret(secret.reveal(), Secret),
             _EnvText: lambda text: self._referred(text.text, (SecretReference("env", text.name),), str),
             Target: self._target,
-            Secrets: lambda known: (_known, (list(map(TaintedText, known.texts)), known.sources, known.partly)),
+            Secrets: lambda known: (_known, (list(map(TaintedText, known.texts)), known.sources)),
             SecretSources: self._sources,
             EnvView: lambda view: (EnvView, (self._environment(view.values), view.sources)),
             LookupContext: lambda context: (
@@ -118,7 +118,7 @@ class RunContents:
     def _sources(self, sources: SecretSources) -> Any:
         secret = self._found.texts  # other texts are noted as well, in case that they become secret
         noted = [(TaintedText(text), references) for text, references in sources.noted() if text in secret]
-        return _noted_sources, (noted, [TaintedText(text) for text in sources.composed])
+        return _noted_sources, (noted,)
 
     # What travels once -----------------------------------------------------------------------------------------
 
@@ -179,13 +179,12 @@ def _revealed(concealed: dict[str, Any], used: Mapping[str, str]) -> Target:
     return map_target(Target(**concealed), reveal)
 
 
-def _known(texts: list[str], sources: SecretSources, partly: bool) -> Secrets:
-    return Secrets(map(str, texts), sources=sources, partly=partly)
+def _known(texts: list[str], sources: SecretSources) -> Secrets:
+    return Secrets(map(str, texts), sources=sources)
 
 
-def _noted_sources(noted: list[tuple[str, References]], composed: list[str]) -> SecretSources:
+def _noted_sources(noted: list[tuple[str, References]]) -> SecretSources:
     sources = SecretSources()
-    sources.composed.update(map(str, composed))
     for text, references in noted:
         for reference in references:
             sources.note(str(text), reference)

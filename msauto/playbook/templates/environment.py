@@ -23,7 +23,7 @@ from msauto.playbook.templates.filters import REMOVED
 from msauto.playbook.templates.lookups import lookup, query
 from msauto.playbook.templates.names import OMIT, TemplateNames, UsesAssetError, mark_text
 from msauto.playbook.templates.registry import FILTERS, TESTS
-from msauto.playbook.templates.secret_tracking import Evaluation, TemplateFunctionError
+from msauto.playbook.templates.secret_tracking import TemplateFunctionError
 from msauto.playbook.templates.template_errors import explain_failure, explain_syntax
 from msauto.playbook.yaml.document import SourceNode, did_you_mean
 
@@ -55,19 +55,15 @@ def compile_template(text: str) -> Compiled:
     alone = _expression_alone(text, text)
     if alone is not None:
         return _compile_expression(alone)
-    tree = _SANDBOX.parse(text)
-    only_joins = all(isinstance(node, nodes.Output) for node in tree.body)  # no statement could use a secret unseen
-    template = _SANDBOX.from_string(tree)
+    template = _SANDBOX.from_string(text)
 
     def render(names: TemplateNames) -> str:
         parts: list[str] = []
-        size, taint = 0, names.taint
+        size = 0
         for part in template.root_render_func(template.new_context({"__scope__": names}, shared=False)):
             size += len(part)
             _check_size(size, "characters")
             parts.append(part)
-            if only_joins:
-                taint.end_part(part)
         return "".join(parts)
 
     return render
@@ -170,12 +166,10 @@ def render_text(text: str, names: TemplateNames, node: SourceNode) -> Any:
 
     ``Need``, ``NoAssetError`` and ``UsesAssetError`` pass through.
     """
-    value, evaluation = _evaluate(text, names, node, expression=False)
+    value, touched = _evaluate(text, names, node, expression=False)
     if isinstance(text, MarkedTemplate):
         return mark_text(value, names.taint, node)
-    if not evaluation.touched or value is OMIT:
-        return value
-    return names.taint.taint(value, node, computed=evaluation.computed)
+    return names.taint.taint(value, node) if touched and value is not OMIT else value
 
 
 def evaluate_expression(text: str, names: TemplateNames, node: SourceNode) -> Any:
@@ -183,24 +177,22 @@ def evaluate_expression(text: str, names: TemplateNames, node: SourceNode) -> An
     return _evaluate(text, names, node, expression=True)[0]
 
 
-def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: bool) -> tuple[Any, Evaluation]:
-    """Return the value of a template or expression, and what it did with secrets."""
+def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: bool) -> tuple[Any, bool]:
+    """Return the value of a template or expression, and whether it touched a secret."""
     tracker = names.taint
-    tracker.start()
+    outer, tracker.touched = tracker.touched, False
     try:
         with budget():
-            value = _run(_compiled(text, node, expression=expression), names, node)
+            return _run(_compiled(text, node, expression=expression), names, node), tracker.touched
     except InputError as error:
         own = any(problem.place == node.place for problem in error.problems)  # else a variable redacted it
-        if tracker.end().touched and own:
+        if tracker.touched and own:
             raise node.error(
                 _REASON_REDACTED, "check what the template does with the secret", kind="template"
             ) from None
         raise
-    except BaseException:
-        tracker.end()
-        raise
-    return value, tracker.end()
+    finally:
+        tracker.touched = outer
 
 
 def _run(compiled: Compiled, names: TemplateNames, node: SourceNode) -> Any:

@@ -8,7 +8,6 @@ null), :attr:`TaintTracker.lost` notes the place.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
@@ -26,51 +25,20 @@ class TemplateFunctionError(Exception):
         self.remedy = remedy
 
 
-@dataclass(slots=True)
-class Evaluation:
-    """One evaluation of a template.
-
-    ``touched``: whether it used a secret. ``computed``: whether it did anything else with one than to put it, whole,
-    beside other text. ``in_part``: whether the part that is being evaluated uses one.
-    """
-
-    touched: bool = False
-    computed: bool = False
-    in_part: bool = False
-
-
 class TaintTracker:
-    """The secrets of one run, and whether the templates that are being evaluated touch one."""
+    """The secrets of one run, and whether the template that is being evaluated touches one."""
 
-    __slots__ = ("_evaluations", "found", "lost")
+    __slots__ = ("found", "lost", "touched")
 
     def __init__(self) -> None:
         self.found = Secrets()
         self.lost: list[SourceNode] = []
         """Places of values that were made with a secret and cannot carry taint; the reader removes them."""
-        self._evaluations: list[Evaluation] = []
-
-    def start(self) -> None:
-        """Start the evaluation of a template; :meth:`end` ends it."""
-        self._evaluations.append(Evaluation())
-
-    def end_part(self, text: str) -> None:
-        """End one part of a template that only joins its parts: a plain text, or the result of an expression."""
-        evaluation = self._evaluations[-1]
-        if evaluation.in_part:
-            evaluation.computed |= not self.found.sources.can_be_saved(text)
-            evaluation.in_part = False
-
-    def end(self) -> Evaluation:
-        """End the evaluation and return it."""
-        evaluation = self._evaluations.pop()
-        evaluation.computed |= evaluation.in_part
-        return evaluation
+        self.touched = False
 
     def touch(self) -> None:
         """Note that the template that is being evaluated uses a secret."""
-        if self._evaluations:
-            self._evaluations[-1].touched = self._evaluations[-1].in_part = True
+        self.touched = True
 
     def add(self, value: object) -> TaintedText:
         """Return a text marked as secret; raises :class:`TemplateFunctionError` for other values and short texts."""
@@ -92,15 +60,8 @@ class TaintTracker:
                 if file:
                     self.found.sources.note(text, SecretReference("yaml", file, place))
 
-    def taint(self, value: Any, node: SourceNode, *, computed: bool = True) -> Any:
-        """Return the result of a template that touched a secret, tainted; note in ``lost`` what cannot carry taint.
-
-        ``computed``: as for :class:`Evaluation`.
-        """
-        if isinstance(value, str):
-            if not computed:
-                self.found.sources.composed.add(str(value))
-            return self._taint_text(value)
+    def taint(self, value: Any, node: SourceNode) -> Any:
+        """Return the result of a template that touched a secret, tainted; note in ``lost`` what cannot carry taint."""
         if isinstance(value, list):
             return [self.taint(each, node) for each in value]
         if isinstance(value, dict):
@@ -110,9 +71,7 @@ class TaintTracker:
         if isinstance(value, bool | None):
             self.lost.append(node)
             return value
-        return self._taint_text(value.isoformat() if isinstance(value, datetime | date) else str(value))
-
-    def _taint_text(self, text: str) -> TaintedText:
-        if can_redact(text) and text != HIDDEN:
-            self.found.add(str(text))
+        text = value.isoformat() if isinstance(value, datetime | date) else str(value)
+        if text != HIDDEN:
+            self.found.add(text)
         return TaintedText(text)
