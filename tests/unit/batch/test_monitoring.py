@@ -23,8 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from msauto.batch.batch_file import BatchFile, load_batch
 from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, SentMessage
-from msauto.batch.monitoring.deliveries import Message, deliver
-from msauto.batch.monitoring.monitor import Monitor, metrics_text
+from msauto.batch.monitoring.monitor import Message, Monitor, deliver, metrics_text
 from msauto.batch.monitoring.systemd import JournalStream, notify_status
 from tests.unit.batch.recorder import Recorder, recording
 
