@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from msauto.model.plan import Plan, Target
-from msauto.report.html.clip_timeline import clip_timeline
+from msauto.report.clip_timeline import clip_timeline
 
 
 class StillPlace(NamedTuple):
@@ -62,7 +62,7 @@ def _is_deleted(target: Target) -> bool:
 def _new_frames(target: Target) -> Iterator[int]:
     """Yield the frames at which markers and segments of a clip begin after the changes and did not before."""
     timeline = clip_timeline(target)
-    for action, _, before, *rest in timeline["items"] if timeline else ():
-        after = rest[0] if rest else None
-        if action in {"add", "change"} and after and (before is None or before[1] != after[1]):
-            yield after[1]
+    for item in timeline.items if timeline else ():
+        start = item.before.start if item.before else None
+        if item.action in {"add", "change"} and item.after and item.after.start != start:
+            yield item.after.start

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from msauto.model.plan import Change, Request, Target
 from msauto.model.result import RequestResult, TargetResult
-from msauto.report.html.clip_timeline import clip_timeline
+from msauto.report.clip_timeline import clip_timeline
 from msauto.report.html.stills import Stills, pictures_by_target
 from msauto.report.result_view import result_lines
 from msauto.report.sanitizing import message_lines, show, visible
@@ -68,7 +68,7 @@ def _target(target: Target, links: Mapping[int, str], groups: Numbers) -> dict[s
         "changes": [_change(change, target) for change in target.changes],
         "emptied": emptied_lists(target),
         "requests": [_request(request) for request in target.requests],
-        "clip": clip_timeline(target),
+        "clip": clip_data(target),
     }
     data = {
         "id": links[id(target)],
@@ -79,6 +79,19 @@ def _target(target: Target, links: Mapping[int, str], groups: Numbers) -> dict[s
         "group": groups.get(id(target)),
     } | data
     return {name: value for name, value in data.items() if value or value == 0}
+
+
+def clip_data(target: Target) -> dict[str, Any] | None:
+    """Return the timeline of a clip: its length, its rate, and its items, of which one that stays has one place."""
+    timeline = clip_timeline(target)
+    if timeline is None:
+        return None
+    places = (place for item in timeline.items for place in (item.before, item.after) if place)
+    return {
+        "frames": timeline.frames or max(place.start + (place.duration or 1) for place in places),
+        "rate": [timeline.rate.numerator, timeline.rate.denominator] if timeline.rate else None,
+        "items": [list(item) if item.action else ["", item.name, item.before] for item in timeline.items],
+    }
 
 
 def _change(change: Change, target: Target) -> list[Any]:

@@ -1,18 +1,18 @@
 """The timeline of a clip on one line of text, before and after the changes of a plan.
 
-:func:`timeline_of` is the geometry, in frames from the first frame of the file; :func:`draw_timeline` draws it.
+:func:`timeline_of` reduces the clip to what one line can show; :func:`draw_timeline` draws it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from msauto.model.plan import Action, Change, Json, Target
+from msauto.model.plan import Action, Target
+from msauto.report.clip_timeline import POINTS, SEGMENTS, TimelineItem, TimelinePlace, clip_timeline
 from msauto.report.value_texts import show_frames
 
-_ON_THE_TIMELINE: Final = frozenset({"segment", "segmentation", "marker"})
 _STRENGTH: Final[Mapping[Action | None, int]] = {None: 0, "run": 0, "add": 1, "change": 2, "delete": 3}
 """Of several markers in one column the sign of the strongest change is drawn."""
 
@@ -20,9 +20,9 @@ _STRENGTH: Final[Mapping[Action | None, int]] = {None: 0, "run": 0, "add": 1, "c
 class TimelineSegment(NamedTuple):
     """A segment; ``action`` is what happens to it, ``None`` where it stays as it is."""
 
-    number: str
     start: int
     duration: int
+    number: str
     action: Action | None = None
 
 
@@ -58,18 +58,18 @@ class Timeline:
 
 def timeline_of(target: Target) -> Timeline | None:
     """Return the timeline of an asset; ``None`` where no segment or marker changes, or the length is not known."""
-    frames = target.context.frames if target.context else None
-    changes = [change for change in target.changes if change.aspect in _ON_THE_TIMELINE]
-    if target.context is None or not frames or not changes:
+    clip = clip_timeline(target)
+    if clip is None or not clip.frames:
         return None
-    segments = tuple(TimelineSegment(str(each.number), each.start, each.duration) for each in target.context.segments)
-    markers = tuple(TimelineMarker(each.frame) for each in target.context.markers)
-    before, after = ([*_changed(changes, frames, after=after)] for after in (False, True))
+    changed = {place.lane for item in clip.items if item.action for place in (item.before, item.after) if place}
+    if not changed - {POINTS}:
+        return None
+    length = show_frames(clip.frames, clip.rate)
     return Timeline(
-        frames,
-        show_frames(frames, target.rate).partition(" ")[0] if target.rate else show_frames(frames, None),
-        _side(before, segments, markers),
-        _side(after, segments, markers),
+        clip.frames,
+        length.partition(" ")[0] if clip.rate else length,
+        before=_side((item.before, item) for item in clip.items),
+        after=_side((item.after, item) for item in clip.items),
     )
 
 
@@ -79,53 +79,16 @@ def timeline_of_all(targets: Sequence[Target]) -> Timeline | None:
     return timeline if all(timeline_of(target) == timeline for target in targets[1:]) else None
 
 
-def _side(
-    changed: Iterable[TimelineSegment | TimelineMarker],
-    segments: tuple[TimelineSegment, ...],
-    markers: tuple[TimelineMarker, ...],
-) -> TimelineSide:
-    items = [*segments, *markers, *changed]
+def _side(items: Iterable[tuple[TimelinePlace | None, TimelineItem]]) -> TimelineSide:
+    segments, markers = [], []
+    for place, item in items:
+        if place is not None and place.lane == SEGMENTS:
+            segments.append(TimelineSegment(place.start, place.duration, item.name, item.action))
+        elif place is not None and place.lane != POINTS:
+            markers.append(TimelineMarker(place.start, item.action))
     return TimelineSide(
-        tuple(sorted(each for each in items if isinstance(each, TimelineSegment))),
-        tuple(sorted((each for each in items if isinstance(each, TimelineMarker)), key=lambda each: each.frame)),
+        tuple(sorted(segments, key=lambda each: each.start)), tuple(sorted(markers, key=lambda each: each.frame))
     )
-
-
-def _changed(changes: Iterable[Change], frames: int, *, after: bool) -> Iterator[TimelineSegment | TimelineMarker]:
-    """Yield what changes: as it is before, or as it is after."""
-    for change in changes:
-        value = change.after if after else change.before
-        if change.aspect == "segmentation" and after:
-            yield from _pieces(value, frames)
-            continue
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, dict):
-                shown = _marker(item, change.action) if change.aspect == "marker" else _segment(item, change)
-                yield from [shown] if shown is not None else []
-
-
-def _pieces(grid: Json, frames: int) -> Iterator[TimelineSegment]:
-    """Yield the segments of a segmentation: pieces of equal length, the last one shorter."""
-    duration = _number(grid.get("duration")) if isinstance(grid, dict) else None
-    starts = range(0, frames, duration) if duration else ()
-    for number, start in enumerate(starts, 1):
-        yield TimelineSegment(str(number), start, min(duration or 0, frames - start), "add")
-
-
-def _segment(item: Mapping[str, Json], change: Change) -> TimelineSegment | None:
-    start, duration = _number(item.get("start")), _number(item.get("duration"))
-    if start is None or duration is None:
-        return None
-    return TimelineSegment(str(item.get("number", change.key)), start, duration, change.action)
-
-
-def _marker(item: Mapping[str, Json], action: Action) -> TimelineMarker | None:
-    frame = _number(item.get("frame"))
-    return None if frame is None else TimelineMarker(frame, action)
-
-
-def _number(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 # Drawing -------------------------------------------------------------------------------------------------------

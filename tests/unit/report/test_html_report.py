@@ -17,10 +17,9 @@ from msgspec import structs
 from msauto.model.plan import Expectation, Json, Plan, Request, ShownMarker, ShownSegment, Target, TargetContext
 from msauto.model.result import Result, TargetResult
 from msauto.report import html
-from msauto.report.html.clip_timeline import clip_timeline
 from msauto.report.html.page import embed_list
 from msauto.report.html.stills import StillPlace
-from msauto.report.html.target_data import link_ids
+from msauto.report.html.target_data import clip_data, link_ids
 from msauto.report.layout import Layout
 from tests.unit.report.made_plans import (
     NTSC,
@@ -199,7 +198,7 @@ def test_what_failed_for_one_reason_is_shown_once() -> None:
 
 
 def clip(*changes: Any, context: TargetContext | None = None) -> Any:
-    return clip_timeline(Target("a", "NEWS", "asset", "Film", rate=NTSC, changes=changes, context=context))
+    return clip_data(Target("a", "NEWS", "asset", "Film", rate=NTSC, changes=changes, context=context))
 
 
 def test_a_timeline_has_what_changes_and_what_stays() -> None:
@@ -225,7 +224,7 @@ def test_a_marker_keeps_the_title_that_no_task_names() -> None:
     target = Target(
         "a", "NEWS", "asset", "Film", changes=(moved,), requests=(Request("POST", "/", (0,), None, (expect,)),)
     )
-    timeline = clip_timeline(target)
+    timeline = clip_data(target)
     assert timeline is not None
     assert timeline["items"] == [["change", "uid 4", ("General", 5, 0, "Break"), ("General", 9, 0, "Break")]]
 
