@@ -21,7 +21,7 @@ from msauto.playbook.settings.settings import Settings, load_settings
 from msauto.playbook.variables.variables import Level, read_variables
 from msauto.playbook.yaml.document import Problems, SourceNode, nearest
 from msauto.playbook.yaml.loader import plain
-from msauto.secrets.tainted_text import TAG, TaintedText
+from msauto.secrets.marked_text import TAG, MarkedText
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Job:
     @property
     def extra_vars(self) -> tuple[str, ...]:
         """The variables as texts for ``-e``; secrets keep their tag."""
-        return () if self.args.extra_vars is None else (_flow_yaml(plain(self.args.extra_vars, keep_taint=True)),)
+        return () if self.args.extra_vars is None else (_flow_yaml(plain(self.args.extra_vars, keep_secrets=True)),)
 
     def place_of(self, key: str) -> SourceNode:
         """Return the node of a key: in the job, or in the defaults."""
@@ -170,5 +170,5 @@ def _flow_yaml(value: Any) -> str:
         return "{" + ", ".join(f"{_flow_yaml(name)}: {_flow_yaml(each)}" for name, each in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_flow_yaml, value)) + "]"
-    tag = f"{TAG} " if isinstance(value, TaintedText) else ""
+    tag = f"{TAG} " if isinstance(value, MarkedText) else ""
     return tag + json.dumps(value, ensure_ascii=False)

@@ -2,7 +2,7 @@
 
 A text is marked with ``!secret`` or ``| secret``. It is sent as it is; everywhere else ``***`` replaces it.
 
-1. :mod:`.tainted_text` carries the mark through data: a value that is made with a secret is secret as well. (The
+1. :mod:`.marked_text` carries the mark through data: a value that is made with a secret is secret as well. (The
    templates' part of it is :mod:`msauto.playbook.templates.secret_tracking`.)
 2. :mod:`.redaction` has the secret texts of a run (``Secrets``), and redacts them in messages, errors and paths.
 3. :mod:`.redactor` turns a plan, or a result, into the one that may be shown or kept.

@@ -32,10 +32,10 @@ from msauto.playbook.variables.variables import Variable, Variables
 from msauto.playbook.yaml.document import Document
 from msauto.playbook.yaml.loader import load_yaml
 from msauto.running.parcels import Shared, UnresolvedError
+from msauto.secrets.marked_text import MarkedText
 from msauto.secrets.redaction import Secrets
 from msauto.secrets.redactor import map_texts
 from msauto.secrets.secret_sources import SecretReference, SecretSources
-from msauto.secrets.tainted_text import TaintedText
 from msauto.slices.remote_server import CoordinatorNeeded
 
 T = TypeVar("T")
@@ -58,11 +58,11 @@ class RunContents:
         self._env_used: dict[str, str | None] = {}
         self._shared: dict[int, tuple[object, Shared[Any]]] = {}
         self._reducers: Mapping[type, Callable[[Any], Any]] = {
-            TaintedText: lambda text: self._secret(str(text), TaintedText),
+            MarkedText: lambda text: self._secret(str(text), MarkedText),
             Secret: lambda secret: self._secret(secret.reveal(), Secret),
             _EnvText: lambda text: self._referred(text.text, (SecretReference("env", text.name),), str),
             Target: self._target,
-            Secrets: lambda known: (_known, (list(map(TaintedText, known.texts)), known.sources)),
+            Secrets: lambda known: (_known, (list(map(MarkedText, known.texts)), known.sources)),
             SecretSources: self._sources,
             EnvView: lambda view: (EnvView, (self._environment(view.values), view.sources)),
             LookupContext: lambda context: (
@@ -112,12 +112,12 @@ class RunContents:
         written = to_key((concealed.changes, concealed.requests, concealed.holding or ())).decode()
         if known.occurs_in(TOKEN_PATTERN.sub("", written)):
             return NotImplemented
-        used = {token: TaintedText(text) for text, token in self._tokens.items() if token in written}
+        used = {token: MarkedText(text) for text, token in self._tokens.items() if token in written}
         return _revealed, (structs.asdict(concealed), used)
 
     def _sources(self, sources: SecretSources) -> Any:
         secret = self._found.texts  # other texts are noted as well, in case that they become secret
-        noted = [(TaintedText(text), references) for text, references in sources.noted() if text in secret]
+        noted = [(MarkedText(text), references) for text, references in sources.noted() if text in secret]
         return _noted_sources, (noted,)
 
     # What travels once -----------------------------------------------------------------------------------------

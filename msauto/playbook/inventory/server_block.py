@@ -19,9 +19,9 @@ from msauto.playbook.schema.value_types import UnrenderedTemplate
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import TemplateScope, Variable
 from msauto.playbook.yaml.document import Problems, SourceNode
+from msauto.secrets.marked_text import misplaced_secrets
 from msauto.secrets.redaction import HIDDEN, can_redact
 from msauto.secrets.stored_secrets import SecretSourceError, secret_in_file, secret_in_keyring
-from msauto.secrets.tainted_text import misplaced_secrets
 
 _SECRET_KEYS: Final = ("password", "bearer", "key_password")
 _LIMITS: Final = ("connections", "requests_per_second", "request_line")

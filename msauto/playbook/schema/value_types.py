@@ -19,7 +19,7 @@ from msauto.model.live import Folder, parse_folder
 from msauto.model.timecode import Timecode, TimecodeError
 from msauto.playbook.yaml.document import Path
 from msauto.playbook.yaml.loader import WrittenFloat, WrittenInt
-from msauto.secrets.tainted_text import TaintedText, leaves
+from msauto.secrets.marked_text import MarkedText, leaves
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ def mark(data: Any) -> Any:
         return [mark(value) for value in data]
     if not isinstance(data, str) or not is_template(data):
         return data
-    return MarkedTemplate(data) if isinstance(data, TaintedText | MarkedTemplate) else UnrenderedTemplate(data)
+    return MarkedTemplate(data) if isinstance(data, MarkedText | MarkedTemplate) else UnrenderedTemplate(data)
 
 
 _BY_FILTER = re.compile(r"\|\s*secret\b")
@@ -58,7 +58,7 @@ _BY_FILTER = re.compile(r"\|\s*secret\b")
 def is_marked(value: Any) -> bool:
     """Return whether a text is declared secret, with the tag or the filter."""
     by_filter = isinstance(value, UnrenderedTemplate) and _BY_FILTER.search(value) is not None
-    return isinstance(value, TaintedText | MarkedTemplate) or by_filter
+    return isinstance(value, MarkedText | MarkedTemplate) or by_filter
 
 
 def pending_templates(data: Any) -> Iterator[tuple[Path, UnrenderedTemplate]]:

@@ -155,7 +155,7 @@ class _AssetConverter:
 
 
 def _named_texts(item: object, attributes: Iterable[Attribute]) -> dict[str, str]:
-    """Return the attributes that an item names, as texts; one that is secret stays a ``TaintedText``."""
+    """Return the attributes that an item names, as texts; one that is secret stays a ``MarkedText``."""
     values = ((name, getattr(item, name)) for name in names(attributes))
     return {name: str(value) if isinstance(value, int) else value for name, value in values if value is not None}
 

@@ -19,7 +19,7 @@ from msauto.playbook.templates.rendering import check_template
 from msauto.playbook.variables.variables import Level, Variable, read_variables
 from msauto.playbook.yaml.document import Path as DataPath
 from msauto.playbook.yaml.document import Problems, SourceNode, nearest
-from msauto.secrets.tainted_text import ALLOWED, NOT_ALLOWED, TaintedText, leaves
+from msauto.secrets.marked_text import ALLOWED, NOT_ALLOWED, MarkedText, leaves
 
 MAX_IMPORTS = 32
 
@@ -169,7 +169,7 @@ class Loader:
         found = validate_data(model, data, node)
         self._problems.add(*(each.problem for each in found.problems))
         for path, text in leaves(data):
-            if isinstance(text, TaintedText | MarkedTemplate) and not may_be_tagged(path):
+            if isinstance(text, MarkedText | MarkedTemplate) and not may_be_tagged(path):
                 self._problems.add(node.child(*path).problem(NOT_ALLOWED, ALLOWED, kind="secret"))
             if isinstance(text, UnrenderedTemplate):
                 with self._problems.gather():

@@ -9,12 +9,12 @@ from msauto.playbook.templates.names import UsesAssetError
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import TemplateScope
 from msauto.playbook.yaml.document import Problems, SourceNode
-from msauto.secrets.tainted_text import (
+from msauto.secrets.marked_text import (
     NOT_ALLOWED,
     DataPath,
     may_be_secret,
     misplaced_secrets,
-    tainted_paths,
+    secret_paths,
 )
 
 _MODULES = frozenset(MODULES) - {"block"}
@@ -54,7 +54,7 @@ def may_be_tagged(way: DataPath) -> bool:
 def shown(data: Any, node: SourceNode) -> Any:
     """Return rendered data that will be shown; raises :class:`InputError` for a secret in it."""
     Problems(
-        *(node.child(*way).problem(NOT_ALLOWED, _WRITE_OUT, kind="secret") for way, _ in tainted_paths(data))
+        *(node.child(*way).problem(NOT_ALLOWED, _WRITE_OUT, kind="secret") for way, _ in secret_paths(data))
     ).check()
     return data
 

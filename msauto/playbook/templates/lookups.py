@@ -155,4 +155,4 @@ def lookup_yaml(context: LookupContext, name: str) -> Any:
     except InputError as error:
         raise TemplateFunctionError(str(error.problems[0])) from error
     context.files.taint.add_tagged(data, context.path(name), templates=True)  # the result of a lookup is not rendered
-    return plain(data, keep_taint=True)
+    return plain(data, keep_secrets=True)

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from msauto.model.facts import Facts
 from msauto.playbook.templates.secret_tracking import TaintTracker, TemplateFunctionError
 from msauto.playbook.yaml.document import SourceNode
+from msauto.secrets.marked_text import MarkedText
 from msauto.secrets.secret_sources import SecretReference, SecretSources
-from msauto.secrets.tainted_text import TaintedText
 
 
 class TemplateNames(Protocol):
@@ -97,7 +97,7 @@ class EnvView:
         return self.values
 
 
-def mark_text(value: Any, tracker: TaintTracker, node: SourceNode) -> TaintedText:
+def mark_text(value: Any, tracker: TaintTracker, node: SourceNode) -> MarkedText:
     """Mark a rendered text as secret; raises :class:`InputError` for a value that cannot be redacted."""
     try:
         return tracker.add(value)

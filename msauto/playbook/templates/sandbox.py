@@ -182,7 +182,7 @@ class _Touches(NodeTransformer):
     """Passes each name, with its attributes and items, through :func:`.secret_tracking.touched`.
 
     ``creds.user`` is checked as a whole, so a secret beside it is not touched; ``token[0]`` opens a secret. An
-    expression that passes data on unchanged (to :data:`RESULT`) touches nothing: the data carry their own taint.
+    expression that passes data on unchanged (to :data:`RESULT`) touches nothing: the data carry their own marks.
     """
 
     def visit_Assign(self, node: nodes.Assign) -> nodes.Node:  # noqa: N802 - Jinja names it

@@ -9,7 +9,7 @@ from jinja2.runtime import Context, Undefined
 
 from msauto.playbook.templates.registry import template_filter
 from msauto.playbook.templates.secret_tracking import TaintTracker
-from msauto.secrets.tainted_text import TaintedText, is_tainted
+from msauto.secrets.marked_text import MarkedText, holds_secret
 
 
 def _tracker(context: Context) -> TaintTracker:
@@ -26,7 +26,7 @@ def touched(context: Context, value: Any) -> Any:
     tracker = _tracker(context)
     if tracker.found and not isinstance(value, Undefined):
         owner = getattr(value, "__self__", None)  # the object that a method belongs to
-        if is_tainted(value) or (owner is not None and is_tainted(owner)):
+        if holds_secret(value) or (owner is not None and holds_secret(owner)):
             tracker.touch()
     return value
 
@@ -34,7 +34,7 @@ def touched(context: Context, value: Any) -> Any:
 @pass_context
 def opened(context: Context, value: Any) -> Any:
     """Return a value whose items or attributes a template uses; note whether it is a secret itself: ``token[0]``."""
-    if isinstance(value, TaintedText):
+    if isinstance(value, MarkedText):
         _tracker(context).touch()
     return value
 
@@ -48,6 +48,6 @@ def secret(context: Context, value: Any) -> str:
     """
     if isinstance(value, Undefined):
         str(value)  # raises: the name is undefined
-    tainted = _tracker(context).add(value)
+    marked = _tracker(context).add(value)
     _tracker(context).touch()
-    return tainted
+    return marked

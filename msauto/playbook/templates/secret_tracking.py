@@ -1,7 +1,7 @@
-"""Taint in templates: what is made with a secret is secret.
+"""Secrets in templates: what is made with a secret is secret.
 
-Taint is tracked for each template. If its evaluation touches a secret, its whole result is secret, whatever was done
-with it. A value carries its taint by its class, :class:`TaintedText`. For values that cannot carry it (true, false,
+The use of secrets is noted for each template. If its evaluation touches one, its whole result is secret, whatever was
+done with it. A value is marked by its class, :class:`MarkedText`. For values that cannot be marked (true, false,
 null), :attr:`TaintTracker.lost` notes the place.
 """
 
@@ -12,9 +12,9 @@ from datetime import date, datetime
 from typing import Any
 
 from msauto.playbook.yaml.document import SourceNode
+from msauto.secrets.marked_text import MarkedText, secret_paths, why_too_short
 from msauto.secrets.redaction import HIDDEN, Secrets, can_redact
 from msauto.secrets.secret_sources import SecretReference
-from msauto.secrets.tainted_text import TaintedText, tainted_paths, why_too_short
 
 
 class TemplateFunctionError(Exception):
@@ -33,35 +33,35 @@ class TaintTracker:
     def __init__(self) -> None:
         self.found = Secrets()
         self.lost: list[SourceNode] = []
-        """Places of values that were made with a secret and cannot carry taint; the reader removes them."""
+        """Places of values that were made with a secret and cannot be marked; the reader removes them."""
         self.touched = False
 
     def touch(self) -> None:
         """Note that the template that is being evaluated uses a secret."""
         self.touched = True
 
-    def add(self, value: object) -> TaintedText:
+    def add(self, value: object) -> MarkedText:
         """Return a text marked as secret; raises :class:`TemplateFunctionError` for other values and short texts."""
         if value == HIDDEN:
-            return TaintedText(HIDDEN)  # redacted already: `msauto vars` does not know the environment
+            return MarkedText(HIDDEN)  # redacted already: `msauto vars` does not know the environment
         if isinstance(value, bool | Mapping | None) or (not isinstance(value, str) and hasattr(value, "__iter__")):
             raise TemplateFunctionError("only a text can be secret", "mark each text separately: | map('secret')")
         text = str(value)
         if not can_redact(text):
             raise TemplateFunctionError(*why_too_short(text))
         self.found.add(text)
-        return TaintedText(text)
+        return MarkedText(text)
 
     def add_tagged(self, data: Any, file: str = "", *, templates: bool = False) -> None:
         """Add the texts of a file that are tagged as secret; ``templates``: also templates, which are not rendered."""
-        for place, text in tainted_paths(data):
+        for place, text in secret_paths(data):
             if templates or ("{{" not in text and "{%" not in text):
                 self.found.add(str(text))
                 if file:
                     self.found.sources.note(text, SecretReference("yaml", file, place))
 
     def taint(self, value: Any, node: SourceNode) -> Any:
-        """Return the result of a template that touched a secret, tainted; note in ``lost`` what cannot carry taint."""
+        """Return the result of a template that touched a secret, marked; note in ``lost`` what cannot be marked."""
         if isinstance(value, list):
             return [self.taint(each, node) for each in value]
         if isinstance(value, dict):
@@ -74,4 +74,4 @@ class TaintTracker:
         text = value.isoformat() if isinstance(value, datetime | date) else str(value)
         if text != HIDDEN:
             self.found.add(text)
-        return TaintedText(text)
+        return MarkedText(text)

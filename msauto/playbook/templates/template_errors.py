@@ -113,7 +113,7 @@ _KINDS: Final = {
     "int": "a number",
     "float": "a number",
     "str": "text",
-    "TaintedText": "text",
+    "MarkedText": "text",
     "list": "a list",
     "tuple": "a list",
     "dict": "a mapping",

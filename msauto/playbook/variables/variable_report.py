@@ -12,9 +12,9 @@ from msauto.playbook.resolve import ResolveOptions, open_hosts
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import TemplateScope, Variable
 from msauto.playbook.yaml.document import nearest, outside_node
+from msauto.secrets.marked_text import MarkedText
 from msauto.secrets.redaction import HIDDEN, Secrets
 from msauto.secrets.secret_names import USER_IN_URL, is_secret_name
-from msauto.secrets.tainted_text import TaintedText
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class VariableDefinition:
 def report_variables(options: ResolveOptions, host: str, name: str | None = None) -> tuple[VariableDefinition, ...]:
     """Return the variables of a host by name; with a name, all its definitions, the winner first.
 
-    Values are redacted if they come from the environment, are tainted, or have the name of a secret. The ``server:``
+    Values are redacted if they come from the environment, are secret, or have the name of a secret. The ``server:``
     block is left out, because it may hold any secret. Raises :class:`InputError` for an unknown host or name.
     """
     files = Files()
@@ -78,6 +78,6 @@ def _redacted(name: str, value: Any, secrets: Secrets) -> Any:
         return {secrets.redact(str(key)): _redacted(str(key), each, secrets) for key, each in value.items()}
     if isinstance(value, list):
         return [_redacted(name, each, secrets) for each in value]
-    if isinstance(value, TaintedText) or (is_secret_name(name) and value is not None):
+    if isinstance(value, MarkedText) or (is_secret_name(name) and value is not None):
         return HIDDEN
     return USER_IN_URL.sub(HIDDEN, secrets.redact(value)) if isinstance(value, str) else value

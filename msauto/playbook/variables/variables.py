@@ -16,7 +16,7 @@ from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.templates.secret_tracking import TaintTracker
 from msauto.playbook.yaml.document import Document, Problems, SourceNode
 from msauto.playbook.yaml.loader import load_yaml
-from msauto.secrets.tainted_text import TAG, TaintedText, is_tainted
+from msauto.secrets.marked_text import TAG, MarkedText, holds_secret
 
 
 class Level(IntEnum):
@@ -145,7 +145,7 @@ class Variables:
 class TemplateScope:
     """The names that a template can use; a variable is rendered when it is used, and only once."""
 
-    __slots__ = ("_busy", "_done", "_given", "_untaintable", "surroundings", "variables")
+    __slots__ = ("_busy", "_done", "_given", "_unmarked", "surroundings", "variables")
 
     def __init__(self, variables: Variables, given: Mapping[str, Any], surroundings: LookupContext) -> None:
         self.variables = variables
@@ -153,7 +153,7 @@ class TemplateScope:
         self._given = given
         self._done: dict[str, Any] = {}
         self._busy: list[str] = []
-        self._untaintable: set[str] = set()  # variables that were made with a secret and cannot carry taint
+        self._unmarked: set[str] = set()  # variables that were made with a secret and cannot be marked
 
     def with_asset(self, asset: AssetView) -> TemplateScope:
         """Return the same names for another asset."""
@@ -181,7 +181,7 @@ class TemplateScope:
             raise KeyError(name)
         if name not in self._done:
             self._done[name] = self._render(name, variable)
-        if name in self._untaintable:
+        if name in self._unmarked:
             self.taint.touch()
         return self._done[name]
 
@@ -203,13 +203,13 @@ class TemplateScope:
         lost = len(tracker.lost)
         try:
             value = render_data(variable.value, self, variable.node)
-            if name not in self.variables.secret or is_tainted(value):
+            if name not in self.variables.secret or holds_secret(value):
                 return value
             return mark_text(value, tracker, variable.node)
         finally:
             self._busy.pop()
             if len(tracker.lost) > lost:
-                self._untaintable.add(name)
+                self._unmarked.add(name)
                 del tracker.lost[lost:]
 
 
@@ -225,7 +225,7 @@ class HostVars(Mapping[str, Any]):
         if name not in self._scope.variables or name not in self._scope:
             raise KeyError(name)
         value = self._scope[name]
-        if not isinstance(value, TaintedText) and is_tainted(value):
+        if not isinstance(value, MarkedText) and holds_secret(value):
             self._scope.taint.touch()  # a secret that is taken out of it cannot be tracked
         return value
 

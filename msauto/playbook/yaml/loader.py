@@ -17,10 +17,10 @@ import yaml
 
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 from msauto.playbook.yaml.document import Document, Hidden, Path, outside_node
+from msauto.secrets.marked_text import TAG, MarkedText, why_too_short
 from msauto.secrets.redacted_lines import redact_lines
 from msauto.secrets.redaction import HIDDEN, can_redact
 from msauto.secrets.secret_names import USER_IN_URL, is_secret_name
-from msauto.secrets.tainted_text import TAG, TaintedText, why_too_short
 
 MAX_DEPTH = 64
 MAX_ALIASED = 100_000
@@ -89,16 +89,16 @@ def dump_yaml(value: Any, *, indent: int = 2, sort_keys: bool = False) -> str:
     )
 
 
-def plain(value: Any, *, keep_taint: bool = False) -> Any:
+def plain(value: Any, *, keep_secrets: bool = False) -> Any:
     """Return data with plain ``int``, ``float`` and ``str`` in place of their subclasses.
 
-    ``keep_taint``: secrets stay tainted.
+    ``keep_secrets``: secrets stay marked.
     """
     if isinstance(value, dict):
-        return {plain(key): plain(each, keep_taint=keep_taint) for key, each in value.items()}
+        return {plain(key): plain(each, keep_secrets=keep_secrets) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each, keep_taint=keep_taint) for each in value]
-    if keep_taint and isinstance(value, TaintedText):
+        return [plain(each, keep_secrets=keep_secrets) for each in value]
+    if keep_secrets and isinstance(value, MarkedText):
         return value
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
@@ -318,7 +318,7 @@ class _EventReader:
         if tag == TAG:
             if "{{" not in text and not can_redact(text):  # the result of a template is checked later
                 self._flaw(*why_too_short(text), event, "secret")
-            return TaintedText(text)
+            return MarkedText(text)
         try:
             return text if event.style or tag is not None else resolve_scalar(text)
         except ValueError:

@@ -13,8 +13,8 @@ from msauto.batch.check import CheckContext, check_batch
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files
 from msauto.playbook.variables.variables import read_extra
+from msauto.secrets.marked_text import holds_secret
 from msauto.secrets.redaction import HIDDEN
-from msauto.secrets.tainted_text import is_tainted
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 INVENTORY = "all: {children: {playout: {hosts: {a: {server: {url: 'http://a'}, database: NEWS}}}}}\n"
@@ -88,7 +88,7 @@ def test_secrets_of_variables_stay_secrets(folder: Path) -> None:
     text = "jobs: {a: {playbooks: site.yml, extra_vars: {word: !secret hemmelighet, list: [{x: 1.50, y: æ}]}}}\n"
     (job,) = load(folder, HEAD + text).jobs
     word, items = read_extra(job.extra_vars, Files())
-    assert is_tainted(word.value)
+    assert holds_secret(word.value)
     assert word.value == "hemmelighet"
     assert items.value == [{"x": 1.5, "y": "æ"}]
 

@@ -15,7 +15,7 @@ from msauto.playbook.templates.environment import names_known, render_text
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
 from msauto.playbook.yaml.document import Document, SourceNode
-from msauto.secrets.tainted_text import TaintedText, is_tainted
+from msauto.secrets.marked_text import MarkedText, holds_secret
 
 TOKEN = "geheimnis7Zq4"
 SPOT = SourceNode(Document("vars.yml"))
@@ -38,10 +38,10 @@ CHAINED = st.lists(st.sampled_from(list(FILTERS)), min_size=1, max_size=4)
 def scope() -> TemplateScope:
     files = Files()
     variables: dict[str, Any] = {
-        "token": TaintedText(TOKEN),
-        "creds": {"user": "ops", "token": TaintedText(TOKEN)},
+        "token": MarkedText(TOKEN),
+        "creds": {"user": "ops", "token": MarkedText(TOKEN)},
         "nested": "x {{ token }}",
-        "listed": [TaintedText(TOKEN), "plain"],
+        "listed": [MarkedText(TOKEN), "plain"],
     }
     files.taint.add_tagged(variables)
     around = LookupContext({}, files, Path(), Path())
@@ -58,7 +58,7 @@ def check(template: str) -> None:
         told = str(error)
     assert TOKEN not in told, template
     assert TOKEN.upper() not in told, template
-    assert told or is_tainted(value) or tracker.lost or value in ([], {}), (template, value)
+    assert told or holds_secret(value) or tracker.lost or value in ([], {}), (template, value)
 
 
 @pytest.mark.parametrize("seed", ROWS)

@@ -14,7 +14,7 @@ TAG = "!secret"
 DataPath = tuple[str | int, ...]
 
 
-class TaintedText(str):
+class MarkedText(str):
     """A text that is secret, or that was made with a secret."""
 
     __slots__ = ()
@@ -26,11 +26,11 @@ class TaintedText(str):
 _GROUPS: tuple[Any, ...] = (list, tuple, set, frozenset, type({}.values()), type({}.items()))
 
 
-def is_tainted(value: Any) -> bool:
-    """Return whether a value is a tainted text, or contains one."""
+def holds_secret(value: Any) -> bool:
+    """Return whether a value is a secret text, or contains one."""
     if isinstance(value, dict) and not isinstance(value, XmpByName):  # reading that one would request it
         value = (*value, *value.values())
-    return isinstance(value, TaintedText) or (isinstance(value, _GROUPS) and any(map(is_tainted, value)))
+    return isinstance(value, MarkedText) or (isinstance(value, _GROUPS) and any(map(holds_secret, value)))
 
 
 def leaves(data: Any, path: DataPath = ()) -> Iterator[tuple[DataPath, Any]]:
@@ -46,9 +46,9 @@ def leaves(data: Any, path: DataPath = ()) -> Iterator[tuple[DataPath, Any]]:
             yield path, data
 
 
-def tainted_paths(data: Any) -> Iterator[tuple[DataPath, TaintedText]]:
-    """Yield each tainted text in plain data with the path to it."""
-    return ((path, leaf) for path, leaf in leaves(data) if isinstance(leaf, TaintedText))
+def secret_paths(data: Any) -> Iterator[tuple[DataPath, MarkedText]]:
+    """Yield each secret text in plain data with the path to it."""
+    return ((path, leaf) for path, leaf in leaves(data) if isinstance(leaf, MarkedText))
 
 
 # Where a secret is allowed --------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def why_too_short(text: str) -> tuple[str, str]:
 
 def misplaced_secrets(data: Any, is_allowed: Callable[[DataPath], bool]) -> Iterable[tuple[DataPath, str, str]]:
     """Yield the path of each secret that cannot be redacted where it is used, with message and remedy."""
-    for path, text in tainted_paths(data):
+    for path, text in secret_paths(data):
         if not is_allowed(path):
             yield path, NOT_ALLOWED, ALLOWED
         elif not can_redact(text) and text != HIDDEN:
