@@ -208,7 +208,8 @@ def test_resume_goes_on_with_what_was_not_reached(sim: Simulator, book: Path) ->
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=dict(os.environ))
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert [target["name"] for target in result["targets"]] == [*TITLES[1:], "ticker"]
+    names = [target["name"] for target in result["targets"]]
+    assert names in ([*TITLES, "ticker"], [*TITLES[1:], "ticker"])  # the first, too, if it was stopped half done
     assert {target["result"]["outcome"] for target in result["targets"]} == {"changed"}
     assert finish(sim, book)[0] == 0
     check_end(sim)
