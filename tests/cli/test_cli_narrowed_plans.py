@@ -75,7 +75,7 @@ def test_what_another_name_of_the_clip_wants_is_not_removed(desk: Desk, sim: Sim
     )
     said = desk.run("plan", *INV, "play.yml", "--target", "Long Film")
     assert said.code == 1
-    assert "marker General 100 is removed by the task 'Task 1'" in said.out
+    assert "the marker at 100 (General) is removed by the task 'Task 1'" in said.out
 
 
 @pytest.mark.parametrize(("glob", "hint"), [("EP01", "did you mean 'EP001'"), ("nothing", "name a title")])
