@@ -1,7 +1,7 @@
 """Measure what applying costs: `python -m bench.shared_ledger [CLIPS]`.
 
-A local ledger, a shared one, and 1 and 2 Dask workers with a shared one; every clip changes in each run. The simulator,
-the database server, the scheduler and the workers are processes of their own. The output has wall time, the CPU time of
+A local ledger, a shared one, and a Dask worker with a shared one; every clip changes in each run. The simulator, the
+database server, the scheduler and the worker are processes of their own. The output has wall time, the CPU time of
 each part, and what a target costs PostgreSQL: rows, bytes, write-ahead log and transactions.
 """
 
@@ -100,36 +100,36 @@ def apply(folder: Path, url: str, settings: str, *more: str) -> tuple[float, flo
 
 
 @contextmanager
-def cluster(workers: int) -> Iterator[tuple[str, psutil.Process, list[psutil.Process]]]:
-    """Start a scheduler and workers of one thread each."""
+def cluster() -> Iterator[tuple[str, psutil.Process, psutil.Process]]:
+    """Start a scheduler and a worker of one thread."""
     port, pages = free_port(), free_port()
     pages_at = ("--dashboard-address", f"{HERE}:{pages}")
     with started("dask", "scheduler", "--host", HERE, "--port", str(port), *pages_at) as scheduler:
         listening(port)
         worker = ("dask", "worker", f"tcp://{HERE}:{port}", "--host", HERE, "--nthreads", "1", "--no-dashboard")
-        with started(*worker, "--nworkers", str(workers)) as nanny:
-            asyncio.run(registered(port, workers))
-            yield f"dask://{HERE}:{port}", scheduler, [nanny]
+        with started(*worker) as nanny:
+            asyncio.run(registered(port, 1))
+            yield f"dask://{HERE}:{port}", scheduler, nanny
 
 
-def measured(folder: Path, url: str, database: Database | None, workers: int = 0) -> Measurement:
+def measured(folder: Path, url: str, database: Database | None, *, on_worker: bool = False) -> Measurement:
     """Apply twice, and measure the second run."""
     settings = "" if database is None else f'[state]\nurl = "{database.url}"\n'
-    if not workers:
+    if not on_worker:
         apply(folder, url, settings)
         before = {} if database is None else database.counters()
         wall, cpu = apply(folder, url, settings)
         after = {} if database is None else database.counters()
         return Measurement(wall, {"msauto": cpu}, {name: after[name] - before[name] for name in after})
     assert database is not None
-    with cluster(workers) as (on, scheduler, processes):
+    with cluster() as (on, scheduler, worker):
         apply(folder, url, settings, "--on", on)
-        parts = {"scheduler": [scheduler], "workers": processes}
-        used = {name: sum(map(seconds_of, each)) for name, each in parts.items()}
+        parts = {"scheduler": scheduler, "worker": worker}
+        used = {name: seconds_of(each) for name, each in parts.items()}
         before = database.counters()
         wall, cpu = apply(folder, url, settings, "--on", on)
         after = database.counters()
-        spent = {name: sum(map(seconds_of, each)) - used[name] for name, each in parts.items()}
+        spent = {name: seconds_of(each) - used[name] for name, each in parts.items()}
     return Measurement(wall, {"msauto": cpu, **spent}, {name: after[name] - before[name] for name in after})
 
 
@@ -158,8 +158,7 @@ def main() -> None:
             cases = {
                 "local ledger": measured(folder, url, None),
                 "shared ledger": measured(folder, url, database),
-                "shared, 1 worker": measured(folder, url, database, 1),
-                "shared, 2 workers": measured(folder, url, database, 2),
+                "shared, a worker": measured(folder, url, database, on_worker=True),
             }
     local = cases["local ledger"]
     print(f"{clips} targets          wall s  ratio   ms of CPU for each target, by part; of PostgreSQL for each target")

@@ -66,7 +66,6 @@ dependencies
 :caption: Explanation
 
 explanation/*
-scale
 security
 compatibility
 ```

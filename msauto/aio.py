@@ -12,46 +12,44 @@ What only some commands need is imported where it is used, so that a plan starts
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import structs
 
 from msauto.concurrency import concurrent_list
-from msauto.errors import RefusedError
+from msauto.errors import ClusterError, RefusedError
 from msauto.ledger import Ledger, LockScope
 from msauto.ledger.memory import MemoryByUrl
 from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
-from msauto.model.events import SILENT, Event, Observer, TargetPlanned
+from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import Limits, Plan, Target
-from msauto.model.ports import Clock, Journal, NamedMemory, Reader
+from msauto.model.ports import Clock, Journal, NamedMemory
 from msauto.model.result import Result, TargetResult
 from msauto.model.run_records import RunDetails
 from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import assemble
-from msauto.planning.survey.asset_survey import SurveyContext
-from msauto.planning.survey.survey import Survey, survey
 from msauto.planning.survey.target_choice import TargetChoice
 from msauto.secrets.redaction import Secrets
 from msauto.secrets.remembered_secrets import SecretMemory
 from msauto.server.availability import SystemClock
 from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads import hash_file
-from msauto.server.planning_client import PlanningClient
 from msauto.server.reader import ServerReader
+from msauto.server_plan import ServerPlan, ServerPlanning, plan_server
 from msauto.version import __version__
 
 if TYPE_CHECKING:
     from msauto.applying.apply_context import ApplyContext
+    from msauto.applying.cluster import Cluster
     from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection
     from msauto.applying.recovery import Settle
     from msauto.applying.wave_executor import WaveExecutor
+    from msauto.on_workers import WorkersOfRun
     from msauto.server.snapshots import Take
-    from msauto.slices.cluster import Cluster
 
 __all__ = ["SystemClock"]
 
@@ -108,73 +106,32 @@ async def make_plan(
     """
     read_since = clock.now()
     by_url = MemoryByUrl(memory, specs_of(resolved))
-    remembered = SecretMemory(by_url, resolved.secrets)
     choice = TargetChoice(targets)
 
-    def context_of(work: ServerIntents, reader: Reader) -> SurveyContext:
-        return SurveyContext(
-            work.server,
-            reader,
-            remembered,
-            find_links=bool(limits.protected),
-            hash_file=hash_file,
-            forget=forget_pending,
-            secrets=resolved.secrets,
-            choice=choice,
-            notify=partial(_notify, observer, resolved.secrets),
-        )
+    notify = partial(_notify, observer)
 
-    surveying = _Surveying(resolved, by_url, clock, forks, context_of)
+    async def plan_one(work: ServerIntents) -> ServerPlan:
+        find_links = bool(limits.protected)
+        given = ServerPlanning(work, resolved.secrets, choice, clock, forks, find_links, forget_pending)
+        if cluster is not None:
+            from msauto.on_workers import plan_on
+
+            return await plan_on(cluster, given, by_url, notify)
+        return await plan_server(given, by_url, hash_file, notify)
+
+    specs = specs_of(resolved)
     with resolved.secrets.redacted_errors():
-        surveys = await surveying.run(on)
+        async with nullcontext() if on is None else _cluster(on, specs) as cluster:
+            planned = await concurrent_list(plan_one, resolved.work, limit=max(1, len(specs)))
     created = clock.now().isoformat(timespec="seconds")
+    surveys = [each.survey for each in planned]
     plan = assemble(resolved, surveys, created=created, version=__version__, limits=limits)
     if not plan.errors:
         choice.require_matches()
-    unreachable = frozenset(surveying.unreachable)
+    unreachable = frozenset(each.survey.server for each in planned if each.is_unreachable)
     return structs.replace(
         plan, warnings=(*choice.warnings, *plan.warnings), unreachable=unreachable, read_since=read_since
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Surveying:
-    """The surveys of all servers of a plan; ``unreachable`` collects the names of servers that do not answer."""
-
-    resolved: ResolvedPlaybooks
-    memory: MemoryByUrl
-    clock: Clock
-    forks: int
-    context_of: Callable[[ServerIntents, Reader], SurveyContext]
-    unreachable: set[str] = field(default_factory=set)
-
-    async def run(self, on: str | None) -> list[Survey]:
-        """Survey all servers at the same time, here or on a cluster."""
-        work = self.resolved.work
-        async with AsyncExitStack() as stack:
-            survey_one: Callable[[ServerIntents], Awaitable[Survey]] = self._here
-            if on is not None:
-                specs = specs_of(self.resolved)
-                cluster = await stack.enter_async_context(_cluster(on, specs, self.resolved.secrets))
-                survey_one = partial(self._on, cluster)
-            return await concurrent_list(survey_one, work, limit=max(1, len(work)))
-
-    async def _here(self, work: ServerIntents) -> Survey:
-        async with PlanningClient(work.server, read_only=True) as client:
-            context = self.context_of(work, ServerReader(client, clock=self.clock))
-            found = await survey(work.intents, context, forks=self.forks)
-            if client.unreachable:
-                self.unreachable.add(work.server.name)
-            return found
-
-    async def _on(self, cluster: Cluster, work: ServerIntents) -> Survey:
-        async with cluster.server(work.server, self.clock, forks=self.forks) as remote:
-            runner = cluster.surveying(remote, self.memory, self.resolved.secrets)
-            context = replace(self.context_of(work, remote.reader), runner=runner)
-            found = await survey(work.intents, context, forks=self.forks, asked=self.forks * 32)
-            if remote.unreachable:
-                self.unreachable.add(work.server.name)
-            return found
 
 
 @asynccontextmanager
@@ -192,31 +149,37 @@ ReadServer = Callable[[ServerSpec, int], "AbstractAsyncContextManager[tuple[Serv
 
 
 @asynccontextmanager
-async def reading_on(on: str, specs: Sequence[ServerSpec], secrets: Secrets) -> AsyncIterator[ReadServer]:
+async def reading_on(on: str, specs: Sequence[ServerSpec]) -> AsyncIterator[ReadServer]:
     """Connect to a Dask cluster; return :func:`reading_here` for its workers."""
-    from msauto.slices.cluster import open_cluster
+    from msauto.on_workers import ReaderOnWorkers, snapshots_on
 
-    async with open_cluster(on, specs, secrets) as cluster:
+    async with _cluster(on, specs) as cluster:
 
         @asynccontextmanager
         async def reading(server: ServerSpec, forks: int) -> AsyncIterator[tuple[ServerReader, Take]]:
-            async with cluster.server(server, SystemClock(), forks=forks) as remote:
-                yield remote.reader, cluster.taking(remote)
+            yield cast("ServerReader", ReaderOnWorkers(cluster, server)), partial(snapshots_on, cluster, server, forks)
 
         yield reading
 
 
-def _cluster(on: str, specs: Sequence[ServerSpec], secrets: Secrets) -> AbstractAsyncContextManager[Cluster]:
-    from msauto.slices.cluster import open_cluster
+@asynccontextmanager
+async def _cluster(on: str, specs: Sequence[ServerSpec]) -> AsyncIterator[Cluster]:
+    try:
+        from msauto.applying.cluster import open_cluster
+    except ImportError as error:
+        raise ClusterError(
+            f"--on {on} needs the packages dask and distributed", remedy="pip install 'msauto[dask]'"
+        ) from error
+    from msauto.on_workers import Belongings
 
-    return open_cluster(on, specs, secrets)
+    belongings = Belongings(hash_file)
+    async with open_cluster(on, specs, belongings.answer, belongings.reducers) as cluster:
+        yield cluster
 
 
-def _notify(observer: Observer, secrets: Secrets, event: Event) -> None:
-    """Notify an observer of the progress of planning, without secrets; its errors are ignored."""
+def _notify(observer: Observer, event: Event) -> None:
+    """Notify an observer; its errors are ignored."""
     with suppress(Exception):
-        if isinstance(event, TargetPlanned) and event.error:
-            event = structs.replace(event, error=secrets.redact_message(event.error))
         observer.notify(event)
 
 
@@ -262,7 +225,7 @@ async def recover_runs(
     memory = MemoryByUrl(ledger.memory, specs)
     async with AsyncExitStack() as stack:
         servers = await stack.enter_async_context(_connect(specs, clock, partial(AsyncMediaServer, read_only=True)))
-        cluster = await stack.enter_async_context(_cluster(on, specs, secrets)) if on is not None else None
+        cluster = await stack.enter_async_context(_cluster(on, specs)) if on is not None else None
         for run in reversed(killed):
             details = ledger.run_details(run)
             urls = {spec.name: spec.url for spec in specs if _url_of(details, spec) == spec.url}
@@ -278,7 +241,8 @@ async def recover_runs(
                 policy=policy,
             )
             if cluster is not None:
-                settle = cluster.settling(specs, ledger, run, scopes, secrets, forks=forks, available=available)
+                workers = _workers_of(cluster, ledger, specs, run, scopes, secrets, forks, settles=True)
+                settle = partial(workers.settle, is_available=available)
             results = await recover(details, settle, journal)
             lines += _report(details, results) if results else []
     return tuple(map(secrets.redact_message, lines)) if secrets else tuple(lines)
@@ -393,19 +357,36 @@ async def _applying_on(
     forks: int,
 ) -> AsyncIterator[Callable[[ApplyContext], WaveExecutor]]:
     """Connect to a cluster; return what applies targets on its workers. Needs a shared ledger."""
-    from msauto.applying.slices import SlicedWaveExecutor
-    from msauto.slices.apply_slices import SharedApply
+    from msauto.applying.workers_executor import WorkersExecutor
 
     _refuse_downloads(plan)
-    scopes, place = scopes_of_plan(plan, specs), ledger.shared_place
-    async with _cluster(on, specs, plan.secrets) as cluster:
+    scopes = scopes_of_plan(plan, specs)
+    async with _cluster(on, specs) as cluster:
 
         def executor_of(context: ApplyContext) -> WaveExecutor:
-            shared = SharedApply(context.run, place, scopes, plan.secrets, frozen, context.policy, context.read_since)
-            workers = cluster.applying(specs, ledger, shared, forks=forks)
-            return SlicedWaveExecutor(context, workers, lambda: frozen(clock.now()))
+            workers = _workers_of(
+                cluster, ledger, specs, context.run, scopes, plan.secrets, forks,
+                frozen=frozen, policy=context.policy, read_since=context.read_since,
+            )  # fmt: skip
+            return WorkersExecutor(context, workers, lambda: frozen(clock.now()))
 
         yield executor_of
+
+
+def _workers_of(
+    cluster: Cluster,
+    ledger: Ledger,
+    specs: Sequence[ServerSpec],
+    run: str,
+    scopes: Collection[LockScope],
+    secrets: Secrets,
+    forks: int,
+    **more: Any,
+) -> WorkersOfRun:
+    from msauto.on_workers import SharedRun, WorkersOfRun
+
+    shared = SharedRun(run, *ledger.admit_workers(), scopes, secrets, forks, **more)
+    return WorkersOfRun(cluster, ledger, {spec.name: spec for spec in specs}, shared)
 
 
 def _refuse_downloads(plan: Plan) -> None:

@@ -80,10 +80,10 @@ class SeparateCluster:
 
 
 @contextmanager
-def separate_cluster(folder: Path, workers: int, *options: str, env: Mapping[str, str]) -> Iterator[SeparateCluster]:
-    """A scheduler with pages over HTTP, and workers with these options and this environment."""
+def separate_cluster(folder: Path, workers: int, *options: str) -> Iterator[SeparateCluster]:
+    """A scheduler with pages over HTTP, and workers with these options."""
     port, pages = _free_port(), _free_port()
-    surroundings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), **env}
+    surroundings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     started: list[subprocess.Popen[bytes]] = []
 
     def start(name: str, *arguments: str) -> subprocess.Popen[bytes]:

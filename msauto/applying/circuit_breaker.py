@@ -142,10 +142,6 @@ class BreakerState:
             rejections[kind] = found._replace(targets=last.targets + 1) if last and last.is_same(found) else found
         return replace(self, rejections=rejections)
 
-    def then(self, found: BreakerState) -> BreakerState:
-        """Return the state after a slice, which found another one; it may have begun before the last rejection."""
-        return self if self.unauthorized else found
-
     def failures_since_closed(self, start: BreakerState) -> int:
         """Return the failures at the start of a target; 0 if the breaker has closed since."""
         return min(self.failures, start.failures) if start.closings == self.closings else 0

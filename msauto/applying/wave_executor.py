@@ -83,7 +83,7 @@ class LocalWaveExecutor:
         """Yield the targets that may start now. While a server is probed, its targets wait here and not as tasks."""
         coming = iter(wave)
         waiting: dict[str, deque[NumberedTarget]] = defaultdict(deque)
-        while self._may_start(failures):
+        while True:
             self._changed.clear()
             queue = next(
                 (each for name, each in waiting.items() if each and not self._servers[name].breaker.probing), None
@@ -93,6 +93,9 @@ class LocalWaveExecutor:
                 if not any(waiting.values()):
                     return
                 await self._changed.wait()
+            elif numbered[0] not in self._resumed and not self._may_start(failures):
+                if not self._resumed:
+                    return
             elif numbered[1].server in self._servers and self._servers[numbered[1].server].breaker.probing:
                 waiting[numbered[1].server].append(numbered)
             else:

@@ -32,26 +32,32 @@ _ALL = """
 
 
 class AdvisoryLock:
-    """A lock of a shared ledger; ``shared``: any number of sessions hold it at once, or one that is exclusive."""
+    """A lock of a shared ledger, which one session holds.
 
-    def __init__(self, store: PostgresStore, name: str, *, shared: bool = False) -> None:
+    ``admits``: it is held together with the workers of a run, whose locks ``join``; no other run gets it before all of
+    them have released it.
+    """
+
+    def __init__(self, store: PostgresStore, name: str, *, admits: bool = False, joins: bool = False) -> None:
         self._store = store
         self.name = name
-        self._shared = shared
+        self._admits = admits
+        self._joins = joins
         self._held = False
 
     def try_hold(self, holder: Holder) -> bool:
         """Take the lock if it is free, and record the holder; raises ``LedgerError``."""
-        store = self._store
-        if store.held[self.name] and not self._shared:
+        store, key = self._store, key_of(self.name)
+        if store.held[self.name] or not store.try_lock(key, shared=self._joins):
             return False
-        if not store.try_lock(key_of(self.name), shared=self._shared):
-            return False
+        if self._admits:  # from exclusive to shared, held all the time
+            store.try_lock(key, shared=True)
+            store.unlock(key, shared=False)
         self._held = True
         store.held[self.name] += 1
         try:
             with store.together():
-                if not self._shared:  # rows of sessions that ended
+                if not self._joins:  # rows of sessions that ended
                     store.write("DELETE FROM holder WHERE lock = ?", (self.name,))
                 store.write(
                     "INSERT INTO holder VALUES (?, pg_backend_pid(), ?, ?, ?, ?, ?) ON CONFLICT (lock, session)"
@@ -80,52 +86,47 @@ class AdvisoryLock:
                 if not store.held[self.name]:
                     store.write("DELETE FROM holder WHERE lock = ? AND session = pg_backend_pid()", (self.name,))
             finally:
-                store.unlock(key_of(self.name), shared=self._shared)
+                store.unlock(key_of(self.name), shared=self._admits or self._joins)
 
 
 class AdvisoryLocks:
-    """The locks of a shared ledger."""
+    """The locks of a shared ledger. ``admits``: workers on other machines may take part in the runs of this process."""
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
+        self.admits = False
 
     @property
     def url(self) -> LedgerUrl:
         """Where the ledger is."""
         return self._store.url
 
-    def scope(self, scope: LockScope) -> AdvisoryLock:
+    @property
+    def session(self) -> int:
+        """The process of the database server that this session has."""
+        return int(self._store.read("SELECT pg_backend_pid()")[0][0])
+
+    def scope(self, scope: LockScope, *, joins: bool = False) -> AdvisoryLock:
         """Return the lock of a run that writes to a server and database."""
-        return AdvisoryLock(self._store, f"scope {scope.normalized().exact}")
+        name = f"scope {scope.normalized().exact}"
+        return AdvisoryLock(self._store, name, admits=self.admits and not joins, joins=joins)
 
-    def senders(self, scope: LockScope, *, shared: bool = False) -> AdvisoryLock:
-        """Return the lock that is free once no worker of any run may still send to a server and database."""
-        return AdvisoryLock(self._store, f"senders {scope.normalized().exact}", shared=shared)
-
-    def run(self, run: str) -> AdvisoryLock:
+    def run(self, run: str, *, joins: bool = False) -> AdvisoryLock:
         """Return the lock that a run holds while its process is alive."""
-        return AdvisoryLock(self._store, _run(run))
+        return AdvisoryLock(self._store, f"run {run}", admits=self.admits and not joins, joins=joins)
 
-    def workers(self, run: str, *, shared: bool = False) -> AdvisoryLock:
-        """Return the lock that is free once no worker of a run may still write to its record."""
-        return AdvisoryLock(self._store, _workers(run), shared=shared)
-
-    def stopping(self, run: str) -> AdvisoryLock:
-        """Return the lock that a run holds once its workers may start no further target."""
-        return AdvisoryLock(self._store, f"stopping {run}")
+    def worker(self, run: str, server: str) -> AdvisoryLock:
+        """Return the lock that the only worker holds which applies a server in a run."""
+        return AdvisoryLock(self._store, f"worker {run} {server}")
 
     def batch(self, batch: str) -> AdvisoryLock:
         """Return the lock that one run of a batch holds."""
         return AdvisoryLock(self._store, f"batch {batch}")
 
-    def slice(self, run: str, name: str) -> AdvisoryLock:
-        """Return the lock of a slice of a run, which only one worker at a time may hold."""
-        return AdvisoryLock(self._store, f"slice {run} {name}")
-
     def alive(self, runs: Collection[str]) -> set[str]:
         """Return those of the runs whose process, or a worker of them, is alive. Writes nothing."""
         held = self._sessions() if runs else {}
-        return {run for run in runs if key_of(_run(run)) in held or key_of(_workers(run)) in held}
+        return {run for run in runs if key_of(self.run(run).name) in held}
 
     def held(self) -> list[tuple[str, str]]:
         """Return the locks of scopes and batches that are held now, and by whom. Writes nothing."""
@@ -133,47 +134,30 @@ class AdvisoryLocks:
         found = []
         for lock, session, *holder in self._store.read(_HOLDERS):
             kind, _, name = lock.partition(" ")
-            if kind in {"scope", "senders", "batch"} and session in held.get(key_of(lock), ()):
-                shown = name if kind == "batch" else str(LockScope(*json.loads(name)))
-                found.append((f"{'' if kind == 'scope' else f'{kind} '}{shown}", str(Holder(*holder))))
+            if kind in {"scope", "batch"} and session in held.get(key_of(lock), ()):
+                shown = f"batch {name}" if kind == "batch" else str(LockScope(*json.loads(name)))
+                found.append((shown, str(Holder(*holder))))
         return found
 
-    def hold_shared(self, run: str, scopes: Iterable[LockScope]) -> list[AdvisoryLock]:
-        """Take part in a run of another process: hold its scopes as a worker; raises ``LedgerError`` if it has ended.
+    def join(self, run: str, session: int, scopes: Iterable[LockScope]) -> list[AdvisoryLock]:
+        """Take part in a run of another process, whose session holds the scopes; raise ``LedgerError`` if it ended.
 
-        It is looked for after the locks are taken. So either the run still holds its scopes then, and a later run finds
-        these locks; or it does not, and nothing may be sent.
+        It is looked for after the locks are taken. So either it still holds its own then, and no later run gets them
+        before these are released; or it does not, and nothing may be sent.
         """
-        scopes = sorted(set(scopes))
-        me = this_process(run, datetime.now(UTC).isoformat(timespec="seconds"))
-        locks = [*(self.senders(each, shared=True) for each in scopes), self.workers(run, shared=True)]
         taken: list[AdvisoryLock] = []
         try:
-            for lock in locks:
-                if not lock.try_hold(me):
+            for lock in (self.run(run, joins=True), *(self.scope(each, joins=True) for each in sorted(set(scopes)))):
+                if not lock.try_hold(this_process(run, datetime.now(UTC).isoformat(timespec="seconds"))):
                     raise LedgerError(f"a worker of run {run} cannot begin: {lock.name} is held by {lock.holder()}")
                 taken.append(lock)
-            held = self._sessions()
-            coordinator = held.get(key_of(_run(run)), set())
-            if not coordinator or not all(held.get(key_of(self.scope(each).name)) == coordinator for each in scopes):
+            if session not in self._sessions().get(key_of(taken[0].name), ()):
                 raise LedgerError(f"run {run} has ended, or its session is lost: its workers send nothing more")
         except BaseException:
             for lock in taken:
                 lock.release()
             raise
         return taken
-
-    def is_alive(self, run: str) -> bool:
-        """Return whether the process that started the run is alive: its session holds the lock of the run."""
-        return key_of(_run(run)) in self._sessions()
-
-    def is_stopping(self, run: str) -> bool:
-        """Return whether the workers of a run may start no further target."""
-        return key_of(self.stopping(run).name) in self._sessions()
-
-    def has_workers(self, run: str) -> bool:
-        """Return whether a worker takes part in a run now."""
-        return key_of(_workers(run)) in self._sessions()
 
     def _sessions(self) -> dict[int, set[int]]:
         """Return the keys of all locks that are held, with the sessions that hold them."""
@@ -186,14 +170,6 @@ class AdvisoryLocks:
 def key_of(name: str) -> int:
     """Return the key of a lock: a signed number of 64 bits."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
-
-
-def _run(run: str) -> str:
-    return f"run {run}"
-
-
-def _workers(run: str) -> str:
-    return f"workers {run}"
 
 
 def _halves(key: int) -> tuple[int, int]:

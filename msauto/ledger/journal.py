@@ -13,7 +13,7 @@ from msgspec import UNSET, structs
 
 from msauto.errors import LedgerError
 from msauto.ledger.history import HISTORY, count_sent
-from msauto.ledger.locks import Holder, Lock, Locks, this_process
+from msauto.ledger.locks import Lock, Locks, this_process
 from msauto.ledger.store import Store, format_time
 from msauto.model.codec import dump, to_json
 from msauto.model.plan import Plan, Target
@@ -89,30 +89,25 @@ class LedgerJournal:
 
     def reopen(self, run: str, targets: Sequence[Target]) -> bool:
         """Continue the record of a run that died; no other process can until it is ended, or left."""
-        lock, workers, me = self._locks.run(run), self._locks.workers(run), this_process(run, self._time())
-        if not lock.try_hold(me):
+        lock = self._locks.run(run)
+        if not lock.try_hold(this_process(run, self._time())):
             return False
-        if not workers.try_hold(me):  # the process has died, and a worker of it has not ended yet
-            lock.release()
-            return False
-        workers.release()
         self._runs[run] = self._run(run, lock, targets)
         return True
 
     def attach(self, run: str, targets: Mapping[int, Target]) -> None:
         """Write to the record of a run that another process has started: to these targets, by their positions.
 
-        The caller takes part in the run: :meth:`msauto.ledger.ledger.Ledger.hold_shared`. It cannot end the run.
+        The caller takes part in the run: :meth:`msauto.ledger.ledger.Ledger.join`. It cannot end the run.
         """
         self._runs[run] = self._run(run, None, targets)
 
-    def bar_workers(self, run: str) -> bool:
-        """Let no worker begin to take part in a run until it is ended or left; return whether none takes part now."""
-        return self._runs[run].keep("workers", self._locks.workers(run), this_process(run, self._time()))
-
-    def stop_starting(self, run: str) -> None:
-        """Let the workers of a run finish the targets in progress, and start no others."""
-        self._runs[run].keep("stopping", self._locks.stopping(run), this_process(run, self._time()))
+    def keep(self, run: str, lock: Lock) -> bool:
+        """Hold another lock until a run is ended or left; return whether it was free."""
+        taken = lock.try_hold(this_process(run, self._time()))
+        if taken:
+            self._runs[run].kept.append(lock)
+        return taken
 
     def leave(self, run: str) -> None:
         """Release a run that was reopened and is not closed, or to which this process is attached."""
@@ -223,7 +218,7 @@ class _JournalledRun:
     def __init__(self, number: int, lock: Lock | None, targets: Sequence[Target] | Mapping[int, Target]) -> None:
         self.id = number
         self._lock = lock  # None: another process has started the run
-        self._kept: dict[str, Lock] = {}
+        self.kept: list[Lock] = []
         self._targets = dict(targets) if isinstance(targets, Mapping) else dict(enumerate(targets))
         # The targets are kept, so that no other value gets the id of one of them.
         self.positions = {id(target): position for position, target in self._targets.items()}
@@ -236,15 +231,9 @@ class _JournalledRun:
         self._targets[position] = target
         return position
 
-    def keep(self, name: str, lock: Lock, holder: Holder) -> bool:
-        """Hold another lock until the run is released; return whether it is held."""
-        if name not in self._kept and lock.try_hold(holder):
-            self._kept[name] = lock
-        return name in self._kept
-
     def release(self) -> None:
         """Release its locks, that of the run first: without it, no worker begins."""
-        for lock in (self._lock, *self._kept.values()):
+        for lock in (self._lock, *self.kept):
             if lock is not None:
                 lock.release()
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msauto.concurrency import is_over
 from msauto.errors import LedgerError, LockedError, RefusedError
 from msauto.ledger import history, locks
 from msauto.ledger.copying import copy_tables
 from msauto.ledger.inspection import HeldLock, LedgerFacts, commit_seconds, count_rows
 from msauto.ledger.journal import LedgerJournal
-from msauto.ledger.locks import FileLocks, Lock, Locks, LockScope, this_process
+from msauto.ledger.locks import FileLocks, Locks, LockScope, this_process
 from msauto.ledger.memory import LedgerMemory, PlanMemory
 from msauto.ledger.store import Store, format_time
 from msauto.model.ledger_url import LedgerUrl, LedgerUrlError, is_ledger_url, parse_ledger_url
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 LedgerPlace = Path | LedgerUrl
 FILE = "ledger.sqlite"
+_POLL = 0.2
+_UNTIL_FREE = 120.0
+"""Seconds to wait for the session of a lost worker to end: longer than PostgreSQL takes to notice."""
 
 
 def _now() -> datetime:
@@ -211,42 +215,49 @@ class Ledger:
             raise RefusedError(f"the ledger {self.name} is in use: {busy[0]}", remedy="wait until all runs have ended")
         return copy_tables(self._store, target._store)
 
-    @property
-    def shared_place(self) -> LedgerUrl:
-        """Where workers on other machines open this ledger; raises ``LedgerError`` if it is local."""
-        return self._shared_locks().url
+    # Workers on other machines: with a shared ledger only --------------------------------------------------------
 
-    # Workers of a run that another process has started: with a shared ledger only ---------------------------------
+    def admit_workers(self) -> tuple[LedgerUrl, int]:
+        """Let workers take part in the runs of this process; return where they open the ledger, and its session.
 
-    @contextmanager
-    def hold_shared(self, run: str, scopes: Iterable[LockScope]) -> Iterator[None]:
-        """Take part in a run of another process, which holds these scopes; any number of workers may.
-
-        A later run with one of the scopes does not begin before. Raises ``LedgerError`` if the run has ended, or its
-        session is lost: then nothing may be sent.
+        Call it before :meth:`hold`. Raises ``LedgerError`` if the ledger is local.
         """
-        held = self._shared_locks().hold_shared(run, scopes)
+        shared = self._shared_locks()
+        shared.admits = True
+        return shared.url, shared.session
+
+    @asynccontextmanager
+    async def join(
+        self, run: str, session: int, server: str, scopes: Iterable[LockScope], clock: Clock
+    ) -> AsyncIterator[None]:
+        """Take part in a run of another process, whose session is given, as the only worker that applies a server.
+
+        No later run gets the scopes before. Waits for the session of a worker that was lost. Raises ``LedgerError`` if
+        the run has ended, or its session is lost: then nothing may be sent.
+        """
+        shared = self._shared_locks()
+        alone = shared.worker(run, server)
+        until = clock.monotonic() + _UNTIL_FREE
+        while not alone.try_hold(this_process(run, format_time(self._now()))):
+            if is_over(until - clock.monotonic()):
+                remedy = "end that worker: the next run settles what it left"
+                raise LedgerError(f"{server} is still held by {alone.holder()}", remedy=remedy)
+            await clock.sleep(_POLL)
+        held = [alone]
         try:
+            held += shared.join(run, session, scopes)
             yield
         finally:
             for lock in reversed(held):
                 lock.release()
 
-    def has_workers(self, run: str) -> bool:
-        """Return whether a worker takes part in a run now."""
-        return self._shared_locks().has_workers(run)
-
-    def is_stopping(self, run: str) -> bool:
-        """Return whether the workers of a run may start no further target."""
-        return self._shared_locks().is_stopping(run)
-
-    def slice_lock(self, run: str, name: str) -> Lock:
-        """Return the lock of a slice of a run, which only one worker at a time may hold."""
-        return self._shared_locks().slice(run, name)
+    def bar_worker(self, run: str, server: str) -> bool:
+        """Let no worker apply a server in a run that this process has started; return whether none does now."""
+        return self.journal.keep(run, self._shared_locks().worker(run, server))
 
     def is_alive(self, run: str) -> bool:
-        """Return whether the process that started a run is alive, and its session with the ledger."""
-        return self._shared_locks().is_alive(run)
+        """Return whether the process that started a run, or a worker of it, is alive and has its session."""
+        return run in self._locks.alive([run])
 
     def target_records(self, run: str, positions: Collection[int], *, begun: bool = False) -> dict[int, TargetRecord]:
         """Return what is recorded of these targets of a run, by their positions; ``begun``: of those that began."""

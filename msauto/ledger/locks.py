@@ -85,20 +85,11 @@ class Locks(Protocol):
     def scope(self, scope: LockScope) -> Lock:
         """Return the lock of a run that writes to a server and database."""
 
-    def senders(self, scope: LockScope) -> Lock:
-        """Return the lock that is free once no worker of any run may still send to a server and database."""
-
     def run(self, run: str) -> Lock:
         """Return the lock that a run holds while its process is alive."""
 
     def batch(self, batch: str) -> Lock:
         """Return the lock that one run of a batch holds."""
-
-    def workers(self, run: str) -> Lock:
-        """Return the lock that is free once no worker of a run may still write to its record."""
-
-    def stopping(self, run: str) -> Lock:
-        """Return the lock that a run holds once its workers may start no further target."""
 
     def alive(self, runs: Collection[str]) -> set[str]:
         """Return those of the runs whose process, or a worker of them, is alive. Writes nothing."""
@@ -163,10 +154,6 @@ class FileLocks:
         """Return the lock of a run that writes to a server and database."""
         return FileLock(_path(self._folder / "locks", scope))
 
-    def senders(self, scope: LockScope) -> FreeLock:  # noqa: ARG002 - the port's
-        """Return a lock that is always free: a local run has no workers."""
-        return FreeLock()
-
     def run(self, run: str) -> FileLock:
         """Return the lock that a run holds while its process is alive."""
         return FileLock(self._run_path(run), once=True)
@@ -174,14 +161,6 @@ class FileLocks:
     def batch(self, batch: str) -> FileLock:
         """Return the lock that one run of a batch holds."""
         return FileLock(self._folder / "locks" / f"batch-{batch}.lock")
-
-    def workers(self, run: str) -> FreeLock:  # noqa: ARG002 - the port's
-        """Return a lock that is always free: a local run has no workers."""
-        return FreeLock()
-
-    def stopping(self, run: str) -> FreeLock:  # noqa: ARG002 - the port's
-        """Return a lock that nothing looks at: a local run has no workers."""
-        return FreeLock()
 
     def alive(self, runs: Collection[str]) -> set[str]:
         """Return those of the runs whose process is alive. Writes nothing."""
@@ -197,21 +176,6 @@ class FileLocks:
 
     def _run_path(self, run: str) -> Path:
         return self._folder / "runs" / f"{run}.alive"
-
-
-class FreeLock:
-    """A lock that nothing else takes."""
-
-    def try_hold(self, holder: Holder) -> bool:  # noqa: ARG002 - the port's
-        """Return that it is free."""
-        return True
-
-    def holder(self) -> str:
-        """Return that no holder is known."""
-        return "another run"
-
-    def release(self) -> None:
-        """Do nothing."""
 
 
 def is_held(path: Path) -> bool:
@@ -256,20 +220,14 @@ async def hold(
 ) -> AsyncIterator[None]:
     """Hold the locks of all scopes; raise ``LockedError`` with the holder if one is not free in time.
 
-    Every run takes them in the same order, so that no two runs wait for each other. Then no worker of an earlier run
-    may still send there: the coordinator of such a worker is dead, so no further one begins.
+    Every run takes them in the same order, so that no two runs wait for each other.
     """
     until = clock.monotonic() + lock_timeout
-    ordered = sorted(set(scopes))
     async with AsyncExitStack() as held:
-        for scope in ordered:
+        for scope in sorted(set(scopes)):
             lock = locks.scope(scope)
             await _take(lock, scope, clock, run, until)
             held.callback(lock.release)
-        for scope in ordered:
-            senders = locks.senders(scope)
-            await _take(senders, scope, clock, run, until)
-            senders.release()
         yield
 
 

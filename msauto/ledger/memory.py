@@ -11,16 +11,15 @@ from msgspec import structs
 
 from msauto.ledger.store import Row, Store, Value
 from msauto.model.codec import dump
-from msauto.model.plan import Json, Kind, TargetId
+from msauto.model.plan import Json, TargetId
 from msauto.model.ports import NamedMemory
 from msauto.model.server import ServerSpec
 
 _RECALL = """
     SELECT item, value FROM memory
     WHERE server = ? AND database = ? AND kind = ? AND name = ? AND link_id = ? AND create_time = ?"""
-_RECALL_NAMED = """
-    SELECT link_id, create_time, item, value FROM memory
-    WHERE server = ? AND database = ? AND kind = ? AND name = ?"""
+_RECALL_SERVER = """
+    SELECT database, kind, name, link_id, create_time, item, value FROM memory WHERE server = ?"""
 _RECALL_ALL = """
     SELECT kind, name, link_id, create_time, item, value FROM memory WHERE server = ? AND database = ? LIMIT ?"""
 _FEW = 32  # targets of a database that are read one by one
@@ -60,21 +59,14 @@ class LedgerMemory:
         with self._store.decoding():
             return {str(item): json.loads(str(value)) for item, value in rows}
 
-    def recall_named(self, server: str, database: str, kind: Kind, name: str) -> Mapping[TargetId, Mapping[str, Json]]:
-        """Return the items of all targets of a name."""
-        rows = self._store.read(_RECALL_NAMED, (server, database, kind, unicodedata.normalize("NFC", name)))
-        by_clip: _ByClip = defaultdict(list)
-        for *clip, item, value in rows:
-            by_clip[clip[0], clip[1]].append((item, value))
-        return self.named_items(TargetId(server, database, kind, name), by_clip)
-
-    def named_items(self, target: TargetId, by_clip: _ByClip) -> dict[TargetId, Mapping[str, Json]]:
-        """Return the items of the clips that have the name of a target."""
-        found: dict[TargetId, Mapping[str, Json]] = {}
-        for (link_id, time), rows in by_clip.items():
-            clip = structs.replace(target, link_id=int(link_id) if link_id else None, create_time=time or None)
-            found[clip] = self.items(rows)
-        return found
+    def of_server(self, server: str) -> dict[TargetId, Mapping[str, Json]]:
+        """Return the items of all targets of a server."""
+        found: dict[TargetId, dict[str, Json]] = defaultdict(dict)
+        with self._store.decoding():
+            for database, kind, name, link_id, create_time, item, value in self._store.read(_RECALL_SERVER, (server,)):
+                target = TargetId(server, database, kind, name, int(link_id) if link_id else None, create_time or None)
+                found[target][item] = json.loads(value)
+        return dict(found)
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget the items of all assets of a database that start with ``prefix``."""
@@ -106,14 +98,14 @@ class MemoryByUrl:
         """Return the items remembered of a target."""
         return self._memory.recall(self._by_url(target))
 
-    def recall_named(self, server: str, database: str, kind: Kind, name: str) -> Mapping[TargetId, Mapping[str, Json]]:
-        """Return the items of all targets of a name."""
-        found = self._memory.recall_named(self._urls.get(server, server), database, kind, name)
-        return {structs.replace(target, server=server): items for target, items in found.items()}
-
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Remember items; a value of ``None`` forgets the item."""
         self._memory.remember(self._by_url(target), items)
+
+    def of_server(self, server: str) -> dict[TargetId, Mapping[str, Json]]:
+        """Return the items of all targets of a server."""
+        found = self._memory.of_server(self._urls.get(server, server))
+        return {structs.replace(target, server=server): items for target, items in found.items()}
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget the items of all assets of a database that start with ``prefix``."""
@@ -154,14 +146,6 @@ class PlanMemory:
         *_, link_id, create_time = _key(target)
         return self._memory.items(by_clip.get((str(link_id), str(create_time)), []))
 
-    def recall_named(self, server: str, database: str, kind: Kind, name: str) -> Mapping[TargetId, Mapping[str, Json]]:
-        """Return the items of all targets of a name."""
-        target = TargetId(server, database, kind, name)
-        by_clip = self._known_of(target)
-        if by_clip is None:
-            return self._memory.recall_named(server, database, kind, name)
-        return self._memory.named_items(target, by_clip)
-
     def _known_of(self, target: TargetId) -> _ByClip | None:
         """Return the rows of all clips of a name; ``None`` if its database is not read whole."""
         database = (target.server, target.database)
@@ -195,6 +179,10 @@ class PlanMemory:
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         """Return database and title of the assets that have a ``pending:…`` item."""
         return self._memory.pending(server)
+
+    def of_server(self, server: str) -> dict[TargetId, Mapping[str, Json]]:
+        """Return the items of all targets of a server."""
+        return self._memory.of_server(server)
 
     def _forget(self, database: tuple[str, str]) -> None:
         self._known.pop(database, None)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from msgspec import Struct, field
 
 from msauto.model.desired import SelectRef
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
-from msauto.model.plan import Address, Json, Kind, Plan, Request, Target, TargetId
+from msauto.model.plan import Address, Json, Plan, Request, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
-from msauto.model.server import ServerSpec
-
-T = TypeVar("T")
-R = TypeVar("R")
-T_contra = TypeVar("T_contra", contravariant=True)
-R_co = TypeVar("R_co", covariant=True)
 
 
 class Reader(Protocol):
@@ -153,10 +147,10 @@ class Memory(Protocol):
 
 
 class NamedMemory(Memory, Protocol):
-    """The memory of a ledger, which also finds what it remembers by name: a slice takes it along."""
+    """The memory of a ledger. A worker that plans a server gets what is remembered of it."""
 
-    def recall_named(self, server: str, database: str, kind: Kind, name: str) -> Mapping[TargetId, Mapping[str, Json]]:
-        """Return the items of all targets of a name: a clip that is recorded again is another target."""
+    def of_server(self, server: str) -> Mapping[TargetId, Mapping[str, Json]]:
+        """Return the items of all targets of a server."""
 
 
 class Journal(Protocol):
@@ -215,32 +209,3 @@ class LiveTarget(Struct, frozen=True):
     folders: Mapping[Folder, Sequence[Entry] | None] = field(default_factory=dict)
     channel: RssChannel | None = None
     links: tuple[Link, ...] | None = None
-
-
-class Work(Protocol[T_contra, R_co]):
-    """What is done with each item of one server, wherever it runs.
-
-    A runner of a cluster pickles it for each slice of items, so that later slices get what the work has learned since.
-    """
-
-    @property
-    def server(self) -> ServerSpec:
-        """The server that the items belong to."""
-
-    def open(self, server: ServerSpec, /) -> AbstractAsyncContextManager[Callable[[T_contra], Awaitable[R_co]]]:
-        """Open what the work needs where it runs (client, reader, memory), and return a function of one item.
-
-        ``server`` is the server with the part of its limits that may be used here.
-        """
-
-
-class Runner(Protocol):
-    """Where work runs: in this process, or on the workers of a cluster."""
-
-    def map(self, work: Work[T, R], items: Iterable[T], *, limit: int) -> AsyncGenerator[R, None]:
-        """Yield the result of each item in the order of the items, with at most ``limit`` of them at a time.
-
-        Items are taken as calls finish. A slow item does not delay the others, until too many results wait for it. The
-        first exception is raised in the order of the items, and no items are taken after it. Closing the generator
-        cancels what is under way.
-        """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from msauto.interface.dialect import Dialect
@@ -96,17 +96,3 @@ class ServerSpec:
     dialect: Dialect = Dialect()
     worker: Mapping[str, float] = field(default_factory=dict)
     variables: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
-
-    def share(self, parts: int) -> ServerSpec:
-        """Return the server with one of so many equal parts of its connections and its rate.
-
-        Used at the same time, the parts never exceed the whole. Raises ``ValueError`` for more parts than connections.
-        """
-        if not 1 <= parts <= self.connections:
-            raise ValueError(f"{self.connections} connections cannot be divided into {parts} parts")
-        rate = self.requests_per_second
-        return replace(
-            self,
-            connections=self.connections // parts,
-            requests_per_second=None if rate is None else rate / parts,
-        )

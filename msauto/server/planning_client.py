@@ -14,11 +14,6 @@ from msauto.server.client import AsyncMediaServer
 _FAILURES_TO_OPEN: Final = 3
 
 
-def is_unreachable(opened_by: ServerError | None) -> bool:
-    """Whether a server as a whole does not answer, by the error that opened the circuit breaker."""
-    return opened_by is not None and getattr(opened_by, "status", None) not in UNAUTHORIZED_STATUSES
-
-
 class PlanningClient(AsyncMediaServer):
     """A client with a circuit breaker, which opens for the server as a whole; then every read fails at once.
 
@@ -34,7 +29,7 @@ class PlanningClient(AsyncMediaServer):
     @property
     def unreachable(self) -> bool:
         """Whether the server as a whole does not answer; rejected credentials are an answer."""
-        return is_unreachable(self.opened_by)
+        return self.opened_by is not None and getattr(self.opened_by, "status", None) not in UNAUTHORIZED_STATUSES
 
     @contextmanager
     def _context(self, request: Request, setting: str) -> Iterator[None]:

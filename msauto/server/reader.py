@@ -46,36 +46,9 @@ class ServerReader:
     def fresh(self, *, homes: bool = False) -> ServerReader:
         """Return a reader of the same server without any answers; ``homes``: it resolves ambiguous folders."""
         reader = ServerReader(self._client, clock=self._clock)
-        reader.learned = self.learned
+        reader._one_by_one, reader._deep = self._one_by_one, self._deep
         reader._settles = homes  # verification does not compare folders
         return reader
-
-    @property
-    def learned(self) -> tuple[bool, bool]:
-        """What is known about the server, and stays valid: XMP fields need names, listings show what is below."""
-        return self._one_by_one, self._deep
-
-    @learned.setter
-    def learned(self, learned: tuple[bool, bool]) -> None:
-        self._one_by_one, self._deep = learned
-
-    async def read(self, key: ReadKey) -> object:
-        """Return the answer to a key, as the method of its kind does."""
-        match key:
-            case ("asset", str() as database, Address() as address):
-                return await self.read_asset(database, address)
-            case ("xmp", str() as database, Address() as address, *names):
-                return await self._once(key, lambda: self._field(database, address, str(names[0]) if names else None))
-            case ("list", str() as database, tuple() as folder, *filters):
-                after, mimetype = (None if each is None else str(each) for each in filters)
-                return await self.read_folder(database, folder, after, mimetype)
-            case ("there", str() as database, tuple() as folder):
-                return await self._has_folder(database, folder)
-            case ("links", str() as database):
-                return await self._link_index(database)
-            case ("channel", str() as name):
-                return await self.read_channel(name)
-        raise ValueError(key)
 
     # Assets ----------------------------------------------------------------------------------------------------
 
@@ -86,7 +59,7 @@ class ServerReader:
         """
 
         async def read() -> Asset | None:
-            asset = await self._read_clip(database, address)
+            asset = await self._found(self._client.asset(database, address))
             if asset is None:
                 return None
             by_title = address.namespace in _TITLE_KEYS
@@ -103,9 +76,6 @@ class ServerReader:
             )
 
         return await self._once(("asset", database, address), read)
-
-    async def _read_clip(self, database: str, address: Address) -> Asset | None:
-        return await self._found(self._client.asset(database, address))
 
     async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
         """Return the XMP fields: by one request for all, or one for each name if the server needs that."""
@@ -260,7 +230,7 @@ class ServerReader:
         except NotFoundError:
             return None
 
-    async def _once(self, key: ReadKey, ask: Callable[[], Awaitable[T]], /) -> T:
+    async def _once(self, key: ReadKey, ask: Callable[[], Awaitable[T]]) -> T:
         """Return the answer to ``key``; the first asker asks, the others wait. An asker that is cancelled passes on."""
         while (asked := self._answers.get(key)) is not None:
             if not asked.cancelled():

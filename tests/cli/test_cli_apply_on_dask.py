@@ -104,7 +104,7 @@ def test_workers_of_a_killed_command_stop(sim: Simulator, desks: Callable[[str],
 def test_lost_sessions_stop_the_run(
     sim: Simulator, desks: Callable[[str], Desk], cluster: Cluster, shared_place: str
 ) -> None:
-    with applying(sim, desks("oslo"), cluster.address) as process:
+    with applying(sim, desks("oslo"), cluster.address, writes=14) as process:
         end_sessions(shared_place)
         check_not_all(sim, process, 3, "is lost")
     check_rest(sim, desks("bergen"))

@@ -78,7 +78,7 @@ def test_another_address_is_an_error_of_usage(desk: Desk, address: str) -> None:
 
 
 def test_without_the_extra_one_error_names_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "msauto.running.dask_runner", None)
+    monkeypatch.setitem(sys.modules, "msauto.applying.cluster", None)
     said = desk.run("plan", desk.comment("x"), *BASIC, "--on", "dask://scheduler:8786")
     assert said.code == 1
     assert said.err.endswith(

@@ -64,6 +64,8 @@ def apply_on(stage: Stage, place: str, on: str | None, *tasks: dict[str, Any], f
     async def everything() -> Result:
         with Ledger.open(place) as ledger:
             clock = SystemClock()
+            if on is not None:
+                ledger.admit_workers()
             scopes, specs = scopes_of(resolved), specs_of(resolved)
             async with ledger.hold(scopes, clock):
                 await recover_runs(ledger, specs, scopes, clock=clock, forks=8)

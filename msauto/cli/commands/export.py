@@ -244,7 +244,7 @@ class _Exporter:
             specs = [server.spec for server in servers]
             reading: ReadServer = reading_here
             if self.flags.on is not None:
-                reading = await stack.enter_async_context(reading_on(self.flags.on, specs, secrets))
+                reading = await stack.enter_async_context(reading_on(self.flags.on, specs))
             for server in servers:
                 prefix = (server.spec.name,) if len(servers) > 1 else ()
                 async with reading(server.spec, self.flags.forks) as (reader, take):

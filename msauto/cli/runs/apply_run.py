@@ -120,7 +120,7 @@ class ApplyRun:
         self._require_state()
         with Ledger.open(self.flags.ledger) as ledger, asyncio.Runner() as runner:
             if self.flags.on is not None:
-                _ = ledger.shared_place  # a local ledger is refused before anything is read
+                ledger.admit_workers()  # a local ledger is refused before anything is read
             locks = ledger.hold(self.source.scopes, self.clock, lock_timeout=self.options.lock_timeout)
             with _nothing_sent():
                 run_async(locks.__aenter__(), runner)

@@ -18,7 +18,7 @@ from msauto.model.events import Notify
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import plain, same_text
 from msauto.model.plan import Address, Json, Settlement, Target, TargetId
-from msauto.model.ports import HashFile, LiveTarget, Memory, Reader, Runner
+from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import hide_if_secret
@@ -32,7 +32,6 @@ from msauto.planning.survey.target_choice import TargetChoice
 from msauto.planning.survey.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.survey.unstable_values import warn_of_repeated_changes
 from msauto.planning.target_reading import read_folders, read_xmp_fields
-from msauto.running.local_runner import LocalRunner
 from msauto.secrets.redaction import Secrets
 
 State = Literal["changed", "unchanged", "skipped", "left out"]
@@ -46,7 +45,7 @@ class SurveyContext:
     ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
     left something pending for; ``forget`` treats that as settled. ``answers`` is how this server reports XMP fields.
     ``secrets`` are those known so far. ``choice`` narrows the run to some targets. ``similar`` finds live
-    titles for errors. ``notify`` receives the progress. ``runner`` plans the assets.
+    titles for errors. ``notify`` receives the progress.
     """
 
     server: ServerSpec
@@ -61,14 +60,12 @@ class SurveyContext:
     similar: SimilarTitles = field(default_factory=SimilarTitles)
     choice: TargetChoice = field(default_factory=TargetChoice)
     notify: Notify = lambda _: None
-    runner: Runner = field(default_factory=LocalRunner)
 
 
 class SurveyedTarget(Struct):
     """The outcome of one target; ``target`` is kept only if it changes or is in error.
 
-    ``clip`` is a hash of what identifies the clip, the same in each process, to detect two names of one clip; ``None``
-    if unknown.
+    ``clip`` is a hash of what identifies the clip, to detect two names of one clip; ``None`` if unknown.
     """
 
     state: State

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
@@ -62,7 +61,7 @@ class ClipFinder:
             return None
         asset = self._main.clip.asset
         key = clip_key(asset)
-        return None if key is None else _stable_hash(self._group.database, key, *content_of(asset))
+        return None if key is None else hash((self._group.database, key, *content_of(asset)))
 
     async def __call__(self) -> FoundClip | None:
         """Return the clip, or ``None``. Raises ``DistinctClipsError`` where the names lead to several clips."""
@@ -346,18 +345,6 @@ class ClipFinder:
         if self._keeps_former_title:
             return structs.replace(self._group, name=title, names=(title,))
         return structs.replace(self._group, name=part.name) if self._group.merged else self._group
-
-
-def _stable_hash(*parts: object) -> int:
-    """Return a hash that is the same in each process."""
-    return int.from_bytes(hashlib.blake2b(repr(tuple(map(_ordered, parts))).encode(), digest_size=8).digest())
-
-
-def _ordered(value: object) -> object:
-    """Return a value with its sets as sorted texts."""
-    if isinstance(value, frozenset):
-        return sorted(repr(_ordered(each)) for each in value)
-    return tuple(map(_ordered, value)) if isinstance(value, tuple) else value
 
 
 def _age(found: FoundClip) -> tuple[bool, int]:

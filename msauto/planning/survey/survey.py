@@ -6,14 +6,16 @@ It works target by target and drops live state as soon as it is compared.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from msgspec import structs
 
 from msauto.aspects import ASPECTS
+from msauto.concurrency import concurrent_list
 from msauto.diffing.merging import merge_channels
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError
@@ -25,7 +27,6 @@ from msauto.model.identity import plain
 from msauto.model.live import Folder, show_folder
 from msauto.model.plan import Settlement, Target, TargetId
 from msauto.model.ports import LiveTarget
-from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import hide_if_secret
 from msauto.planning.limits import loses
@@ -59,30 +60,25 @@ class Survey:
     settlements: tuple[Settlement, ...] = ()
 
 
-async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: int, asked: int | None = None) -> Survey:
-    """Plan one server, at most ``forks`` targets at once. An error of a target becomes its ``error``.
-
-    ``asked``: the clips that a selection asks for at once, if not ``forks``: a cluster answers many together.
-    """
+async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: int) -> Survey:
+    """Plan one server, at most ``forks`` targets at once. An error of a target becomes its ``error``."""
     server, reader = context.server, context.reader
     context = replace(context, pending=context.memory.pending(server.name))
     of_databases = tuple(intent for intent in intents if isinstance(intent.ref, DatabaseRef))
     rest = tuple(intent for intent in intents if not isinstance(intent.ref, DatabaseRef))
     databases = await group_intents(server, of_databases, reader, 1, context.answers)
-    plan = SurveyWork(context).plan
-    outcomes = [await plan(group) for group in filter(_choice(context, databases), databases)]
+    outcomes = [await _plan(context, group) for group in filter(_choice(context, databases), databases)]
     loaded = [each.target for each in outcomes if each.target is not None and each.target.changes]
     context = replace(context, answers=XmpAnswers({each.database: each.changes[0].source for each in loaded}))
-    groups = await group_intents(server, rest, reader, asked or forks, context.answers)
+    groups = await group_intents(server, rest, reader, forks, context.answers)
     is_chosen = _choice(context, groups)
     chosen = list(filter(is_chosen, groups))
     context.notify(events.TargetsFound(server.name, len(outcomes) + len(chosen)))
-    assets = [outcome async for outcome in context.runner.map(SurveyWork(context), chosen, limit=forks)]
+    assets = await concurrent_list(partial(_plan, context), chosen, limit=forks)
     if len(chosen) < len(groups) and any(loses(each.target.changes) for each in assets if each.target):
         # Another task may name the same clip by a link, and want what would be removed.
         chosen = groups
-        again = SurveyWork(replace(context, notify=lambda _: None))
-        assets = [outcome async for outcome in context.runner.map(again, groups, limit=forks)]
+        assets = await concurrent_list(partial(plan_group, context), groups, limit=forks)
     one_a_clip = await _with_one_target_a_clip(context, chosen, assets)
     outcomes += _without_shared_places(context, [each for each in one_a_clip if is_chosen(each[0])])
     targets = [each.target for each in outcomes if each.target is not None]
@@ -159,29 +155,13 @@ def _places_taken(target: Target) -> Iterator[tuple[Folder, TaskSource]]:
             yield place, change.source
 
 
-@dataclass(frozen=True, slots=True)
-class SurveyWork:
-    """Implements ``Work``: plans groups with the context as it is."""
-
-    context: SurveyContext
-
-    @property
-    def server(self) -> ServerSpec:
-        """The server that is planned."""
-        return self.context.server
-
-    @asynccontextmanager
-    async def open(self, _: ServerSpec) -> AsyncIterator[Callable[[IntentGroup], Awaitable[SurveyedTarget]]]:
-        """Return :meth:`plan`; the client of the context is open already."""
-        yield self.plan
-
-    async def plan(self, group: IntentGroup) -> SurveyedTarget:
-        """Plan one group, and notify of it."""
-        outcome = await plan_group(self.context, group)
-        target = outcome.target or Target(self.context.server.name, group.database, group.kind, group.name)
-        state: events.PlannedState = outcome.state if target.error is None else "error"
-        self.context.notify(events.TargetPlanned.of(target, state))
-        return outcome
+async def _plan(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
+    """Plan one group, and notify of it."""
+    outcome = await plan_group(context, group)
+    target = outcome.target or Target(context.server.name, group.database, group.kind, group.name)
+    state: events.PlannedState = outcome.state if target.error is None else "error"
+    context.notify(events.TargetPlanned.of(target, state))
+    return outcome
 
 
 async def plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:

@@ -45,6 +45,11 @@ class TargetChoice:
 
         return takes
 
+    def merge(self, other: TargetChoice) -> None:
+        """Add what the same globs matched elsewhere."""
+        self._matched |= other._matched
+        self._known |= other._known
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """A warning that the plan is not complete, if it is narrowed."""

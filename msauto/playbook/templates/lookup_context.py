@@ -32,6 +32,13 @@ class LookupContext:
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a file beside the playbook; raises :class:`TemplateFunctionError` for one outside."""
+        data = self.content(name)
+        if self.files.taint.found.occurs_in(data.decode("utf-8", "replace")):
+            self.files.taint.touch()
+        return data
+
+    def content(self, name: str) -> bytes:
+        """Return the bytes as :meth:`read` does, whether or not they hold a secret."""
         path = Path(self.path(name))
         try:
             folders = [self.root, *map(Path, self.opened)]
@@ -42,13 +49,10 @@ class LookupContext:
             remedy = "copy it there, or open its folder in msauto.toml: [lookup] folders"
             raise TemplateFunctionError(f"the file {name!r} is outside the playbook's repository", remedy)
         try:
-            data = self.files.read(str(path))
+            return self.files.read(str(path))
         except InputError as error:
             (problem,) = error.problems
             raise TemplateFunctionError(f"{name!r}: {problem.message}", problem.remedy) from error
-        if self.files.taint.found.occurs_in(data.decode("utf-8", "replace")):
-            self.files.taint.touch()
-        return data
 
     def text(self, name: str) -> str:
         """Return the text of a file; raises as :meth:`read`."""

@@ -6,10 +6,9 @@ import asyncio
 import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from time import monotonic
-from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -30,8 +29,21 @@ from tests.unit.ledger.test_ledger_locks import NEWS, OLD, Clock, take
 
 @contextmanager
 def scoped(ledger: Ledger, *scopes: LockScope) -> Iterator[None]:
-    """Hold scopes as the coordinator of a run does."""
-    held = ledger.hold(scopes, Clock())
+    """Hold scopes as the command of a run does."""
+    with entered(ledger.hold(scopes, Clock())):
+        yield
+
+
+@contextmanager
+def joined(worker: Ledger, command: Ledger, run: str, *scopes: LockScope, server: str = "studio-a") -> Iterator[None]:
+    """Take part in a run as a worker does."""
+    _, session = command.admit_workers()
+    with entered(worker.join(run, session, server, scopes, Clock())):
+        yield
+
+
+@contextmanager
+def entered(held: AbstractAsyncContextManager[None]) -> Iterator[None]:
 
     async def begin() -> None:
         await held.__aenter__()
@@ -59,49 +71,54 @@ def end_sessions(place: str) -> None:
 def test_a_worker_writes_to_the_run_of_another_process(shared_place: str) -> None:
     whole = plan()
     first, second = whole.targets
-    with Ledger.open(shared_place) as coordinator, Ledger.open(shared_place) as worker, scoped(coordinator, NEWS):
-        run = coordinator.journal.start(whole, ["news.yml"])
-        with worker.hold_shared(run, [NEWS]):
-            worker.journal.attach(run, {1: second})
-            worker.journal.planned(run, second)
-            worker.journal.sending(run, second, 0)
-            worker.journal.settled(run, second, 0, RequestResult("done", 200, "", 1))
-            done = TargetResult(second, "changed", requests=(RequestResult("done", 200, "", 1),))
-            worker.journal.finished(run, done)
-            with pytest.raises(LedgerError, match="is not among the targets of this worker"):
-                worker.journal.planned(run, first)
-            worker.journal.leave(run)
-        records = coordinator.target_records(run, [1])
-        assert list(records) == [1]
-        assert (records[1].target, records[1].outcome) == (second, "changed")
-        assert [each.state for each in records[1].requests] == ["done"]
-        assert coordinator.target_records(run, []) == {}
-        coordinator.journal.end(run, Result(run, whole, (TargetResult(first, "skipped"), done)))
-        (summary,) = worker.history()
-        assert (summary.status, summary.summary["sent"]) == ("ok", 1)
+    with Ledger.open(shared_place) as command, Ledger.open(shared_place) as worker:
+        command.admit_workers()
+        with scoped(command, NEWS):
+            run = command.journal.start(whole, ["news.yml"])
+            with joined(worker, command, run, NEWS):
+                worker.journal.attach(run, {1: second})
+                worker.journal.planned(run, second)
+                worker.journal.sending(run, second, 0)
+                worker.journal.settled(run, second, 0, RequestResult("done", 200, "", 1))
+                done = TargetResult(second, "changed", requests=(RequestResult("done", 200, "", 1),))
+                worker.journal.finished(run, done)
+                with pytest.raises(LedgerError, match="is not among the targets of this worker"):
+                    worker.journal.planned(run, first)
+                worker.journal.leave(run)
+            records = command.target_records(run, [1])
+            assert list(records) == [1]
+            assert (records[1].target, records[1].outcome) == (second, "changed")
+            assert [each.state for each in records[1].requests] == ["done"]
+            assert command.target_records(run, []) == {}
+            command.journal.end(run, Result(run, whole, (TargetResult(first, "skipped"), done)))
+            (summary,) = worker.history()
+            assert (summary.status, summary.summary["sent"]) == ("ok", 1)
 
 
-def test_a_slice_has_one_worker(shared_place: str) -> None:
-    with Ledger.open(shared_place) as one, Ledger.open(shared_place) as two:
-        me = SimpleNamespace(run="r", pid=1, host="h", since="", user="u")
-        lock = one.slice_lock("r", "3")
-        assert lock.try_hold(me)  # type: ignore[arg-type]
-        assert not two.slice_lock("r", "3").try_hold(me)  # type: ignore[arg-type]
-        assert not one.slice_lock("r", "3").try_hold(me)  # type: ignore[arg-type]
-        assert two.slice_lock("r", "4").try_hold(me)  # type: ignore[arg-type]
-        lock.release()
-        assert two.slice_lock("r", "3").try_hold(me)  # type: ignore[arg-type]
+def test_one_worker_at_a_time_applies_a_server(shared_place: str) -> None:
+    with Ledger.open(shared_place) as command, Ledger.open(shared_place) as one, Ledger.open(shared_place) as two:
+        command.admit_workers()
+        with scoped(command, NEWS, OLD):
+            run = command.journal.start(plan(), [])
+            with joined(one, command, run, NEWS):
+                with joined(two, command, run, OLD, server="studio-b"):
+                    assert one.is_alive(run)
+                with pytest.raises(LedgerError, match="studio-a is still held by run"), joined(two, command, run, NEWS):
+                    raise AssertionError
+                assert not command.bar_worker(run, "studio-a")
+            with joined(two, command, run, NEWS):
+                pass
 
 
-def test_workers_of_a_dead_coordinator_keep_new_runs_out(shared_place: str) -> None:
+def test_workers_of_a_dead_command_keep_new_runs_out(shared_place: str) -> None:
     with Ledger.open(shared_place) as worker:
-        coordinator = Ledger.open(shared_place)
-        with scoped(coordinator, NEWS, OLD):
-            run = coordinator.journal.start(plan(), [])
-            assert worker.is_alive(run)
-            with worker.hold_shared(run, [NEWS]), worker.hold_shared(run, [NEWS]):
-                coordinator.close()
-                assert not worker.is_alive(run)
+        command = Ledger.open(shared_place)
+        command.admit_workers()
+        with scoped(command, NEWS, OLD):
+            run = command.journal.start(plan(), [])
+            with joined(worker, command, run, NEWS):
+                command.close()
+                assert worker.is_alive(run)
                 assert [each.status for each in worker.history()] == ["running"], "its worker is not finished"
                 asyncio.run(take(shared_place, OLD))
                 with pytest.raises(LockedError, match=f"NEWS is locked by run {run}, process"):
@@ -114,57 +131,48 @@ def test_workers_of_a_dead_coordinator_keep_new_runs_out(shared_place: str) -> N
             assert other.journal.reopen(run, plan().targets)
 
 
-def refuse_to_begin(worker: Ledger, run: str, *scopes: LockScope) -> None:
-    with (
-        pytest.raises(LedgerError, match=r"has ended, or its session is lost"),
-        worker.hold_shared(run, scopes),
-    ):
-        raise AssertionError
-
-
-def test_no_worker_begins_without_its_coordinator(shared_place: str) -> None:
+def test_no_worker_begins_without_its_command(shared_place: str) -> None:
     whole = plan()
-    with Ledger.open(shared_place) as coordinator, Ledger.open(shared_place) as worker:
-        with scoped(coordinator, NEWS):
-            run = coordinator.journal.start(whole, [])
-            refuse_to_begin(worker, run, NEWS, OLD)
-        with Ledger.open(shared_place) as another, scoped(another, NEWS):
-            refuse_to_begin(worker, run, NEWS)
-        with scoped(coordinator, NEWS):
-            coordinator.journal.end(run, Result(run, whole, ()))
-            refuse_to_begin(worker, run, NEWS)
+    with Ledger.open(shared_place) as command, Ledger.open(shared_place) as worker:
+        _, session = command.admit_workers()
+
+        def refused(*scopes: LockScope, why: str = r"has ended, or its session is lost") -> None:
+            joining = worker.join(run, session, "studio-a", scopes, Clock())
+            with pytest.raises(LedgerError, match=why), entered(joining):
+                raise AssertionError
+
+        with scoped(command, NEWS):
+            run = command.journal.start(whole, [])
+            with Ledger.open(shared_place) as another, scoped(another, OLD):
+                refused(NEWS, OLD, why=f"a worker of run {run} cannot begin: scope .* is held by")
+            command.journal.leave(run)
+            refused(NEWS)
+            with Ledger.open(shared_place) as settling:  # the run that settles it admits workers of its own
+                settling.admit_workers()
+                assert settling.journal.reopen(run, whole.targets)
+                refused(NEWS)
+                with joined(worker, settling, run, NEWS):
+                    pass
+                settling.journal.end(run, Result(run, whole, ()))
+            refused(NEWS)
         asyncio.run(take(shared_place, NEWS))
 
 
-def test_a_coordinator_that_stops_keeps_workers_from_beginning(shared_place: str) -> None:
-    whole = plan()
-    with Ledger.open(shared_place) as coordinator, Ledger.open(shared_place) as worker, scoped(coordinator, NEWS):
-        run = coordinator.journal.start(whole, [])
-        with worker.hold_shared(run, [NEWS]):
-            assert not coordinator.journal.bar_workers(run)
-        assert coordinator.journal.bar_workers(run)
-        assert coordinator.journal.bar_workers(run)
-        with pytest.raises(LedgerError, match=f"a worker of run {run} cannot begin"), worker.hold_shared(run, [NEWS]):
-            raise AssertionError
-        assert not worker.is_stopping(run)
-        coordinator.journal.stop_starting(run)
-        coordinator.journal.stop_starting(run)
-        assert worker.is_stopping(run)
-        coordinator.journal.leave(run)
-        assert not worker.is_stopping(run)
-        refuse_to_begin(worker, run, NEWS)
-        assert [each.status for each in worker.history()] == ["died"]
+def test_a_command_that_stops_keeps_workers_from_beginning(shared_place: str) -> None:
+    with Ledger.open(shared_place) as command, Ledger.open(shared_place) as worker:
+        command.admit_workers()
+        with scoped(command, NEWS):
+            run = command.journal.start(plan(), [])
+            with joined(worker, command, run, NEWS):
+                assert not command.bar_worker(run, "studio-a")
+            assert command.bar_worker(run, "studio-a")
+            with pytest.raises(LedgerError, match="studio-a is still held by run"), joined(worker, command, run, NEWS):
+                raise AssertionError
+            command.journal.leave(run)
+            assert [each.status for each in worker.history()] == ["died"]
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda ledger: ledger.hold_shared("r", [NEWS]).__enter__(),
-        lambda ledger: ledger.slice_lock("r", "1"),
-        lambda ledger: ledger.is_alive("r"),
-        lambda ledger: ledger.target_records("r", [1]),
-    ],
-)
+@pytest.mark.parametrize("call", [lambda ledger: ledger.admit_workers(), lambda ledger: ledger.target_records("r", [])])
 def test_a_local_ledger_has_no_workers(tmp_path: Path, call: Callable[[Ledger], object]) -> None:
     with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="is local") as caught:
         call(ledger)
@@ -314,12 +322,7 @@ def test_a_plan_of_many_targets_costs_few_round_trips(shared_place: str) -> None
         assert len(trips) < 40
         assert found == [{} if number % 2 else {"field:comment": clip.name} for number, clip in enumerate(clips)]
         assert memory.recall(other) == {"x": 1}
-        named = memory.recall_named("studio-a", "NEWS", "asset", "clip 2")
-        assert (
-            named
-            == {clips[2]: {"field:comment": "clip 2"}}
-            == ledger.memory.recall_named("studio-a", "NEWS", "asset", "clip 2")
-        )
+        assert memory.of_server("studio-a")[clips[2]] == {"field:comment": "clip 2"}
         memory.remember(clips[0], {"field:comment": "new"})
         assert memory.recall(clips[0]) == {"field:comment": "new"}
 
@@ -345,15 +348,17 @@ def test_the_roles_of_the_how_to_are_enough(postgres_server: PostgresServer, tmp
     postgres_server.execute(f"CREATE DATABASE {writer} OWNER {writer} ENCODING 'UTF8' TEMPLATE template0")
     place, read = (postgres_server.url(writer).replace("user=msauto", f"user={role}") for role in (writer, reader))
     whole = plan()
-    with Ledger.open(place) as ledger, scoped(ledger, NEWS):
-        run = ledger.journal.start(whole, [])
-        ledger.memory.remember(target().id, {"a": 1})
-        with Ledger.open(place) as worker, worker.hold_shared(run, [NEWS]):
-            assert worker.is_alive(run)
-        with pytest.raises(LockedError, match=f"is locked by run {run}"):
-            asyncio.run(take(place, NEWS))
-        ledger.journal.end(run, Result(run, whole, ()))
-        assert ledger.prune(keep_runs=1) == 0
+    with Ledger.open(place) as ledger:
+        ledger.admit_workers()
+        with scoped(ledger, NEWS):
+            run = ledger.journal.start(whole, [])
+            ledger.memory.remember(target().id, {"a": 1})
+            with Ledger.open(place) as worker, joined(worker, ledger, run, NEWS):
+                assert worker.is_alive(run)
+            with pytest.raises(LockedError, match=f"is locked by run {run}"):
+                asyncio.run(take(place, NEWS))
+            ledger.journal.end(run, Result(run, whole, ()))
+            assert ledger.prune(keep_runs=1) == 0
     with pytest.raises(LedgerError, match="does not let this role read and write"):
         Ledger.open(read, readonly=True)
     for statement in ("USAGE ON SCHEMA", "SELECT ON ALL TABLES IN SCHEMA"):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from fractions import Fraction
 
 import httpx2
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from msauto.errors import RejectedError
 from msauto.model.server import ServerSpec
@@ -91,18 +88,3 @@ def test_nothing_is_sent_before_the_time_of_retry_after(asked: str, waited: floa
         return clock.monotonic()
 
     assert run_in_virtual_time(main()) == pytest.approx(waited, abs=0.002)
-
-
-@given(st.integers(1, 1024), st.integers(1, 64), st.none() | st.floats(0.1, 10_000))
-def test_shares_never_exceed_the_whole(connections: int, parts: int, rate: float | None) -> None:
-    whole = ServerSpec("studio", "http://studio", connections=connections, requests_per_second=rate)
-    if parts > connections:
-        with pytest.raises(ValueError, match="cannot be divided"):
-            whole.share(parts)
-        return
-    part = whole.share(parts)
-    assert part.connections >= 1
-    assert part.connections * parts <= connections
-    if rate is not None:
-        assert part.requests_per_second is not None
-        assert Fraction(part.requests_per_second) * parts <= Fraction(rate) * (1 + Fraction(1, 2**52))

@@ -1,15 +1,13 @@
-"""Slices: workers that die, a session that is lost, a run that is stopped. Nothing is sent twice, or forgotten."""
+"""Workers that die, a session that is lost, a run that is stopped. Nothing is sent twice, or forgotten."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import Any, cast
 
 import pytest
@@ -18,15 +16,14 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext
-from msauto.applying.batches import BatchFailures, NumberedTarget
+from msauto.applying.batches import BatchFailures
 from msauto.applying.cancellation import Cancellation
 from msauto.applying.circuit_breaker import BreakerState
 from msauto.applying.executor import apply_with
 from msauto.applying.group_commit import GroupCommit
-from msauto.applying.slices import ItemResult, SlicedWaveExecutor, SliceExecution
 from msauto.applying.states import RetryPolicy
-from msauto.concurrency import concurrent_list
-from msauto.errors import LedgerError, ServerError
+from msauto.applying.workers_executor import AppliedServer, Targets, WorkersExecutor, apply_server, without_target
+from msauto.errors import ClusterError, LedgerError
 from msauto.model.desired import Batch
 from msauto.model.plan import Target
 from msauto.model.ports import Journal
@@ -34,7 +31,8 @@ from msauto.model.result import Result, TargetResult
 from msauto.model.run_records import RequestRecord, RequestState, TargetRecord
 from tests.unit.applying.applying_world import DictJournal, Stage, World, fields_target, plan_of
 
-COUNT, SLICE = 120, 50  # targets: three slices
+COUNT = 120
+OnReport = Callable[[tuple[int, TargetResult]], None]
 
 
 class WorkerDiedError(Exception):
@@ -61,19 +59,19 @@ class WorkerJournal:
 
 
 @dataclass
-class Cluster:
+class Workers:
     """Workers in this process, which share one journal. ``dies_at``: the sends at which a worker dies, in total.
 
-    A slice whose worker died is run again, ``tries`` times in all, as a scheduler does.
+    A server whose worker died is continued by another one, ``tries`` times in all, as a scheduler does.
     """
 
     stage: Stage
     dies_at: frozenset[int] = frozenset()
     tries: int = 3
-    slices: list[int] = field(default_factory=list)
     lost_session_after: int | None = None
     targets: Sequence[Target] = ()
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    attempts: int = 0
 
     # The shared ledger -------------------------------------------------------------------------------------------
 
@@ -81,14 +79,15 @@ class Cluster:
         if self.lost_session_after is not None and len(self.stage.world.sent) >= self.lost_session_after:
             raise LedgerError("the session with the ledger is lost")
 
-    async def wait_for_workers(self) -> bool:
+    async def wait_until_ended(self, servers: Collection[str]) -> bool:
+        assert servers
         self.check()
         return True
 
     def stop_starting(self) -> None:
         self.stopping.set()
 
-    def records(self, positions: Sequence[int]) -> Mapping[int, TargetRecord]:
+    def records(self, positions: Collection[int]) -> Mapping[int, TargetRecord]:
         self.check()
         return {position: self._record(self.targets[position]) for position in positions}
 
@@ -105,27 +104,19 @@ class Cluster:
 
     # The workers -------------------------------------------------------------------------------------------------
 
-    async def map(
-        self, server: str, targets: Iterator[NumberedTarget], failures: BatchFailures, breaker: BreakerState
-    ) -> AsyncGenerator[ItemResult, None]:
-        del server
-        while some := list(islice(targets, SLICE)):
-            self.slices.append(len(some))
-            for each in await self._with_tries(some, failures, breaker):
-                breaker = each.breaker
-                yield each
-
-    async def _with_tries(
-        self, some: list[NumberedTarget], failures: BatchFailures, breaker: BreakerState
-    ) -> list[ItemResult]:
+    async def apply(
+        self, server: str, targets: Targets, failures: BatchFailures, breaker: BreakerState, on_report: OnReport
+    ) -> AppliedServer:
+        del server, on_report
         for _ in range(self.tries):
-            with suppress(WorkerDiedError):
-                return await self._on_worker(some, failures, breaker)
-        raise ServerError(f"{self.tries} workers were lost", remedy="look at the workers")
+            self.attempts += 1
+            try:
+                return await self._on_worker(targets, failures, breaker)
+            except* WorkerDiedError:
+                pass
+        raise ClusterError(f"{self.tries} workers were lost", remedy="look at the workers")
 
-    async def _on_worker(
-        self, some: list[NumberedTarget], failures: BatchFailures, breaker: BreakerState
-    ) -> list[ItemResult]:
+    async def _on_worker(self, targets: Targets, failures: BatchFailures, breaker: BreakerState) -> AppliedServer:
         stage, world = self.stage, self.stage.world
         journal = WorkerJournal(stage.journal)
 
@@ -137,40 +128,37 @@ class Cluster:
                 raise WorkerDiedError
 
         world.on_send = on_send
-        shared = cast("Journal", journal)
-        context = ApplyContext(
-            "run-1", shared, stage.memory, world.clock, stage.events, GroupCommit(shared), Cancellation(), RetryPolicy()
-        )
         connection = stage.server()
-        execution = SliceExecution(context, connection, failures, breaker, lambda: None)
-        records = self.records([number for number, _ in some])
+        connection.breaker.state = breaker
+        begun = {number: each for number, each in self.records(targets).items() if each.begun is not None}
+        context = context_of(stage, cast("Journal", journal))
+        try:
+            return await apply_server(context, connection, targets, begun, failures, lambda: None, 4)
+        except LedgerError:
+            assert journal.dead
+            raise WorkerDiedError from None
 
-        async def apply(numbered: NumberedTarget) -> ItemResult:
-            result = await execution.apply(numbered, records[numbered[0]])
-            return ItemResult(result, connection.breaker.state)
 
-        results = await concurrent_list(apply, some, limit=4)
-        context.commits.flush()
-        if journal.dead:
-            raise WorkerDiedError
-        return results
+def context_of(stage: Stage, journal: Journal) -> ApplyContext:
+    clock, commits = stage.world.clock, GroupCommit(journal)
+    return ApplyContext("run-1", journal, stage.memory, clock, stage.events, commits, Cancellation(), RetryPolicy())
 
 
 def run(
     stage: Stage,
-    cluster: Cluster,
+    workers: Workers,
     targets: Sequence[Target],
     cancellation: Cancellation | None = None,
     *,
     fatal: bool = False,
+    frozen: Callable[[], str | None] = lambda: None,
 ) -> Result:
-    cluster.targets = targets
+    workers.targets = targets
     batches = (Batch("play", (targets[0].server,), fatal=True),) if fatal else ()
 
     async def everything() -> Result:
-        executor_of = partial(SlicedWaveExecutor, workers=cluster, frozen=lambda: None)
         return await apply_with(
-            executor_of,
+            partial(WorkersExecutor, workers=workers, frozen=frozen),
             structs.replace(plan_of(*targets), batches=batches),
             stage.journal,
             stage.memory,
@@ -186,13 +174,13 @@ def targets_of(world: World, count: int = COUNT) -> list[Target]:
     return [fields_target(world, f"Clip {number:03}", 2) for number in range(count)]
 
 
-def test_slices_do_what_one_process_does() -> None:
+def test_a_worker_does_what_one_process_does() -> None:
     stage = Stage()
-    cluster = Cluster(stage)
-    result = run(stage, cluster, targets_of(stage.world))
+    workers = Workers(stage)
+    result = run(stage, workers, targets_of(stage.world))
     assert Counter(each.outcome for each in result.targets) == {"changed": COUNT}
     assert [each.target.name for each in result.targets] == sorted(each.target.name for each in result.targets)
-    assert cluster.slices == [50, 50, 20]
+    assert workers.attempts == 1
     assert stage.journal.ended is not None
     assert result.ok
 
@@ -200,7 +188,7 @@ def test_slices_do_what_one_process_does() -> None:
 @given(st.frozensets(st.integers(0, 239), max_size=6))
 def test_workers_that_die_lose_nothing_and_double_nothing(dies_at: frozenset[int]) -> None:
     stage = Stage()
-    result = run(stage, Cluster(stage, dies_at, tries=9), targets_of(stage.world))
+    result = run(stage, Workers(stage, dies_at, tries=9), targets_of(stage.world))
     assert max(Counter(stage.world.sent).values()) == 1
     for each in result.targets:
         done = set(stage.world.assets[each.target.name].attributes.values()) == {"new"}
@@ -209,114 +197,112 @@ def test_workers_that_die_lose_nothing_and_double_nothing(dies_at: frozenset[int
         assert done or dies_at
 
 
-def test_a_slice_whose_workers_all_die_ends_the_run() -> None:
+def test_a_server_whose_workers_all_die_ends_the_run() -> None:
     stage = Stage()
-    cluster = Cluster(stage, frozenset({110}), tries=1)
-    result = run(stage, cluster, targets_of(stage.world))
-    outcomes = [each.outcome for each in result.targets]
-    assert set(outcomes[:50]) == {"changed"}
-    assert "unverified" in outcomes[50:100]
-    assert set(outcomes[50:100]) <= {"changed", "unverified", "not attempted"}
-    assert set(outcomes[100:]) == {"not attempted"}
+    result = run(stage, Workers(stage, frozenset({110}), tries=1), targets_of(stage.world))
+    outcomes = Counter(each.outcome for each in result.targets)
+    assert outcomes.keys() == {"changed", "unverified", "not attempted"}
+    assert 50 <= outcomes["changed"] <= 55
     assert "1 workers were lost" in result.targets[-1].message
     assert stage.journal.ended is None
     assert ("leave", "run-1") in stage.journal.lines
     assert max(Counter(stage.world.sent).values()) == 1
 
 
-def test_a_lost_session_of_the_coordinator_ends_the_run() -> None:
+def test_a_lost_session_of_the_command_ends_the_run() -> None:
     stage = Stage()
-    cluster = Cluster(stage, lost_session_after=120)
-    result = run(stage, cluster, targets_of(stage.world))
-    last = result.targets[-1]
-    assert (last.outcome, last.message) == ("not attempted", "the session with the ledger is lost")
+    result = run(stage, Workers(stage, frozenset({120}), lost_session_after=120), targets_of(stage.world))
+    assert {each.outcome for each in result.targets} == {"unverified"}, "the ledger cannot be read"
+    assert {each.message for each in result.targets} == {
+        "its worker has not reported; the next run settles it by reading"
+    }
     assert stage.journal.ended is None
     assert max(Counter(stage.world.sent).values()) == 1
 
 
-def test_cancelling_tells_the_workers_and_starts_nothing() -> None:
+def test_cancelling_ends_the_work_and_takes_what_the_ledger_has() -> None:
     stage, cancellation = Stage(), Cancellation()
-    cluster = Cluster(stage)
-    targets = targets_of(stage.world)
-    cancelling = stage.world.effects[targets[10].requests[0].path]
-
-    def cancel(world: World) -> None:
-        cancelling(world)
-        cancellation()
-
-    stage.world.effects[targets[10].requests[0].path] = cancel
-    result = run(stage, cluster, targets, cancellation)
-    assert result.interrupted
-    assert cluster.slices == [50]
-    assert result.targets[-1].outcome == "not attempted"
-    assert stage.journal.ended is not None
-
-
-def test_rejected_credentials_are_not_used_again_because_an_older_slice_has_worked() -> None:
-    stage = Stage()
     targets = targets_of(stage.world, 3)
+    workers = Workers(stage)
 
-    async def found(server: str, taken: Iterator[NumberedTarget], *_: object) -> AsyncGenerator[ItemResult, None]:
-        del server
-        assert len(list(islice(taken, 2))) == 2
-        yield ItemResult(None, BreakerState().rejected("401"))
-        yield ItemResult(None, BreakerState())
-        assert list(taken) == []
+    async def apply(*_: object) -> AppliedServer:
+        stage.journal.lines.append(("planned", targets[0].name))
+        stage.journal.states.update({(targets[0].name, 0): "done", (targets[0].name, 1): "done"})
+        stage.journal.outcomes[targets[0].name] = "changed"
+        cancellation()
+        await asyncio.Event().wait()
+        raise AssertionError
 
-    cluster = Cluster(stage)
-    cluster.map = found  # type: ignore[method-assign, assignment]
-    assert "rejects our account" in run(stage, cluster, targets).targets[2].message
+    workers.apply = apply  # type: ignore[method-assign, assignment]
+    result = run(stage, workers, targets, cancellation)
+    assert result.interrupted
+    assert [each.outcome for each in result.targets] == ["changed", "not attempted", "not attempted"]
+    assert stage.journal.ended is not None
 
 
 def test_a_failed_batch_lets_workers_finish_the_targets_in_progress() -> None:
     stage = Stage()
     targets = targets_of(stage.world, 3)
-    cluster = Cluster(stage)
+    workers = Workers(stage)
 
-    async def found(server: str, taken: Iterator[NumberedTarget], *_: object) -> AsyncGenerator[ItemResult, None]:
-        del server
-        assert len(list(islice(taken, 2))) == 2
-        yield ItemResult(TargetResult(targets[0], "failed", "500"), BreakerState())
-        await cluster.stopping.wait()
-        yield ItemResult(TargetResult(targets[1], "changed"), BreakerState())
-        assert list(taken) == []
+    async def apply(server: str, given: Targets, *values: Any) -> AppliedServer:
+        assert (server, list(given.values())) == (targets[0].server, targets)
+        found = {0: TargetResult(targets[0], "failed", "500"), 1: TargetResult(targets[1], "changed")}
+        found = {number: without_target(result) for number, result in found.items()}
+        on_report: OnReport = values[-1]
+        on_report((0, found[0]))
+        await workers.stopping.wait()
+        return AppliedServer(found, BreakerState())
 
-    cluster.map = found  # type: ignore[method-assign, assignment]
-    result = run(stage, cluster, targets, fatal=True)
+    workers.apply = apply  # type: ignore[method-assign, assignment]
+    result = run(stage, workers, targets, fatal=True)
     assert [each.outcome for each in result.targets] == ["failed", "changed", "not attempted"]
     assert "any_errors_fatal is set" in result.targets[2].message
     assert not result.interrupted
 
 
 @pytest.mark.parametrize("state", ["down", "401"])
-def test_a_server_that_cannot_be_reached_is_left_alone_by_later_slices(state: str) -> None:
+def test_a_server_that_cannot_be_reached_is_left_alone_by_the_next_attempt(state: str) -> None:
     stage = Stage()
     stage.world.state = lambda world: "up" if len(world.sent) < 20 else state
-    cluster = Cluster(stage)
-    result = run(stage, cluster, targets_of(stage.world))
-    assert len(cluster.slices) == 1
+    result = run(stage, Workers(stage, frozenset({10})), targets_of(stage.world))
     assert result.targets[-1].outcome == "not attempted"
     assert "msauto apply PLAYBOOK --resume run-1" in result.targets[-1].message
 
 
+def test_no_server_is_sent_to_a_worker_during_a_freeze() -> None:
+    stage = Stage()
+    workers = Workers(stage)
+    result = run(stage, workers, targets_of(stage.world, 3), frozen=lambda: "the freeze of tonight")
+    assert {(each.outcome, each.message) for each in result.targets} == {("not attempted", "the freeze of tonight")}
+    assert workers.attempts == 0
+
+
 @pytest.mark.parametrize("settled", ["failed", "unverified"])
-def test_a_slice_that_runs_again_sends_nothing_after_a_request_that_was_not_done(settled: RequestState) -> None:
+def test_the_next_attempt_sends_nothing_after_a_request_that_was_not_done(settled: RequestState) -> None:
     stage = Stage()
     (target,) = targets_of(stage.world, 1)
     requests = (RequestRecord(settled, 1, sent=stage.world.clock.now().isoformat()), RequestRecord("planned", 0))
-    record = TargetRecord(target, requests, "then", None)
+    records = {0: TargetRecord(target, requests, "then", None)}
 
-    async def apply_again() -> str:
-        journal = cast("Journal", stage.journal)
-        context = ApplyContext(
-            "run-1", journal, stage.memory, stage.world.clock, stage.events, GroupCommit(journal), Cancellation(),
-            RetryPolicy(),
-        )  # fmt: skip
-        failures = BatchFailures(plan_of(target), 0)
-        execution = SliceExecution(context, stage.server(), failures, BreakerState(), lambda: None)
-        result = await execution.apply((0, target), record)
-        assert result is not None
-        return result.outcome
+    async def apply_again() -> AppliedServer:
+        context, failures = context_of(stage, cast("Journal", stage.journal)), BatchFailures(plan_of(target), 0)
+        return await apply_server(context, stage.server(), {0: target}, records, failures, lambda: None, 4)
 
-    assert asyncio.run(apply_again()) == settled
+    assert asyncio.run(apply_again()).results[0].outcome == settled
+    assert stage.world.sent == []
+
+
+def test_what_is_in_progress_is_settled_although_nothing_may_start() -> None:
+    stage = Stage()
+    targets = dict(enumerate(targets_of(stage.world, 3)))
+    requests = (RequestRecord("sending", 1, sent=stage.world.clock.now().isoformat()), RequestRecord("planned", 0))
+    records = {1: TargetRecord(targets[1], requests, "then", None)}
+
+    async def settle() -> AppliedServer:
+        context, failures = context_of(stage, cast("Journal", stage.journal)), BatchFailures(plan_of(), 0)
+        context.cancellation()
+        return await apply_server(context, stage.server(), targets, records, failures, lambda: None, 4)
+
+    assert {number: each.outcome for number, each in asyncio.run(settle()).results.items()} == {1: "unverified"}
     assert stage.world.sent == []

@@ -1,0 +1,64 @@
+"""The plan of one server, here or on a worker of a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from msgspec import structs
+
+from msauto.model.desired import ServerIntents
+from msauto.model.events import Event, Notify, TargetPlanned
+from msauto.model.ports import Clock, HashFile, Memory
+from msauto.planning.survey.asset_survey import SurveyContext
+from msauto.planning.survey.survey import Survey, survey
+from msauto.planning.survey.target_choice import TargetChoice
+from msauto.secrets.redaction import Secrets
+from msauto.secrets.remembered_secrets import SecretMemory
+from msauto.server.planning_client import PlanningClient
+from msauto.server.reader import ServerReader
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPlanning:
+    """How to plan one server; evaluating the intents adds to ``secrets``, and ``choice`` remembers what it matched."""
+
+    work: ServerIntents
+    secrets: Secrets
+    choice: TargetChoice
+    clock: Clock
+    forks: int
+    find_links: bool
+    forget: bool
+
+
+class ServerPlan(NamedTuple):
+    """The plan of a server, and whether it answers at all."""
+
+    survey: Survey
+    is_unreachable: bool
+
+
+async def plan_server(given: ServerPlanning, memory: Memory, hash_file: HashFile, notify: Notify) -> ServerPlan:
+    """Plan one server. Sends GET and HEAD only. No event holds a secret."""
+    spec, known = given.work.server, given.secrets
+
+    def notify_redacted(event: Event) -> None:
+        if isinstance(event, TargetPlanned) and event.error:
+            event = structs.replace(event, error=known.redact_message(event.error))
+        notify(event)
+
+    async with PlanningClient(spec, read_only=True) as client:
+        context = SurveyContext(
+            spec,
+            ServerReader(client, clock=given.clock),
+            SecretMemory(memory, known),
+            find_links=given.find_links,
+            hash_file=hash_file,
+            forget=given.forget,
+            secrets=known,
+            choice=given.choice,
+            notify=notify_redacted,
+        )
+        found = await survey(given.work.intents, context, forks=given.forks)
+        return ServerPlan(found, client.unreachable)
