@@ -75,7 +75,6 @@ async def plan_on(cluster: Cluster, given: ServerPlanning, memory: MemoryByUrl, 
     given.choice.merge(there.choice)
     for text in there.secrets.texts:
         given.secrets.add(text)
-    given.secrets.sources.merge(there.secrets.sources)
     return planned
 
 
@@ -369,7 +368,7 @@ class Belongings:
 
     def _view(self, view: EnvView) -> Any:
         self._env = view.values
-        return EnvView, (_Environment(), view.sources)
+        return EnvView, (_Environment(),)
 
     def _lookup(self, lookups: LookupContext) -> Any:
         self._env = lookups.env

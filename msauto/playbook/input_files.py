@@ -68,7 +68,7 @@ class Files:
         """Return a YAML file as far as it can be read; the caller reports its flaws."""
         if path not in self._documents:
             document = self._documents[path] = parse_yaml(self.read(path), path)
-            self.taint.add_tagged(document.data, path)
+            self.taint.add_tagged(document.data)
         return self._documents[path]
 
     def inputs(self, playbooks: Sequence[str] = ()) -> tuple[InputFile, ...]:

@@ -18,7 +18,6 @@ from unicodedata import normalize
 from urllib.parse import quote, quote_plus, unquote
 
 from msauto.errors import InputError, MsautoError, Problem, ServerError
-from msauto.secrets.secret_sources import SecretSources
 
 HIDDEN: Final = "***"
 DETECTED: Final = f"{HIDDEN} (the message repeats a secret in another encoding)"
@@ -44,12 +43,8 @@ def can_redact(text: str) -> bool:
 class Secrets:
     """The secret texts of a run, which never show in its ``repr``. Templates add more of them while they are used."""
 
-    def __init__(
-        self, texts: Iterable[str] = (), sources: SecretSources | None = None, *, shortest: int = SHORTEST
-    ) -> None:
+    def __init__(self, texts: Iterable[str] = (), *, shortest: int = SHORTEST) -> None:
         self._shortest = shortest
-        self.sources = sources or SecretSources()
-        """Where the texts come from, as far as it is known."""
         self.texts: set[str] = set()
         """The texts themselves: to compare with, never to show."""
         self._forms: dict[str, set[str]] = {}  # by their first characters

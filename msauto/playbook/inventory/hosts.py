@@ -138,7 +138,7 @@ class Hosts:
         return None
 
     def _lenient_scope(self, name: str) -> TemplateScope:
-        return self.scope(name, "").with_env(EnvView(self.env, self.files.taint.found.sources, lenient=True))
+        return self.scope(name, "").with_env(EnvView(self.env, lenient=True))
 
     def know_secrets(self) -> None:
         """Let every output hide the secrets of all servers, whatever reads them: a variable, or a file as a text."""
@@ -162,7 +162,7 @@ class Hosts:
         host_variables: dict[str, HostVars] = {}
         groups = {group: list(members) for group, members in self.inventory.groups.items()}
         shared: dict[str, Any] = {
-            "env": EnvView(self.env, self.files.taint.found.sources),
+            "env": EnvView(self.env),
             "now": self.now,
             "playbook_dir": str(here.resolve()),
             "groups": groups,

@@ -18,7 +18,6 @@ from msauto.playbook.templates.registry import LOOKUPS, template_lookup
 from msauto.playbook.templates.secret_tracking import TemplateFunctionError
 from msauto.playbook.yaml.document import nearest
 from msauto.playbook.yaml.loader import load_yaml, plain
-from msauto.secrets.secret_sources import SecretReference
 from msauto.timelines.clock import TimelineClock, parse_origin, parse_rate
 from msauto.timelines.formats import read_timeline
 from msauto.timelines.tables import header_delimiter
@@ -85,8 +84,6 @@ def lookup_env(context: LookupContext, name: str, default: Any = _REQUIRED) -> A
     value = context.env.get(name, default)
     if value is _REQUIRED:
         raise TemplateFunctionError(f"the environment variable {name} is not set", "set it, or add default=''")
-    if name in context.env:
-        context.files.taint.found.sources.note(value, SecretReference("env", name))
     return value
 
 
@@ -96,9 +93,7 @@ def lookup_file(context: LookupContext, name: str) -> str:
 
     Example: lookup('file', 'note.txt')
     """
-    text = context.text(name).rstrip("\n")
-    context.files.taint.found.sources.note(text, SecretReference("file", context.path(name)))
-    return text
+    return context.text(name).rstrip("\n")
 
 
 @template_lookup
@@ -154,5 +149,5 @@ def lookup_yaml(context: LookupContext, name: str) -> Any:
         data = load_yaml(context.read(name), name).data
     except InputError as error:
         raise TemplateFunctionError(str(error.problems[0])) from error
-    context.files.taint.add_tagged(data, context.path(name), templates=True)  # the result of a lookup is not rendered
+    context.files.taint.add_tagged(data, templates=True)  # the result of a lookup is not rendered
     return plain(data, keep_secrets=True)

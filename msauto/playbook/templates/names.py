@@ -9,7 +9,6 @@ from msauto.model.facts import Facts
 from msauto.playbook.templates.secret_tracking import TaintTracker, TemplateFunctionError
 from msauto.playbook.yaml.document import SourceNode
 from msauto.secrets.marked_text import MarkedText
-from msauto.secrets.secret_sources import SecretReference, SecretSources
 
 
 class TemplateNames(Protocol):
@@ -74,23 +73,20 @@ class AssetView:
 class EnvView:
     """``env`` in templates: the environment. ``lenient``: a variable that is not set counts as not known yet."""
 
-    __slots__ = ("_lenient", "sources", "values")
+    __slots__ = ("_lenient", "values")
 
-    def __init__(self, values: Mapping[str, str], sources: SecretSources, *, lenient: bool = False) -> None:
+    def __init__(self, values: Mapping[str, str], *, lenient: bool = False) -> None:
         self.values = values
-        self.sources = sources
         self._lenient = lenient
 
     def look(self, name: str) -> str:
         """Return a variable of the environment; raises ``AttributeError`` if it is not set."""
         try:
-            value = self.values[name]
+            return self.values[name]
         except KeyError as error:
             if self._lenient:
                 raise UsesAssetError(name) from error
             raise AttributeError(name) from error
-        self.sources.note(value, SecretReference("env", name))
-        return value
 
     def names(self) -> Iterable[str]:
         """Return the names of all variables."""

@@ -14,7 +14,6 @@ from typing import Any
 from msauto.playbook.yaml.document import SourceNode
 from msauto.secrets.marked_text import MarkedText, secret_paths, why_too_short
 from msauto.secrets.redaction import HIDDEN, Secrets, can_redact
-from msauto.secrets.secret_sources import SecretReference
 
 
 class TemplateFunctionError(Exception):
@@ -52,13 +51,11 @@ class TaintTracker:
         self.found.add(text)
         return MarkedText(text)
 
-    def add_tagged(self, data: Any, file: str = "", *, templates: bool = False) -> None:
+    def add_tagged(self, data: Any, *, templates: bool = False) -> None:
         """Add the texts of a file that are tagged as secret; ``templates``: also templates, which are not rendered."""
-        for place, text in secret_paths(data):
+        for _, text in secret_paths(data):
             if templates or ("{{" not in text and "{%" not in text):
-                self.found.add(str(text))
-                if file:
-                    self.found.sources.note(text, SecretReference("yaml", file, place))
+                self.found.add(text)
 
     def taint(self, value: Any, node: SourceNode) -> Any:
         """Return the result of a template that touched a secret, marked; note in ``lost`` what cannot be marked."""

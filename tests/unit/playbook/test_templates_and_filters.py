@@ -17,7 +17,6 @@ from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.names import AssetView, EnvView
 from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
 from msauto.playbook.yaml.document import outside_node
-from msauto.secrets.secret_sources import SecretSources
 
 SPOT = outside_node("test")
 ASSET = Asset(
@@ -40,7 +39,7 @@ def scope(folder: Path, facts: Facts | None = None, **variables: Any) -> Templat
     around = LookupContext({"HOME_TOWN": "Oslo"}, Files(), folder, folder.parent)
     given = {
         "asset": AssetView(facts),
-        "env": EnvView(around.env, SecretSources()),
+        "env": EnvView(around.env),
         "now": datetime(2026, 11, 20, tzinfo=UTC),
     }
     return TemplateScope(Variables(read_variables(variables, Level.PLAY, SPOT)), given, around)
