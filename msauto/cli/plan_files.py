@@ -12,6 +12,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +35,7 @@ _FIXED: Final = {
     "--target": "targets",
     "--forget-pending": "forget_pending",
 }
-_TEMPLATE: Final = re.compile(r"{[{%#]")
+_TEMPLATE: Final = re.compile(r"{[{%#]|\\")  # or an escaped one
 
 
 def is_plan_file(path: str) -> bool:
@@ -142,6 +143,11 @@ def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path |
     if base is not None and kept.server is not None and not elsewhere:
         message = f"the plan was made for --server {kept.server}, and a plan file cannot decide where to send"
         raise _invalid(path, message, f"give it again: --server {kept.server}")
+    if base is not None and kept.config is not None and given.config is None:
+        message = f"the plan was made with --config {kept.config}, and a plan file cannot decide which limits hold"
+        raise _invalid(path, message, f"give it again: --config {kept.config}")
+    if not _is_instant(kept.now):
+        raise _invalid(path, f"`now` is {kept.now!r}, which is no time with an offset")
     variables = [text for text in kept.extra_vars if text not in (*hidden, *given.extra_vars)]
     return structs.replace(
         kept,
@@ -154,6 +160,13 @@ def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path |
             *given.extra_vars,
         ),
     )
+
+
+def _is_instant(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def changed_inputs(plan: Plan, base: Path, settings: InputHash | None) -> Iterator[str]:

@@ -87,7 +87,8 @@ def named(task: Task, world: Picture, server: SimDialect) -> list[Clip]:
             clips = [clip for clip in clips if same(clip.title, task["title"])]
         if server.title_twins == "both":
             titles = [clip.title for clip in world.clips.values()]
-            clips = [clip for clip in clips if titles.count(clip.title) < 2]
+            asked = (task["title"], *task.get("was", ()))
+            clips = [clip for clip in clips if titles.count(clip.title) < 2 or clip.title not in asked]
     return [clip for clip in clips if task.get("folder", clip.folder) == clip.folder]
 
 

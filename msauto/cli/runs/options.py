@@ -155,16 +155,16 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _of_past_run(flags: Flags, undone: str | None, resumed: str | None) -> Flags:
     """Return the flags to undo a run, or to plan its rest; under its settings, unless playbooks are named."""
-    given, past = flags.given, None
+    given, past, typed = flags.given, None, flags.given.config
     if resumed is not None:
         details = find_run(flags, resumed)
         past = None if given.playbooks else details
         given = options_of(details, given) if past else structs.replace(given, resume=details.summary.run)
-    if undone or given.undo:
-        past = find_run(flags, undone or given.undo, to_undo=True)
+    if undone is not None or given.undo:
+        past = find_run(flags, undone if undone is not None else given.undo, to_undo=True)
         given = structs.replace(given, undo=past.summary.run)
     flags = replace(flags, given=given)
-    return flags if past is None else with_settings_of(past, flags)
+    return flags if past is None or typed is not None else with_settings_of(past, flags)
 
 
 _CONVERTED = ("window", "allow_delete", "allow_remove", "allow_requests")

@@ -62,11 +62,10 @@ def _may_have_changed(run: RunSummary) -> bool:
 def with_settings_of(details: RunDetails, flags: Flags) -> Flags:
     """Return the flags under the settings of a run: its protected names, limits and freezes apply in any folder.
 
-    They are in the ``msauto.toml`` that the run recorded; ``--config`` of this command wins. The ledger stays the one
-    in which the run was found.
+    They are in the ``msauto.toml`` that the run recorded. The ledger stays the one in which the run was found.
     """
     recorded = details.summary.settings
-    if flags.given.config is not None or not recorded:
+    if not recorded:
         return flags
     if Path(recorded).is_file():
         return flags.under(load_settings(recorded))

@@ -20,11 +20,12 @@ REMOVED: dict[str, str] = {
 """Filters that users may look for and that are removed on purpose, with the reason."""
 
 JINJA_FILTERS = (
-    "abs", "capitalize", "d", "default", "first", "format", "join", "last", "length", "list", "lower", "map", "max",
-    "min", "reject", "rejectattr", "replace", "reverse", "round", "select", "selectattr", "sort", "string", "sum",
-    "title", "trim", "truncate", "upper", "urlencode",
+    "abs", "capitalize", "count", "d", "default", "dictsort", "first", "format", "groupby", "indent", "items", "join",
+    "last", "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "replace", "reverse", "round",
+    "select", "selectattr", "sort", "string", "sum", "title", "trim", "truncate", "upper", "urlencode",
 )  # fmt: skip
 JINJA_TESTS = (
-    "boolean", "defined", "eq", "even", "false", "float", "ge", "gt", "in", "integer", "le", "lt", "mapping", "ne",
-    "none", "number", "odd", "string", "true", "undefined", "==", "!=", "<", "<=", ">", ">=",
+    "boolean", "defined", "divisibleby", "eq", "equalto", "even", "false", "float", "ge", "greaterthan", "gt", "in",
+    "integer", "iterable", "le", "lessthan", "lower", "lt", "mapping", "ne", "none", "number", "odd", "sameas",
+    "sequence", "string", "true", "undefined", "upper", "==", "!=", "<", "<=", ">", ">=",
 )  # fmt: skip
