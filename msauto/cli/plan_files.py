@@ -147,7 +147,7 @@ def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path |
         message = f"the plan was made with --config {kept.config}, and a plan file cannot decide which limits hold"
         raise _invalid(path, message, f"give it again: --config {kept.config}")
     if not _is_instant(kept.now):
-        raise _invalid(path, f"`now` is {kept.now!r}, which is no time with an offset")
+        raise _invalid(path, f"`now` is {kept.now!r}, which is not a time with an offset")
     variables = [text for text in kept.extra_vars if text not in (*hidden, *given.extra_vars)]
     return structs.replace(
         kept,

@@ -83,6 +83,18 @@ def test_settings_that_are_gone_are_told_where_others_hold(desk: Desk, sim: Simu
     assert "house/msauto.toml does not exist" in sourced.err
 
 
+def test_resume_obeys_the_settings_that_the_run_was_given(desk: Desk, sim: Simulator) -> None:
+    desk.write("house/strict.toml", ALLOWED)
+    sim.faults.add("status:401@SETFIELD")
+    desk.play({"asset": {"title": "Film", "fields": {"comment": "x"}}})
+    assert desk.run("apply", "play.yml", "--config", "house/strict.toml", *STATE).code == 3
+    sim.faults.clear()
+    desk.write("house/strict.toml", ALLOWED + "[limits]\nrequests = 0\n")
+    assert desk.run("apply", "--resume", "last", *STATE).code == 4
+    desk.write("house/strict.toml", ALLOWED)
+    assert desk.run("apply", "--resume", "last", *STATE).code == 0
+
+
 def test_resume_elsewhere_obeys_what_is_beside_the_playbooks(desk: Desk, sim: Simulator) -> None:
     desk.write("house/msauto.toml", ALLOWED)
     task = {"asset": {"title": "{{ item }}", "fields": {"comment": "x"}}, "loop": ["Film", "Other"]}

@@ -140,7 +140,7 @@ def test_a_forged_plan_writes_no_file_where_no_playbook_may(desk: Desk, sim: Sim
         ({"inventories": ["/tmp/evil.yml"]}, "outside of the repository"),
         ({"playbooks": ["/tmp/evil.yml"]}, "outside of the repository"),
         ({"config": "lax.toml"}, "a plan file cannot decide which limits hold"),
-        ({"now": "banana"}, "no time with an offset"),
+        ({"now": "banana"}, "not a time with an offset"),
         ({"extra_vars": [r'{"text": "\x7b{ env.HOME | secret }}"}']}, "holds no secret or template of its own"),
         ({"extra_vars": ["@/etc/hostname"]}, "outside of the repository"),
         ({"inventories": ["evil.yml"]}, "the plan was made for studio-a at"),
