@@ -80,7 +80,12 @@ def named(task: Task, world: Picture, server: SimDialect) -> list[Clip]:
     """
     if "select" in task:
         folder = task["select"]["folder"]
-        clips = [c for c in world.clips.values() if any(where == folder for where, _ in c.entries.values())]
+        every = server.link_titles == "found"  # else the title of a link leads to no clip
+        clips = [
+            clip
+            for clip in world.clips.values()
+            if any(where == folder and (every or name == clip.title) for where, name in clip.entries.values())
+        ]
     else:
         clips = [clip for title in (task["title"], *task.get("was", ())) for clip in _titled(title, world, server)]
         if task.get("state") == "absent":

@@ -167,6 +167,8 @@ class Judge:
         """Whether a task's item is this one; a server that names items by their files has no other guids."""
         rule = self.scenario.server.rss_guid
         by_file = rule != "item" and (item.get("file") == live.file or item["guid"] == stem(live.file))
+        if self.scenario.ours.get("rss_guid") == "stem":  # then the playbook's user says that stems are the guids
+            by_file = by_file or stem(item.get("file", "")) == stem(live.file)
         return bool(by_file or item["guid"] == shown_guid(live, rule))
 
     def _limits(self) -> Iterator[str]:
