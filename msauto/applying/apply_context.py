@@ -10,9 +10,9 @@ from msauto.applying.cancellation import Cancellation
 from msauto.applying.circuit_breaker import CircuitBreaker
 from msauto.applying.group_commit import GroupCommit
 from msauto.applying.states import RetryPolicy
+from msauto.applying.verification import SharedReads
 from msauto.model import events
 from msauto.model.ports import Clock, Journal, Memory, Reader, Sender
-from msauto.verification.read_back import SharedReads
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,11 +37,11 @@ from enum import Enum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from msauto.applying.verification import Verdict
 from msauto.aspects import ASPECTS
 from msauto.concurrency import is_over
 from msauto.errors import GATEWAY_STATUSES
 from msauto.model.result import Difference, Outcome, RequestOutcome, RequestResult
-from msauto.verification.read_back import Verdict
 
 
 class RetryPolicy(Struct, frozen=True):

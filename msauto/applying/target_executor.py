@@ -11,12 +11,13 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from msauto.applying import states
+from msauto.applying import states, verification
 from msauto.applying.apply_context import ApplyContext, ServerConnection
 from msauto.applying.circuit_breaker import TargetContact
 from msauto.applying.group_commit import Call
 from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
+from msauto.applying.verification import Comparison, Verdict, memories
 from msauto.aspects import is_deletion
 from msauto.concurrency import ConcurrencySlot
 from msauto.errors import (
@@ -35,8 +36,6 @@ from msauto.model.ports import LiveTarget, WritePermit
 from msauto.model.result import TargetResult
 from msauto.planning import target_reading
 from msauto.planning.survey import deletion
-from msauto.verification import read_back
-from msauto.verification.read_back import Comparison, Verdict, memories
 
 T = TypeVar("T")
 
@@ -69,8 +68,10 @@ class TargetReader:
         """Read what the requests of ``part`` change; ``sent``: how many requests of the target may have been done."""
         if self._contact.shut_out:
             raise UnreachableError("not asked again, because the server rejects our credentials")
-        addresses = read_back.addresses(self._target, sent)
-        return await self._ask(read_back.read_again(self._server.reader.fresh(), self._server.shared, part, addresses))
+        addresses = verification.addresses(self._target, sent)
+        return await self._ask(
+            verification.read_again(self._server.reader.fresh(), self._server.shared, part, addresses)
+        )
 
     async def what_changed(self, now: datetime) -> str | None:
         """Return how live state differs from what was planned; read a minute ago at most."""
@@ -85,17 +86,17 @@ class TargetReader:
 
     async def verdict(self, index: int, *, in_doubt: bool) -> Verdict:
         """Return how much of the request ``index`` is done."""
-        part = read_back.only(self._target, index, index + 1)
-        if not read_back.can_see(part):
+        part = verification.only(self._target, index, index + 1)
+        if not verification.can_see(part):
             if in_doubt:
                 await self.ping()
             return "hidden"
-        return read_back.verdict_of(part, await self.read(part, index + 1))
+        return verification.verdict_of(part, await self.read(part, index + 1))
 
     async def missing_before(self, index: int) -> tuple[str, ...]:
         """Return the keys of what the requests before ``index`` should have done, and reading does not show."""
-        part = read_back.only(self._target, 0, index)
-        return read_back.not_seen(part, await self.read(part, index))
+        part = verification.only(self._target, 0, index)
+        return verification.not_seen(part, await self.read(part, index))
 
     async def ping(self) -> None:
         """Find out whether the server can be reached, by a read that it answers at once."""
@@ -256,7 +257,7 @@ class TargetExecutor:
         """
         context, target, progress = self._context, self._target, self._progress
         now = context.clock.now()
-        is_old = context.read_since is not None and not read_back.is_recent(context.read_since, now)
+        is_old = context.read_since is not None and not verification.is_recent(context.read_since, now)
         deletes = any(is_deletion(target.changes[each]) for each in target.requests[index].changes)
         maybe_done = isinstance(progress.failure, states.Rejected)
         why = None
@@ -334,8 +335,8 @@ class TargetExecutor:
             return states.Unreadable(one_line(error))
 
     async def _verify(self) -> states.Event:
-        done = read_back.only(self._target, 0, self._progress.done)
-        if not read_back.can_see(done):
+        done = verification.only(self._target, 0, self._progress.done)
+        if not verification.can_see(done):
             try:
                 await self._reader.read(done, self._progress.index)
             except AnotherClipError as error:
@@ -343,11 +344,11 @@ class TargetExecutor:
             except Exception:  # noqa: BLE001, S110 - nothing more can be seen of what is run
                 pass
             self._memory.keep(memories(done, LiveTarget()))
-            self._comparison = read_back.compare(done, LiveTarget())
+            self._comparison = verification.compare(done, LiveTarget())
             return states.TargetRead((), self._elapsed())
         try:
             live = await self._reader.read(done, self._progress.index)
-            comparison = read_back.compare(done, live)
+            comparison = verification.compare(done, live)
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing is verified

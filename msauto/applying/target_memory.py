@@ -18,13 +18,13 @@ from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext
 from msauto.applying.group_commit import Call
+from msauto.applying.verification import expectation_key, memories, rename_of
 from msauto.aspects import ASPECTS
-from msauto.diffing.comparison import mapping
-from msauto.diffing.memory_items import BETWEEN, PENDING_PREFIX
+from msauto.aspects.comparison import mapping
+from msauto.aspects.plan_builder import BETWEEN, PENDING_PREFIX
 from msauto.model.plan import Json, Request, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference, RequestResult
-from msauto.verification.read_back import expectation_key, memories, rename_of
 
 Items = dict[str, Json]
 

@@ -1,6 +1,6 @@
 """The registry of aspects: one module for each, independent of the others. A new aspect is one line here.
 
-What depends on an aspect is in its module, as :class:`~msauto.diffing.aspect_definition.Aspect`; the stages look it
+What depends on an aspect is in its module, as :class:`~msauto.aspects.aspect.Aspect`; the stages look it
 up here.
 """
 
@@ -25,7 +25,7 @@ from msauto.aspects import (
     xmp,
     xmp_batch,
 )
-from msauto.diffing.aspect_definition import Aspect
+from msauto.aspects.aspect import Aspect
 from msauto.model.plan import AspectName, Change, Expectation, Request
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference

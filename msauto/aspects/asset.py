@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from msauto.diffing.aspect_definition import Aspect
-from msauto.diffing.plan_builder import Phase, PlanContext
+from msauto.aspects.aspect import Aspect
+from msauto.aspects.plan_builder import Phase, PlanContext
 from msauto.interface import requests
 from msauto.model.desired import TaskSource
 from msauto.model.identity import ClipIdentity

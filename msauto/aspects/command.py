@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msauto.diffing.aspect_definition import Aspect, Item
-from msauto.diffing.comparison import mapping
-from msauto.diffing.memory_items import answer_told, certain
-from msauto.diffing.plan_builder import TASK, PlanContext, Trigger
+from msauto.aspects.aspect import Aspect, Item
+from msauto.aspects.comparison import mapping
+from msauto.aspects.plan_builder import TASK, PlanContext, Trigger, answer_told, certain
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredCommand
 from msauto.model.plan import Expectation, Json

@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec import structs
 
-from msauto.diffing.aspect_definition import Aspect, Declared, Item, UndoContext
-from msauto.diffing.comparison import same_value, text_of
-from msauto.diffing.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
-from msauto.diffing.plan_builder import Phase, PlanContext, refuse
-from msauto.diffing.positions import InAndOut
+from msauto.aspects.aspect import Aspect, Declared, Item, UndoContext
+from msauto.aspects.comparison import same_value, text_of
+from msauto.aspects.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
+from msauto.aspects.plan_builder import Phase, PlanContext, refuse
+from msauto.aspects.positions import InAndOut
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
 from msauto.model.plan import Expectation

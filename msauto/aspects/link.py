@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, Item, UndoContext
-from msauto.diffing.comparison import entry_called, mapping, same_shown, text_of
-from msauto.diffing.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
-from msauto.diffing.plan_builder import Phase, PlanContext, left_alone, refuse
+from msauto.aspects.aspect import Aspect, Item, UndoContext
+from msauto.aspects.comparison import entry_called, mapping, same_shown, text_of
+from msauto.aspects.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
+from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.interface import address, requests, versions
 from msauto.interface.fields import LINK_FIELD
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredLink, Sourced, TaskSource

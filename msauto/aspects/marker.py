@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from msauto.diffing.aspect_definition import (
+from msauto.aspects.aspect import (
     EXACTLY,
     AppliedChange,
     Aspect,
@@ -23,7 +23,7 @@ from msauto.diffing.aspect_definition import (
     differing_items,
     titles_of_item,
 )
-from msauto.diffing.comparison import (
+from msauto.aspects.comparison import (
     Attributes,
     mapping,
     marker_matches,
@@ -33,8 +33,8 @@ from msauto.diffing.comparison import (
     texts,
     track_of,
 )
-from msauto.diffing.plan_builder import Phase, PlanContext, left_alone, refuse
-from msauto.diffing.positions import frames_if_valid, in_point, position_at, to_frames, to_point, to_wire
+from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
+from msauto.aspects.positions import frames_if_valid, in_point, position_at, to_frames, to_point, to_wire
 from msauto.interface import requests, versions
 from msauto.interface.fields import DEFAULT_TRACK
 from msauto.model.desired import ABSENT, Absent, CompleteLists, DesiredAsset, DesiredMarker, Sourced, TaskSource

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from msauto.diffing.aspect_definition import Aspect
-from msauto.diffing.plan_builder import TASK, PlanContext, Trigger
+from msauto.aspects.aspect import Aspect
+from msauto.aspects.plan_builder import TASK, PlanContext, Trigger
 from msauto.interface import requests
 from msauto.model.desired import DesiredProxy
 from msauto.model.plan import Json

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from msauto.diffing.aspect_definition import Aspect
-from msauto.diffing.plan_builder import Phase, PlanContext, refuse
+from msauto.aspects.aspect import Aspect
+from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
 from msauto.model.plan import Expectation

@@ -18,9 +18,9 @@ from xml.sax.saxutils import escape
 
 from msgspec import structs
 
-from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item
-from msauto.diffing.comparison import Attributes, instant, item_field, item_matches, mapping, texts
-from msauto.diffing.plan_builder import Phase, PlanBuilder, left_alone, refuse
+from msauto.aspects.aspect import AppliedChange, Aspect, Item
+from msauto.aspects.comparison import Attributes, instant, item_field, item_matches, mapping, texts
+from msauto.aspects.plan_builder import Phase, PlanBuilder, left_alone, refuse
 from msauto.interface import requests
 from msauto.interface.rss_files import default_file, feed_stem, file_key, form_of, is_file_name, stem_of
 from msauto.model.desired import ABSENT, DesiredChannel, DesiredRssItem, Sourced, TaskSource

@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from msauto.diffing import segment_frames as frames
-from msauto.diffing.aspect_definition import (
+from msauto.aspects import segment_frames as frames
+from msauto.aspects.aspect import (
     EXACTLY,
     AppliedChange,
     Aspect,
@@ -21,10 +21,9 @@ from msauto.diffing.aspect_definition import (
     differing_items,
     titles_of_item,
 )
-from msauto.diffing.comparison import Attributes, mapping, same_shown
-from msauto.diffing.memory_items import BETWEEN
-from msauto.diffing.plan_builder import PlanContext, left_alone, refuse
-from msauto.diffing.positions import beyond, frames_if_valid, in_point, position_at, to_frames
+from msauto.aspects.comparison import Attributes, mapping, same_shown
+from msauto.aspects.plan_builder import BETWEEN, PlanContext, left_alone, refuse
+from msauto.aspects.positions import beyond, frames_if_valid, in_point, position_at, to_frames
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegment, Sourced, TaskSource
 from msauto.model.identity import same_text

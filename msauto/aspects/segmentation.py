@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, count, repeat
 
-from msauto.diffing import segment_frames as frames
-from msauto.diffing.aspect_definition import Aspect, Item, titles_of_item
-from msauto.diffing.plan_builder import Phase, PlanContext, refuse
-from msauto.diffing.positions import in_point, show_length, to_frames
+from msauto.aspects import segment_frames as frames
+from msauto.aspects.aspect import Aspect, Item, titles_of_item
+from msauto.aspects.plan_builder import Phase, PlanContext, refuse
+from msauto.aspects.positions import in_point, show_length, to_frames
 from msauto.interface import requests
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegmentation, Sourced, TaskSource

@@ -5,9 +5,9 @@ Positions count from the clip's first frame, as everywhere in a playbook; GETICO
 
 from __future__ import annotations
 
-from msauto.diffing.aspect_definition import Aspect
-from msauto.diffing.plan_builder import TASK, PlanContext, Trigger, refuse
-from msauto.diffing.positions import to_frames, to_point, to_wire
+from msauto.aspects.aspect import Aspect
+from msauto.aspects.plan_builder import TASK, PlanContext, Trigger, refuse
+from msauto.aspects.positions import to_frames, to_point, to_wire
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredThumbnail
 from msauto.model.live import whole

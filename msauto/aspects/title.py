@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, UndoContext
-from msauto.diffing.plan_builder import Phase, PlanContext
+from msauto.aspects.aspect import Aspect, UndoContext
+from msauto.aspects.plan_builder import Phase, PlanContext
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
 from msauto.model.identity import same_text

@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import structs
 
-from msauto.diffing.aspect_definition import Aspect, Declared, UndoContext
-from msauto.diffing.comparison import same_list, texts
-from msauto.diffing.plan_builder import Phase, PlanContext, left_alone, refuse
+from msauto.aspects.aspect import Aspect, Declared, UndoContext
+from msauto.aspects.comparison import same_list, texts
+from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset, Sourced
 from msauto.model.plan import Basis, Expectation, Json, Request

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
-from msauto.diffing.aspect_definition import Aspect
-from msauto.diffing.comparison import mapping
-from msauto.diffing.memory_items import answer_told
-from msauto.diffing.plan_builder import TASK, Phase, PlanBuilder
+from msauto.aspects.aspect import Aspect
+from msauto.aspects.comparison import mapping
+from msauto.aspects.plan_builder import TASK, Phase, PlanBuilder, answer_told
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredXmpBatch
 from msauto.model.plan import Body, Expectation, Json

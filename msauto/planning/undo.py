@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from msauto.aspects import ASPECTS
+from msauto.aspects.aspect import AppliedChange, UndoContext
 from msauto.aspects.rss_item import undo_items
-from msauto.diffing.aspect_definition import AppliedChange, UndoContext
 from msauto.errors import RefusedError
 from msauto.model.desired import (
     ChannelRef,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from msauto.diffing.merging import contradictions
+from msauto.aspects.merging import contradictions
 from msauto.errors import Problem, SourceLocation
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError

@@ -16,11 +16,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from msauto.applying.verification import compare, final_expectations, memories
 from msauto.aspects import holds
 from msauto.interface.dialect import Dialect
 from msauto.model.ports import LiveTarget
 from msauto.planning.target_reading import read_live
-from msauto.verification.read_back import compare, final_expectations, memories
 from tests.examples import examples
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent

@@ -12,9 +12,9 @@ from msgspec import UNSET, Struct, structs
 from msauto.aspects import ASPECTS, holds
 from msauto.aspects.asset import plan_deletion
 from msauto.aspects.link import is_home
+from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
 from msauto.aspects.rss_item import ChannelContext, plan_items
 from msauto.aspects.xmp_batch import plan_batch
-from msauto.diffing.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
 from msauto.errors import MsautoError, PlanningError
 from msauto.interface import requests
 from msauto.interface.address import asset_path

@@ -8,10 +8,9 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from msauto.diffing.comparison import mapping
-from msauto.diffing.memory_items import PENDING_PREFIX, certain
-from msauto.diffing.merging import merge_desired
-from msauto.diffing.plan_builder import refuse
+from msauto.aspects.comparison import mapping
+from msauto.aspects.merging import merge_desired
+from msauto.aspects.plan_builder import PENDING_PREFIX, certain, refuse
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, TaskSource
 from msauto.model.events import Notify

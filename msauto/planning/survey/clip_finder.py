@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from msauto.diffing.comparison import entry_called, same_value
-from msauto.diffing.plan_builder import refuse
+from msauto.aspects.comparison import entry_called, same_value
+from msauto.aspects.plan_builder import refuse
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.clip_entries import are_one_clip
 from msauto.model.desired import ABSENT, Desired, DesiredAsset, Position, Sourced, TitleRef

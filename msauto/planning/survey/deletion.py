@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from msauto.aspects import ASPECTS
+from msauto.aspects.comparison import entry_called
 from msauto.aspects.link import why_ambiguous
-from msauto.diffing.comparison import entry_called
-from msauto.diffing.plan_builder import refuse
+from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.model.clip_entries import are_one_clip, read_entries_of
 from msauto.model.desired import DesiredAsset, TaskSource

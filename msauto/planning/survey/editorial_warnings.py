@@ -12,8 +12,8 @@ from functools import cache
 from msgspec import structs
 
 from msauto.aspects import ASPECTS, live_after
-from msauto.diffing.plan_builder import PlanContext
-from msauto.diffing.positions import InAndOut
+from msauto.aspects.plan_builder import PlanContext
+from msauto.aspects.positions import InAndOut
 from msauto.model.desired import DesiredAsset
 from msauto.model.ports import LiveTarget
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import structs
 
-from msauto.diffing.plan_builder import refuse
+from msauto.aspects.plan_builder import refuse
 from msauto.errors import UnsupportedError
 from msauto.model.desired import TaskSource
 from msauto.model.facts import Facts, NamedXmpFields, Need

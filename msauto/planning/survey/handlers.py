@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from msauto.diffing.comparison import mapping
-from msauto.diffing.memory_items import PENDING_PREFIX, answer_told
+from msauto.aspects.comparison import mapping
+from msauto.aspects.plan_builder import PENDING_PREFIX, answer_told
 from msauto.errors import SourceLocation
 from msauto.model.desired import Desired, DesiredAsset, Handler, Sourced
 from msauto.model.plan import Change, Json

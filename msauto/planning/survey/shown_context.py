@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from msauto.diffing.comparison import mapping, track_of
-from msauto.diffing.positions import in_point
+from msauto.aspects.comparison import mapping, track_of
+from msauto.aspects.positions import in_point
 from msauto.model.live import Asset
 from msauto.model.plan import Change, Json, ShownMarker, ShownSegment, TargetContext
 from msauto.model.server import ServerSpec

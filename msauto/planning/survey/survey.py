@@ -15,9 +15,9 @@ from typing import TypeVar
 from msgspec import structs
 
 from msauto.aspects import ASPECTS
+from msauto.aspects.merging import merge_channels
+from msauto.aspects.plan_builder import refuse
 from msauto.concurrency import concurrent_list
-from msauto.diffing.merging import merge_channels
-from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError
 from msauto.model import events
 from msauto.model.clip_entries import MOST_LINKS

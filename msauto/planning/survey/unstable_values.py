@@ -12,7 +12,7 @@ from contextlib import suppress
 from msgspec import structs
 
 from msauto.aspects import ASPECTS, live_after
-from msauto.diffing.plan_builder import PlanBuilder
+from msauto.aspects.plan_builder import PlanBuilder
 from msauto.errors import MsautoError
 from msauto.model.desired import DesiredAsset
 from msauto.model.facts import Facts, Need, NoAssetError

@@ -5,10 +5,10 @@ from typing import cast
 
 import pytest
 
+from msauto.applying.verification import SharedReads
 from msauto.errors import UnreadableError
 from msauto.model.live import Entry, Folder, Listing
 from msauto.model.ports import Reader
-from msauto.verification.read_back import SharedReads
 
 
 class SlowReader:

@@ -28,8 +28,8 @@ from msauto.applying.states import (
     resume,
     step,
 )
+from msauto.applying.verification import Verdict
 from msauto.model.result import Difference, RequestOutcome, RequestResult
-from msauto.verification.read_back import Verdict
 
 POLICY = RetryPolicy(tries=2, backoff=(0.5,), max_retry_after=60, read_pauses=(0.25,), restore_pauses=(1.0, 5.0))
 DONE = RequestResult("done", 200, "", 1)

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, unquote
 from msgspec import structs
 
 from msauto.applying.target_memory import download_items
+from msauto.applying.verification import compare, expectation_key, memories
 from msauto.interface.dialect import Dialect
 from msauto.model.clip_entries import index_links, links_of
 from msauto.model.desired import Intent, SelectRef
@@ -38,7 +39,6 @@ from msauto.model.server import ServerSpec
 from msauto.planning.survey.asset_survey import SurveyContext
 from msauto.planning.survey.survey import Survey, survey
 from msauto.planning.target_reading import read_live
-from msauto.verification.read_back import compare, expectation_key, memories
 from tests.unit.planning.feed_model import drop_items, take_file
 from tests.unit.planning.small_ports import DictDisk, DictMemory
 

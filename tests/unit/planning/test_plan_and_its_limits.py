@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 from msgspec import structs
 
+from msauto.applying.verification import final_expectations
 from msauto.aspects import difference, holds
 from msauto.errors import InputError
 from msauto.interface.dialect import Dialect
@@ -21,7 +22,6 @@ from msauto.planning.fingerprint import is_fresh
 from msauto.planning.plan_assembly import assemble
 from msauto.planning.plan_file import plan_from_json, plan_schema
 from msauto.planning.target_reading import folders_to_read, read_live, xmp_names
-from msauto.verification.read_back import final_expectations
 from tests.plan_documents import plan_to_json
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent

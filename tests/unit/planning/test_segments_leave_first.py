@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msauto.diffing.segment_frames import Span, free_first
+from msauto.aspects.segment_frames import Span, free_first
 
 lengths = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9)), max_size=8)
 

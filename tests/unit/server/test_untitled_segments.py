@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msauto.diffing.segment_frames import segment_matches
+from msauto.aspects.segment_frames import segment_matches
 from msauto.model.live import Segment
 from msauto.server.parsers.clip import parse_clip
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from msauto.diffing.plan_builder import refuse
+from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.interface.dialect import Dialect
 from msauto.model.desired import ABSENT, Absent, Position, TaskSource

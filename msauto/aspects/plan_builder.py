@@ -5,7 +5,7 @@ The order of a target's requests is the table :class:`Phase`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 
@@ -188,3 +188,22 @@ def left_alone(what: str, live: Json, wrote: Json) -> str:
 def refuse(message: str, source: TaskSource | None, remedy: str = "") -> PlanningError:
     """Return the error of one target, at the place of the task that causes it."""
     return PlanningError(message, place=source.place if source else None, remedy=remedy)
+
+
+# What the ledger remembers of requests that may have run ------------------------------------------------------
+
+PENDING_PREFIX = "pending:handler:"
+"""Prefix of the item of a handler that has not run since a run changed its target."""
+BETWEEN = "segment-between:"
+"""Prefix of the item of a segment that was deleted to be created again, until it is."""
+
+
+def answer_told(remembered: Mapping[str, Json]) -> str:
+    """Describe the answer to a command that may have run."""
+    status = remembered.get("status")
+    return "its answer was lost" if status is None else f"the server answered {status}"
+
+
+def certain(changes: Iterable[Change]) -> list[Change]:
+    """Return the changes that surely are differences: not those of unknown values."""
+    return [change for change in changes if change.basis != "none"]

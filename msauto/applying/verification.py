@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 from msgspec import structs
 
 from msauto.aspects import ASPECTS, can_show, difference, holds, is_deletion, twice
-from msauto.diffing.comparison import mapping
+from msauto.aspects.comparison import mapping
 from msauto.errors import AnotherClipError, UnreadableError
 from msauto.model.identity import ClipIdentity, describe_clip, is_another_clip, same_text
 from msauto.model.live import Asset, Entry, Folder, Listing, parse_folder

@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from msgspec import Struct, field, structs
 
-from msauto.diffing.comparison import Attributes, as_number, mapping, same_value
-from msauto.diffing.plan_builder import Phase, PlanContext, refuse
-from msauto.diffing.positions import in_point, to_wire
+from msauto.aspects.comparison import Attributes, as_number, mapping, same_value
+from msauto.aspects.plan_builder import Phase, PlanContext, refuse
+from msauto.aspects.positions import in_point, to_wire
 from msauto.errors import PlanningError
 from msauto.interface import requests
 from msauto.interface.fields import SEGMENT_NAMES

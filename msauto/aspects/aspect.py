@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from msauto.diffing.comparison import mapping
-from msauto.diffing.plan_builder import PlanContext, Trigger
+from msauto.aspects.comparison import mapping
+from msauto.aspects.plan_builder import PlanContext, Trigger
 from msauto.model.desired import DesiredAsset, Sourced, TaskSource
 from msauto.model.live import Asset, Folder, Link
 from msauto.model.plan import AspectName, Change, Expectation, Json, Request, Target

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from msgspec import structs
 
-from msauto.diffing.comparison import as_number, same_list, same_value, track_of
-from msauto.diffing.plan_builder import refuse
+from msauto.aspects.comparison import as_number, same_list, same_value, track_of
+from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.interface.fields import DEFAULT_TRACK
 from msauto.model.desired import (

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from msauto.diffing.aspect_definition import Item
-from msauto.diffing.comparison import as_number, same_value
-from msauto.diffing.plan_builder import PlanContext, left_alone, refuse
-from msauto.diffing.positions import beyond, to_frames
+from msauto.aspects.aspect import Item
+from msauto.aspects.comparison import as_number, same_value
+from msauto.aspects.plan_builder import PlanContext, left_alone, refuse
+from msauto.aspects.positions import beyond, to_frames
 from msauto.interface.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD, LINK_FIELDS, NUMBERS
 from msauto.model.desired import Position, TaskSource
 from msauto.model.live import Asset

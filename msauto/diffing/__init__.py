@@ -1,1 +1,0 @@
-"""What every aspect plans with: the plan builder, its context, the order of requests, comparison, positions."""
