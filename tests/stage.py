@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from msauto.aio import SystemClock, apply_plan, make_plan, specs_of, undo_of
+from msauto.api.stages import apply_plan, make_plan, specs_of, undo_of
 from msauto.applying.executor import RetryPolicy
 from msauto.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
@@ -19,6 +19,7 @@ from msauto.model.events import SilentObserver
 from msauto.model.plan import Limits, Plan
 from msauto.model.result import Result
 from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.server.availability import SystemClock
 from msauto.simulator import LogEntry, Simulator
 
 BOLD = Limits(delete_assets=1000, allow_remove=1000)

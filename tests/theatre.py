@@ -16,13 +16,14 @@ from typing import Any
 
 import yaml
 
-from msauto.aio import SystemClock, apply_plan, make_plan, specs_of
+from msauto.api.stages import apply_plan, make_plan, specs_of
 from msauto.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import SilentObserver
 from msauto.model.plan import Limits, Plan
 from msauto.model.result import Result
 from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator
 from tests.dialects.fitting import auth_of, ours_of, server_of
 from tests.dialects.pairwise import Row

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from msauto.cli.plan_files import is_plan_file, open_plan_file
+from msauto.api.saved_plans import is_plan_file, open_plan_file
 from msauto.cli.report_forms import FORMS, PLAN_FORMS
 from msauto.errors import MsautoError
 from msauto.ledger import LedgerPlace

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto import aio
-from msauto.server import availability as retries
+from msauto.server.availability import SystemClock
 from msauto.simulator import SimDialect, Simulator, sample_state
 from tests.cli.command_line import Desk
 
@@ -56,6 +55,5 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     async def sleep(_: object, seconds: float) -> None:
         await asyncio.sleep(seconds / 50)
 
-    for clock in (aio.SystemClock, retries.SystemClock):
-        monkeypatch.setattr(clock, "sleep", sleep)
-        monkeypatch.setattr(clock, "monotonic", lambda _: time.monotonic() * 50)
+    monkeypatch.setattr(SystemClock, "sleep", sleep)
+    monkeypatch.setattr(SystemClock, "monotonic", lambda _: time.monotonic() * 50)

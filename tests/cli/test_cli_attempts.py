@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from msauto import aio
-from msauto.aio import SystemClock
 from msauto.ledger import Ledger, LockScope
+from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk, Said
 
@@ -180,9 +179,9 @@ def test_a_window_that_closes_before_the_first_target_is_refused_in_the_history(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("msauto.cli.runs.apply_run.ask", lambda *_, **__: desk.write("late", ""))
-    now = aio.SystemClock().now().replace(hour=12, minute=0)
+    now = SystemClock().now().replace(hour=12, minute=0)
     late = now.replace(hour=14)
-    monkeypatch.setattr(aio.SystemClock, "now", lambda _: late if (desk.folder / "late").exists() else now)
+    monkeypatch.setattr(SystemClock, "now", lambda _: late if (desk.folder / "late").exists() else now)
     desk.write("msauto.toml", 'tz = "UTC"\n')
     sourced = desk.run("apply", desk.comment("new"), *INV, "--yes", "--window", "11:00-13:00")
     entry = the_only(desk, sourced, 4, "refused")

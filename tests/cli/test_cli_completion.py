@@ -79,7 +79,7 @@ def test_nothing_that_cannot_be_read_is_an_error(away: Desk) -> None:
     assert values(away, "undo", "2") == []
 
 
-HEAVY = ("aiohttp", "jinja2", "pydantic", "msgspec", "lxml", "httpx", "asyncio", "msauto.aio")
+HEAVY = ("aiohttp", "jinja2", "pydantic", "msgspec", "lxml", "httpx", "asyncio", "msauto.api.stages")
 
 
 def test_an_answer_needs_no_command(away: Desk) -> None:

@@ -62,7 +62,7 @@ def played(code: str, *arguments: str) -> tuple[int, str, str]:
 _MODULES = (
     "msauto.cli", "msauto.cli.main", "msauto.cli.interrupts", "click", "click.types", "msauto.errors",
     "msauto.cli.commands.plan",
-    "asyncio.events", "pydantic", "lxml.etree", "aiohttp", "msauto.aio", "msauto.report.html",
+    "asyncio.events", "pydantic", "lxml.etree", "aiohttp", "msauto.api.stages", "msauto.report.html",
 )  # fmt: skip
 
 

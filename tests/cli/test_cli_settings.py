@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto import aio
+from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 
@@ -20,7 +20,7 @@ DELETE = {"asset": {"title": "Promo 1", "state": "absent", "with_links": True}}
 
 @pytest.fixture
 def noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aio.SystemClock, "now", lambda _: NOON)
+    monkeypatch.setattr(SystemClock, "now", lambda _: NOON)
 
 
 def test_defaults_beside_the_playbook(desk: Desk, sim: Simulator) -> None:
@@ -212,7 +212,7 @@ def test_a_freeze_that_begins_on_the_way(desk: Desk, sim: Simulator, monkeypatch
     def now(_: object) -> datetime:
         return NOON if sim.writes() else NOON - timedelta(minutes=1)
 
-    monkeypatch.setattr(aio.SystemClock, "now", now)
+    monkeypatch.setattr(SystemClock, "now", now)
     desk.write("msauto.toml", '[[freeze]]\nfrom = "12:00"\nto = "13:00"\ntz = "UTC"\n')
     desk.play(*({"asset": {"title": f"EP00{n}", "fields": {"comment": "new", "user_1": "x"}}} for n in (1, 2, 3)))
     sourced = desk.run("apply", "--yes", "-f", "1", *INV, "play.yml", "--format", "json")

@@ -11,7 +11,6 @@ from unittest import mock
 
 import pytest
 
-from msauto.aio import SystemClock
 from msauto.cli.exit_codes import OK
 from msauto.cli.flags import Flags
 from msauto.cli.runs.apply_run import ApplyRun
@@ -20,6 +19,7 @@ from msauto.cli.runs.options import AllowedTimes, RunOptions
 from msauto.cli.runs.plan_sources import resolved_source
 from msauto.errors import RefusedError
 from msauto.model.plan import Limits, PlanOptions
+from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator, empty_state
 from msauto.simulator.faults import parse_change
 from tests.stage import Stage

@@ -12,10 +12,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from msauto import aio
 from msauto.cli.runs import apply_run, consent
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan
+from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator, empty_state
 from tests.cli.command_line import Desk
 
@@ -96,7 +96,7 @@ def test_undo_says_what_it_cannot_take_back(desk: Desk, sim: Simulator) -> None:
 
 
 def at(monkeypatch: pytest.MonkeyPatch, now: Callable[[], datetime]) -> None:
-    monkeypatch.setattr(aio.SystemClock, "now", lambda _: now())
+    monkeypatch.setattr(SystemClock, "now", lambda _: now())
 
 
 NIGHT = datetime(2026, 11, 21, 5, 29, tzinfo=ZoneInfo("Europe/Oslo"))
@@ -191,7 +191,7 @@ def test_what_is_no_window(desk: Desk, sim: Simulator, text: str) -> None:
 def die(desk: Desk, sim: Simulator, *, sent: bool) -> str:
     """Leave a run that died while the first request of the first target was under way."""
     assert desk.run("plan", all_three(desk), *FLAGS, "--out", "plan.json").code == 0
-    from msauto.cli.plan_files import read_plan_file
+    from msauto.api.saved_plans import read_plan_file
 
     plan: Plan = read_plan_file(str(desk.folder / "plan.json"))
     with Ledger.open(desk.folder / "state") as ledger:

@@ -16,11 +16,12 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from msauto.aio import SystemClock, make_plan
+from msauto.api.stages import make_plan
 from msauto.cli.main import main
 from msauto.ledger import Ledger
 from msauto.model.plan import Limits, Plan
 from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.server.availability import SystemClock
 from msauto.simulator import (
     Item,
     ServerState,

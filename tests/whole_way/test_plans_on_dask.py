@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 import yaml
 
-from msauto.aio import SystemClock, make_plan
+from msauto.api.stages import make_plan
 from msauto.ledger import Ledger
 from msauto.model.events import Event
 from msauto.model.plan import Limits, Plan
 from msauto.planning.plan_file import plan_document
 from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.report.json import dump_document
+from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator, bulk_state, sample_state
 from tests.clusters import Cluster, process_cluster, threads_cluster
 

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import click
 
-from msauto.aio import ReadServer, reading_here, reading_on
+from msauto.api.stages import ReadServer, reading_here, reading_on
 from msauto.cli.exit_codes import ERROR, OK
 from msauto.cli.flags import Flags, database_flag, on_flag, require_database, shared_flags_of
 from msauto.cli.interrupts import run_async

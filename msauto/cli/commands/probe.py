@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from msauto.aio import SystemClock
 from msauto.cli.exit_codes import INCOMPLETE, OK
 from msauto.cli.flags import Flags, database_flag, require_database, table_flags
 from msauto.cli.interrupts import SIGNALS, run_async
@@ -26,6 +25,7 @@ from msauto.playbook.inventory.servers import NamedServer, named_servers
 from msauto.probe.probe import DialectFinding, ProbeResult, TrialOptions, probe, probe_by_trial
 from msauto.report.json import dump
 from msauto.report.sentences import refusal_error
+from msauto.server.availability import SystemClock
 
 
 @click.command("probe")

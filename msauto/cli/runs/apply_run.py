@@ -15,12 +15,12 @@ import click
 from click.core import ParameterSource
 from msgspec import structs
 
-from msauto.aio import SystemClock, apply_plan, recover_runs
+from msauto.api.saved_plans import is_plan_file, kept_options, write_plan_file
+from msauto.api.stages import apply_plan, recover_runs
 from msauto.cli import output
 from msauto.cli.exit_codes import CHANGES, ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS, ignore_interrupts, run_async
-from msauto.cli.plan_files import is_plan_file, kept_options, write_plan_file
 from msauto.cli.report_forms import FORMS
 from msauto.cli.runs.attempt_record import origin_of
 from msauto.cli.runs.consent import ask
@@ -44,6 +44,7 @@ from msauto.report.json import dump_document
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, refusal_error, refusal_reason
 from msauto.secrets.redactor import redact_plan
+from msauto.server.availability import SystemClock
 
 T = TypeVar("T")
 _LONGEST_THOUGHT: Final = 60.0

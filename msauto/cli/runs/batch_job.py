@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Event
 from types import FrameType
 
-from msauto.aio import SystemClock
+from msauto.api.saved_plans import open_plan_file
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.batch_result import DifferingTarget
 from msauto.batch.batch_run import JobAttempt
@@ -29,7 +29,6 @@ from msauto.cli.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED, e
 from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS
 from msauto.cli.output import print_message
-from msauto.cli.plan_files import open_plan_file
 from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import Attempt, record_end
 from msauto.cli.runs.options import AllowedTimes, RunOptions, allow
@@ -46,6 +45,7 @@ from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, refusal_reason
 from msauto.report.terminal.text import render_error
 from msauto.secrets.redactor import redact_plan
+from msauto.server.availability import SystemClock
 
 _ALLOW = re.compile(r"--allow-(delete|remove|requests) (\d+)")
 """A flag that allows what was refused; a job has a key for it."""

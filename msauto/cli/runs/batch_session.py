@@ -16,7 +16,6 @@ from pathlib import Path
 
 from msgspec import structs
 
-from msauto.aio import SystemClock
 from msauto.batch.batch_file import BatchFile, Job, load_batch
 from msauto.batch.batch_records import last_result, record_result
 from msauto.batch.batch_result import INTERRUPTED, BatchResult, JobResult, SentMessage, outcome_of
@@ -39,6 +38,7 @@ from msauto.model.ports import Clock
 from msauto.playbook.settings.settings import load_settings
 from msauto.report.sanitizing import visible
 from msauto.report.terminal.text import render_error
+from msauto.server.availability import SystemClock
 from msauto.version import __version__
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from msgspec import structs
 
-from msauto.aio import undo_of
+from msauto.api.saved_plans import options_again
+from msauto.api.stages import undo_of
 from msauto.cli.flags import Flags
 from msauto.cli.output import print_message
-from msauto.cli.plan_files import options_again
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
 from msauto.ledger.history import OPTIONS

@@ -11,7 +11,6 @@ from typing import IO
 
 from msgspec import structs
 
-from msauto.aio import SystemClock
 from msauto.cli.exit_codes import ERROR
 from msauto.cli.flags import Flags
 from msauto.cli.output import can_draw, print_message, print_result, use_colour
@@ -24,6 +23,7 @@ from msauto.report.html.stills import NO_STILLS, Stills
 from msauto.report.json import dump_document, error_json
 from msauto.report.layout import Layout
 from msauto.report.sentences import plural
+from msauto.server.availability import SystemClock
 from msauto.version import __version__
 
 _WIDTH = 100

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from msgspec import structs
 
-from msauto.aio import check_servers, make_plan, scopes_of, specs_of
+from msauto.api.saved_plans import changed_inputs
+from msauto.api.stages import check_servers, make_plan, scopes_of, specs_of
 from msauto.cli.flags import Flags
-from msauto.cli.plan_files import changed_inputs
 from msauto.cli.runs.past_runs import find_run, undo_of_run
 from msauto.errors import RefusedError
 from msauto.ledger import LockScope

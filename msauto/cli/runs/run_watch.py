@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import click
 
-from msauto.aio import SystemClock
 from msauto.cli.exit_codes import INTERRUPTED, OK, exit_code_of
 from msauto.cli.flags import Decorator, with_options
 from msauto.cli.output import print_message
@@ -26,6 +25,7 @@ from msauto.model.events import CommandEnded, Event
 from msauto.report.event_lines import EventLines
 from msauto.report.sanitizing import visible
 from msauto.report.terminal.progress import Mode, ProgressDisplay
+from msauto.server.availability import SystemClock
 
 STDOUT: Final = "-"
 _BEGINNING: Final = b'{"type":"'

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from msauto.aio import undo_of
+from msauto.api.stages import undo_of
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
 from msauto.model.plan import Limits, Plan

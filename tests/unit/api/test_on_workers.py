@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 import yaml
 
+from msauto.api.on_workers import Belongings, ServerApplying, SharedRun, apply_on_worker
 from msauto.applying import cluster
 from msauto.applying.batches import BatchFailures
 from msauto.applying.circuit_breaker import BreakerState
@@ -22,7 +23,6 @@ from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.live import Entry
 from msauto.model.plan import Plan
 from msauto.model.server import ServerSpec
-from msauto.on_workers import Belongings, ServerApplying, SharedRun, apply_on_worker
 from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.playbook.templates.secret_tracking import TemplateFunctionError
 from msauto.secrets.redaction import Secrets

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import structs
 
+from msauto.api.server_plan import ServerPlan, ServerPlanning, plan_server
 from msauto.applying.apply_context import ApplyContext, ServerConnection
 from msauto.applying.batches import BatchFailures
 from msauto.applying.cancellation import Cancellation
@@ -52,7 +53,6 @@ from msauto.server.availability import SystemClock
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 from msauto.server.snapshots import SnapshotReading
-from msauto.server_plan import ServerPlan, ServerPlanning, plan_server
 
 if TYPE_CHECKING:
     from msauto.applying.cluster import Cluster, WorkerTask

@@ -1,4 +1,4 @@
-"""The async API, and the only composition root: text → intents → plan → results.
+"""The stages of a run, connected: text → intents → plan → results.
 
 ::
 
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import structs
 
+from msauto.api.server_plan import ServerPlan, ServerPlanning, plan_server
 from msauto.concurrency import concurrent_list
 from msauto.errors import ClusterError, RefusedError
 from msauto.ledger import Ledger, LockScope
@@ -35,23 +36,19 @@ from msauto.planning.plan_assembly import assemble
 from msauto.planning.survey.target_choice import TargetChoice
 from msauto.secrets.redaction import Secrets
 from msauto.secrets.remembered_secrets import SecretMemory
-from msauto.server.availability import SystemClock
 from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads import hash_file
 from msauto.server.reader import ServerReader
-from msauto.server_plan import ServerPlan, ServerPlanning, plan_server
 from msauto.version import __version__
 
 if TYPE_CHECKING:
+    from msauto.api.on_workers import WorkersOfRun
     from msauto.applying.apply_context import ApplyContext
     from msauto.applying.cluster import Cluster
     from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection
     from msauto.applying.recovery import Settle
     from msauto.applying.wave_executor import WaveExecutor
-    from msauto.on_workers import WorkersOfRun
     from msauto.server.snapshots import Take
-
-__all__ = ["SystemClock"]
 
 _URL_NOTE = "url of "
 
@@ -114,7 +111,7 @@ async def make_plan(
         find_links = bool(limits.protected)
         given = ServerPlanning(work, resolved.secrets, choice, clock, forks, find_links, forget_pending)
         if cluster is not None:
-            from msauto.on_workers import plan_on
+            from msauto.api.on_workers import plan_on
 
             return await plan_on(cluster, given, by_url, notify)
         return await plan_server(given, by_url, hash_file, notify)
@@ -151,7 +148,7 @@ ReadServer = Callable[[ServerSpec, int], "AbstractAsyncContextManager[tuple[Serv
 @asynccontextmanager
 async def reading_on(on: str, specs: Sequence[ServerSpec]) -> AsyncIterator[ReadServer]:
     """Connect to a Dask cluster; return :func:`reading_here` for its workers."""
-    from msauto.on_workers import ReaderOnWorkers, snapshots_on
+    from msauto.api.on_workers import ReaderOnWorkers, snapshots_on
 
     async with _cluster(on, specs) as cluster:
 
@@ -170,7 +167,7 @@ async def _cluster(on: str, specs: Sequence[ServerSpec]) -> AsyncIterator[Cluste
         raise ClusterError(
             f"--on {on} needs the packages dask and distributed", remedy="pip install 'msauto[dask]'"
         ) from error
-    from msauto.on_workers import Belongings
+    from msauto.api.on_workers import Belongings
 
     belongings = Belongings(hash_file)
     async with open_cluster(on, specs, belongings.answer, belongings.reducers) as cluster:
@@ -383,7 +380,7 @@ def _workers_of(
     forks: int,
     **more: Any,
 ) -> WorkersOfRun:
-    from msauto.on_workers import SharedRun, WorkersOfRun
+    from msauto.api.on_workers import SharedRun, WorkersOfRun
 
     shared = SharedRun(run, *ledger.admit_workers(), scopes, secrets, forks, **more)
     return WorkersOfRun(cluster, ledger, {spec.name: spec for spec in specs}, shared)
