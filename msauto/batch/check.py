@@ -15,15 +15,15 @@ from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.monitoring.heartbeat import split_heartbeat
 from msauto.batch.monitoring.monitor import Monitor
 from msauto.batch.schedule import clock_changes, closing_of
+from msauto.documents.document import Problems, SourceNode
+from msauto.documents.value_types import as_list
 from msauto.errors import InputError, MsautoError, Problem
 from msauto.planning.plan_file import plan_from_json
 from msauto.playbook.input_files import beside, how_to_find
 from msauto.playbook.resolve import ResolveOptions
-from msauto.playbook.schema.value_types import as_list
 from msauto.playbook.settings.freezes import ActiveFreeze, freezes_between
 from msauto.playbook.settings.settings import DatedFreeze, Freeze, Settings, load_settings
 from msauto.playbook.validate import validate
-from msauto.playbook.yaml.document import Problems, SourceNode
 
 YEAR = timedelta(days=365)
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from msauto.playbook.yaml.writer import VerbatimText, yaml_lines
+from msauto.documents.writer import VerbatimText, yaml_lines
 from msauto.report.json import dump
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")

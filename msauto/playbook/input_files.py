@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from msauto.documents.document import Document, Problems, outside_node
+from msauto.documents.loader import parse_yaml
 from msauto.errors import InputError
 from msauto.model.desired import InputFile
 from msauto.playbook.templates.secret_tracking import TaintTracker
-from msauto.playbook.yaml.document import Document, Problems, outside_node
-from msauto.playbook.yaml.loader import parse_yaml
 
 _MOST_MIB = 64
 """The largest file that is read: 50,000 tasks take about 20 MiB."""

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from msauto.documents.document import Problems, SourceNode, nearest, outside_node
+from msauto.documents.value_types import UnrenderedTemplate, as_list
 from msauto.errors import InputError, Problem
 from msauto.interface.dialect import Dialect
 from msauto.model.desired import Intent, ResolvedPlaybooks, ServerIntents
@@ -18,7 +20,6 @@ from msauto.model.server import ServerSpec
 from msauto.playbook.input_files import OUTSIDE, Files, beside, how_to_find
 from msauto.playbook.inventory.hosts import Hosts, load_hosts, same_servers
 from msauto.playbook.schema.play import BatchKeys
-from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list
 from msauto.playbook.tasks.intents import TaskContext, task_handlers, task_intents
 from msauto.playbook.tasks.plays import Loader
 from msauto.playbook.tasks.serial import Batches, BatchSizes, read_batch_sizes
@@ -27,7 +28,6 @@ from msauto.playbook.tasks.task_secrets import render_shown
 from msauto.playbook.templates.names import UsesAssetError
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import Level, TemplateScope, Variable, read_extra, read_variables
-from msauto.playbook.yaml.document import Problems, SourceNode, nearest, outside_node
 
 _SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})
 _NO_TAGS = "the tasks have no tags: add tags:, or remove the flag"

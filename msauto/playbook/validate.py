@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from msauto.aspects.merging import contradictions
+from msauto.documents.document import Document, Problems, SourceNode, nearest
+from msauto.documents.value_types import as_list, is_template
 from msauto.errors import Problem, SourceLocation
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
@@ -16,11 +18,9 @@ from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.inventory.hosts import Hosts, same_servers
 from msauto.playbook.resolve import ResolveOptions, open_hosts, rare_collection, resolve_plays
 from msauto.playbook.schema.play import MODULES
-from msauto.playbook.schema.value_types import as_list, is_template
 from msauto.playbook.tasks.plays import Loader
 from msauto.playbook.tasks.task import Play
 from msauto.playbook.templates.names import UsesAssetError
-from msauto.playbook.yaml.document import Document, Problems, SourceNode, nearest
 
 Kind = Literal["playbook", "tasks", "inventory", "vars"]
 _ENDINGS = (".yml", ".yaml")

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from msauto.documents.loader import load_yaml
 from msauto.playbook.reference.doc_pages import PAGES
 from msauto.playbook.reference.module_docs import ReferenceTopic, module, modules
 from msauto.playbook.reference.template_docs import SAMPLE, facts
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.validate import validate
-from msauto.playbook.yaml.loader import load_yaml
 from tests.docs.pages import ROOT
 
 TOPICS = modules()

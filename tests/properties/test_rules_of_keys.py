@@ -14,6 +14,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from msauto.documents.document import Document, SourceNode
+from msauto.documents.strict_model import Model
+from msauto.documents.value_types import mark
 from msauto.playbook.schema.asset import AssetArgs, MarkerArgs, SegmentArgs, TargetKeys
 from msauto.playbook.schema.batch import JobArgs, SecretSource
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs
@@ -30,9 +33,6 @@ from msauto.playbook.schema.play import HandlerArgs, PlayArgs, TaskArgs
 from msauto.playbook.schema.rss import RssArgs, RssItemArgs
 from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.schema.settings import StateArgs
-from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.value_types import mark
-from msauto.playbook.yaml.document import Document, SourceNode
 
 TEMPLATE = "{{ x }}"
 TARGET: dict[str, tuple[Any, ...]] = {"title": ("A", TEMPLATE), "id": ("handle:1",), "select": ({}, {"folder": "Raw"})}

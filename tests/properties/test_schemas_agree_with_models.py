@@ -17,6 +17,9 @@ import jsonschema
 import pytest
 import yaml
 
+from msauto.documents.document import Problems, SourceNode
+from msauto.documents.loader import load_yaml
+from msauto.documents.value_types import mark
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files
 from msauto.playbook.reference.module_docs import modules
@@ -24,10 +27,7 @@ from msauto.playbook.schema.batch import BatchFileArgs
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.schema.schema_errors import validate_data
-from msauto.playbook.schema.value_types import mark
 from msauto.playbook.tasks.plays import Loader
-from msauto.playbook.yaml.document import Problems, SourceNode
-from msauto.playbook.yaml.loader import load_yaml
 from tests.docs.pages import ROOT, Block, all_blocks
 
 BEYOND_SCHEMAS = re.compile(

@@ -20,12 +20,12 @@ from msauto.batch.batch_run import moment_of, seconds_between
 from msauto.batch.batch_summary import SUMMARY_FORMS, heading_of, render_text
 from msauto.batch.monitoring.heartbeat import send_heartbeat
 from msauto.batch.monitoring.notices import events_of, send_notice
+from msauto.documents.document import SourceNode
 from msauto.errors import InputError, MsautoError
 from msauto.file_writing import write_file
 from msauto.playbook.input_files import beside
 from msauto.playbook.inventory.server_block import secret_of_file, secret_of_keyring
 from msauto.playbook.schema.batch import ReportArgs, ReportFormat, SecretSource
-from msauto.playbook.yaml.document import SourceNode
 from msauto.report.templates import template
 from msauto.secrets.redaction import Secrets
 

@@ -21,11 +21,11 @@ from msauto.cli.flags import ledger_place, no_color_flag, on_flag, parse_age, st
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
 from msauto.cli.runs.batch_job import BatchSignals
 from msauto.cli.runs.batch_session import BatchSession, JobChoice, open_batch
+from msauto.documents.document import nearest
 from msauto.errors import InputError, MsautoError
 from msauto.ledger import Ledger
 from msauto.model.codec import to_json
 from msauto.playbook.settings.settings import load_settings
-from msauto.playbook.yaml.document import nearest
 from msauto.report.json import dump, problems_json
 from msauto.report.sentences import plural
 from msauto.report.terminal.text import render_problems

@@ -12,12 +12,12 @@ from click.shell_completion import CompletionItem
 
 from msauto.cli.flags import no_color_flag
 from msauto.cli.output import print_result, terminal_width, use_colour
+from msauto.documents.document import nearest
 from msauto.errors import MsautoError
 from msauto.playbook.reference import template_docs
 from msauto.playbook.reference.doc_pages import render_topic
 from msauto.playbook.reference.module_docs import ReferenceKey, ReferenceTopic, module, modules
 from msauto.playbook.reference.template_docs import ReferenceEntry
-from msauto.playbook.yaml.document import nearest
 from msauto.report.json import dump
 from msauto.report.layout import Layout
 from msauto.report.terminal.lines import BOLD, Line, TextSpan, render_lines, words

@@ -33,13 +33,13 @@ from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import Attempt, record_end
 from msauto.cli.runs.options import AllowedTimes, RunOptions, allow
 from msauto.cli.runs.plan_sources import open_source
+from msauto.documents.value_types import as_list
 from msauto.errors import ClusterError, LockedError, MsautoError, UnreachableError
 from msauto.ledger import LedgerPlace
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.model.codec import to_json
 from msauto.model.plan import Change, Plan, PlanOptions, Target
 from msauto.model.ports import Clock
-from msauto.playbook.schema.value_types import as_list
 from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, refusal_reason

@@ -14,14 +14,14 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from msauto.documents.value_types import NsName
+from msauto.documents.writer import CommentedValue, FlowStyle, comment, yaml_lines
 from msauto.interface import fields as registry
 from msauto.model.live import Asset, Marker, Segment, Xmp, show_folder
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, SkippedEntry
 from msauto.model.timecode import Timecode, TimecodeError, show_timecode
 from msauto.playbook.export.rss_writer import channel_task
 from msauto.playbook.schema.asset import AttributeName
-from msauto.playbook.schema.value_types import NsName
-from msauto.playbook.yaml.writer import CommentedValue, FlowStyle, comment, yaml_lines
 
 HEADER = "Exported by msauto"
 """How the first line of every exported file begins, after ``#``: such a file may be replaced."""

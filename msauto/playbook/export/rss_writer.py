@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from msauto.documents.writer import CommentedValue
 from msauto.interface.rss_files import bad_character, default_file, ending_of, file_key, form_of, stem_of
 from msauto.model.live import RssChannel, RssItem
-from msauto.playbook.yaml.writer import CommentedValue
 
 _FIELDS = ("title", "description", "link", "pubDate")
 

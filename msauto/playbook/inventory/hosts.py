@@ -10,6 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from msauto.documents.document import Problems, SourceNode, outside_node
+from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import InputError, Problem
 from msauto.interface.server_url import UrlError, parse_server_url, server_key
 from msauto.model.server import ServerSpec
@@ -17,12 +19,10 @@ from msauto.playbook.input_files import Files, repository_of
 from msauto.playbook.inventory.inventory import Host, Inventory, load_inventory
 from msauto.playbook.inventory.patterns import PatternError, match_hosts, match_limit
 from msauto.playbook.inventory.server_block import build_server, check_server, host_of, server_secrets
-from msauto.playbook.schema.value_types import UnrenderedTemplate
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.names import OMIT, AssetView, EnvView
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import HostVars, Level, TemplateScope, Variable, Variables
-from msauto.playbook.yaml.document import Problems, SourceNode, outside_node
 
 
 def load_hosts(

@@ -10,12 +10,12 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
+from msauto.documents.document import Document, Problems, SourceNode, nearest, outside_node
+from msauto.documents.value_types import mark
 from msauto.playbook.input_files import Files
 from msauto.playbook.schema.inventory import InventoryArgs as InventoryFile
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.schema.value_types import mark
 from msauto.playbook.variables.variables import Level, Variable, read_variables
-from msauto.playbook.yaml.document import Document, Problems, SourceNode, nearest, outside_node
 
 _VARS_FOLDERS = ("group_vars", "host_vars")
 _ENDINGS = (".yml", ".yaml")

@@ -11,7 +11,7 @@ import fnmatch
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from msauto.playbook.yaml.document import nearest
+from msauto.documents.document import nearest
 
 _GLOB = re.compile(r"[*?\[]")
 _PART = re.compile(r"(?:\[[^\]]*\]|\([^()]*\)|\{[^}]*\}|[^,:])+")

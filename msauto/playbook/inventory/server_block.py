@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from msauto.documents.document import Problems, SourceNode
+from msauto.documents.strict_model import Model
+from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import InputError
 from msauto.interface.dialect import Dialect
 from msauto.model.server import Auth, Secret, ServerSpec, Timeouts, Tls
 from msauto.playbook.input_files import beside
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.value_types import UnrenderedTemplate
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import TemplateScope, Variable
-from msauto.playbook.yaml.document import Problems, SourceNode
 from msauto.secrets.marked_text import misplaced_secrets
 from msauto.secrets.redaction import HIDDEN, can_redact
 from msauto.secrets.stored_secrets import SecretSourceError, secret_in_file, secret_in_keyring

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from msauto.documents.document import Problems, nearest, outside_node
 from msauto.errors import InputError
 from msauto.model.server import ServerSpec
 from msauto.playbook.input_files import Files
 from msauto.playbook.inventory.hosts import Hosts, same_servers
 from msauto.playbook.resolve import ResolveOptions, open_hosts
 from msauto.playbook.templates.rendering import render_data
-from msauto.playbook.yaml.document import Problems, nearest, outside_node
 from msauto.secrets.redaction import Secrets
 
 

@@ -10,8 +10,8 @@ from importlib.resources import files
 from textwrap import indent
 from typing import Any
 
+from msauto.documents import value_types as types
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES
-from msauto.playbook.schema import value_types as types
 from msauto.playbook.schema.json_schema import schema_of_model
 from msauto.playbook.schema.play import GROUPS, MODULES, Playbook
 

@@ -13,6 +13,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from msauto.documents.document import outside_node
+from msauto.documents.loader import load_yaml
 from msauto.interface.fields import MARKER_ATTRIBUTES, names
 from msauto.model.facts import Facts
 from msauto.model.live import Asset, Link, Marker, Segment
@@ -24,8 +26,6 @@ from msauto.playbook.templates.environment import evaluate_expression, names_kno
 from msauto.playbook.templates.names import OMIT, AssetView
 from msauto.playbook.templates.registry import FILTERS, LOOKUPS, TESTS
 from msauto.playbook.variables.variables import GIVEN, Level, TemplateScope, read_variables
-from msauto.playbook.yaml.document import outside_node
-from msauto.playbook.yaml.loader import load_yaml
 
 
 @dataclass(frozen=True, slots=True)

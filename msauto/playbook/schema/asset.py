@@ -7,11 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import create_model
 
-from msauto.interface import fields as registry
-from msauto.playbook.schema import key_rules as rule
-from msauto.playbook.schema import value_types as types
-from msauto.playbook.schema.strict_model import Model, key, need
-from msauto.playbook.schema.value_types import (
+from msauto.documents import key_rules as rule
+from msauto.documents import value_types as types
+from msauto.documents.strict_model import Model, key, need
+from msauto.documents.value_types import (
     TEMPLATED,
     Else,
     Flag,
@@ -25,6 +24,7 @@ from msauto.playbook.schema.value_types import (
     Value,
     invalid,
 )
+from msauto.interface import fields as registry
 
 State = Literal["present", "absent"]
 M = TypeVar("M", bound=Model)

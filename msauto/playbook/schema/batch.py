@@ -9,11 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator
 
-from msauto.playbook.schema import key_rules as rule
-from msauto.playbook.schema.inventory import TimezoneName
-from msauto.playbook.schema.settings import Days
-from msauto.playbook.schema.strict_model import VARIABLES, Model, key, need
-from msauto.playbook.schema.value_types import (
+from msauto.documents import key_rules as rule
+from msauto.documents.strict_model import VARIABLES, Model, key, need
+from msauto.documents.value_types import (
     IF_MAP,
     Count,
     Else,
@@ -30,6 +28,8 @@ from msauto.playbook.schema.value_types import (
     invalid,
     shown_value,
 )
+from msauto.playbook.schema.inventory import TimezoneName
+from msauto.playbook.schema.settings import Days
 from msauto.playbook.settings.allowed_values import MOST_FORKS
 
 Event = Literal["failed", "refused", "locked", "missed", "changed", "drift", "ok", "recovered"]

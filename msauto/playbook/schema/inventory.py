@@ -9,12 +9,10 @@ from zoneinfo import ZoneInfo
 
 from pydantic import ConfigDict, create_model
 
-from msauto.interface.dialect import Dialect
-from msauto.interface.server_url import UrlError, parse_server_url
-from msauto.playbook.schema import key_rules as rule
-from msauto.playbook.schema import value_types as types
-from msauto.playbook.schema.strict_model import VARIABLES, DocumentModel, Model, key, need
-from msauto.playbook.schema.value_types import (
+from msauto.documents import key_rules as rule
+from msauto.documents import value_types as types
+from msauto.documents.strict_model import VARIABLES, DocumentModel, Model, key, need
+from msauto.documents.value_types import (
     Flag,
     Name,
     Opt,
@@ -26,6 +24,8 @@ from msauto.playbook.schema.value_types import (
     invalid,
     shown_value,
 )
+from msauto.interface.dialect import Dialect
+from msauto.interface.server_url import UrlError, parse_server_url
 
 
 def _version(value: Any) -> tuple[int, ...]:

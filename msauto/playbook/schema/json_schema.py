@@ -10,15 +10,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from msauto.documents.document import nearest
+from msauto.documents.strict_model import VARIABLES
+from msauto.documents.value_types import KIND
 from msauto.errors import InputError, Problem
 from msauto.playbook.schema.batch import BatchFileArgs
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.play import Playbook
 from msauto.playbook.schema.settings import SettingsArgs
-from msauto.playbook.schema.strict_model import VARIABLES
-from msauto.playbook.schema.value_types import KIND
 from msauto.playbook.variables.variables import OWN
-from msauto.playbook.yaml.document import nearest
 
 _SIGNS = r"\s!-/:-@\[-^`{-~"
 _VARIABLE_NAMES: dict[str, Any] = {"pattern": rf"^[^\d_{_SIGNS}][^{_SIGNS}]*$", "not": {"enum": sorted(OWN)}}

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, ClassVar, Literal
 
-from msauto.playbook.schema import key_rules as rule
+from msauto.documents import key_rules as rule
+from msauto.documents.strict_model import Model, key, need
+from msauto.documents.value_types import Expressions, Name, Opt, Plain, Pos, Text, Value, between
 from msauto.playbook.schema.asset import ONE_TARGET, TARGET_NAMES, TWO_TARGETS, TargetKeys
-from msauto.playbook.schema.strict_model import Model, key, need
-from msauto.playbook.schema.value_types import Expressions, Name, Opt, Plain, Pos, Text, Value, between
 
 Command = Literal["PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS", "PARTNER_MOVE_TO_ASSET"]
 _Pixels = Annotated[int, between(1, 16_384)]  # four times the width of 4K

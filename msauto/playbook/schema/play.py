@@ -7,22 +7,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import model_validator
 
-from msauto.playbook.schema import key_rules as rule
-from msauto.playbook.schema import value_types as types
-from msauto.playbook.schema.asset import AssetArgs
-from msauto.playbook.schema.operation_keys import (
-    AssertArgs,
-    CommandArgs,
-    CommandOnly,
-    ProxyArgs,
-    ProxyOnly,
-    ThumbnailArgs,
-    ThumbnailOnly,
-    XmpBatchArgs,
-)
-from msauto.playbook.schema.rss import RssArgs
-from msauto.playbook.schema.strict_model import VARIABLES, DocumentModel, Model, key, need
-from msauto.playbook.schema.value_types import (
+from msauto.documents import key_rules as rule
+from msauto.documents import value_types as types
+from msauto.documents.strict_model import VARIABLES, DocumentModel, Model, key, need
+from msauto.documents.value_types import (
     Else,
     Expressions,
     Flag,
@@ -36,6 +24,18 @@ from msauto.playbook.schema.value_types import (
     Then,
     Value,
 )
+from msauto.playbook.schema.asset import AssetArgs
+from msauto.playbook.schema.operation_keys import (
+    AssertArgs,
+    CommandArgs,
+    CommandOnly,
+    ProxyArgs,
+    ProxyOnly,
+    ThumbnailArgs,
+    ThumbnailOnly,
+    XmpBatchArgs,
+)
+from msauto.playbook.schema.rss import RssArgs
 
 MODULES = ("asset", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert", "block", "import_tasks")
 """The modules of tasks: each task has exactly one."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from msauto.playbook.schema import key_rules as rule
-from msauto.playbook.schema.strict_model import Model, key, need
-from msauto.playbook.schema.value_types import Flag, Name, Opt, Text, Value
+from msauto.documents import key_rules as rule
+from msauto.documents.strict_model import Model, key, need
+from msauto.documents.value_types import Flag, Name, Opt, Text, Value
 
 _BOTH = ("the item has both {0} and {1}", "keep one of them")
 _NO_CONTENT = ("the item has no content", "add text or item")

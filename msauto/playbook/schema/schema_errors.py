@@ -8,12 +8,12 @@ from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from msauto.documents.document import Path, SourceNode, nearest
+from msauto.documents.key_rules import BrokenRule
+from msauto.documents.strict_model import Model, ValidationRecord, keys_of
+from msauto.documents.value_types import kind_of
 from msauto.errors import InputError, Problem, ProblemKind
-from msauto.playbook.schema.key_rules import BrokenRule
 from msauto.playbook.schema.play import GROUPS, HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
-from msauto.playbook.schema.strict_model import Model, ValidationRecord, keys_of
-from msauto.playbook.schema.value_types import kind_of
-from msauto.playbook.yaml.document import Path, SourceNode, nearest
 
 M = TypeVar("M", bound=BaseModel)
 

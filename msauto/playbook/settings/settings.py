@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+from msauto.documents.document import Document, SourceNode, outside_node
+from msauto.documents.document import Path as DataPath
 from msauto.errors import InputError, SourceLocation
 from msauto.model.ledger_url import LedgerUrl, PasswordSource, parse_ledger_url
 from msauto.model.plan import InputHash, Limits
 from msauto.playbook.input_files import how_to_find
 from msauto.playbook.settings.allowed_values import DAYS, Day
-from msauto.playbook.yaml.document import Document, SourceNode, outside_node
-from msauto.playbook.yaml.document import Path as DataPath
 from msauto.secrets.redacted_lines import redact_lines
 
 if TYPE_CHECKING:
@@ -111,9 +111,9 @@ def _files_above(start: Path) -> Iterator[Path]:
 
 
 def _settings(document: Document, path: Path, sha256: str) -> Settings:
+    from msauto.documents.value_types import as_list
     from msauto.playbook.schema.schema_errors import read_as
     from msauto.playbook.schema.settings import LimitArgs, SettingsArgs, StateArgs
-    from msauto.playbook.schema.value_types import as_list
 
     node = SourceNode(document)
     args = read_as(SettingsArgs, document.data, node)

@@ -6,15 +6,15 @@ import unicodedata
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Final
 
+from msauto.documents.document import SourceNode
+from msauto.documents.strict_model import Model
+from msauto.documents.value_types import UnrenderedTemplate, as_list
 from msauto.errors import Problem
 from msauto.interface.rss_files import bad_character, file_key
 from msauto.model.timecode import Timecode
 from msauto.playbook.schema import asset as schema
 from msauto.playbook.schema.rss import RssArgs, RssBody, RssItemArgs
-from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list
 from msauto.playbook.tasks.rss_module import body_texts, file_name
-from msauto.playbook.yaml.document import SourceNode
 
 _ONE_LINE: Final = frozenset({"guid", "file"})
 """The texts of an RSS item that cannot hold a line end."""

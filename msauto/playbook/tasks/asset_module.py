@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
 
+from msauto.documents.document import SourceNode
+from msauto.documents.value_types import as_list
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute, names
 from msauto.model import desired
 from msauto.model.timecode import Timecode
 from msauto.playbook.schema import asset as schema
-from msauto.playbook.schema.value_types import as_list
 from msauto.playbook.templates.conditions import Where
-from msauto.playbook.yaml.document import SourceNode
 
 S = TypeVar("S")
 T = TypeVar("T")

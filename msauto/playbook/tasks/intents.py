@@ -8,6 +8,9 @@ from typing import Any
 
 from msgspec import structs
 
+from msauto.documents.document import Problems, SourceNode
+from msauto.documents.strict_model import Model
+from msauto.documents.value_types import UnrenderedTemplate, as_list, has_pending
 from msauto.errors import InputError, Problem
 from msauto.model.desired import ChannelRef, DatabaseRef, Desired, Handler, Intent, Ref, TaskSource
 from msauto.model.facts import Facts
@@ -16,8 +19,6 @@ from msauto.playbook.schema.asset import TARGET_NAMES, AssetArgs, TargetKeys
 from msauto.playbook.schema.operation_keys import AssertArgs
 from msauto.playbook.schema.rss import RssArgs
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list, has_pending
 from msauto.playbook.tasks.argument_checks import check_arguments, check_separators
 from msauto.playbook.tasks.asset_module import asset_ref, desired_asset
 from msauto.playbook.tasks.operation_modules import assert_all, check_dest, check_without_asset, desired_operation
@@ -29,7 +30,6 @@ from msauto.playbook.templates.conditions import holds, refuse_pending, undecide
 from msauto.playbook.templates.names import AssetView, UsesAssetError
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import Level, TemplateScope, Variable, check_name
-from msauto.playbook.yaml.document import Problems, SourceNode
 
 _REF_KEYS = ("title", "id", "was", "select", "missing")
 """The arguments that name the asset: rendered before any server is asked."""

@@ -6,19 +6,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msauto.documents.document import Path as DataPath
+from msauto.documents.document import Problems, SourceNode, nearest
+from msauto.documents.strict_model import Model
+from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, as_list, mark
 from msauto.errors import Problem
 from msauto.playbook.input_files import OUTSIDE, Files, beside
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile
 from msauto.playbook.schema.schema_errors import validate_data
-from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.value_types import MarkedTemplate, UnrenderedTemplate, as_list, mark
 from msauto.playbook.tasks.argument_checks import check_arguments
 from msauto.playbook.tasks.task import InheritedKeys, Play, SourceText, Task
 from msauto.playbook.tasks.task_secrets import may_be_tagged
 from msauto.playbook.templates.rendering import check_template
 from msauto.playbook.variables.variables import Level, Variable, read_variables
-from msauto.playbook.yaml.document import Path as DataPath
-from msauto.playbook.yaml.document import Problems, SourceNode, nearest
 from msauto.secrets.marked_text import ALLOWED, NOT_ALLOWED, MarkedText, leaves
 
 MAX_IMPORTS = 32

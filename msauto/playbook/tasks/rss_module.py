@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from msauto.documents.document import SourceNode
 from msauto.interface.rss_files import default_file
 from msauto.model.desired import ABSENT, DesiredChannel, DesiredRssItem, Sourced, TaskSource
 from msauto.playbook.schema.rss import RssArgs, RssBody, RssItemArgs
-from msauto.playbook.yaml.document import SourceNode
 
 
 def desired_channel(args: RssArgs, node: SourceNode, task: str) -> DesiredChannel:

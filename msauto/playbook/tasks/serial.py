@@ -12,11 +12,11 @@ from typing import Any
 
 from msgspec import structs
 
+from msauto.documents.document import Problems, SourceNode
+from msauto.documents.value_types import as_list
 from msauto.model.desired import Batch
 from msauto.playbook.schema.play import BatchKeys
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.schema.value_types import as_list
-from msauto.playbook.yaml.document import Problems, SourceNode
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d+)?)\s*%")

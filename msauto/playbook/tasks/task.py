@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from msauto.playbook.schema.strict_model import Model
+from msauto.documents.document import SourceNode
+from msauto.documents.strict_model import Model
 from msauto.playbook.variables.variables import Variable
-from msauto.playbook.yaml.document import SourceNode
 
 
 @dataclass(frozen=True, slots=True)

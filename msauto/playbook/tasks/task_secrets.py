@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from msauto.documents.document import Problems, SourceNode
 from msauto.playbook.schema.play import MODULES
 from msauto.playbook.templates.names import UsesAssetError
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import TemplateScope
-from msauto.playbook.yaml.document import Problems, SourceNode
 from msauto.secrets.marked_text import (
     NOT_ALLOWED,
     DataPath,

@@ -14,9 +14,10 @@ from typing import Any
 from jinja2 import TemplateError, TemplateSyntaxError, Undefined, meta, nodes
 from jinja2.exceptions import SecurityError
 
+from msauto.documents.document import SourceNode, did_you_mean
+from msauto.documents.value_types import MarkedTemplate
 from msauto.errors import InputError
 from msauto.model.facts import Need, NoAssetError
-from msauto.playbook.schema.value_types import MarkedTemplate
 from msauto.playbook.templates import sandbox
 from msauto.playbook.templates.budget import budget, spend
 from msauto.playbook.templates.filters import REMOVED
@@ -25,7 +26,6 @@ from msauto.playbook.templates.names import OMIT, TemplateNames, UsesAssetError,
 from msauto.playbook.templates.registry import FILTERS, TESTS
 from msauto.playbook.templates.secret_tracking import TemplateFunctionError
 from msauto.playbook.templates.template_errors import explain_failure, explain_syntax
-from msauto.playbook.yaml.document import SourceNode, did_you_mean
 
 
 def _sandbox() -> sandbox.Sandbox:

@@ -12,12 +12,12 @@ from typing import Any
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
+from msauto.documents.document import nearest
+from msauto.documents.loader import load_yaml, plain
 from msauto.errors import InputError
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.registry import LOOKUPS, template_lookup
 from msauto.playbook.templates.secret_tracking import TemplateFunctionError
-from msauto.playbook.yaml.document import nearest
-from msauto.playbook.yaml.loader import load_yaml, plain
 from msauto.timelines.clock import TimelineClock, parse_origin, parse_rate
 from msauto.timelines.formats import read_timeline
 from msauto.timelines.tables import header_delimiter

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
+from msauto.documents.document import SourceNode
 from msauto.model.facts import Facts
 from msauto.playbook.templates.secret_tracking import TaintTracker, TemplateFunctionError
-from msauto.playbook.yaml.document import SourceNode
 from msauto.secrets.marked_text import MarkedText
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from msauto.playbook.schema.value_types import UnrenderedTemplate
+from msauto.documents.document import Problems, SourceNode
+from msauto.documents.value_types import UnrenderedTemplate
 from msauto.playbook.templates.names import OMIT, TemplateNames, UsesAssetError
-from msauto.playbook.yaml.document import Problems, SourceNode
 
 
 def _engine() -> ModuleType:

@@ -14,11 +14,11 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 from jinja2.visitor import NodeTransformer
 
+from msauto.documents.document import did_you_mean, nearest
 from msauto.playbook.templates.budget import each, metered, size_of, sized, spend, weigh
 from msauto.playbook.templates.filters import JINJA_FILTERS, JINJA_TESTS
 from msauto.playbook.templates.names import AssetView, EnvView
 from msauto.playbook.templates.secret_filters import opened, touched
-from msauto.playbook.yaml.document import did_you_mean, nearest
 
 MAX_LENGTH = 1_000_000
 """The longest text or list that a template may make."""

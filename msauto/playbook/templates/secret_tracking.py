@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
 
-from msauto.playbook.yaml.document import SourceNode
+from msauto.documents.document import SourceNode
 from msauto.secrets.marked_text import MarkedText, secret_paths, why_too_short
 from msauto.secrets.redaction import HIDDEN, Secrets, can_redact
 

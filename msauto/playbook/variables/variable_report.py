@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msauto.documents.document import nearest, outside_node
 from msauto.errors import InputError, SourceLocation
 from msauto.playbook.input_files import Files
 from msauto.playbook.resolve import ResolveOptions, open_hosts
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import TemplateScope, Variable
-from msauto.playbook.yaml.document import nearest, outside_node
 from msauto.secrets.marked_text import MarkedText
 from msauto.secrets.redaction import HIDDEN, Secrets
 from msauto.secrets.secret_names import USER_IN_URL, is_secret_name

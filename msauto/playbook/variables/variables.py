@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from msauto.documents.document import Document, Problems, SourceNode
+from msauto.documents.loader import load_yaml
+from msauto.documents.value_types import is_marked, mark
 from msauto.playbook.input_files import Files
-from msauto.playbook.schema.value_types import is_marked, mark
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.names import AssetView, EnvView, mark_text
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.templates.secret_tracking import TaintTracker
-from msauto.playbook.yaml.document import Document, Problems, SourceNode
-from msauto.playbook.yaml.loader import load_yaml
 from msauto.secrets.marked_text import TAG, MarkedText, holds_secret
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from msauto.documents.strict_model import Model
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute, names
 from msauto.playbook.schema.asset import FieldsArgs, LinkArgs, MarkerArgs, SegmentArgs
-from msauto.playbook.schema.strict_model import Model
 
 ROOT = Path(__file__).parents[3] / "msauto"
 NAMES = {*names(LINK_FIELDS), *names(MARKER_ATTRIBUTES), *names(SEGMENT_ATTRIBUTES)}

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from msauto.documents.document import Document, SourceNode
+from msauto.documents.loader import load_yaml
 from msauto.errors import InputError
 from msauto.model.desired import ChannelRef, DatabaseRef, Desired, DesiredXmpBatch, Intent, TaskSource
 from msauto.model.facts import Facts
@@ -19,8 +21,6 @@ from msauto.playbook.tasks.asset_module import asset_ref, desired_asset
 from msauto.playbook.tasks.operation_modules import desired_operation
 from msauto.playbook.tasks.rss_module import desired_channel
 from msauto.playbook.templates.lookup_context import LookupContext
-from msauto.playbook.yaml.document import Document, SourceNode
-from msauto.playbook.yaml.loader import load_yaml
 
 _OPERATIONS: dict[str, type[TargetKeys]] = {"command": CommandArgs, "thumbnail": ThumbnailArgs, "proxy": ProxyArgs}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from msauto.documents.document import outside_node
 from msauto.errors import InputError
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
@@ -16,7 +17,6 @@ from msauto.playbook.templates.environment import render_text
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.names import AssetView
 from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
-from msauto.playbook.yaml.document import outside_node
 
 SPOT = outside_node("test")
 ASSET = Asset("A", attributes={"frames": "250", "frame_time": "0.04", "create_time": "2026-11-13T10:00:00"})

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from msauto.playbook.schema.strict_model import Model, ValidationRecord
+from msauto.documents.strict_model import Model, ValidationRecord
 
 
 class Inner(Model):

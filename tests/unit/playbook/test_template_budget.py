@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from msauto.documents.document import Document, SourceNode
 from msauto.errors import InputError
 from msauto.playbook.templates.environment import render_text
 from msauto.playbook.templates.secret_tracking import TaintTracker
-from msauto.playbook.yaml.document import Document, SourceNode
 
 NESTED = "{% set ns = namespace(x=['x']) %}{% for i in range(12) %}{% set ns.x = [ns.x] * 10 %}{% endfor %}"
 BOMBS = [

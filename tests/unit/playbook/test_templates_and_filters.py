@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from msauto.documents.document import outside_node
 from msauto.errors import InputError
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset, Marker
@@ -16,7 +17,6 @@ from msauto.playbook.templates.environment import evaluate_expression, render_te
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.names import AssetView, EnvView
 from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
-from msauto.playbook.yaml.document import outside_node
 
 SPOT = outside_node("test")
 ASSET = Asset(

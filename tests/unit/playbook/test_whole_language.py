@@ -6,9 +6,9 @@ from pathlib import Path
 
 import jsonschema
 
+from msauto.documents.loader import load_yaml
 from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.playbook.schema.json_schema import json_schema
-from msauto.playbook.yaml.loader import load_yaml
 
 PLAYBOOK = Path(__file__).parents[2] / "cases" / "language" / "whole.yml"
 

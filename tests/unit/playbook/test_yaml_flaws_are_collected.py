@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from msauto.documents.loader import load_yaml
 from msauto.errors import InputError, Problem
 from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.playbook.validate import validate
-from msauto.playbook.yaml.loader import load_yaml
 
 INVENTORY = 'all: {hosts: {studio-a: {server: {url: "http://a"}, database: NEWS}}}\n'
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from msauto.documents.document import Document
+from msauto.documents.loader import MAX_DEPTH, parse_yaml
 from msauto.errors import InputError
-from msauto.playbook.yaml.document import Document
-from msauto.playbook.yaml.loader import MAX_DEPTH, parse_yaml
 from msauto.secrets.redaction import HIDDEN
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from msauto.documents.loader import dump_yaml, load_yaml, resolve_scalar
 from msauto.errors import InputError, SourceLocation
-from msauto.playbook.yaml.loader import dump_yaml, load_yaml, resolve_scalar
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msauto.playbook.schema.value_types import is_template
+from msauto.documents.document import Document, SourceNode
+from msauto.documents.loader import load_yaml
+from msauto.documents.value_types import is_template
+from msauto.documents.writer import WIDTH, CommentedValue, FlowStyle, comment, literal, yaml_lines
 from msauto.playbook.templates.environment import render_text
 from msauto.playbook.templates.secret_tracking import TaintTracker
-from msauto.playbook.yaml.document import Document, SourceNode
-from msauto.playbook.yaml.loader import load_yaml
-from msauto.playbook.yaml.writer import WIDTH, CommentedValue, FlowStyle, comment, literal, yaml_lines
 
 
 class NoNames(dict[str, Any]):

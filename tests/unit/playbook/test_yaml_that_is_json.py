@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from msauto.playbook.yaml.loader import load_yaml
+from msauto.documents.loader import load_yaml
 
 
 @pytest.mark.parametrize("text", ["\U0001f600 news", "\U0001f468\u200d\U0001f469", "ё\U00010000", "\\ud83d\\ude00"])

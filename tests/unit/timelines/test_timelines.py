@@ -12,7 +12,7 @@ import opentimelineio as otio
 import pytest
 from timecode.timecode import Timecode as OtherTimecode
 
-from msauto.playbook.yaml.document import nearest
+from msauto.documents.document import nearest
 from msauto.timelines.clock import TimelineClock, parse_origin, parse_rate
 from msauto.timelines.formats import WRITERS, read_timeline
 from msauto.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineError, joined

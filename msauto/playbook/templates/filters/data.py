@@ -10,9 +10,9 @@ from typing import Any
 
 from jinja2.exceptions import SecurityError
 
+from msauto.documents.loader import dump_yaml, load_yaml, plain
 from msauto.errors import InputError
 from msauto.playbook.templates.registry import template_filter
-from msauto.playbook.yaml.loader import dump_yaml, load_yaml, plain
 
 MAX_INDENT = 16
 

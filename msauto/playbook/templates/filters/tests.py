@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from msauto.documents.document import nearest
 from msauto.playbook.templates.filters.lists import SeenValues, items_of
 from msauto.playbook.templates.filters.numbers import bool_
 from msauto.playbook.templates.filters.strings import pattern
 from msauto.playbook.templates.registry import template_test
-from msauto.playbook.yaml.document import nearest
 
 _KINDS = ("search", "match", "fullmatch")
 

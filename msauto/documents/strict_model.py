@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, RootMod
 from pydantic import ModelWrapValidatorHandler as Handler
 from pydantic_core import CoreSchema
 
-from msauto.playbook.schema.key_rules import BrokenRule, KeyRule
+from msauto.documents.key_rules import BrokenRule, KeyRule
 
 
 @dataclass(frozen=True, slots=True)

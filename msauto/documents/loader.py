@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import yaml
 
+from msauto.documents.document import Document, Hidden, Path, outside_node
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
-from msauto.playbook.yaml.document import Document, Hidden, Path, outside_node
 from msauto.secrets.marked_text import TAG, MarkedText, why_too_short
 from msauto.secrets.redacted_lines import redact_lines
 from msauto.secrets.redaction import HIDDEN, can_redact

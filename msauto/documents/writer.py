@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msauto.playbook.schema.value_types import is_template
-from msauto.playbook.yaml.loader import resolve_scalar
+from msauto.documents.loader import resolve_scalar
+from msauto.documents.value_types import is_template
 
 WIDTH = 110
 """The maximum length of a line with a mapping or list."""

@@ -13,12 +13,12 @@ from typing import Annotated, Any, Final, TypeAlias, TypeVar
 from pydantic import Discriminator, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from msauto.documents.document import Path
+from msauto.documents.loader import WrittenFloat, WrittenInt
 from msauto.errors import ProblemKind
 from msauto.interface.allowed_characters import unreportable
 from msauto.model.live import Folder, parse_folder
 from msauto.model.timecode import Timecode, TimecodeError
-from msauto.playbook.yaml.document import Path
-from msauto.playbook.yaml.loader import WrittenFloat, WrittenInt
 from msauto.secrets.marked_text import MarkedText, leaves
 
 T = TypeVar("T")

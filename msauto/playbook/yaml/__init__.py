@@ -1,1 +1,0 @@
-"""YAML text to plain data with positions, and back."""
