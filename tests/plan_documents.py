@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msauto.model.plan import Plan
-from msauto.planning.plan_file import plan_document
+from msauto.planning.saved_plan import plan_document
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:

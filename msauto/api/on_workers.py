@@ -20,11 +20,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from msgspec import structs
 
 from msauto.api.server_plan import ServerPlan, ServerPlanning, plan_server
-from msauto.applying.apply_context import ApplyContext, ServerConnection
+from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
 from msauto.applying.batches import BatchFailures
-from msauto.applying.cancellation import Cancellation
 from msauto.applying.circuit_breaker import BreakerState
-from msauto.applying.group_commit import GroupCommit
 from msauto.applying.recovery import NumberedRecord
 from msauto.applying.states import RetryPolicy
 from msauto.applying.workers_executor import AppliedServer, Targets, apply_server, without_target

@@ -22,7 +22,7 @@ from msgspec import structs
 from msauto.errors import InputError, MsautoError, Problem, SourceLocation
 from msauto.file_writing import write_file
 from msauto.model.plan import InputHash, Plan, PlanOptions
-from msauto.planning.plan_file import plan_document, plan_from_json
+from msauto.planning.saved_plan import plan_document, plan_from_json
 from msauto.playbook.input_files import Files, find_repository, kept_path
 from msauto.report.json import dump_document
 from msauto.secrets.redacted_lines import redact_lines

@@ -10,9 +10,9 @@ from msgspec import structs
 from msauto.model.desired import ServerIntents
 from msauto.model.events import Event, Notify, TargetPlanned
 from msauto.model.ports import Clock, HashFile, Memory
-from msauto.planning.survey.asset_survey import SurveyContext
-from msauto.planning.survey.survey import Survey, survey
-from msauto.planning.survey.target_choice import TargetChoice
+from msauto.planning.asset_survey import SurveyContext
+from msauto.planning.survey import Survey, survey
+from msauto.planning.titles import TargetChoice
 from msauto.secrets.redaction import Secrets
 from msauto.secrets.remembered_secrets import SecretMemory
 from msauto.server.planning_client import PlanningClient

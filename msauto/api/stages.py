@@ -33,7 +33,7 @@ from msauto.model.result import Result, TargetResult
 from msauto.model.run_records import RunDetails
 from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import assemble
-from msauto.planning.survey.target_choice import TargetChoice
+from msauto.planning.titles import TargetChoice
 from msauto.secrets.redaction import Secrets
 from msauto.secrets.remembered_secrets import SecretMemory
 from msauto.server.client import AsyncMediaServer

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from msauto.applying.cancellation import Cancellation
 from msauto.applying.circuit_breaker import CircuitBreaker
-from msauto.applying.group_commit import GroupCommit
 from msauto.applying.states import RetryPolicy
 from msauto.applying.verification import SharedReads
+from msauto.concurrency import run_unless
+from msauto.errors import LedgerError, MsautoError
 from msauto.model import events
 from msauto.model.ports import Clock, Journal, Memory, Reader, Sender
 
@@ -46,3 +49,132 @@ class ApplyContext:
         """Notify the observer; its errors are ignored."""
         with suppress(Exception):
             self.observer.notify(event)
+
+
+# Group commit -------------------------------------------------------------------------------------------------------
+
+
+Call = Callable[[], object]
+
+
+class GroupCommit:
+    """Collects calls to the journal and the memory, and makes them in one transaction per turn of the event loop.
+
+    :meth:`write` returns once its calls are durable. :meth:`note` does not wait: if its calls are lost, the ledger
+    still records "sending", which the next run settles by reading. Calls keep their order. While a transaction is
+    committed by a thread, the event loop continues and the next calls are collected. After the first ``failure``
+    nothing more is written, and every ``write`` raises: without a ledger nothing is sent.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._calls: list[Call] = []
+        self._waiting: list[asyncio.Future[None]] = []
+        self._committing: Future[None] | None = None
+        self._committing_for: list[asyncio.Future[None]] = []
+        self.failure: MsautoError | None = None
+
+    async def write(self, *calls: Call) -> None:
+        """Make the calls, and return when they are durable; raise ``LedgerError`` if they cannot be."""
+        if self.failure is not None:
+            raise self.failure
+        self.note(*calls)
+        durable = asyncio.get_running_loop().create_future()
+        self._waiting.append(durable)
+        await durable
+
+    def note(self, *calls: Call) -> None:
+        """Make the calls with the next commit."""
+        if self.failure is not None:
+            return
+        if not self._calls and not self._waiting and self._committing is None:
+            asyncio.get_running_loop().call_soon(self._begin)
+        self._calls.extend(calls)
+
+    def flush(self) -> None:
+        """Commit the collected calls, and return once they are durable or the commit has failed."""
+        while self._committing is not None or self._calls or self._waiting:
+            self._begin()
+            if self._committing is not None:
+                wait((self._committing,))
+                self._end(self._committing)
+
+    def _begin(self) -> None:
+        """Begin the next commit, unless one is in progress: its end begins the next."""
+        if self._committing is not None:
+            return
+        calls, self._calls = self._calls, []
+        self._committing_for, self._waiting = self._waiting, []
+        if self.failure is None and calls:
+            self._commit(calls)
+        if self._committing is None:
+            self._resolve()
+
+    def _commit(self, calls: list[Call]) -> None:
+        try:
+            self._committing = self._journal.commit(calls)
+        except Exception as error:  # noqa: BLE001 - after any error nothing may be sent
+            self.failure = _ledger_error(error)
+            return
+        loop, committing = asyncio.get_running_loop(), self._committing
+        if committing.done():
+            self._end(committing)
+        else:
+
+            def end(_: Future[None]) -> None:
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(self._end, committing)
+
+            committing.add_done_callback(end)
+
+    def _end(self, committing: Future[None]) -> None:
+        """Resolve the writes of a finished commit, once, and begin the next."""
+        if committing is not self._committing:
+            return  # flush has ended it
+        self._committing = None
+        error = committing.exception()
+        if isinstance(error, Exception):
+            self.failure = _ledger_error(error)
+        self._resolve()
+        if self._calls or self._waiting:
+            self._begin()
+
+    def _resolve(self) -> None:
+        writes, self._committing_for = self._committing_for, []
+        for durable in writes:
+            if durable.done():
+                continue
+            if self.failure is None:
+                durable.set_result(None)
+            else:
+                durable.set_exception(self.failure)
+
+
+def _ledger_error(error: Exception) -> MsautoError:
+    return error if isinstance(error, MsautoError) else LedgerError(f"the ledger cannot be written: {error}")
+
+
+# Cancellation -------------------------------------------------------------------------------------------------------
+
+
+class Cancellation:
+    """Passed to :func:`~msauto.applying.executor.apply`; a signal handler of the same event loop calls it."""
+
+    def __init__(self) -> None:
+        self._requested = asyncio.Event()
+        self.at_once = asyncio.Event()
+
+    def __call__(self) -> None:
+        """Cancel: the first call starts no new request, the second abandons those in progress."""
+        if self.requested:
+            self.at_once.set()
+        self._requested.set()
+
+    @property
+    def requested(self) -> bool:
+        """Whether the run was cancelled."""
+        return self._requested.is_set()
+
+    async def sleep(self, clock: Clock, seconds: float) -> bool:
+        """Sleep until the time is over or the run is cancelled; return whether the time is over."""
+        return not self.requested and await run_unless(clock.sleep(seconds), self._requested)

@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from msauto.applying.apply_context import ApplyContext, ServerConnection
+from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
 from msauto.applying.batches import BatchFailures, batch_numbers, waves
-from msauto.applying.cancellation import Cancellation
-from msauto.applying.group_commit import GroupCommit
 from msauto.applying.states import RetryPolicy
 from msauto.applying.wave_executor import LocalWaveExecutor, WaveExecutor, not_attempted
 from msauto.concurrency import run_unless

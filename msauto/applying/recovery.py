@@ -13,9 +13,7 @@ from datetime import datetime, timedelta
 
 from msgspec import structs
 
-from msauto.applying.apply_context import ApplyContext, ServerConnection
-from msauto.applying.cancellation import Cancellation
-from msauto.applying.group_commit import GroupCommit
+from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
 from msauto.applying.states import RetryPolicy, TargetProgress, resume
 from msauto.applying.target_executor import TargetExecutor
 from msauto.concurrency import ConcurrencySlot, concurrent_list

@@ -12,9 +12,8 @@ from typing import TypeVar
 from msgspec import structs
 
 from msauto.applying import states, verification
-from msauto.applying.apply_context import ApplyContext, ServerConnection
+from msauto.applying.apply_context import ApplyContext, Call, ServerConnection
 from msauto.applying.circuit_breaker import TargetContact
-from msauto.applying.group_commit import Call
 from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
 from msauto.applying.verification import Comparison, Verdict, memories
@@ -34,8 +33,7 @@ from msauto.model import events
 from msauto.model.plan import Request, Target
 from msauto.model.ports import LiveTarget, WritePermit
 from msauto.model.result import TargetResult
-from msauto.planning import target_reading
-from msauto.planning.survey import deletion
+from msauto.planning import deletion, target_reading
 
 T = TypeVar("T")
 

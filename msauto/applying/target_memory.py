@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from msauto.applying.apply_context import ApplyContext
-from msauto.applying.group_commit import Call
+from msauto.applying.apply_context import ApplyContext, Call
 from msauto.applying.verification import expectation_key, memories, rename_of
 from msauto.aspects import ASPECTS
 from msauto.aspects.comparison import mapping

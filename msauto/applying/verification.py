@@ -20,7 +20,7 @@ from msauto.model.plan import Address, AspectName, Expectation, Json, Target
 from msauto.model.ports import LiveTarget, Reader
 from msauto.model.result import Difference
 from msauto.planning import target_reading
-from msauto.planning.survey.deletion import is_home_of
+from msauto.planning.deletion import is_home_of
 
 ExpectationKey = tuple[str, str]
 Verdict = Literal["all", "some", "none", "hidden"]

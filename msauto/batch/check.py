@@ -18,7 +18,7 @@ from msauto.batch.schedule import clock_changes, closing_of
 from msauto.documents.document import Problems, SourceNode
 from msauto.documents.value_types import as_list
 from msauto.errors import InputError, MsautoError, Problem
-from msauto.planning.plan_file import plan_from_json
+from msauto.planning.saved_plan import plan_from_json
 from msauto.playbook.input_files import beside, how_to_find
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.settings.freezes import ActiveFreeze, freezes_between

@@ -8,7 +8,7 @@ from typing import Final
 
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.planning.plan_file import plan_document
+from msauto.planning.saved_plan import plan_document
 from msauto.report import html, junit, markdown
 from msauto.report.json import dump_document, error_json, result_json
 from msauto.report.layout import Layout

@@ -1,7 +1,7 @@
 """The plan: a frozen value. What is shown is what is sent.
 
 These types are the JSON form of a plan as well (the contract, "The plan"): their fields are its keys, and the
-descriptions of the fields are those of its JSON Schema. :mod:`msauto.planning.plan_file` writes and reads it.
+descriptions of the fields are those of its JSON Schema. :mod:`msauto.planning.saved_plan` writes and reads it.
 """
 
 from __future__ import annotations
@@ -248,6 +248,11 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
         by_title = self.address_after.name if not self.address_after.namespace else ""
         name = by_title or self.name
         return TargetId(self.server, self.database, self.kind, name, self.clip.link_id, self.clip.create_time)
+
+    @property
+    def loses(self) -> bool:
+        """Whether something live is lost: the asset or an item of its lists is deleted, or an item is overwritten."""
+        return any(change.action == "delete" or change.losses for change in self.changes)
 
 
 class Settlement(Struct, frozen=True, gc=False, forbid_unknown_fields=True):

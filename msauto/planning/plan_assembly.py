@@ -1,17 +1,20 @@
-"""The whole plan: the surveys of all servers, in the order of the run, with the limits that it exceeds."""
+"""The whole plan: the surveys of all servers in the order of the run, and what it may not do without a flag."""
 
 from __future__ import annotations
 
 import os.path
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from fnmatch import fnmatchcase
 
 from msgspec import structs
 
+from msauto.aspects import is_deletion
 from msauto.model.desired import InputFile, ResolvedPlaybooks
-from msauto.model.plan import InputHash, Limits, Plan, PlannedServer, Target
-from msauto.planning.limits import refusals
-from msauto.planning.survey.survey import Survey
+from msauto.model.identity import plain
+from msauto.model.live import Folder, parse_folder, show_folder
+from msauto.model.plan import InputHash, Limits, Plan, PlannedServer, Refusal, Target
+from msauto.planning.survey import Survey
 from msauto.secrets.redaction import HIDDEN, Secrets
 
 
@@ -74,3 +77,71 @@ def _refuse_shared_files(targets: Sequence[Target]) -> tuple[Target, ...]:
         for number in {number for number, _ in those} if len(those) > 1 else ():
             refused[number] = structs.replace(targets[number], changes=(), requests=(), error=error)
     return tuple(refused)
+
+
+# Limits -------------------------------------------------------------------------------------------------------------
+
+
+EMPTIED = 3
+"""Emptying a list of at least this many items needs a flag."""
+
+
+def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
+    """Return each limit that the plan exceeds, with the flag that allows it."""
+    changes = [change for target in plan.targets for change in target.changes]
+    found: list[Refusal] = []
+    deleted = [change.aspect for change in changes if is_deletion(change)]
+    if (count := len(deleted)) > limits.delete_assets:
+        links = deleted.count("link")
+        found.append(Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", links))
+    removals = _removals(plan, limits, sum(change.losses for change in changes))
+    found += [removals] if removals else []
+    if limits.requests is not None and plan.requests > limits.requests:
+        found.append(Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}"))
+    for target in (target for target in plan.targets if target.loses):
+        glob = next((glob for glob in limits.protected if _is_under(target, glob)), None)
+        if glob is not None:
+            remedy = f"remove the task, or remove {glob!r} from `protected` in msauto.toml"
+            called = f"{target.server} {target.database} {target.name}".strip()
+            found.append(Refusal("protected", glob, called, remedy))
+    return tuple(found)
+
+
+def _removals(plan: Plan, limits: Limits, count: int) -> Refusal | None:
+    if limits.allow_remove is not None and count <= limits.allow_remove:
+        return None
+    emptied = [each.count for target in plan.targets for each in target.emptied if each.count >= EMPTIED]
+    limit = limits.remove_items if limits.allow_remove is None else limits.allow_remove
+    if count > limit:
+        return Refusal("remove_items", limit, count, f"--allow-remove {count}")
+    return Refusal("empty_list", EMPTIED - 1, max(emptied), f"--allow-remove {count}") if emptied else None
+
+
+def _is_under(target: Target, glob: str) -> bool:
+    """Whether a glob matches a title of the target, or a folder that contains it: its home folder, or a link's."""
+    names = [target.name]
+    home = None if target.folder is None else parse_folder(target.folder)
+    for folder in _possible_folders(home, target.database):
+        names += [*_folder_and_parents(folder), show_folder((*folder, target.name))]
+    for place in map(parse_folder, target.places):
+        names += place[-1:]
+        names += [name for path in _possible_folders(place, target.database) for name in _folder_and_parents(path)]
+    # A title with brackets or a path with outer slashes also matches literally: a protection that silently misses is
+    # worse than one that matches too much.
+    forms = {plain(glob), plain(glob).strip("/")}
+    return any(name == plain(glob) or any(fnmatchcase(name, form) for form in forms) for name in map(plain, names))
+
+
+def _possible_folders(folder: Folder | None, database: str) -> Iterator[Folder]:
+    """Yield the possible paths of a folder: servers may put the name of the database in front, or omit it."""
+    if folder is not None:
+        yield folder
+        yield (database, *folder)
+        if folder[:1] == (database,):
+            yield folder[1:]
+
+
+def _folder_and_parents(folder: Folder) -> Iterator[str]:
+    """Yield a folder and all its parents."""
+    for depth in range(1, len(folder) + 1):
+        yield show_folder(folder[:depth])

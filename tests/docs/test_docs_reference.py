@@ -19,7 +19,7 @@ from msauto.errors import PROBLEM_KINDS, ProblemKind
 from msauto.interface.dialect import Dialect
 from msauto.interface.fields import ATTRIBUTE_OF_CLIP
 from msauto.model import facts
-from msauto.planning.plan_file import plan_schema
+from msauto.planning.saved_plan import plan_schema
 from msauto.playbook.schema import asset as schema_asset
 from msauto.playbook.schema import batch as schema_batch
 from msauto.playbook.schema import inventory as schema_inventory

@@ -16,7 +16,7 @@ from msauto.api.stages import make_plan
 from msauto.ledger import Ledger
 from msauto.model.events import Event
 from msauto.model.plan import Limits, Plan
-from msauto.planning.plan_file import plan_document
+from msauto.planning.saved_plan import plan_document
 from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.report.json import dump_document
 from msauto.server.availability import SystemClock

@@ -20,7 +20,7 @@ from msauto.errors import MsautoError, RefusedError
 from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Link, show_folder
 from msauto.model.plan import Change, Limits, Plan, Target
-from msauto.planning.limits import refusals
+from msauto.planning.plan_assembly import refusals
 from msauto.playbook.inventory.servers import NamedServer, named_servers
 from msauto.probe.probe import DialectFinding, ProbeResult, TrialOptions, probe, probe_by_trial
 from msauto.report.json import dump

@@ -6,7 +6,7 @@ import click
 
 from msauto.batch.batch_result import batch_result_schema
 from msauto.cli.output import print_result
-from msauto.planning.plan_file import plan_schema
+from msauto.planning.saved_plan import plan_schema
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.report.event_lines import events_schema
 from msauto.report.json import dump

@@ -36,8 +36,7 @@ from msauto.model.events import PlanningEnded, PlanningStarted
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
-from msauto.planning.plan_comparison import count_stale, differences
-from msauto.planning.plan_file import plan_document
+from msauto.planning.saved_plan import count_stale, differences, plan_document
 from msauto.playbook.input_files import base_of
 from msauto.report.html.stills import NO_STILLS, Stills
 from msauto.report.json import dump_document

@@ -18,7 +18,7 @@ from msauto.cli.report_forms import FORMS
 from msauto.errors import MsautoError
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan, Refusal
-from msauto.planning.plan_file import plan_document
+from msauto.planning.saved_plan import plan_document
 from msauto.report.html.stills import NO_STILLS, Stills
 from msauto.report.json import dump_document, error_json
 from msauto.report.layout import Layout

@@ -23,8 +23,8 @@ from msauto.model.plan import Limits, Plan, PlanOptions, TargetId
 from msauto.model.ports import Clock, NamedMemory
 from msauto.model.run_records import RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
-from msauto.planning.limits import refusals
-from msauto.planning.plan_comparison import refuse_differences
+from msauto.planning.plan_assembly import refusals
+from msauto.planning.saved_plan import refuse_differences
 from msauto.playbook.inventory.servers import servers_called
 from msauto.playbook.resolve import resolve
 from msauto.secrets.redaction import Secrets

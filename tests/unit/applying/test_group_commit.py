@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from msauto.applying.group_commit import GroupCommit
+from msauto.applying.apply_context import GroupCommit
 from msauto.errors import LedgerError
 from tests.unit.applying.applying_world import DictJournal, Stage, fields_target
 

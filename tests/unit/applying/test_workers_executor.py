@@ -15,12 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from msauto.applying.apply_context import ApplyContext
+from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit
 from msauto.applying.batches import BatchFailures
-from msauto.applying.cancellation import Cancellation
 from msauto.applying.circuit_breaker import BreakerState
 from msauto.applying.executor import apply_with
-from msauto.applying.group_commit import GroupCommit
 from msauto.applying.states import RetryPolicy
 from msauto.applying.workers_executor import AppliedServer, Targets, WorkersExecutor, apply_server, without_target
 from msauto.errors import ClusterError, LedgerError

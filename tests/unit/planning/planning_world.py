@@ -36,8 +36,8 @@ from msauto.model.live import (
 from msauto.model.plan import Address, Request, Target
 from msauto.model.result import Difference
 from msauto.model.server import ServerSpec
-from msauto.planning.survey.asset_survey import SurveyContext
-from msauto.planning.survey.survey import Survey, survey
+from msauto.planning.asset_survey import SurveyContext
+from msauto.planning.survey import Survey, survey
 from msauto.planning.target_reading import read_live
 from tests.unit.planning.feed_model import drop_items, take_file
 from tests.unit.planning.small_ports import DictDisk, DictMemory

@@ -9,8 +9,8 @@ from msauto.model.desired import DesiredAsset, Intent, SelectRef, ServerIntents,
 from msauto.model.live import Asset
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
-from msauto.planning.survey.asset_survey import SurveyContext
-from msauto.planning.survey.survey import Survey, survey
+from msauto.planning.asset_survey import SurveyContext
+from msauto.planning.survey import Survey, survey
 from tests.unit.planning.planning_world import Clip, Server, WorldReader
 from tests.unit.planning.small_ports import DictMemory
 

@@ -18,10 +18,9 @@ from msauto.interface.dialect import Dialect
 from msauto.model.desired import InputFile, Intent, ResolvedPlaybooks
 from msauto.model.plan import Expectation, Limits, Plan, Target
 from msauto.model.ports import LiveTarget
-from msauto.planning.fingerprint import is_fresh
 from msauto.planning.plan_assembly import assemble
-from msauto.planning.plan_file import plan_from_json, plan_schema
-from msauto.planning.target_reading import folders_to_read, read_live, xmp_names
+from msauto.planning.saved_plan import plan_from_json, plan_schema
+from msauto.planning.target_reading import folders_to_read, is_fresh, read_live, xmp_names
 from tests.plan_documents import plan_to_json
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from msauto.model.plan import Change
-from msauto.planning.plan_file import plan_from_json
+from msauto.planning.saved_plan import plan_from_json
 from msauto.simulator import SimDialect, SimSegment, Simulator, empty_state
 from tests.plan_documents import plan_to_json
 from tests.stage import Stage

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msauto.planning.survey.similar_titles import nearest_titles
+from msauto.planning.titles import nearest_titles
 from tests.unit.planning.planning_world import Clip, stage
 from tests.unit.planning.test_survey_of_a_server import comment, film, intent
 

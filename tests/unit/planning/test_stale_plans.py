@@ -11,7 +11,7 @@ from msgspec import structs
 
 from msauto.model.desired import Intent
 from msauto.model.plan import Plan, Target
-from msauto.planning.plan_comparison import STALE, differences, refuse_differences
+from msauto.planning.saved_plan import STALE, differences, refuse_differences
 from msauto.planning.target_reading import what_changed
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent

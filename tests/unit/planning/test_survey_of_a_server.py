@@ -28,8 +28,8 @@ from msauto.model.facts import Facts
 from msauto.model.live import Asset
 from msauto.model.plan import Address, Target
 from msauto.model.server import ServerSpec
-from msauto.planning.survey.asset_survey import SurveyContext
-from msauto.planning.survey.survey import Survey, survey
+from msauto.planning.asset_survey import SurveyContext
+from msauto.planning.survey import Survey, survey
 from tests.unit.planning.planning_world import Clip, Server, WorldReader, stage
 from tests.unit.planning.playbook_forms import asset_intent
 from tests.unit.planning.small_ports import DictMemory

@@ -13,7 +13,7 @@ import pytest
 from msauto.batch.batch_result import batch_result_schema
 from msauto.documents.loader import load_yaml
 from msauto.errors import InputError
-from msauto.planning.plan_file import plan_schema
+from msauto.planning.saved_plan import plan_schema
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.validate import validate

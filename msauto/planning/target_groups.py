@@ -16,7 +16,7 @@ from msauto.model.live import Asset, Entry, show_folder
 from msauto.model.plan import Address, Kind
 from msauto.model.ports import Reader
 from msauto.model.server import ServerSpec
-from msauto.planning.survey.fact_layers import FoundClip, Layers, XmpAnswers
+from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers
 
 _Key = tuple[str, ...]
 

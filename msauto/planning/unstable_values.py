@@ -19,9 +19,9 @@ from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Xmp
 from msauto.model.plan import Change
 from msauto.model.ports import LiveTarget
-from msauto.planning.survey.asset_plan import LocatedAsset
-from msauto.planning.survey.clip_finder import Declared
-from msauto.planning.survey.fact_layers import Layers
+from msauto.planning.asset_plan import LocatedAsset
+from msauto.planning.clip_finder import Declared
+from msauto.planning.fact_layers import Layers
 
 
 def warn_of_repeated_changes(

@@ -30,8 +30,7 @@ from msauto.model.identity import (
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, parse_folder, show_folder
 from msauto.model.plan import Address, Change, Target
 from msauto.model.ports import Reader
-from msauto.planning.limits import loses
-from msauto.planning.survey.asset_plan import LocatedAsset
+from msauto.planning.asset_plan import LocatedAsset
 
 
 def places_of(asset: Asset, title: str, entries: ClipEntries) -> tuple[Folder, ...]:
@@ -44,7 +43,7 @@ def places_of(asset: Asset, title: str, entries: ClipEntries) -> tuple[Folder, .
 
 async def with_places(target: Target, asset: Asset, reader: Reader) -> Target:
     """Return a target that loses something with the entries that show it; any other target is not changed."""
-    if not loses(target.changes):
+    if not target.loses:
         return target
     titled = structs.replace(asset, title=asset.title or target.name)
     places = places_of(titled, target.name, await read_entries_of(reader, target.database, titled, in_doubt=True))

@@ -20,17 +20,22 @@ from msauto.model.plan import Address, Json, Settlement, Target, TargetId
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
-from msauto.planning.fingerprint import hide_if_secret
-from msauto.planning.survey.asset_plan import AssetPlanner, LocatedAsset, context_of, link_places
-from msauto.planning.survey.clip_finder import ClipFinder, Declared, PostponedError, check_guard, former_titles
-from msauto.planning.survey.deletion import check_deletion, check_link_titles, places_of, with_places
-from msauto.planning.survey.fact_layers import Layers, XmpAnswers
-from msauto.planning.survey.handlers import handlers_in_doubt, notified, pending_calls
-from msauto.planning.survey.similar_titles import SimilarTitles
-from msauto.planning.survey.target_choice import TargetChoice
-from msauto.planning.survey.target_groups import IntentGroup, IntentGroupMember
-from msauto.planning.survey.unstable_values import warn_of_repeated_changes
-from msauto.planning.target_reading import read_folders, read_xmp_fields
+from msauto.planning.asset_plan import (
+    AssetPlanner,
+    LocatedAsset,
+    context_of,
+    handlers_in_doubt,
+    link_places,
+    notified,
+    pending_calls,
+)
+from msauto.planning.clip_finder import ClipFinder, Declared, PostponedError, check_guard, former_titles
+from msauto.planning.deletion import check_deletion, check_link_titles, places_of, with_places
+from msauto.planning.fact_layers import Layers, XmpAnswers
+from msauto.planning.target_groups import IntentGroup, IntentGroupMember
+from msauto.planning.target_reading import hide_if_secret, read_folders, read_xmp_fields
+from msauto.planning.titles import SimilarTitles, TargetChoice
+from msauto.planning.unstable_values import warn_of_repeated_changes
 from msauto.secrets.redaction import Secrets
 
 State = Literal["changed", "unchanged", "skipped", "left out"]

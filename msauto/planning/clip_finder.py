@@ -21,8 +21,8 @@ from msauto.model.live import Asset, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
 from msauto.model.timecode import TimecodeError
-from msauto.planning.survey.fact_layers import FoundClip
-from msauto.planning.survey.target_groups import IntentGroup, IntentGroupMember, check_entry, titles_like
+from msauto.planning.fact_layers import FoundClip
+from msauto.planning.target_groups import IntentGroup, IntentGroupMember, check_entry, titles_like
 
 Declared = tuple[IntentGroupMember, Desired]
 """A member of a group, and what it declares."""

@@ -28,10 +28,8 @@ from msauto.model.live import Folder, show_folder
 from msauto.model.plan import Settlement, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.timecode import TimecodeError
-from msauto.planning.fingerprint import hide_if_secret
-from msauto.planning.limits import loses
-from msauto.planning.survey.asset_plan import plan_channel, plan_database
-from msauto.planning.survey.asset_survey import (
+from msauto.planning.asset_plan import plan_channel, plan_database
+from msauto.planning.asset_survey import (
     SurveyContext,
     SurveyedTarget,
     database_not_found,
@@ -39,9 +37,10 @@ from msauto.planning.survey.asset_survey import (
     recall_settled,
     survey_asset,
 )
-from msauto.planning.survey.clip_finder import DistinctClipsError
-from msauto.planning.survey.fact_layers import XmpAnswers
-from msauto.planning.survey.target_groups import IntentGroup, group_intents, merge_groups
+from msauto.planning.clip_finder import DistinctClipsError
+from msauto.planning.fact_layers import XmpAnswers
+from msauto.planning.target_groups import IntentGroup, group_intents, merge_groups
+from msauto.planning.target_reading import hide_if_secret
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
 
@@ -75,7 +74,7 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
     chosen = list(filter(is_chosen, groups))
     context.notify(events.TargetsFound(server.name, len(outcomes) + len(chosen)))
     assets = await concurrent_list(partial(_plan, context), chosen, limit=forks)
-    if len(chosen) < len(groups) and any(loses(each.target.changes) for each in assets if each.target):
+    if len(chosen) < len(groups) and any(each.target.loses for each in assets if each.target):
         # Another task may name the same clip by a link, and want what would be removed.
         chosen = groups
         assets = await concurrent_list(partial(plan_group, context), groups, limit=forks)

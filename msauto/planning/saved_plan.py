@@ -1,0 +1,233 @@
+"""The plan as JSON, both ways, and whether a plan that is made again is the one that was agreed to.
+
+The types of :mod:`msauto.model.plan` are the format. A saved plan is a claim, which holds nothing that is sent: it is
+made again from the files and the options that it names, and compared target by target. What was agreed to may also be a
+plan that was shown and consented to, or what a run did not reach.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import UNSET, Meta, Struct, structs
+
+from msauto.errors import InputError, Problem, SourceLocation
+from msauto.model.codec import LazyItems, describe_types, from_json, to_json, to_key
+from msauto.model.desired import Batch, TaskSource
+from msauto.model.identity import ClipIdentity
+from msauto.model.plan import (
+    Change,
+    InputHash,
+    Plan,
+    PlannedServer,
+    PlanOptions,
+    Refusal,
+    Settlement,
+    Summary,
+    Target,
+    TargetId,
+)
+from msauto.model.result import ReportedProblem
+from msauto.planning.target_reading import shorten
+from msauto.secrets.redactor import redact_plan
+
+FORMAT: Final = "msauto-plan"
+VERSION: Final = 1
+
+
+class PlanDocument(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """The whole JSON document."""
+
+    format: Annotated[Literal["msauto-plan"], Meta(description="always msauto-plan")]
+    version: Annotated[Literal[1], Meta(description="the version of this format")]
+    created: Annotated[str, Meta(description="when the plan was made, ISO 8601")]
+    msauto: Annotated[str, Meta(description="the version of msauto that made it")]
+    inputs: Annotated[tuple[InputHash, ...], Meta(description="the files that it was made from")]
+    settings: Annotated[InputHash | None, Meta(description="the settings file whose limits apply, if there is one")] = (
+        None
+    )
+    summary: Annotated[Summary, Meta(description="the counts")]
+    refusals: Annotated[
+        tuple[Refusal, ...], Meta(description="limits that the plan exceeds; each names the flag that allows it")
+    ]
+    warnings: Annotated[tuple[str, ...], Meta(description="what to know before applying")]
+    servers: Annotated[tuple[PlannedServer, ...], Meta(description="all servers of the run")]
+    targets: Annotated[
+        tuple[Target, ...],
+        Meta(description="what changes, and what cannot be planned; unchanged targets are only counted"),
+    ]
+    batches: Annotated[tuple[Batch, ...], Meta(description="which servers go together, in order (serial)")]
+    settlements: Annotated[
+        tuple[Settlement, ...], Meta(description="what applying writes into the ledger without a request")
+    ]
+    options: Annotated[PlanOptions, Meta(description="what else shaped it: with these, it is made again")]
+
+
+_SHARED: Final = (
+    "created", "msauto", "inputs", "settings", "refusals", "warnings", "servers", "targets", "batches", "settlements",
+    "options",
+)  # fmt: skip
+_COUNTS: Final = ("unchanged", "skipped", "left_out", "reads")
+_REMEDY: Final = "make the plan again with `msauto plan --out`; a plan file is not meant to be edited"
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """Return the plan as a JSON object that holds no secret of the plan; its targets are :class:`LazyItems`."""
+    plan = redact_plan(plan)
+    shared = {name: getattr(plan, name) for name in _SHARED} | {"targets": ()}
+    data: dict[str, Any] = to_json(PlanDocument(format=FORMAT, version=VERSION, summary=plan.summary, **shared))
+    data["targets"] = LazyItems(plan.targets, lambda target: to_json(structs.replace(target, holding=UNSET)))
+    return data
+
+
+def plan_from_json(data: object, *, path: str = "the plan file") -> Plan:
+    """Read the JSON value of a plan file. Raises ``InputError`` for anything but a plan as we write it."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise _refuse(path, f"not a plan: `format` is not {FORMAT!r}", _REMEDY)
+    if data.get("version") != VERSION:
+        message = f"the plan has version {data.get('version')!r}; this msauto reads version {VERSION}"
+        raise _refuse(path, message, "apply it with the msauto that made it, or make it again")
+    for key in ("result", "problems"):
+        if key in data:
+            raise _refuse(path, f"this is the output of `msauto apply`, not a plan: it has `{key}`", _REMEDY)
+    try:
+        document = from_json(PlanDocument, data)
+    except ValueError as error:
+        raise _refuse(path, str(error), _REMEDY) from None
+    counts = {name: getattr(document.summary, name) for name in _COUNTS}
+    return Plan(**{name: getattr(document, name) for name in _SHARED}, **counts)
+
+
+def plan_schema() -> dict[str, Any]:
+    """Return the JSON Schema (``msauto schema plan``): of a saved plan, and of what ``plan`` and ``apply`` print."""
+    _, parts = describe_types(PlanDocument)
+    document = parts.pop("PlanDocument")
+    problems, more = describe_types(tuple[ReportedProblem, ...])
+    document["properties"] |= {
+        "problems": {**problems, "description": "why nothing was planned or applied: such a document is not a plan"},
+        "result": {"description": "what came of the run, if it was applied: such a document is not a plan"},
+    }
+    parts |= more
+    del parts["Target"]["properties"]["holding"]  # never written
+    for name in ("Target", "Request"):
+        parts[name]["properties"]["result"] = {"description": "what came of it, if the plan was applied"}
+    for part in (document, *parts.values()):
+        for key in ("title", "description"):
+            part.pop(key, None)
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "msauto plan"}
+    return {**head, **document, "$defs": dict(sorted(parts.items()))}
+
+
+def _refuse(path: str, message: str, remedy: str) -> InputError:
+    return InputError([Problem(message, SourceLocation(path), remedy, kind="plan-file")])
+
+
+# The comparison -----------------------------------------------------------------------------------------------------
+
+
+STALE = "stale: "
+"""The beginning of the error of a target that is not as agreed."""
+_Key = tuple[str, str, str, str, int]
+
+
+def digest(target: Target) -> str:
+    """Return a digest of what the user agrees to: which clip it is, what was compared, what is changed and sent.
+
+    It does not matter where the playbooks are.
+    """
+    clip = structs.replace(target.clip, files=())  # a file may be archived at any time
+    changes = tuple(structs.replace(change, source=TaskSource("")) for change in target.changes)
+    fingerprint = target.fingerprint if target.fingerprint.startswith("sha256:") else ""
+    same = structs.replace(
+        target, clip=clip, changes=changes, context=None, fingerprint=fingerprint, holding=UNSET, batch=0
+    )
+    return hashlib.sha256(to_key(same)).hexdigest()
+
+
+def differences(agreed: Plan, now: Plan) -> dict[_Key, str]:
+    """Return in words, without secrets, how each target differs from the one that was agreed to."""
+    before, after = _by_key(agreed), _by_key(now)
+    different = [
+        key
+        for key in {**before, **after}
+        if key not in before or key not in after or digest(before[key]) != digest(after[key])
+    ]
+    if not different:
+        return {}
+    old, new = _by_key(redact_plan(agreed)), _by_key(redact_plan(now))
+    return {key: "; ".join(_describe(old.get(key), new.get(key))) for key in different}
+
+
+def refuse_differences(plan: Plan, agreed: Plan, begun: Collection[TargetId] = ()) -> Plan:
+    """Return a plan that sends nothing but what was agreed to: a target that differs is in error, and stale.
+
+    ``agreed`` holds no secrets. ``begun`` are targets that a run began before: what is left of them is new.
+    """
+    different, before = differences(agreed, redact_plan(plan)), _by_key(agreed)
+    targets: list[Target] = []
+    for key, target in _by_key(plan).items():
+        why = different.pop(key, None)
+        if why is None or target.id in begun or (target.error is not None and target.server in plan.unreachable):
+            targets.append(target)
+        elif target.error is None:
+            targets.append(_stale(target, f"it has changed since the plan was made: {why}"))
+        elif key in before and before[key].error is None:
+            targets.append(_stale(target, f"it cannot be planned any more: {target.error}"))
+        else:
+            targets.append(target)
+    gone = [before[key] for key in different if before[key].error is None and key[0] not in plan.unreachable]
+    return structs.replace(plan, targets=(*targets, *(_stale(each, "it is no longer in the plan") for each in gone)))
+
+
+def count_stale(plan: Plan) -> int:
+    """Return how many targets are not as agreed."""
+    return sum(target.error is not None and target.error.startswith(STALE) for target in plan.targets)
+
+
+def _stale(target: Target, why: str) -> Target:
+    return structs.replace(target, changes=(), requests=(), error=f"{STALE}{why}")
+
+
+def _by_key(plan: Plan) -> Mapping[_Key, Target]:
+    """Return the targets by server, database, kind, name, and their number among those of this name."""
+    count: Counter[tuple[str, str, str, str]] = Counter()
+    found: dict[_Key, Target] = {}
+    for target in plan.targets:
+        name = target.server, target.database, target.kind, target.name
+        found[*name, count[name]] = target
+        count[name] += 1
+    return found
+
+
+def _describe(old: Target | None, new: Target | None) -> list[str]:
+    if new is None:
+        return ["it is no longer in the plan"]
+    if new.error is not None:
+        return [new.error.partition("\n")[0]]
+    if old is None:
+        return ["it is new in the plan"]
+    return list(_differing_parts(old, new)) or [f"what was compared has changed: one of {', '.join(new.looked)}"]
+
+
+def _differing_parts(old: Target, new: Target) -> Iterator[str]:
+    if _clip(old.clip) != _clip(new.clip):
+        yield f"it was the clip {_clip(old.clip)}, and is the clip {_clip(new.clip)}"
+    if old.folder != new.folder:
+        yield f"it was in {old.folder!r}, and is in {new.folder!r}"
+    yield from (f"{place} shows it, too" for place in new.places if place not in old.places)
+    was, now = ({f"{change.aspect} {change.key}": change for change in each.changes} for each in (old, new))
+    for name in {**was, **now}:
+        one, other = _values(was.get(name)), _values(now.get(name))
+        if one != other:
+            yield f"{name}: the change was {one}, and is {other}"
+
+
+def _values(change: Change | None) -> str:
+    return "none" if change is None else f"{change.action} {shorten(change.before)} → {shorten(change.after)}"
+
+
+def _clip(clip: ClipIdentity) -> str:
+    return f"created {clip.create_time or 'unknown'}, link_id {clip.link_id}, {clip.frames} frames"

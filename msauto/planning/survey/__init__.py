@@ -1,1 +1,0 @@
-"""Read one server, evaluate the intents, compare, and make the targets of the plan."""
