@@ -34,7 +34,7 @@ help:
 	@touch $@
 
 .venv/.clients: .venv/.made
-	@echo "Installing Ansible, which a slow test runs on the embedded server, into .venv/clients (once) ..." >&2
+	@echo "Installing Ansible, a baseline of bench/, into .venv/clients (once) ..." >&2
 	@$(PYTHON) -m venv $(CLIENTS) && $(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check ansible-core
 	@touch $@
 
@@ -58,9 +58,9 @@ demo: .venv/.demo
 test: .venv/.dev
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "not scale" $(ARGS)
 
-# Tests that need a worker of their own (a language server, a large server state) name an `xdist_group`.
-scale: .venv/.dev .venv/.clients .venv/.browser
-	@PATH="$$PATH:$(CURDIR)/$(CLIENTS)/bin" $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
+# Tests that need a worker of their own (a large server state) name an `xdist_group`.
+scale: .venv/.dev .venv/.browser
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
 
 # Random examples and worlds. What fails is printed, kept in .hypothesis, and fixed with a test of its own.
 explore: .venv/.dev
@@ -74,7 +74,7 @@ lint: .venv/.dev
 	@$(BIN)/codespell
 	@$(BIN)/python -m tests.lint
 
-bench: .venv/.dev
+bench: .venv/.dev .venv/.clients
 	@$(BIN)/python -m bench
 
 # Broken links and anchors are errors (-W -n). The pages are read once, for both forms.
