@@ -19,6 +19,8 @@ from typing import Any, Final, Generic, TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
+MOST_FORKS: Final = 512
+"""The most targets that a run reads or writes at the same time."""
 MAX_WAITING: Final = 1000
 """How many results of :func:`concurrent_map` may wait for an older one: some 10 MB of planned targets."""
 

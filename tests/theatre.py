@@ -22,7 +22,8 @@ from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import SilentObserver
 from msauto.model.plan import Limits, Plan
 from msauto.model.result import Result
-from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.resolve import resolve
 from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator
 from tests.dialects.fitting import auth_of, ours_of, server_of

@@ -14,13 +14,12 @@ from msauto.documents.document import Problems, SourceNode, nearest
 from msauto.documents.loader import plain
 from msauto.documents.value_types import as_list
 from msauto.errors import Problem
+from msauto.playbook.change_windows import DAYS, Window
 from msauto.playbook.input_files import Files, beside
 from msauto.playbook.schema.batch import BatchFileArgs, DefaultArgs, JobArgs, ScheduleArgs, SecretSource
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.settings.allowed_values import DAYS
-from msauto.playbook.settings.change_windows import Window
-from msauto.playbook.settings.settings import Settings, load_settings
-from msauto.playbook.variables.variables import Level, read_variables
+from msauto.playbook.settings import Settings, load_settings
+from msauto.playbook.variables import Level, read_variables
 from msauto.secrets.marked_text import TAG, MarkedText
 
 

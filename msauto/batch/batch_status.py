@@ -11,7 +11,7 @@ from msauto.batch.batch_file import BatchFile
 from msauto.batch.batch_result import BatchResult, JobResult
 from msauto.batch.batch_run import moment_of, time_text
 from msauto.batch.batch_summary import local_time, outcome_text
-from msauto.playbook.settings.freezes import freeze_at
+from msauto.playbook.change_windows import freeze_at
 
 
 class JobStatus(Struct, frozen=True, kw_only=True):

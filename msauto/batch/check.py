@@ -19,10 +19,10 @@ from msauto.documents.document import Problems, SourceNode
 from msauto.documents.value_types import as_list
 from msauto.errors import InputError, MsautoError, Problem
 from msauto.planning.saved_plan import plan_from_json
+from msauto.playbook.change_windows import ActiveFreeze, DatedFreeze, Freeze, freezes_between
 from msauto.playbook.input_files import beside, how_to_find
-from msauto.playbook.resolve import ResolveOptions
-from msauto.playbook.settings.freezes import ActiveFreeze, freezes_between
-from msauto.playbook.settings.settings import DatedFreeze, Freeze, Settings, load_settings
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.validate import validate
 
 YEAR = timedelta(days=365)

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import takewhile
 from zoneinfo import ZoneInfo
 
-from msauto.playbook.settings.allowed_values import DAYS, Day
-from msauto.playbook.settings.change_windows import Window
-from msauto.playbook.settings.wall_clock import clock_change, instant_of
+from msauto.playbook.change_windows import DAYS, Day, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +117,27 @@ def clock_changes(schedule: Schedule, first: date, last: date) -> Iterator[Clock
             kind = clock_change(datetime.combine(day, schedule.at), schedule.zone)
             if kind:
                 yield ClockChange(day, kind, schedule.start_on(day))
+
+
+def instant_of(wall: datetime, zone: ZoneInfo) -> datetime:
+    """Return the instant (in UTC) of a wall-clock time in a zone.
+
+    A repeated time is the earlier one. A skipped time is the first moment after the gap.
+    """
+    before, after = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+    if before.astimezone(zone).replace(tzinfo=None) == wall:
+        return before
+    early, late = after, before  # a skipped time: the offset changes between these two
+    while late - early > timedelta(seconds=1):
+        middle = (early + (late - early) / 2).replace(microsecond=0)
+        if middle.astimezone(zone).utcoffset() == early.astimezone(zone).utcoffset():
+            early = middle
+        else:
+            late = middle
+    return late
+
+
+def clock_change(wall: datetime, zone: ZoneInfo) -> str:
+    """Return ``skipped`` or ``repeated`` if the wall-clock time is so in a zone, else an empty text."""
+    first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+    return "" if first == second else "repeated" if first < second else "skipped"

@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 
 from msauto.batch.batch_file import BatchFile
 from msauto.batch.schedule import Schedule, clock_changes, time_between
+from msauto.playbook.change_windows import DAYS
 from msauto.playbook.input_files import beside
-from msauto.playbook.settings.allowed_values import DAYS
 from msauto.report.templates import template
 from msauto.version import __version__
 

@@ -15,13 +15,12 @@ import click
 
 from msauto.api.saved_plans import is_plan_file, open_plan_file
 from msauto.cli.report_forms import FORMS, PLAN_FORMS
+from msauto.concurrency import MOST_FORKS
 from msauto.errors import MsautoError
 from msauto.ledger import LedgerPlace
 from msauto.model.plan import Plan, PlanOptions
-from msauto.playbook.inventory.servers import NamedServer
-from msauto.playbook.resolve import ResolveOptions
-from msauto.playbook.settings.allowed_values import MOST_FORKS
-from msauto.playbook.settings.settings import Settings, load_settings
+from msauto.playbook.inventory.hosts import NamedServer, ResolveOptions
+from msauto.playbook.settings import Settings, load_settings
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from msauto.cli.output import print_result
 from msauto.errors import MsautoError, RefusedError
-from msauto.file_writing import write_file
+from msauto.file_writing import FileNames, write_file
 from msauto.model.snapshot import AssetSnapshot
-from msauto.playbook.export.file_names import FileNames
-from msauto.playbook.export.timeline_writer import TimelineForm
+from msauto.playbook.export import TimelineForm
 
 
 class TimelineFiles:

@@ -113,6 +113,14 @@ class SourceNode:
         return InputError([self.problem(message, remedy, key=key, kind=kind)])
 
 
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A text of a playbook and its place: an expression of a ``when``, or a name under ``notify``."""
+
+    text: str
+    node: SourceNode
+
+
 def outside_node(name: str, text: str = "") -> SourceNode:
     """Return a node for a value that is not in a file: a flag of the command line with its text."""
     return SourceNode(Document(name, lines=(text,)))

@@ -3,55 +3,34 @@
 from __future__ import annotations
 
 import gc
-import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+from msgspec import structs
 
 from msauto.documents.document import Problems, SourceNode, nearest, outside_node
 from msauto.documents.value_types import UnrenderedTemplate, as_list
 from msauto.errors import InputError, Problem
 from msauto.interface.dialect import Dialect
-from msauto.model.desired import Intent, ResolvedPlaybooks, ServerIntents
+from msauto.model.desired import Batch, Intent, ResolvedPlaybooks, ServerIntents
 from msauto.model.server import ServerSpec
 from msauto.playbook.input_files import OUTSIDE, Files, beside, how_to_find
-from msauto.playbook.inventory.hosts import Hosts, load_hosts, same_servers
+from msauto.playbook.inventory.hosts import Hosts, ResolveOptions, open_hosts, same_servers
 from msauto.playbook.schema.play import BatchKeys
-from msauto.playbook.tasks.intents import TaskContext, task_handlers, task_intents
-from msauto.playbook.tasks.plays import Loader
-from msauto.playbook.tasks.serial import Batches, BatchSizes, read_batch_sizes
-from msauto.playbook.tasks.task import Play
-from msauto.playbook.tasks.task_secrets import render_shown
+from msauto.playbook.schema.schema_errors import read_as
+from msauto.playbook.tasks.intents import TaskContext, render_shown, task_handlers, task_intents
+from msauto.playbook.tasks.plays import Loader, Play
 from msauto.playbook.templates.names import UsesAssetError
 from msauto.playbook.templates.rendering import render_data
-from msauto.playbook.variables.variables import Level, TemplateScope, Variable, read_extra, read_variables
+from msauto.playbook.variables import Level, TemplateScope, Variable, read_variables
 
 _SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})
 _NO_TAGS = "the tasks have no tags: add tags:, or remove the flag"
-
-
-@dataclass(frozen=True, slots=True)
-class ResolveOptions:
-    """What to resolve. ``extra_vars`` are ``k=v``, ``@file`` or a mapping as text; ``now`` has a zone.
-
-    ``lookup_folders`` are folders outside the repository that ``lookup()`` may read, ``download_folders`` those that
-    downloads may be written to.
-    """
-
-    playbooks: tuple[str, ...]
-    inventories: tuple[str, ...] = ()
-    server_url: str | None = None
-    extra_vars: tuple[str, ...] = ()
-    limit: str | None = None
-    tags: tuple[str, ...] = ()
-    skip_tags: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    now: datetime = field(default_factory=lambda: datetime.now(UTC))
-    lookup_folders: tuple[str, ...] = ()
-    download_folders: tuple[str, ...] = ()
 
 
 _RARE = (100_000, 100, 100)
@@ -146,23 +125,6 @@ def resolve_plays(
     )
 
 
-def open_hosts(options: ResolveOptions, files: Files, flaws: Problems | None = None) -> Hosts:
-    """Return the hosts that the options name; raises :class:`InputError`.
-
-    ``flaws``, if given, collects flaws of the texts (a duplicate key).
-    """
-    problems = Problems()
-    extra: list[Variable] = []
-    with problems.gather():
-        extra = read_extra(options.extra_vars, files, flaws)
-    with problems.gather():
-        inventory = load_hosts(options.inventories, options.server_url, files, flaws)
-    problems.check()
-    hosts = Hosts(inventory, extra, options.env, options.now, files, options.lookup_folders, options.download_folders)
-    hosts.know_secrets()
-    return hosts
-
-
 @dataclass(frozen=True, slots=True)
 class TaskOutline:
     """A task as it is listed: its name, its module, its tags with those of its play, and its place."""
@@ -181,6 +143,94 @@ class PlayOutline:
     file: str
     hosts: tuple[str, ...]
     tasks: tuple[TaskOutline, ...]
+
+
+# serial, max_fail_percentage and any_errors_fatal: the servers of plays in batches, as in Ansible
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d+)?)\s*%")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSizes:
+    """The batch keys of a play. ``serial`` holds counts (int) or shares (float); the last one repeats."""
+
+    serial: tuple[int | float, ...] = ()
+    max_fail: float | None = None
+    fatal: bool = False
+
+
+def read_batch_sizes(data: Mapping[str, Any], node: SourceNode) -> BatchSizes:
+    """Return the batch sizes of a play from rendered data; raises :class:`InputError` with all that is wrong."""
+    args = read_as(BatchKeys, data, node)
+    here = node.child("serial")
+    problems = Problems()
+    serial: list[int | float] = []
+    for index, value in enumerate([] if args.serial is None else as_list(args.serial)):
+        with problems.gather():
+            serial.append(_size(value, here.child(index) if isinstance(args.serial, list) else here))
+    if args.max_fail_percentage is not None and args.max_fail_percentage > 100:
+        place = node.child("max_fail_percentage")
+        problems.add(place.problem("max_fail_percentage must be at most 100", "use a value from 0 to 100"))
+    problems.check()
+    return BatchSizes(tuple(serial), args.max_fail_percentage, bool(args.any_errors_fatal))
+
+
+def _size(value: int | str, node: SourceNode) -> int | float:
+    """Return a count of servers as an int, a share of them as a float."""
+    text = str(value).strip()
+    percent = _PERCENT.fullmatch(text)
+    if percent is not None and 0 < float(percent[1]) <= 100:
+        return float(percent[1]) / 100
+    if _NUMBER.fullmatch(text):
+        return int(text)
+    raise node.error(f"serial must be a number of servers or a percentage, not {text[:40]!r}", 'for example 2 or "30%"')
+
+
+def divide(hosts: Sequence[str], serial: Sequence[int | float]) -> list[tuple[str, ...]]:
+    """Return the hosts in batches; 0 means all remaining hosts.
+
+    >>> divide(["a", "b", "c", "d", "e"], [1, 0.5])
+    [('a',), ('b', 'c'), ('d', 'e')]
+    """
+    found: list[tuple[str, ...]] = []
+    start = 0
+    while start < len(hosts):
+        size = serial[min(len(found), len(serial) - 1)] if serial else 0
+        count = size if isinstance(size, int) else max(1, int(size * len(hosts)))
+        end = start + count if count else len(hosts)
+        found.append(tuple(hosts[start:end]))
+        start = end
+    return found
+
+
+class Batches:
+    """The batches of a run, numbered from 0 in the order of the plays.
+
+    Consecutive plays without batch keys are one batch. The first play that names a target decides its batch.
+    """
+
+    def __init__(self) -> None:
+        self._found: list[Batch] = []
+        self._plain = False  # whether the last batch is of plays without batch keys
+
+    def add(self, play: str, hosts: Sequence[str], sizes: BatchSizes) -> dict[str, int]:
+        """Add a play; return the number of each host's batch."""
+        plain = sizes == BatchSizes()  # all servers are one batch, and a failed server stops no other
+        if plain and self._plain:
+            last = self._found[-1]
+            self._found[-1] = structs.replace(last, servers=tuple(dict.fromkeys((*last.servers, *hosts))))
+            return dict.fromkeys(hosts, len(self._found) - 1)
+        self._plain = plain
+        numbers: dict[str, int] = {}
+        for servers in divide(hosts, sizes.serial):
+            numbers |= dict.fromkeys(servers, len(self._found))
+            self._found.append(Batch(play, servers, sizes.max_fail, sizes.fatal))
+        return numbers
+
+    def all(self) -> tuple[Batch, ...]:
+        """Return all batches; none if no play has batch keys."""
+        return () if self._plain and len(self._found) == 1 else tuple(self._found)
 
 
 @dataclass(slots=True)

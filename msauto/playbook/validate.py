@@ -15,11 +15,10 @@ from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode
 from msauto.playbook.input_files import Files, how_to_find
-from msauto.playbook.inventory.hosts import Hosts, same_servers
-from msauto.playbook.resolve import ResolveOptions, open_hosts, rare_collection, resolve_plays
+from msauto.playbook.inventory.hosts import Hosts, ResolveOptions, open_hosts, same_servers
+from msauto.playbook.resolve import rare_collection, resolve_plays
 from msauto.playbook.schema.play import MODULES
-from msauto.playbook.tasks.plays import Loader
-from msauto.playbook.tasks.task import Play
+from msauto.playbook.tasks.plays import Loader, Play
 from msauto.playbook.templates.names import UsesAssetError
 
 Kind = Literal["playbook", "tasks", "inventory", "vars"]

@@ -12,8 +12,7 @@ from msauto.cli.commands.doc import _topics as all_topics
 from msauto.cli.main import COMMANDS
 from msauto.interface.fields import MimeType
 from msauto.model.timecode import Timecode
-from msauto.playbook.reference.module_docs import module
-from msauto.playbook.reference.template_docs import positions
+from msauto.playbook.reference import module, positions
 from msauto.playbook.schema.asset import AssetArgs
 from msauto.playbook.schema.play import MODULES
 from tests.cli.command_line import MSAUTO, Desk

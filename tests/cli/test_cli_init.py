@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from msauto.cli.commands.init import repository
-from msauto.playbook.settings.settings import load_settings
+from msauto.playbook.settings import load_settings
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 

@@ -11,8 +11,7 @@ import pytest
 import yaml
 
 from msauto.cli.main import main
-from msauto.playbook.inventory.servers import named_servers
-from msauto.playbook.resolve import ResolveOptions
+from msauto.playbook.inventory.hosts import ResolveOptions, named_servers
 from msauto.simulator import SimDialect, Simulator, sample_state
 
 TITLE = "Evening News raw"

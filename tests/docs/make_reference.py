@@ -7,7 +7,7 @@ from typing import Any, get_args, get_type_hints
 
 from msauto.batch.batch_result import batch_result_schema
 from msauto.interface.dialect import Dialect
-from msauto.playbook.reference.doc_pages import PAGES
+from msauto.playbook.reference import PAGES
 from msauto.report.event_lines import LINES, events_schema
 from tests.docs.error_index import error_index_page
 from tests.docs.pages import ROOT

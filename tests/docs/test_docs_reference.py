@@ -28,7 +28,7 @@ from msauto.playbook.schema import play as schema_play
 from msauto.playbook.schema import rss as schema_rss
 from msauto.playbook.schema import settings as schema_settings
 from msauto.playbook.templates.registry import FILTERS, TESTS
-from msauto.playbook.variables.variables import GIVEN
+from msauto.playbook.variables import GIVEN
 from msauto.simulator.faults import KINDS
 from tests.docs.error_index import output_of
 from tests.docs.make_reference import batch_result_page, dialect_page, events_page

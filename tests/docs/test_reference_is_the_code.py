@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from msauto.documents.loader import load_yaml
-from msauto.playbook.reference.doc_pages import PAGES
-from msauto.playbook.reference.module_docs import ReferenceTopic, module, modules
-from msauto.playbook.reference.template_docs import SAMPLE, facts
-from msauto.playbook.resolve import ResolveOptions
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.reference import PAGES, SAMPLE, ReferenceTopic, facts, module, modules
 from msauto.playbook.validate import validate
 from tests.docs.pages import ROOT
 
@@ -30,7 +28,7 @@ def test_page_is_fresh(name: str) -> None:
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
 def test_every_key_is_in_an_example(topic: ReferenceTopic) -> None:
     used = {path for example in topic.examples for path in paths_of(topic, example)}
-    assert [key.path for key in topic.keys if key.path not in used] == [], "add it to msauto/playbook/reference"
+    assert [key.path for key in topic.keys if key.path not in used] == [], "add it to msauto/playbook/reference_texts"
 
 
 def paths_of(topic: ReferenceTopic, example: str) -> Iterator[str]:

@@ -20,7 +20,8 @@ from msauto.api.stages import make_plan
 from msauto.cli.main import main
 from msauto.ledger import Ledger
 from msauto.model.plan import Limits, Plan
-from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.resolve import resolve
 from msauto.server.availability import SystemClock
 from msauto.simulator import (
     Item,

@@ -22,7 +22,7 @@ from msauto.documents.loader import load_yaml
 from msauto.documents.value_types import mark
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files
-from msauto.playbook.reference.module_docs import modules
+from msauto.playbook.reference import modules
 from msauto.playbook.schema.batch import BatchFileArgs
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.json_schema import json_schema

@@ -14,7 +14,7 @@ from msauto.errors import InputError
 from msauto.playbook.input_files import Files
 from msauto.playbook.templates.environment import names_known, render_text
 from msauto.playbook.templates.lookup_context import LookupContext
-from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
+from msauto.playbook.variables import Level, TemplateScope, Variables, read_variables
 from msauto.secrets.marked_text import MarkedText, holds_secret
 
 TOKEN = "geheimnis7Zq4"

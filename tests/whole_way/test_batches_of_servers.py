@@ -11,7 +11,7 @@ import pytest
 
 from msauto.errors import InputError
 from msauto.model.plan import Plan
-from msauto.playbook.tasks.serial import divide
+from msauto.playbook.resolve import divide
 from msauto.simulator import Simulator, empty_state
 from tests.dialects.pairwise import Row
 from tests.theatre import Theatre, outcomes

@@ -17,7 +17,8 @@ from msauto.ledger import Ledger
 from msauto.model.events import Event
 from msauto.model.plan import Limits, Plan
 from msauto.planning.saved_plan import plan_document
-from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.resolve import resolve
 from msauto.report.json import dump_document
 from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator, bulk_state, sample_state

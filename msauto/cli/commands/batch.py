@@ -25,7 +25,7 @@ from msauto.documents.document import nearest
 from msauto.errors import InputError, MsautoError
 from msauto.ledger import Ledger
 from msauto.model.codec import to_json
-from msauto.playbook.settings.settings import load_settings
+from msauto.playbook.settings import load_settings
 from msauto.report.json import dump, problems_json
 from msauto.report.sentences import plural
 from msauto.report.terminal.text import render_problems

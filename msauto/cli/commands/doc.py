@@ -14,21 +14,19 @@ from msauto.cli.flags import no_color_flag
 from msauto.cli.output import print_result, terminal_width, use_colour
 from msauto.documents.document import nearest
 from msauto.errors import MsautoError
-from msauto.playbook.reference import template_docs
-from msauto.playbook.reference.doc_pages import render_topic
-from msauto.playbook.reference.module_docs import ReferenceKey, ReferenceTopic, module, modules
-from msauto.playbook.reference.template_docs import ReferenceEntry
+from msauto.playbook import reference
+from msauto.playbook.reference import ReferenceEntry, ReferenceKey, ReferenceTopic, module, modules, render_topic
 from msauto.report.json import dump
 from msauto.report.layout import Layout
 from msauto.report.terminal.lines import BOLD, Line, TextSpan, render_lines, words
 
 _LISTS: Mapping[str, tuple[str, Callable[[], Sequence[ReferenceEntry]]]] = {
-    "facts": ("The facts of an asset for templates: asset.NAME.", template_docs.facts),
-    "variables": ("The variables of every template.", template_docs.variables),
-    "positions": ("Formats of positions and durations. Quote time codes.", template_docs.positions),
-    "filters": ("Filters: VALUE | filter.", template_docs.filters),
-    "tests": ("Tests, for when, where and that: VALUE is test.", template_docs.tests),
-    "lookups": ("Files and environment for templates: lookup(NAME, ...).", template_docs.lookups),
+    "facts": ("The facts of an asset for templates: asset.NAME.", reference.facts),
+    "variables": ("The variables of every template.", reference.variables),
+    "positions": ("Formats of positions and durations. Quote time codes.", reference.positions),
+    "filters": ("Filters: VALUE | filter.", reference.filters),
+    "tests": ("Tests, for when, where and that: VALUE is test.", reference.tests),
+    "lookups": ("Files and environment for templates: lookup(NAME, ...).", reference.lookups),
 }
 _NOTE = """Any value can be a template, except those marked (no template). A key without a value is an error:
 write "" to clear, or omit the key. [] in a key means each item of the list."""

@@ -19,13 +19,11 @@ from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
 from msauto.cli.timeline_files import TimelineFiles, file_errors, make_folder
 from msauto.errors import MsautoError, RefusedError
-from msauto.file_writing import NewFile
+from msauto.file_writing import FileNames, NewFile
 from msauto.model.live import Folder, parse_folder, show_folder
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry
-from msauto.playbook.export.file_names import FileNames
-from msauto.playbook.export.playbook_writer import HEADER, WriterOptions, header_lines, play_lines, task_lines
-from msauto.playbook.export.timeline_writer import TimelineForm
-from msauto.playbook.inventory.servers import NamedServer, named_servers
+from msauto.playbook.export import HEADER, TimelineForm, WriterOptions, header_lines, play_lines, task_lines
+from msauto.playbook.inventory.hosts import NamedServer, named_servers
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural
 from msauto.secrets.redaction import Secrets

@@ -17,7 +17,7 @@ from msauto.cli.flags import state_folder
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError
 from msauto.file_writing import write_file
-from msauto.playbook.settings.settings import load_settings
+from msauto.playbook.settings import load_settings
 
 
 @click.group("schedule")

@@ -24,7 +24,7 @@ from msauto.model.identity import same_text
 from msauto.model.live import Asset, Entry, MamAsset, Xmp, show_folder
 from msauto.model.plan import Address
 from msauto.model.timecode import TimecodeError, has_drop_frame, rate_of, show_rate, show_timecode
-from msauto.playbook.inventory.servers import NamedServer, named_servers
+from msauto.playbook.inventory.hosts import NamedServer, named_servers
 from msauto.report.json import dump
 from msauto.server.client import AsyncMediaServer
 

@@ -17,7 +17,7 @@ from msauto.ledger import Ledger, LedgerPlace
 from msauto.ledger.inspection import LedgerFacts
 from msauto.model.codec import to_json
 from msauto.model.ledger_url import LedgerUrlError, is_ledger_url, parse_ledger_url
-from msauto.playbook.settings.settings import Settings, load_settings
+from msauto.playbook.settings import Settings, load_settings
 from msauto.report.json import dump
 from msauto.report.sentences import plural
 

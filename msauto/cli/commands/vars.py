@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 
 from msauto.cli.flags import Flags, table_flags
 from msauto.cli.output import print_result, print_table
-from msauto.playbook.variables.variable_report import VariableDefinition, report_variables
+from msauto.documents.document import nearest, outside_node
+from msauto.errors import InputError, SourceLocation
+from msauto.playbook.input_files import Files
+from msauto.playbook.inventory.hosts import ResolveOptions, open_hosts
+from msauto.playbook.templates.rendering import render_data
+from msauto.playbook.variables import TemplateScope, Variable
 from msauto.report.json import dump
+from msauto.secrets.marked_text import MarkedText
+from msauto.secrets.redaction import HIDDEN, Secrets
+from msauto.secrets.secret_names import USER_IN_URL, is_secret_name
 
 
 @click.command("vars")
@@ -51,3 +61,72 @@ def _json(definition: VariableDefinition, *, wins: bool) -> dict[str, Any]:
         "wins": wins,
         "error": definition.error,
     }
+
+
+# Variables ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class VariableDefinition:
+    """A variable with the place where it is set, and its rendered ``value``, or the ``error`` of rendering."""
+
+    name: str
+    value: Any
+    level: str
+    place: SourceLocation
+    error: str = ""
+
+
+def report_variables(options: ResolveOptions, host: str, name: str | None = None) -> tuple[VariableDefinition, ...]:
+    """Return the variables of a host by name; with a name, all its definitions, the winner first.
+
+    Values are redacted if they come from the environment, are secret, or have the name of a secret. The ``server:``
+    block is left out, because it may hold any secret. Raises :class:`InputError` for an unknown host or name.
+    """
+    files = Files()
+    with files.taint.found.redacted_errors():
+        hosts = open_hosts(replace(options, env=dict.fromkeys(options.env, HIDDEN)), files)
+        if host not in hosts.inventory.hosts:
+            raise outside_node("HOST", host).error(
+                f"unknown host {host!r}", nearest(host, hosts.inventory.hosts), kind="host"
+            )
+        scope = hosts.scope(host, ".")
+        definitions = [_rendered(variable, scope) for variable in _chosen(scope, name)]
+        secrets = files.taint.found
+        return tuple(
+            replace(each, value=_redacted(each.name, each.value, secrets), error=secrets.redact(each.error))
+            for each in definitions
+        )
+
+
+def _chosen(scope: TemplateScope, name: str | None) -> Iterator[Variable]:
+    names = sorted(set(scope.variables) - {"server"})
+    if name is None:
+        yield from (variable for each in names if (variable := scope.variables.winner(each)))
+    elif name in names:
+        yield from scope.variables.all_of(name)
+    else:
+        raise outside_node("NAME", name).error(f"unknown variable {name!r}", nearest(name, names), kind="variable")
+
+
+def _rendered(variable: Variable, scope: TemplateScope) -> VariableDefinition:
+    value, error = None, ""
+    lost = scope.taint.lost
+    before = len(lost)
+    try:
+        value = render_data(variable.value, scope, variable.node)
+        value = HIDDEN if len(lost) > before else value
+    except InputError as problem:
+        error = problem.problems[0].message
+    return VariableDefinition(variable.name, value, variable.level.description, variable.node.key_place, error)
+
+
+def _redacted(name: str, value: Any, secrets: Secrets) -> Any:
+    """Return a value without secrets, also those that were copied to an unmarked place."""
+    if isinstance(value, dict):
+        return {secrets.redact(str(key)): _redacted(str(key), each, secrets) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_redacted(name, each, secrets) for each in value]
+    if isinstance(value, MarkedText) or (is_secret_name(name) and value is not None):
+        return HIDDEN
+    return USER_IN_URL.sub(HIDDEN, secrets.redact(value)) if isinstance(value, str) else value

@@ -27,7 +27,7 @@ from msauto.model.plan import Plan
 from msauto.model.result import Result
 from msauto.model.run_records import RunStatus, RunSummary
 from msauto.playbook.input_files import find_repository
-from msauto.playbook.settings.settings import Settings
+from msauto.playbook.settings import Settings
 
 _STATUS: Final[Mapping[int, RunStatus]] = {REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
 

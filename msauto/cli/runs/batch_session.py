@@ -35,7 +35,7 @@ from msauto.ledger import Ledger, LedgerPlace
 from msauto.ledger.history import FOLDER, REPOSITORY, USER
 from msauto.ledger.journal import new_run_name
 from msauto.model.ports import Clock
-from msauto.playbook.settings.settings import load_settings
+from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible
 from msauto.report.terminal.text import render_error
 from msauto.server.availability import SystemClock

@@ -17,9 +17,7 @@ from msauto.cli.runs.past_runs import find_run, options_of, with_settings_of
 from msauto.cli.runs.run_watch import STDOUT, RunWatch
 from msauto.errors import MsautoError
 from msauto.model.plan import Limits, Plan, Refusal
-from msauto.playbook.settings.change_windows import Window, parse_window
-from msauto.playbook.settings.freezes import freeze_at
-from msauto.playbook.settings.settings import DatedFreeze, Freeze
+from msauto.playbook.change_windows import DatedFreeze, Freeze, Window, freeze_at, parse_window
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.plan import PlanOptions
 from msauto.model.run_records import RunDetails, RunSummary
 from msauto.planning.undo import servers_of
-from msauto.playbook.inventory.servers import servers_called
-from msauto.playbook.settings.settings import load_settings
+from msauto.playbook.inventory.hosts import servers_called
+from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible
 
 

@@ -25,7 +25,7 @@ from msauto.model.run_records import RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import refusals
 from msauto.planning.saved_plan import refuse_differences
-from msauto.playbook.inventory.servers import servers_called
+from msauto.playbook.inventory.hosts import servers_called
 from msauto.playbook.resolve import resolve
 from msauto.secrets.redaction import Secrets
 

@@ -2,27 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from msauto.documents.document import Problems, SourceNode, outside_node
+from msauto.documents.document import Problems, SourceNode, nearest, outside_node
 from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import InputError, Problem
 from msauto.interface.server_url import UrlError, parse_server_url, server_key
 from msauto.model.server import ServerSpec
 from msauto.playbook.input_files import Files, repository_of
-from msauto.playbook.inventory.inventory import Host, Inventory, load_inventory
-from msauto.playbook.inventory.patterns import PatternError, match_hosts, match_limit
+from msauto.playbook.inventory.inventory import Host, Inventory, PatternError, load_inventory, match_hosts, match_limit
 from msauto.playbook.inventory.server_block import build_server, check_server, host_of, server_secrets
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.names import OMIT, AssetView, EnvView
 from msauto.playbook.templates.rendering import render_data
-from msauto.playbook.variables.variables import HostVars, Level, TemplateScope, Variable, Variables
+from msauto.playbook.variables import HostVars, Level, TemplateScope, Variable, Variables, read_extra
+from msauto.secrets.redaction import Secrets
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveOptions:
+    """What to resolve. ``extra_vars`` are ``k=v``, ``@file`` or a mapping as text; ``now`` has a zone.
+
+    ``lookup_folders`` are folders outside the repository that ``lookup()`` may read, ``download_folders`` those that
+    downloads may be written to.
+    """
+
+    playbooks: tuple[str, ...]
+    inventories: tuple[str, ...] = ()
+    server_url: str | None = None
+    extra_vars: tuple[str, ...] = ()
+    limit: str | None = None
+    tags: tuple[str, ...] = ()
+    skip_tags: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    lookup_folders: tuple[str, ...] = ()
+    download_folders: tuple[str, ...] = ()
+
+
+def open_hosts(options: ResolveOptions, files: Files, flaws: Problems | None = None) -> Hosts:
+    """Return the hosts that the options name; raises :class:`InputError`.
+
+    ``flaws``, if given, collects flaws of the texts (a duplicate key).
+    """
+    problems = Problems()
+    extra: list[Variable] = []
+    with problems.gather():
+        extra = read_extra(options.extra_vars, files, flaws)
+    with problems.gather():
+        inventory = load_hosts(options.inventories, options.server_url, files, flaws)
+    problems.check()
+    hosts = Hosts(inventory, extra, options.env, options.now, files, options.lookup_folders, options.download_folders)
+    hosts.know_secrets()
+    return hosts
 
 
 def load_hosts(
@@ -195,3 +234,66 @@ def same_servers(hosts: Hosts, names: Iterable[str]) -> Iterator[Problem]:
             urls = one.url if one.url == other.url else f"{one.url} and {other.url}"
             message = f"the hosts {one.name!r} ({place}) and {other.name!r} are one server: {urls}"
             yield (other.host if of_group else other.node).problem(message, _ONE_HOST, key=of_group, kind="host")
+
+
+# Servers, for commands without a playbook
+
+
+@dataclass(frozen=True, slots=True)
+class NamedServer:
+    """A server and the media database of its host variables; ``None`` if unset, or if it needs a playbook."""
+
+    spec: ServerSpec
+    database: str | None
+
+
+def named_servers(options: ResolveOptions, secrets: Secrets | None = None) -> tuple[NamedServer, ...]:
+    """Return the servers that ``--limit`` matches; raises :class:`InputError` with all problems.
+
+    ``secrets`` receives those of the inventory, and where they come from.
+    """
+    problems, files = Problems(), Files()
+    if secrets is not None:
+        files.taint.found = secrets
+    found: list[NamedServer] = []
+    with files.taint.found.redacted_errors():
+        hosts = open_hosts(options, files)
+        with problems.gather():
+            limit = hosts.limit(options.limit)
+            names = [name for name in hosts.inventory.hosts if name in limit]
+            found += [NamedServer(hosts.server(name, "."), _database(hosts, name)) for name in names]
+            problems.add(*same_servers(hosts, names))
+        problems.check()
+    return tuple(found)
+
+
+def servers_called(options: ResolveOptions, names: Collection[str], folder: str = ".") -> tuple[ServerSpec, ...]:
+    """Return servers by name, as a play in this folder sees them; raises :class:`InputError` for a missing one.
+
+    Other servers of the inventory are ignored: their secrets need not be set.
+    """
+    problems, files = Problems(), Files()
+    found: list[ServerSpec] = []
+    with files.taint.found.redacted_errors():
+        hosts = open_hosts(options, files)
+        for name in dict.fromkeys(names):
+            with problems.gather():
+                if name not in hosts.inventory.hosts:
+                    message = f"the plan is for the server {name!r}, which the inventory does not have"
+                    raise outside_node("inventory").error(message, nearest(name, hosts.inventory.hosts), kind="host")
+                found.append(hosts.server(name, folder))
+        problems.add(*same_servers(hosts, [spec.name for spec in found]))
+        problems.check()
+    return tuple(found)
+
+
+def _database(hosts: Hosts, name: str) -> str | None:
+    scope = hosts.scope(name, ".")
+    variable = scope.variables.winner("database")
+    if variable is None:
+        return None
+    try:
+        value = render_data(variable.value, scope, variable.node)
+    except InputError:
+        return None
+    return value if isinstance(value, str) else None

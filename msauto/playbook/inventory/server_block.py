@@ -18,7 +18,7 @@ from msauto.playbook.input_files import beside
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.rendering import render_data
-from msauto.playbook.variables.variables import TemplateScope, Variable
+from msauto.playbook.variables import TemplateScope, Variable
 from msauto.secrets.marked_text import misplaced_secrets
 from msauto.secrets.redaction import HIDDEN, can_redact
 from msauto.secrets.stored_secrets import SecretSourceError, secret_in_file, secret_in_keyring

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator
 
+from msauto.concurrency import MOST_FORKS
 from msauto.documents import key_rules as rule
 from msauto.documents.strict_model import VARIABLES, Model, key, need
 from msauto.documents.value_types import (
@@ -30,7 +31,6 @@ from msauto.documents.value_types import (
 )
 from msauto.playbook.schema.inventory import TimezoneName
 from msauto.playbook.schema.settings import Days
-from msauto.playbook.settings.allowed_values import MOST_FORKS
 
 Event = Literal["failed", "refused", "locked", "missed", "changed", "drift", "ok", "recovered"]
 ReportFormat = Literal["text", "json", "markdown", "html", "junit"]

@@ -18,7 +18,7 @@ from msauto.playbook.schema.batch import BatchFileArgs
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.play import Playbook
 from msauto.playbook.schema.settings import SettingsArgs
-from msauto.playbook.variables.variables import OWN
+from msauto.playbook.variables import OWN
 
 _SIGNS = r"\s!-/:-@\[-^`{-~"
 _VARIABLE_NAMES: dict[str, Any] = {"pattern": rf"^[^\d_{_SIGNS}][^{_SIGNS}]*$", "not": {"enum": sorted(OWN)}}

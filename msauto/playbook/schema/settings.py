@@ -7,12 +7,13 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Discriminator, Tag
 
+from msauto.concurrency import MOST_FORKS
 from msauto.documents import key_rules as rule
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Count, Flag, Label, Name, Plain, Read, Texts, When, between, invalid
 from msauto.model.ledger_url import LedgerUrlError, parse_ledger_url
+from msauto.playbook.change_windows import Day
 from msauto.playbook.schema.inventory import TimezoneName
-from msauto.playbook.settings.allowed_values import MOST_FORKS, Day
 
 
 def _clock(value: Any) -> time:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
-from msauto.documents.document import Problems, SourceNode
+from msauto.documents.document import Problems, SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate, as_list, has_pending
 from msauto.errors import InputError, Problem
@@ -22,14 +22,13 @@ from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.tasks.argument_checks import check_arguments, check_separators
 from msauto.playbook.tasks.asset_module import asset_ref, desired_asset
 from msauto.playbook.tasks.operation_modules import assert_all, check_dest, check_without_asset, desired_operation
-from msauto.playbook.tasks.plays import unknown_handler
+from msauto.playbook.tasks.plays import Task, unknown_handler
 from msauto.playbook.tasks.rss_module import desired_channel
-from msauto.playbook.tasks.task import SourceText, Task
-from msauto.playbook.tasks.task_secrets import render_shown, render_task, shown
 from msauto.playbook.templates.conditions import holds, refuse_pending, undecided, where_of
 from msauto.playbook.templates.names import AssetView, UsesAssetError
 from msauto.playbook.templates.rendering import render_data
-from msauto.playbook.variables.variables import Level, TemplateScope, Variable, check_name
+from msauto.playbook.variables import Level, TemplateScope, Variable, check_name
+from msauto.secrets.marked_text import NOT_ALLOWED, may_be_secret, misplaced_secrets, secret_paths
 
 _REF_KEYS = ("title", "id", "was", "select", "missing")
 """The arguments that name the asset: rendered before any server is asked."""
@@ -303,3 +302,44 @@ def _intent_without_asset(host_task: _HostTask, database: Database) -> Intent:
     if ref is None or evaluate is None:
         raise AssertionError("arguments without problems are arguments")
     return Intent(ref, host_task.source, evaluate)
+
+
+# Secrets: values that name a target or decide are shown, so they cannot be secret
+
+_WRITE_OUT = "write the value directly, or use another variable"
+_NO_TEXT = "this template turns a secret into a value that is not text, and cannot be redacted"
+_MAKE_TEXT = "use the secret itself, or a text made from it"
+
+
+def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, *, keep: bool = False) -> Any:
+    """Render the arguments of a task; raises :class:`InputError` for secrets that cannot be redacted.
+
+    ``keep`` as for :func:`~msauto.playbook.templates.rendering.render_data`.
+    """
+    marks = scope.taint
+    before = len(marks.lost)
+    rendered = render_data(data, scope, node, keep=keep)
+    if not marks.found:
+        return rendered
+    problems = Problems(*(where.problem(_NO_TEXT, _MAKE_TEXT, kind="secret") for where in marks.lost[before:]))
+    del marks.lost[before:]
+    for way, message, remedy in misplaced_secrets(rendered, lambda way: may_be_secret(module, way)):
+        problems.add(node.child(*way).problem(message, remedy, kind="secret"))
+    problems.check()
+    return rendered
+
+
+def shown(data: Any, node: SourceNode) -> Any:
+    """Return rendered data that will be shown; raises :class:`InputError` for a secret in it."""
+    Problems(
+        *(node.child(*way).problem(NOT_ALLOWED, _WRITE_OUT, kind="secret") for way, _ in secret_paths(data))
+    ).check()
+    return data
+
+
+def render_shown(data: Any, scope: TemplateScope, node: SourceNode, why: str = "the asset is not known yet") -> Any:
+    """Render data that will be shown; raises :class:`InputError` for a secret in it, and for the use of the asset."""
+    try:
+        return shown(render_data(data, scope, node), node)
+    except UsesAssetError as error:
+        raise node.error(f"asset cannot be used here: {why}", kind="template") from error

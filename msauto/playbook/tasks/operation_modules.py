@@ -6,15 +6,14 @@ import os.path
 from collections.abc import Callable
 from pathlib import Path
 
-from msauto.documents.document import Problems, SourceNode
+from msauto.documents.document import Problems, SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.model import desired
 from msauto.playbook.schema.operation_keys import AssertArgs, CommandOnly, ProxyOnly, ThumbnailOnly, XmpBatchArgs
-from msauto.playbook.tasks.task import SourceText
 from msauto.playbook.templates.conditions import holds, undecided
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.secret_tracking import TemplateFunctionError
-from msauto.playbook.variables.variables import TemplateScope
+from msauto.playbook.variables import TemplateScope
 
 
 def desired_operation(args: Model, node: SourceNode, task: str, lookup: LookupContext) -> desired.Desired:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from msauto.documents.document import Path as DataPath
-from msauto.documents.document import Problems, SourceNode, nearest
+from msauto.documents.document import Problems, SourceNode, SourceText, nearest
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, as_list, mark
 from msauto.errors import Problem
@@ -15,11 +16,64 @@ from msauto.playbook.input_files import OUTSIDE, Files, beside
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile
 from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.tasks.argument_checks import check_arguments
-from msauto.playbook.tasks.task import InheritedKeys, Play, SourceText, Task
-from msauto.playbook.tasks.task_secrets import may_be_tagged
 from msauto.playbook.templates.rendering import check_template
-from msauto.playbook.variables.variables import Level, Variable, read_variables
-from msauto.secrets.marked_text import ALLOWED, NOT_ALLOWED, MarkedText, leaves
+from msauto.playbook.variables import Level, Variable, read_variables
+from msauto.secrets.marked_text import ALLOWED, NOT_ALLOWED, MarkedText, leaves, may_be_secret
+from msauto.secrets.marked_text import DataPath as SecretPath
+
+
+@dataclass(frozen=True, slots=True)
+class InheritedKeys:
+    """The keys that tasks inherit from their play, block or import."""
+
+    conditions: tuple[SourceText, ...] = ()
+    tags: frozenset[str] = frozenset()
+    variables: tuple[Variable, ...] = ()
+    files: tuple[str, ...] = ()
+    handlers: tuple[str, ...] = ()
+    notify: tuple[SourceText, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task of a module: ``data`` is the whole mapping with its templates unrendered.
+
+    ``args`` are the arguments of the module. Those with templates are validated again once they are rendered.
+    """
+
+    node: SourceNode
+    module: str
+    data: dict[str, Any]
+    inherited: InheritedKeys
+    args: Model
+
+    @property
+    def name(self) -> str:
+        """The name as it is written; empty without one."""
+        return str(self.data.get("name") or "")
+
+    @property
+    def args_node(self) -> SourceNode:
+        """The node of the module's arguments."""
+        return self.node.child(self.module)
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """A play: ``data`` is its mapping with its templates unrendered, ``file`` the playbook that holds it."""
+
+    node: SourceNode
+    file: str
+    data: dict[str, Any]
+    inherited: InheritedKeys
+    tasks: tuple[Task, ...]
+    handlers: tuple[Task, ...]
+
+    @property
+    def folder(self) -> str:
+        """The folder of the playbook."""
+        return str(Path(self.file).parent)
+
 
 MAX_IMPORTS = 32
 
@@ -223,3 +277,16 @@ def _handler_names(handlers: Any) -> Iterator[str]:
         if isinstance(each, dict):
             yield from [str(each["name"])] if "name" in each else []
             yield from _handler_names(each.get("block"))
+
+
+_SECRET_MODULES = frozenset(MODULES) - {"block"}
+
+
+def may_be_tagged(way: SecretPath) -> bool:
+    """Return whether a text of a playbook may be tagged as secret."""
+    for number, part in enumerate(way):
+        if part in {"vars", "loop"}:
+            return True
+        if part in _SECRET_MODULES:
+            return may_be_secret(str(part), way[number + 1 :])
+    return False

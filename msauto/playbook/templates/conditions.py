@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msauto.documents.document import Problems, SourceNode
+from msauto.documents.document import Problems, SourceNode, SourceText
 from msauto.documents.value_types import as_list, pending_templates
 from msauto.model.facts import Facts
-from msauto.playbook.tasks.task import SourceText
 from msauto.playbook.templates.names import AssetView, UsesAssetError
 from msauto.playbook.templates.rendering import check_names, evaluate_expression
-from msauto.playbook.variables.variables import TemplateScope
+from msauto.playbook.variables import TemplateScope
 
 
 def undecided(conditions: Sequence[SourceText], scope: TemplateScope) -> tuple[SourceText, ...] | None:

@@ -23,7 +23,8 @@ from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.live import Entry
 from msauto.model.plan import Plan
 from msauto.model.server import ServerSpec
-from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.resolve import resolve
 from msauto.playbook.templates.secret_tracking import TemplateFunctionError
 from msauto.secrets.redaction import Secrets
 

@@ -12,7 +12,7 @@ from msauto.batch.batch_file import BatchFile, load_batch
 from msauto.batch.check import CheckContext, check_batch
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files
-from msauto.playbook.variables.variables import read_extra
+from msauto.playbook.variables import read_extra
 from msauto.secrets.marked_text import holds_secret
 from msauto.secrets.redaction import HIDDEN
 

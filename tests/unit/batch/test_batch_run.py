@@ -16,8 +16,7 @@ from msauto.batch.batch_file import BatchFile, Job, load_batch
 from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, code_of
 from msauto.batch.batch_run import BatchRun, JobAttempt, due_now, failed_jobs, why_missed
 from msauto.batch.monitoring.notices import events_of
-from msauto.playbook.settings.freezes import freeze_at
-from msauto.playbook.settings.settings import DatedFreeze
+from msauto.playbook.change_windows import DatedFreeze, freeze_at
 
 START = datetime.fromisoformat("2026-11-20T03:10:00+00:00")
 HEAD = 'name: nightly\nschedule: {at: "03:10", tz: UTC}\nwindow: {from: "02:00", to: "05:00"}\n'

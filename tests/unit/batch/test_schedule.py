@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from msauto.batch.schedule import Schedule, clock_changes, due_starts
-from msauto.playbook.settings.allowed_values import DAYS
-from msauto.playbook.settings.change_windows import Window, parse_window
+from msauto.playbook.change_windows import DAYS, Window, parse_window
 
 ZONES = (
     "Europe/Oslo", "Europe/London", "Europe/Chisinau", "America/New_York", "America/Havana", "America/Santiago",

@@ -11,7 +11,8 @@ from msauto.errors import InputError
 from msauto.model.desired import DatabaseRef, DesiredAsset, TitleRef
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.resolve import resolve
 
 INVENTORY = "all: {hosts: {a: {server: {url: http://a}, database: host}}}\n"
 LEVELS = ("host", "play vars", "vars_files", "play key", "block", "task", "loop", "extra")

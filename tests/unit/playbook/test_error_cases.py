@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import InputError
-from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.resolve import resolve
 
 CASES = Path(__file__).parents[2] / "cases" / "errors"
 PLAYBOOKS = sorted(path.stem for path in CASES.glob("*.yml"))

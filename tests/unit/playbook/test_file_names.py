@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msauto.playbook.export.file_names import FileNames, safe_name
+from msauto.file_writing import FileNames, safe_name
 
 names = st.text(
     st.sampled_from('abAB/\\:*?"<>|.~ -\n\x00\u202eéÉ日CONnul1') | st.characters(), min_size=1, max_size=150

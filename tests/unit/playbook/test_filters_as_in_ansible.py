@@ -16,7 +16,7 @@ from msauto.playbook.input_files import Files
 from msauto.playbook.templates.environment import render_text
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.names import AssetView
-from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
+from msauto.playbook.variables import Level, TemplateScope, Variables, read_variables
 
 SPOT = outside_node("test")
 ASSET = Asset("A", attributes={"frames": "250", "frame_time": "0.04", "create_time": "2026-11-13T10:00:00"})

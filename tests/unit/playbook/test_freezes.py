@@ -7,9 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from msauto.playbook.settings.allowed_values import DAYS
-from msauto.playbook.settings.freezes import freeze_at, freezes_between
-from msauto.playbook.settings.settings import DatedFreeze, Freeze
+from msauto.playbook.change_windows import DAYS, DatedFreeze, Freeze, freeze_at, freezes_between
 
 EVENING = Freeze(("fri",), time(18), time(23, 30), "Europe/Oslo")
 NIGHT = Freeze(("fri",), time(22), time(2), "Europe/Oslo")

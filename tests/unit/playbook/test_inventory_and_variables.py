@@ -9,10 +9,10 @@ from msauto.errors import InputError
 from msauto.model.desired import ResolvedPlaybooks, TitleRef
 from msauto.model.server import Auth, Secret, Tls
 from msauto.playbook.input_files import Files
-from msauto.playbook.inventory.inventory import load_inventory
-from msauto.playbook.inventory.patterns import PatternError, match_hosts
-from msauto.playbook.resolve import ResolveOptions, resolve
-from msauto.playbook.variables.variables import Level, Variables
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.inventory.inventory import PatternError, load_inventory, match_hosts
+from msauto.playbook.resolve import resolve
+from msauto.playbook.variables import Level, Variables
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 HOSTS = ["a1", "a2", "b1"]

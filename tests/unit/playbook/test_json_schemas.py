@@ -14,7 +14,7 @@ from msauto.batch.batch_result import batch_result_schema
 from msauto.documents.loader import load_yaml
 from msauto.errors import InputError
 from msauto.planning.saved_plan import plan_schema
-from msauto.playbook.resolve import ResolveOptions
+from msauto.playbook.inventory.hosts import ResolveOptions
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.validate import validate
 from msauto.report.event_lines import events_schema

@@ -8,8 +8,8 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from msauto.errors import InputError, Problem
-from msauto.playbook.resolve import ResolveOptions
-from msauto.playbook.settings.settings import load_settings
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.settings import load_settings
 from msauto.playbook.validate import validate
 
 BIG = str(10**30)

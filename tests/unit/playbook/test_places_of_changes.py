@@ -8,7 +8,8 @@ from pathlib import Path
 from msauto.model.desired import DesiredAsset, DesiredChannel
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.resolve import resolve
 
 PLAYBOOK = """\
 - name: Tonight's news is ready for air

@@ -9,7 +9,8 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.resolve import resolve
 from msauto.playbook.validate import validate
 
 INVENTORY = """\

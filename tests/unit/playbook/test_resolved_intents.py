@@ -24,7 +24,8 @@ from msauto.model.desired import (
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset, Entry
 from msauto.model.timecode import Timecode
-from msauto.playbook.resolve import ResolveOptions, chosen, resolve
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.resolve import chosen, resolve
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 FACTS = Facts(asset=Asset("News", attributes={"frames": "300", "frame_time": "0.04"}))

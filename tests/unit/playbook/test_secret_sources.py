@@ -13,8 +13,7 @@ import yaml
 
 from msauto.errors import InputError
 from msauto.model.server import Auth, Secret, ServerSpec, Tls
-from msauto.playbook.inventory.servers import named_servers
-from msauto.playbook.resolve import ResolveOptions
+from msauto.playbook.inventory.hosts import ResolveOptions, named_servers
 from msauto.playbook.validate import validate
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from msauto.cli.commands.vars import report_variables
 from msauto.documents.document import Document
 from msauto.documents.loader import load_yaml
 from msauto.errors import InputError, SourceLocation
-from msauto.playbook.resolve import ResolveOptions
-from msauto.playbook.settings.settings import load_settings
-from msauto.playbook.variables.variable_report import report_variables
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.settings import load_settings
 from msauto.secrets.redacted_lines import redact_lines
 from msauto.secrets.secret_names import SECRET_WORDS, is_secret_name
 

@@ -16,7 +16,7 @@ from msauto.playbook.input_files import Files
 from msauto.playbook.templates.environment import evaluate_expression, render_text
 from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.names import AssetView, EnvView
-from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
+from msauto.playbook.variables import Level, TemplateScope, Variables, read_variables
 
 SPOT = outside_node("test")
 ASSET = Asset(

@@ -7,7 +7,8 @@ from pathlib import Path
 import jsonschema
 
 from msauto.documents.loader import load_yaml
-from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.resolve import resolve
 from msauto.playbook.schema.json_schema import json_schema
 
 PLAYBOOK = Path(__file__).parents[2] / "cases" / "language" / "whole.yml"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from msauto.playbook.settings.change_windows import parse_window
+from msauto.playbook.change_windows import parse_window
 
 OSLO = "Europe/Oslo"
 

@@ -8,7 +8,8 @@ import pytest
 
 from msauto.documents.loader import load_yaml
 from msauto.errors import InputError, Problem
-from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.resolve import resolve
 from msauto.playbook.validate import validate
 
 INVENTORY = 'all: {hosts: {studio-a: {server: {url: "http://a"}, database: NEWS}}}\n'

@@ -1,4 +1,4 @@
-"""Live state to playbooks that plan to nothing: a pure function of live values, offline.
+"""Live state to playbooks that plan to nothing, and to timelines for other programs: pure functions of live values.
 
 What a task cannot express is a comment beside it: a segment's track, a marker of an unknown type, a value that holds
 the list separator. If an entry of a list is left out, ``exactly`` does not name the list.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,11 +17,22 @@ from pydantic import TypeAdapter, ValidationError
 from msauto.documents.value_types import NsName
 from msauto.documents.writer import CommentedValue, FlowStyle, comment, yaml_lines
 from msauto.interface import fields as registry
-from msauto.model.live import Asset, Marker, Segment, Xmp, show_folder
+from msauto.interface.rss_files import bad_character, default_file, ending_of, file_key, form_of, stem_of
+from msauto.model.live import Asset, Marker, RssChannel, RssItem, Segment, Xmp, show_folder, whole
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, SkippedEntry
 from msauto.model.timecode import Timecode, TimecodeError, show_timecode
-from msauto.playbook.export.rss_writer import channel_task
 from msauto.playbook.schema.asset import AttributeName
+from msauto.timelines.clock import TimelineClock
+from msauto.timelines.formats import WRITERS
+from msauto.timelines.timeline import (
+    MARKER_TEXTS,
+    SEGMENT_TEXTS,
+    EditMarker,
+    EditSegment,
+    EditTimeline,
+    TimelineError,
+    WrittenTimeline,
+)
 
 HEADER = "Exported by msauto"
 """How the first line of every exported file begins, after ``#``: such a file may be replaced."""
@@ -304,3 +315,141 @@ def _links(snapshot: AssetSnapshot) -> _Part:
         else:
             part.leave_out(f"a link without a title in {show_folder(folder) or '/'}")
     return part
+
+
+_RSS_FIELDS = ("title", "description", "link", "pubDate")
+
+
+def channel_task(channel: RssChannel, rss_guid: str) -> dict[str, Any]:
+    """Return the task that describes all items of a channel; ``rss_guid`` is the server's dialect."""
+    items: list[Any] = []
+    taken: dict[str, str] = {}
+    counts = Counter(item.guid for item in channel.items)
+    for guid in dict.fromkeys(item.guid for item in channel.items):
+        item = next(each for each in channel.items if each.guid == guid)
+        sourced = _rss_item(item, rss_guid)
+        why = _unfit_item(item, counts[guid], rss_guid) or _taken(sourced, taken, rss_guid)
+        items.append(sourced if why is None else CommentedValue((f"an item is left out: {why}",)))
+    sourced = {"channel": channel.name, "items": items}
+    if not any(isinstance(item, CommentedValue) for item in items):
+        sourced["exactly"] = True
+    if all(isinstance(item, CommentedValue) for item in items):
+        sourced["items"] = CommentedValue(tuple(note for item in items for note in item.notes), [])
+    return {"name": channel.name, "rss": sourced}
+
+
+def _unfit_item(item: RssItem, count: int, rss_guid: str) -> str | None:
+    guid = item.guid
+    if not guid:
+        return "it has no guid"
+    if count > 1:
+        return f"{count} items have the guid {guid}"
+    if rss_guid == "file" and not _is_file(guid):
+        return f"its guid {guid} is a file name on this server, and no file can be called so"
+    if bad_character(guid, line=True):
+        return f"its guid {guid!r} holds a character that no playbook can name"
+    return None
+
+
+def _taken(sourced: dict[str, Any], taken: dict[str, str], rss_guid: str) -> str | None:
+    """Return why an item conflicts with those before it: the channel may show both under one name."""
+    file = sourced.get("file") or default_file(sourced["guid"], text="text" in sourced)
+    shown = (sourced["guid"], file, stem_of(file)) if rss_guid == "auto" else (file,)
+    names = {file_key(name) for name in shown}
+    other = next((taken[name] for name in names if name in taken), None)
+    if other is not None:
+        return f"{sourced['guid']} may be the same file as the item {other}; `rss_guid` of the dialect decides that"
+    taken |= dict.fromkeys(names, sourced["guid"])
+    return None
+
+
+def _rss_item(item: RssItem, rss_guid: str) -> dict[str, Any]:
+    """Return an item as a text if it came as one, else by its fields; empty ones are left out."""
+    fields = dict(zip(_RSS_FIELDS, (item.title, item.description, item.link, item.pub_date), strict=True))
+    sourced = {name: text for name, text in fields.items() if text and text.strip()}
+    ending = ending_of(item.guid).lower() if rss_guid in {"auto", "file"} and _is_file(item.guid) else ""
+    named = rss_guid == "file" or ending in {".txt", ".xml"}
+    head = {"guid": item.guid} | ({"file": item.guid} if named else {})
+    form = "item" if ending == ".xml" else form_of(item)
+    if form == "item" and not (ending == ".txt" and not sourced.keys() & {"link", "pubDate"}):
+        return head | {"item": sourced}
+    return head | {"text": _rss_text(sourced)}
+
+
+def _rss_text(sourced: dict[str, str]) -> str:
+    """Return the text of an item: the description if it begins with the title, else the title and the description."""
+    title, description = sourced.get("title", ""), sourced.get("description", "")
+    if description.strip() == title.strip() or description.replace("\r\n", "\n").startswith(f"{title}\n"):
+        return description
+    return "\n".join(part for part in (title, description) if part)
+
+
+def _is_file(guid: str) -> bool:
+    return "/" not in guid and "\\" not in guid
+
+
+_HELD = frozenset({*MARKER_TEXTS, "rating", "track"})
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineForm:
+    """The format to write, by its ending, and the time code of the first frame, if it is not 0."""
+
+    ending: str
+    origin: Timecode | None = None
+
+    def write(self, snapshot: AssetSnapshot) -> WrittenTimeline:
+        """Write an asset; raises :class:`TimelineError` if it has no frame rate."""
+        rate = snapshot.asset.rate
+        if rate is None:
+            raise TimelineError("the server reports no frame rate of it")
+        timeline, warnings = timeline_of(snapshot)
+        written = WRITERS[self.ending](timeline, TimelineClock(rate, self.origin))
+        return replace(written, warnings=(*warnings, *written.warnings))
+
+
+def timeline_of(snapshot: AssetSnapshot) -> tuple[EditTimeline, tuple[str, ...]]:
+    """Return the markers and segments of an asset, and what a timeline cannot hold."""
+    asset = snapshot.asset
+    timeline = EditTimeline(title=asset.title or snapshot.title)
+    warnings = []
+    for marker in asset.markers:
+        frame = marker.frame + snapshot.origin
+        if frame < 0 or (asset.frames is not None and frame >= asset.frames):
+            warnings.append(f"marker {marker.uid} is left out: it lies outside the clip, at frame {frame}")
+            continue
+        timeline.markers.append(_edit_marker(marker, frame))
+        warnings += _not_held(marker)
+    for segment in asset.segments:
+        start = segment.start + snapshot.origin
+        if start < 0 or segment.duration <= 0:
+            length = f"it starts at frame {start} and is {segment.duration} frames long"
+            warnings.append(f"segment {segment.number} is left out: {length}")
+            continue
+        timeline.segments.append(_edit_segment(segment, start))
+    return timeline, tuple(warnings)
+
+
+def _edit_marker(marker: Marker, frame: int) -> EditMarker:
+    texts: dict[str, Any] = {name: marker.fields.get(name, "") for name in MARKER_TEXTS}
+    track = registry.track_named(marker.track)
+    return EditMarker(
+        frame,
+        **texts,
+        rating=whole(marker.fields.get("rating")) or 0,
+        track=track if track in registry.TRACKS else registry.DEFAULT_TRACK,
+    )
+
+
+def _not_held(marker: Marker) -> Iterator[str]:
+    if registry.track_named(marker.track) not in registry.TRACKS:
+        yield f"track of marker {marker.uid}, which no task can set: {marker.track}"
+    others = [name for name, text in marker.fields.items() if text and name not in _HELD]
+    if others:
+        yield f"marker {marker.uid} has attributes that no timeline holds: {', '.join(sorted(others))}"
+
+
+def _edit_segment(segment: Segment, start: int) -> EditSegment:
+    texts = {name: segment.text(name) or "" for name in SEGMENT_TEXTS}
+    number = segment.number if segment.number >= 0 else None
+    return EditSegment(start, segment.duration, **texts, number=number)

@@ -18,33 +18,14 @@ from msauto.documents.document import Path as DataPath
 from msauto.errors import InputError, SourceLocation
 from msauto.model.ledger_url import LedgerUrl, PasswordSource, parse_ledger_url
 from msauto.model.plan import InputHash, Limits
+from msauto.playbook.change_windows import DAYS, DatedFreeze, Freeze
 from msauto.playbook.input_files import how_to_find
-from msauto.playbook.settings.allowed_values import DAYS, Day
 from msauto.secrets.redacted_lines import redact_lines
 
 if TYPE_CHECKING:
     from msauto.playbook.schema.settings import DatedFreezeArgs, FreezeArgs, StateArgs
 
 NAME = "msauto.toml"
-
-
-@dataclass(frozen=True, slots=True)
-class Freeze:
-    """A period of the week in which nothing is changed; an ``end`` before ``start`` is on the next day."""
-
-    days: tuple[Day, ...]
-    start: time
-    end: time
-    timezone: str
-
-
-@dataclass(frozen=True, slots=True)
-class DatedFreeze:
-    """A period in which nothing is changed, from ``since`` to before ``until``, both with a zone."""
-
-    since: datetime
-    until: datetime
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

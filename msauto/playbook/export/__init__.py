@@ -1,1 +1,0 @@
-"""Live state to playbooks."""

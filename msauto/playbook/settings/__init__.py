@@ -1,1 +1,0 @@
-"""The settings file `msauto.toml`, its freezes, and run windows."""

@@ -1,1 +1,0 @@
-"""Variables: levels, precedence, and the report of what wins."""
