@@ -47,7 +47,6 @@ tutorial
 :glob:
 :caption: How to
 
-how-to/coming-from-*
 how-to/*
 ```
 
@@ -66,8 +65,6 @@ dependencies
 :caption: Explanation
 
 explanation/*
-security
-compatibility
 ```
 """
 

@@ -298,7 +298,8 @@ _LOOKUPS = """
 ## Lookups
 
 Files are searched for beside the playbook, inside its repository (the nearest folder above with `.git` or
-`msauto.toml`; without one, see [security](../security.md)); `[lookup] folders` in `msauto.toml` opens others.
+`msauto.toml`; without one, see [security](../explanation/safety.md#playbooks)). `[lookup] folders` in `msauto.toml`
+opens others.
 `query` (or `q`) is a lookup that always returns a list.
 
 """

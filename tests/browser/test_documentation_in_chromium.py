@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.xdist_group("documentation"),
     pytest.mark.skipif(not (SITE / "index.html").is_file(), reason="make docs builds the documentation"),
 ]
-PAGES = ("index", "tutorial", "how-to/troubleshooting", "how-to/coming-from-ansible", "reference/commands")
+PAGES = ("index", "tutorial", "how-to/troubleshooting", "how-to/coming-from-ansible-or-terraform", "reference/commands")
 
 
 @pytest.fixture(scope="module")

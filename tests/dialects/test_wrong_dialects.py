@@ -1,4 +1,4 @@
-"""A dialect that does not fit the server, as docs/compatibility.md describes it: reported, refused, or unseen."""
+"""A dialect that does not fit the server, as docs/reference/dialect.md describes it: reported, refused, or unseen."""
 
 from __future__ import annotations
 

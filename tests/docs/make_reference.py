@@ -12,38 +12,21 @@ from msauto.report.event_lines import LINES, events_schema
 from tests.docs.error_index import error_index_page
 from tests.docs.pages import ROOT
 
-DIALECT = """# Dialect
-
-How a server answers where the interface is silent: the `dialect:` of its
-[`server:` block](inventory.md#the-server-block). The first value is the default.
-[When to set which](../how-to/another-server-another-dialect.md).
-
-| key | values | means |
-|---|---|---|
-{rows}
-
-The embedded server has switches of its own (`msauto simulate --dialect`). Several have the same name as a key. They set
-what the server *does*; a key sets what msauto takes it to do. `msauto simulate --dialect '?=?'` lists them.
-"""
-
-
-BATCH_RESULT = """# Batch as JSON
-
+BATCH_RESULT = """
 The summary of a batch: `msauto batch run --format json`, and `msauto report` and `msauto history` of a batch. Times are
 in ISO 8601, UTC. Its JSON Schema: `msauto schema batch-result`.
 """
 PARTS = {"JobResult": "Jobs", "DifferingTarget": "Drift", "SentMessage": "Deliveries"}
 
 
-def batch_result_page() -> str:
-    """Return the reference page of the summary of a batch, from its schema."""
+def batch_result_section() -> str:
+    """Return the section about the summary of a batch, from its schema."""
     schema = batch_result_schema()
-    parts = [("Keys", schema), *((PARTS[name], part) for name, part in schema["$defs"].items())]
-    return BATCH_RESULT + "".join(f"\n## {heading}\n\n{_keys(part)}" for heading, part in parts)
+    parts = [("A batch", schema), *((PARTS[name], part) for name, part in schema["$defs"].items())]
+    return BATCH_RESULT + "".join(f"\n### {heading}\n\n{_keys(part)}" for heading, part in parts)
 
 
-EVENTS = """# Events
-
+EVENTS = """
 `msauto plan`, `apply` and `undo` write what happens to a file with `--events FILE`, for programs that follow a run: one
 JSON object for each line. The JSON Schema of a line: `msauto schema events`.
 
@@ -67,18 +50,20 @@ tail -F run.jsonl | jq -r 'select(.type == "target_finished") | "\\(.outcome) \\
 """
 
 
-def events_page() -> str:
-    """Return the reference page of the events, from their schema."""
+def events_section() -> str:
+    """Return the section about the events, from their schema."""
     parts = events_schema()["$defs"]
     common = parts["EventTarget"], parts["Progress"]
     begin = {name: key for name, key in parts["TargetStartedLine"]["properties"].items() if name != "target"}
     begin["type"] = {"description": begin["type"]["description"]}
-    text = EVENTS + f"\n## Keys of every line\n\n{_keys({'properties': begin})}"
-    text += f"\n## target\n\n{_keys(common[0])}\n## done and total\n\n{_keys(common[1])}"
+    text = EVENTS + f"\n### Keys of every line\n\n{_keys({'properties': begin})}"
+    text += f"\n### target\n\n{_keys(common[0])}\n### done and total\n\n{_keys(common[1])}"
     for kind in LINES:
         part = parts[kind.__name__]
         own = {name: key for name, key in part["properties"].items() if name not in begin}
-        text += f"\n## {part['properties']['type']['enum'][0]}\n\n{part['description']}\n\n{_keys({'properties': own})}"
+        text += (
+            f"\n### {part['properties']['type']['enum'][0]}\n\n{part['description']}\n\n{_keys({'properties': own})}"
+        )
     return text
 
 
@@ -92,20 +77,39 @@ def _description(key: dict[str, Any]) -> str:
     return ": ".join(filter(None, (key.get("description", ""), ", ".join(choices))))
 
 
-def dialect_page() -> str:
-    """Return the reference page of the dialect, from its registry."""
+def dialect_keys() -> str:
+    """Return the table of the dialect keys, from their registry."""
     hints = get_type_hints(Dialect)
     rows = []
     for key in fields(Dialect):
         choices = [f"`{value}`" for value in get_args(hints[key.name])] or [f"a text; `{key.default}`"]
-        rows.append(f"| `{key.name}` | {', '.join(choices)} | {key.metadata['description']} |")
-    return DIALECT.format(rows="\n".join(rows))
+        rows.append(f"| `{key.name}` | {', '.join(choices)} | {key.metadata['description']} |\n")
+    return "| key | values | means |\n|---|---|---|\n" + "".join(rows)
+
+
+MADE_PARTS = {
+    "json.md": [
+        ("\n## Batch\n", "\n## Events\n", batch_result_section),
+        ("\n## Events\n", "\n## What a", events_section),
+    ],
+    "dialect.md": [("| key | values | means |\n", "\nThe embedded server", dialect_keys)],
+}
+"""The parts of a page that are made from the code: what stands before and after each, and what makes it."""
+
+
+def with_made_parts(name: str, text: str) -> str:
+    """Return a page of the reference with the parts that are made from the code."""
+    for before, after, made in MADE_PARTS[name]:
+        head, _, rest = text.partition(before)
+        begin = "" if made is dialect_keys else before
+        text = head + begin + made() + after + rest.partition(after)[2]
+    return text
 
 
 if __name__ == "__main__":
     for name in PAGES:
         (ROOT / "docs" / "reference" / f"{name}.md").write_text(PAGES[name](), encoding="utf-8")
-    (ROOT / "docs" / "reference" / "batch-json.md").write_text(batch_result_page(), encoding="utf-8")
     (ROOT / "docs" / "reference" / "errors.md").write_text(error_index_page(), encoding="utf-8")
-    (ROOT / "docs" / "reference" / "events.md").write_text(events_page(), encoding="utf-8")
-    (ROOT / "docs" / "reference" / "dialect.md").write_text(dialect_page(), encoding="utf-8")
+    for name in MADE_PARTS:
+        path = ROOT / "docs" / "reference" / name
+        path.write_text(with_made_parts(name, path.read_text(encoding="utf-8")), encoding="utf-8")

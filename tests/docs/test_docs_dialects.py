@@ -1,4 +1,4 @@
-"""The page about unknowns names every dialect key and its switches of the embedded server."""
+"""The page of the dialect names every dialect key and its switches of the embedded server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msauto.simulator import SimDialect
 from tests.dialects.fitting import FITTING
 from tests.docs.pages import ROOT
 
-PAGE = (ROOT / "docs/explanation/unknowns.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/reference/dialect.md").read_text(encoding="utf-8")
 _ROW = re.compile(r"^\| `([a-z_]+)` \| (`.+`) \|$", re.MULTILINE)
 
 

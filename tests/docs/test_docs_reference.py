@@ -20,48 +20,18 @@ from msauto.interface.dialect import Dialect
 from msauto.interface.fields import ATTRIBUTE_OF_CLIP
 from msauto.model import facts
 from msauto.planning.saved_plan import plan_schema
-from msauto.playbook.schema import asset as schema_asset
 from msauto.playbook.schema import batch as schema_batch
 from msauto.playbook.schema import inventory as schema_inventory
-from msauto.playbook.schema import operation_keys as schema_runs
-from msauto.playbook.schema import play as schema_play
-from msauto.playbook.schema import rss as schema_rss
 from msauto.playbook.schema import settings as schema_settings
 from msauto.playbook.templates.registry import FILTERS, TESTS
 from msauto.playbook.variables import GIVEN
 from msauto.simulator.faults import KINDS
 from tests.docs.error_index import output_of
-from tests.docs.make_reference import batch_result_page, dialect_page, events_page
+from tests.docs.make_reference import MADE_PARTS, with_made_parts
 from tests.docs.pages import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
 SECTIONS = {  # where the keys of each model are described
-    schema_asset.AssetArgs: "playbook.md#asset",
-    schema_asset.SelectArgs: "playbook.md#select",
-    schema_asset.ExpectedCount: "playbook.md#select",
-    schema_asset.FieldsArgs: "playbook.md#fields",
-    schema_asset.SegmentArgs: "playbook.md#segments",
-    schema_asset.SegmentationArgs: "playbook.md#segmentation",
-    schema_asset.MarkerArgs: "playbook.md#markers",
-    schema_asset.LinkArgs: "playbook.md#links",
-    schema_asset.ExactlyArgs: "playbook.md#exactly",
-    schema_asset.MarkersExactly: "playbook.md#exactly",
-    schema_asset.RestoreArgs: "playbook.md#The rest",
-    schema_rss.RssArgs: "playbook.md#rss",
-    schema_rss.RssItemArgs: "playbook.md#rss",
-    schema_rss.RssBody: "playbook.md#rss",
-    schema_play.PlayArgs: "playbook.md#Play",
-    schema_play.TaskArgs: "playbook.md#Task",
-    schema_play.LoopControl: "playbook.md#Task",
-    schema_play.HandlerArgs: "playbook.md#Handlers",
-    schema_runs.CommandArgs: "playbook.md#command",
-    schema_runs.CommandOnly: "playbook.md#command",
-    schema_runs.ThumbnailArgs: "playbook.md#thumbnail",
-    schema_runs.ThumbnailOnly: "playbook.md#thumbnail",
-    schema_runs.ProxyArgs: "playbook.md#proxy",
-    schema_runs.ProxyOnly: "playbook.md#proxy",
-    schema_runs.XmpBatchArgs: "playbook.md#xmp_batch",
-    schema_runs.AssertArgs: "playbook.md#assert",
     schema_inventory.GroupArgs: "inventory.md#Inventory",
     schema_inventory.HostArgs: "inventory.md#Inventory",
     schema_inventory.ServerArgs: "inventory.md#The server block",
@@ -69,7 +39,7 @@ SECTIONS = {  # where the keys of each model are described
     schema_inventory.BasicArgs: "inventory.md#The server block",
     schema_inventory.TlsArgs: "inventory.md#The server block",
     schema_inventory.TimeoutArgs: "inventory.md#The server block",
-    schema_inventory.DialectArgs: "dialect.md#Dialect",
+    schema_inventory.DialectArgs: "dialect.md#Keys",
     schema_settings.SettingsArgs: "settings.md#Settings: msauto.toml",
     schema_settings.LimitArgs: "settings.md#Settings: msauto.toml",
     schema_settings.LookupArgs: "settings.md#Settings: msauto.toml",
@@ -91,14 +61,8 @@ SECTIONS = {  # where the keys of each model are described
     schema_settings.StateArgs: "settings.md#Settings: msauto.toml",
 }
 SHARED = {
-    schema_asset.SegmentKeys,
-    schema_asset.MarkerKeys,
-    schema_play.BatchKeys,
     schema_batch.JobKeys,
-    schema_play._TaskKeys,
-    schema_asset.TargetKeys,
-    schema_runs.RunTarget,
-}  # what others inherit, described with them
+}  # what others inherit, described with them. The models of playbooks are in modules.md, which is made from them
 
 
 def page(name: str) -> str:
@@ -127,7 +91,7 @@ def names(text: str) -> set[str]:
 
 
 def models() -> Iterator[type[BaseModel]]:
-    for module in (schema_asset, schema_rss, schema_runs, schema_play, schema_inventory, schema_settings, schema_batch):
+    for module in (schema_inventory, schema_settings, schema_batch):
         for model in vars(module).values():
             if inspect.isclass(model) and issubclass(model, BaseModel) and model.__module__ == module.__name__:
                 yield model
@@ -145,10 +109,13 @@ def test_every_key_is_described_in_its_section(model: type[BaseModel]) -> None:
     assert not keys - known, "these keys have no place"
 
 
-def test_the_page_of_the_dialect_is_made_from_its_registry() -> None:
-    assert page("dialect.md") == dialect_page()
-    assert page("batch-json.md") == batch_result_page()
-    assert (REFERENCE / "events.md").read_text(encoding="utf-8") == events_page()
+@pytest.mark.parametrize("name", MADE_PARTS)
+def test_what_is_made_from_the_code_is_fresh(name: str) -> None:
+    kept = (REFERENCE / name).read_text(encoding="utf-8")
+    assert kept == with_made_parts(name, kept), "make it again: python -m tests.docs.make_reference"
+
+
+def test_the_first_value_of_a_dialect_key_is_the_default() -> None:
     hints = get_type_hints(Dialect)
     assert all(get_args(hints[key.name])[:1] in {(), (key.default,)} for key in fields(Dialect))
 
@@ -162,13 +129,13 @@ def test_every_kind_of_problem_has_an_example(kind: ProblemKind) -> None:
 
 
 def test_everything_that_templates_know_is_described() -> None:
-    known = names(section("playbook.md#Templates")) | names(page("filters.md"))
+    known = names(section("playbook.md#Templates")) | names(page("filters.md")) | names(page("facts.md"))
     missing = {*FILTERS, *TESTS, *GIVEN} - known
     assert not missing
 
 
 def test_every_fact_is_described() -> None:
-    known = names(section("playbook.md#Facts"))
+    known = names(page("facts.md")) | names(section("playbook.md#Facts"))
     typed = {name for name, each in ATTRIBUTE_OF_CLIP.items() if each.kind not in {"text", "decimal"}}
     assert not {*typed, *facts._ROOT, "fps", "duration", "markers", "segments", "xmp"} - known
 
@@ -177,7 +144,7 @@ def test_every_key_of_the_plan_is_described() -> None:
     schema = plan_schema()
     shapes = [schema, *schema.get("$defs", {}).values()]
     keys = {key for shape in shapes for key in shape.get("properties", {})}
-    missing = keys - names(page("plan-json.md"))
+    missing = keys - names(section("json.md#Plan"))
     assert len(keys) > 40
     assert not missing
 

@@ -8,7 +8,7 @@ from msauto.applying.states import State
 from tests.crash.test_every_path import ALL
 from tests.docs.pages import ROOT
 
-PAGE = (ROOT / "docs/explanation/states.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/explanation/how-it-works.md").read_text(encoding="utf-8")
 _ROW = re.compile(r"^\| ([a-z ]+) \| ([a-z ]+) \| ([A-Z][A-Za-z, ]+) \| .+ \|$", re.MULTILINE)
 
 

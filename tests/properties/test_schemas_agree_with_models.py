@@ -1,6 +1,6 @@
 """The JSON Schemas accept what msauto accepts and reject what it rejects, on thousands of changed examples.
 
-What no schema can express is listed here and described in ``docs/reference/schemas.md``.
+What no schema can express is listed here and described in ``docs/reference/json.md``.
 """
 
 from __future__ import annotations

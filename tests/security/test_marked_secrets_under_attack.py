@@ -233,7 +233,7 @@ def test_conditions_do_not_show_them(desk: Desk, expression: str) -> None:
 
 
 def test_a_condition_may_ask_about_a_secret(desk: Desk) -> None:
-    """An oracle that a playbook's author always has: docs/security.md documents it."""
+    """An oracle that a playbook's author always has: docs/explanation/safety.md documents it."""
     write(desk, "- {asset: {title: EP001, fields: {comment: x}}, when: token is match('g')}")
     assert plans(desk).json["summary"]["change"] == 1
     write(desk, "- {asset: {title: EP001, fields: {comment: x}}, when: token is match('h')}")

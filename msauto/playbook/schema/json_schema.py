@@ -1,6 +1,6 @@
 """The JSON Schemas, made from the models.
 
-What no schema can express is listed in ``docs/reference/schemas.md``.
+What no schema can express is listed in ``docs/reference/json.md``.
 """
 
 from __future__ import annotations
