@@ -1,4 +1,4 @@
-"""An attacker who writes a playbook, its vars or msauto.toml: what is possible (docs/explanation/safety.md, «Playbooks»)."""
+"""An attacker who writes a playbook, its vars or msauto.toml: what is possible (docs/explanation/safety.md)."""
 
 from __future__ import annotations
 
