@@ -94,7 +94,7 @@ MADE_PARTS = {
     ],
     "dialect.md": [("| key | values | means |\n", "\nThe embedded server", dialect_keys)],
 }
-"""The parts of a page that are made from the code: what stands before and after each, and what makes it."""
+"""The parts of a page that are made from the code: what precedes and follows each, and what makes it."""
 
 
 def with_made_parts(name: str, text: str) -> str:
