@@ -185,7 +185,7 @@ def listing_pulled(path: str, size: int) -> int:
 
 def listing_read(path: str, size: int) -> int:
     """Read a listing as msauto does."""
-    from msauto.server.parsers.listing import ListingReading
+    from msauto.server.listing import ListingReading
 
     reading = ListingReading("NEWS", ())
     with Path(path).open("rb") as file:

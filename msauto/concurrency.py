@@ -1,8 +1,9 @@
-"""Bounded concurrency: ordered map, slots, and cancellation of asyncio tasks."""
+"""Bounded concurrency (ordered map, slots), cancellation of asyncio tasks, and the real clock."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import (
     AsyncGenerator,
@@ -14,6 +15,7 @@ from collections.abc import (
     Iterable,
     Iterator,
 )
+from datetime import UTC, datetime
 from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
@@ -28,6 +30,22 @@ MAX_WAITING: Final = 1000
 def is_over(left: float) -> bool:
     """Return whether a wait with ``left`` seconds is over; less than a millisecond may not move the clock at all."""
     return left < 0.001
+
+
+class SystemClock:
+    """The real clock."""
+
+    def now(self) -> datetime:
+        """The time of day, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
 
 
 class _LookAhead(Generic[R]):

@@ -33,6 +33,9 @@ from typing import Final, Literal
 UNAUTHORIZED_STATUSES: Final = frozenset({401, 407})
 GATEWAY_STATUSES: Final = frozenset({502, 504})
 """A gateway got no answer from the server; a 503 is the server's own."""
+TRANSIENT_STATUSES: Final = GATEWAY_STATUSES | {429, 503}
+UNINFORMATIVE_STATUSES: Final = TRANSIENT_STATUSES | UNAUTHORIZED_STATUSES | {403}
+"""Statuses that give no information about the requested object."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msauto.model.live import Folder, Listing
-from msauto.server.parsers.listing import ListingReading
+from msauto.server.listing import ListingReading
 
 
 def parse_listing(data: bytes, database: str, asked: Folder, charset: str | None = None) -> Listing:

@@ -13,6 +13,7 @@ import yaml
 
 from msauto.api.stages import apply_plan, make_plan, specs_of, undo_of
 from msauto.applying.executor import RetryPolicy
+from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import SilentObserver
@@ -20,7 +21,6 @@ from msauto.model.plan import Limits, Plan
 from msauto.model.result import Result
 from msauto.playbook.inventory.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
-from msauto.server.availability import SystemClock
 from msauto.simulator import LogEntry, Simulator
 
 BOLD = Limits(delete_assets=1000, allow_remove=1000)

@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from msauto.api.stages import apply_plan, make_plan, specs_of
+from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import SilentObserver
@@ -24,7 +25,6 @@ from msauto.model.plan import Limits, Plan
 from msauto.model.result import Result
 from msauto.playbook.inventory.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
-from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator
 from tests.dialects.fitting import auth_of, ours_of, server_of
 from tests.dialects.pairwise import Row

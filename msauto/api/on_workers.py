@@ -26,7 +26,7 @@ from msauto.applying.circuit_breaker import BreakerState
 from msauto.applying.recovery import NumberedRecord
 from msauto.applying.states import RetryPolicy
 from msauto.applying.workers_executor import AppliedServer, Targets, apply_server, without_target
-from msauto.concurrency import concurrent_list, finish, is_over
+from msauto.concurrency import SystemClock, concurrent_list, finish, is_over
 from msauto.errors import LedgerError, MsautoError
 from msauto.ledger import Ledger, LockScope
 from msauto.ledger.memory import MemoryByUrl
@@ -47,7 +47,6 @@ from msauto.playbook.templates.secret_tracking import TaintTracker
 from msauto.secrets.redaction import Secrets
 from msauto.secrets.redactor import Redactor, redacted_journal
 from msauto.secrets.remembered_secrets import SALT, SecretMemory
-from msauto.server.availability import SystemClock
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 from msauto.server.snapshots import SnapshotReading

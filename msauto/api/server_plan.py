@@ -15,7 +15,7 @@ from msauto.planning.survey import Survey, survey
 from msauto.planning.titles import TargetChoice
 from msauto.secrets.redaction import Secrets
 from msauto.secrets.remembered_secrets import SecretMemory
-from msauto.server.planning_client import PlanningClient
+from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 
 
@@ -48,7 +48,7 @@ async def plan_server(given: ServerPlanning, memory: Memory, hash_file: HashFile
             event = structs.replace(event, error=known.redact_message(event.error))
         notify(event)
 
-    async with PlanningClient(spec, read_only=True) as client:
+    async with AsyncMediaServer(spec, read_only=True, gives_up=True) as client:
         context = SurveyContext(
             spec,
             ServerReader(client, clock=given.clock),

@@ -13,7 +13,7 @@ from msauto.aspects.aspect import Aspect, Item, UndoContext
 from msauto.aspects.comparison import entry_called, mapping, same_shown, text_of
 from msauto.aspects.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
 from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
-from msauto.interface import address, requests, versions
+from msauto.interface import requests, versions
 from msauto.interface.fields import LINK_FIELD
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredLink, Sourced, TaskSource
 from msauto.model.identity import differing, plain, same_folder, same_text
@@ -155,7 +155,7 @@ def _set_field(context: PlanContext, key: str, name: str, value: str, number: in
 
 def _path_by_title(context: PlanContext, title: str) -> str:
     versions.require_address(context.server, Address(title))
-    return address.asset_path(context.database, Address(title), dialect=context.server.dialect)
+    return requests.asset_path(context.database, Address(title), dialect=context.server.dialect)
 
 
 def _delete(context: PlanContext, folder: Folder, title: str, source: TaskSource, *, exactly: bool = False) -> None:

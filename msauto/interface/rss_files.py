@@ -88,7 +88,7 @@ def bad_character(text: str, *, line: bool = False) -> tuple[int, str] | None:
     """Return the place (from 1) and the name of the first character that a channel drops; ``None`` without one.
 
     A byte order mark at the beginning is read as the encoding of the file. ``line``: a name of one line, without tabs
-    and line ends. Characters that XML cannot represent: :mod:`msauto.interface.allowed_characters`.
+    and line ends. Characters that XML cannot represent: :mod:`msauto.interface.fields`.
     """
     found = (_NOT_IN_A_NAME if line else _DROPPED).search(text)
     return None if found is None else (found.start() + 1, f"U+{ord(found[0]):04X}")

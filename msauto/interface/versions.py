@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum
 
 from msauto.errors import UnsupportedError
-from msauto.interface.address import namespace_of
 from msauto.interface.fields import LINK_FIELD
+from msauto.interface.requests import namespace_of
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
 

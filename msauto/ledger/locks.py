@@ -21,8 +21,8 @@ from typing import Protocol
 
 from msauto.concurrency import is_over
 from msauto.errors import LedgerError, LockedError
-from msauto.interface.server_url import server_key
 from msauto.model.ports import Clock
+from msauto.model.server import server_key
 
 _POLL = 0.2  # seconds between tries to take a lock
 

@@ -71,10 +71,6 @@ class LinkIndex:
         self._next = array("l", [-1]) * (len(entries) * _KEYS)
         self._incomplete: dict[int, dict[Identity, list[int]]] = {}
 
-    def __reduce__(self) -> tuple[Callable[[Sequence[Entry]], LinkIndex], tuple[Sequence[Entry]]]:
-        """Pickle the entries alone: hashes of texts differ in another process."""
-        return _indexed, (self._entries,)
-
     def add(self, number: int, entry: Entry) -> None:
         """Add an entry by its number."""
         for place, key in enumerate(_keys(entry), number * _KEYS):
@@ -128,13 +124,6 @@ class LinkIndex:
 
     def _head(self, key: object) -> int:
         return hash(key) & (len(self._heads) - 1)
-
-
-def _indexed(entries: Sequence[Entry]) -> LinkIndex:
-    index = LinkIndex(entries)
-    for number, entry in enumerate(entries):
-        index.add(number, entry)
-    return index
 
 
 async def index_links(entries: Sequence[Entry]) -> LinkIndex:

@@ -1,15 +1,101 @@
-"""A media server as an inventory declares it: address, authentication, TLS, time-outs, version, dialect."""
+"""A media server as an inventory declares it: its URL, authentication, TLS, time-outs, version, dialect."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv6Address, ip_address
 from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from msauto.interface.dialect import Dialect
 
 DEFAULT_PORT = 7901
 """Interface, «Limits»: the port is one of the few fixed constants."""
+_LOOPBACK = frozenset({"127.0.0.1", "::1"})
+
+
+class UrlError(ValueError):
+    """A text that is not a URL of a server; the message is a predicate: ``must …``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerUrl:
+    """Scheme and host in lower case, the port or ``None``, and the decoded user name and password."""
+
+    scheme: str
+    host: str
+    port: int | None
+    username: str | None = None
+    password: str | None = None
+
+    def shown(self, default_port: int = DEFAULT_PORT) -> str:
+        """Return scheme, host and port, without the user.
+
+        >>> parse_server_url("HTTP://Studio-A/").shown()
+        'http://studio-a:7901'
+        """
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{default_port if self.port is None else self.port}"
+
+
+def parse_server_url(text: str, schemes: Collection[str] = ("http", "https")) -> ServerUrl:
+    """Parse a URL. Raises :class:`UrlError`, which does not show the text, because it may hold a password.
+
+    Scheme, host and port alone: a path, a query or a fragment would never reach the server.
+    """
+    text = text.strip()
+    try:
+        parts = urlsplit(text)
+        port, host = parts.port, parts.hostname
+    except ValueError as error:
+        raise UrlError("cannot be read as a URL") from error
+    if parts.scheme.lower() not in schemes or not host:
+        raise UrlError(f"must begin with {' or '.join(f'{each}://' for each in schemes)} and name a host")
+    if port == 0:
+        raise UrlError("must not have the port 0")
+    if parts.path.rstrip("/") or "?" in text or "#" in text:
+        raise UrlError("must be scheme, host and port only")
+    if any(sign.isspace() or not sign.isprintable() for sign in parts.netloc):
+        raise UrlError("must not contain characters that are invalid in a host name")
+    return ServerUrl(parts.scheme.lower(), host, port, *_user(parts))
+
+
+def _user(parts: SplitResult) -> tuple[str | None, str | None]:
+    """Return user and password; raises :class:`UrlError` for a password without a user name."""
+    if parts.username is None and parts.password is None:
+        return None, None
+    if not parts.username:
+        raise UrlError("must name a user before the @")
+    return unquote(parts.username), unquote(parts.password or "")
+
+
+def server_key(url: str) -> str:
+    """Return a text that is the same for two URLs of one server: its host and port.
+
+    Letter case, a trailing slash or dot, the default port and the notation of an IP address make no difference. Neither
+    do the names of this machine (``localhost``, ``127.0.0.1``, ``[::1]``) and the scheme: one port is one server.
+    Names are not looked up, because the answer could differ between two runs, and servers may share an address.
+
+    >>> server_key("http://127.0.0.1/") == server_key("http://LOCALHOST:7901")
+    True
+    """
+    try:
+        parts = urlsplit(url.strip())
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return url
+    return f"{_host_key(host)}:{DEFAULT_PORT if port is None else port}" if host else url
+
+
+def _host_key(host: str) -> str:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return "localhost" if str(address) in _LOOPBACK else str(address)
 
 
 class Secret:

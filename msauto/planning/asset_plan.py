@@ -23,7 +23,7 @@ from msauto.aspects.rss_item import ChannelContext, plan_items
 from msauto.aspects.xmp_batch import plan_batch
 from msauto.errors import MsautoError, PlanningError, SourceLocation
 from msauto.interface import requests
-from msauto.interface.address import asset_path
+from msauto.interface.requests import asset_path
 from msauto.model.desired import (
     ABSENT,
     Desired,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from msauto.errors import AddressError, InDoubtError, NotSentError, ServerError
-from msauto.server.parsers.answer_classes import clean
+from msauto.server.answers import clean
 
 Where = Literal["dialect", "server"]
 

@@ -7,19 +7,18 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from msauto.errors import MsautoError, ServerError
+from msauto.errors import UNINFORMATIVE_STATUSES, MsautoError, ServerError
 from msauto.interface import requests
-from msauto.interface.address import asset_path, channel_path, encode, escape_name, folder_path
 from msauto.interface.dialect import Dialect
+from msauto.interface.requests import asset_path, channel_path, encode, escape_name, folder_path
 from msauto.model.identity import same_text
 from msauto.model.live import Entry, Folder
 from msauto.model.plan import Address, Request
 from msauto.probe.findings import ProbeNotes
-from msauto.server.availability import UNINFORMATIVE_STATUSES
+from msauto.server.answers import RawAnswer, judge_status, parse_failure, show_body
 from msauto.server.client import AsyncMediaServer
-from msauto.server.parsers.answer_classes import RawAnswer, judge_status, parse_failure, show_body
-from msauto.server.parsers.clip import parse_clip
-from msauto.server.parsers.xmp_values import parse_xmp
+from msauto.server.clip import parse_clip
+from msauto.server.xmp import parse_xmp
 
 _FOLDERS: Final = 12
 _CHANNELS: Final = 3

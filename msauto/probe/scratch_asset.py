@@ -13,13 +13,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
-from msauto.errors import InDoubtError, MsautoError, NotFoundError, NotSentError, RefusedError, RejectedError
+from msauto.errors import (
+    UNINFORMATIVE_STATUSES,
+    InDoubtError,
+    MsautoError,
+    NotFoundError,
+    NotSentError,
+    RefusedError,
+    RejectedError,
+)
 from msauto.interface import requests
 from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.plan import Address, Request
 from msauto.model.ports import Clock
 from msauto.probe.findings import ProbeNotes
-from msauto.server.availability import UNINFORMATIVE_STATUSES
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 

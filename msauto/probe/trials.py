@@ -8,13 +8,12 @@ from typing import Final
 
 from msauto.errors import InDoubtError, NotSentError, RejectedError
 from msauto.interface import requests
-from msauto.interface.address import query
-from msauto.interface.requests import request_line_length
+from msauto.interface.requests import query, request_line_length
 from msauto.model.live import Asset, Marker
 from msauto.model.plan import Request
 from msauto.probe.scratch_asset import LONGEST_LINE, ROUNDS, ScratchAsset, send_anyhow
-from msauto.server.parsers.answer_classes import RawAnswer
-from msauto.server.parsers.xmp_values import parse_xmp
+from msauto.server.answers import RawAnswer
+from msauto.server.xmp import parse_xmp
 
 _SEPARATORS: Final = (",", ";", "|")
 _FIRST_LINE: Final = 1000

@@ -20,19 +20,18 @@ from pathlib import Path
 from typing import TypeVar
 
 from msauto.interface import requests
-from msauto.interface.address import asset_path
-from msauto.interface.requests import Position, given
+from msauto.interface.requests import Position, asset_path, given
 from msauto.interface.versions import Feature, feature_of_command, require, require_address, require_field
 from msauto.model.live import Asset, Database, Folder, Listing, MamAsset, RssChannel, Xmp, parse_folder
 from msauto.model.plan import Address, Body, Request
 from msauto.model.ports import Answer
+from msauto.server.answers import RawAnswer, judge_body, read_reply
+from msauto.server.channel import parse_channel, parse_channels
+from msauto.server.clip import parse_clip
 from msauto.server.http_client import HttpClient
-from msauto.server.parsers.answer_classes import RawAnswer, judge_body, read_reply
-from msauto.server.parsers.channel import parse_channel, parse_channels
-from msauto.server.parsers.clip import parse_clip
-from msauto.server.parsers.listing import ListingReading, parse_databases, parse_mam
-from msauto.server.parsers.xml import unreadable
-from msauto.server.parsers.xmp_values import parse_xmp
+from msauto.server.listing import ListingReading, parse_databases, parse_mam
+from msauto.server.xml import unreadable
+from msauto.server.xmp import parse_xmp
 
 T = TypeVar("T")
 _PNG = b"\x89PNG\r\n\x1a\n"

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from msauto.errors import DownloadError, InDoubtError
 from msauto.file_writing import NewFile
-from msauto.server.parsers.xml import unreadable
+from msauto.server.xml import unreadable
 
 _PIECE: Final = 2**20
 _ABANDONED: Final = 24 * 3600  # seconds: a download writes each megabyte, so an older temporary file is of a killed run

@@ -1,22 +1,27 @@
-"""Exchanges with one media server: authentication, TLS, time-outs, limits, retries of reads, read-only mode.
+"""Exchanges with one media server: authentication, time-outs, limits, retries of reads, read-only mode.
 
 The typed calls are those of :class:`msauto.server.client.AsyncMediaServer`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import random
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
-from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from msgspec import structs
 
+from msauto.concurrency import SystemClock
 from msauto.errors import (
+    TRANSIENT_STATUSES,
+    UNAUTHORIZED_STATUSES,
     InDoubtError,
     NotSentError,
     RefusedError,
+    RejectedError,
     ServerError,
     UnreachableError,
     UnreadableError,
@@ -26,11 +31,8 @@ from msauto.model.live import Listing
 from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, DownloadObserver
 from msauto.model.server import ServerSpec
-from msauto.server.availability import SystemClock, with_retries
-from msauto.server.connection import base_url, headers, secrets_of, spec_of, tls
-from msauto.server.downloads import FetchResult, SilentDownloadObserver, save_body
-from msauto.server.pacing import Pacer, Permit
-from msauto.server.parsers.answer_classes import (
+from msauto.server.access import base_url, headers, secrets_of, spec_of, tls
+from msauto.server.answers import (
     RawAnswer,
     charset_of,
     clean,
@@ -40,8 +42,9 @@ from msauto.server.parsers.answer_classes import (
     read_retry_after,
     show_body,
 )
-from msauto.server.parsers.listing import ListingReading, read_arriving
-from msauto.server.parsers.xml import MAX_BYTES, unreadable
+from msauto.server.downloads import FetchResult, SilentDownloadObserver, save_body
+from msauto.server.listing import ListingReading, read_arriving
+from msauto.server.pacing import LONGEST_PAUSE, Pacer, Permit
 from msauto.server.transport import (
     ArrivingAnswer,
     ExactTransport,
@@ -49,7 +52,9 @@ from msauto.server.transport import (
     HttpxAnswer,
     HttpxTransport,
     TimeLimits,
+    TooSlowError,
 )
+from msauto.server.xml import MAX_BYTES, unreadable
 
 if TYPE_CHECKING:
     import httpx2
@@ -58,6 +63,9 @@ T = TypeVar("T")
 _Arriving = ArrivingAnswer | HttpxAnswer
 
 _READS: Final = frozenset({"GET", "HEAD"})
+_RETRIES: Final = 3
+_FIRST_PAUSE: Final = 0.2
+_FAILURES_TO_GIVE_UP: Final = 3
 _WHOLE_FILE: Final = frozenset({200, 203})
 LISTING_BYTES: Final = MAX_BYTES
 ANSWER_BYTES: Final = 64 * 2**20
@@ -77,6 +85,10 @@ class HttpClient:
     ``reads`` counts the reads, without further attempts. Clients of one server that are open at the same time share a
     ``pacer``. ``admit`` is called at the last moment before each write, and may raise an ``MsautoError``: then it is
     not sent.
+
+    With ``gives_up``, a circuit breaker opens for the server as a whole: then every request fails at once. It opens if
+    the server cannot be reached, if it rejects our credentials, or after three reads in a row without an answer,
+    each tried several times. (Asking again with rejected credentials could lock the account.)
     """
 
     def __init__(
@@ -88,10 +100,15 @@ class HttpClient:
         clock: Clock | None = None,
         admit: Callable[[], None] = lambda: None,
         pacer: Pacer | None = None,
+        gives_up: bool = False,
     ) -> None:
         self.spec = spec_of(server) if isinstance(server, str) else server
         self.read_only = read_only
         self.reads = 0
+        self.given_up: ServerError | None = None
+        """The error that opened the circuit breaker."""
+        self._gives_up = gives_up
+        self._failures = 0
         self._admit = admit
         self._clock = clock or SystemClock()
         self.pacer = pacer or Pacer(self.spec, self._clock)
@@ -144,18 +161,19 @@ class HttpClient:
 
         A ``listing`` may take longer and be larger. A status of 300 and above is an error.
         """
-        self._check(request)
-        self.reads += 1
-        with self._context(request, "listing" if listing else "read"):
-            return parse(await with_retries(partial(self._accepted, request, listing=listing), self._clock))
+
+        async def attempt() -> T:
+            reply = await self._exchange(request, listing=listing)
+            judge_status(reply, self.spec.dialect)
+            return parse(reply)
+
+        return await self._read(request, attempt, "listing" if listing else "read")
 
     async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> Listing:
         """Send a read as :meth:`read` does, and parse its answer while it arrives, without holding it.
 
         ``begin`` gets the charset of the HTTP header and returns the parser of one answer.
         """
-        self._check(request)
-        self.reads += 1
 
         async def attempt() -> Listing:
             async with aclosing(await self._send(request, self._limits(listing=True))) as response:
@@ -168,8 +186,7 @@ class HttpClient:
 
                 return await read_arriving(response.read, begin(charset), judge)
 
-        with self._context(request, "listing"):
-            return await with_retries(attempt, self._clock)
+        return await self._read(request, attempt, "listing")
 
     async def ask(self, request: Request) -> RawAnswer:
         """Send a read once and return the answer with any status, for `msauto probe`."""
@@ -200,8 +217,6 @@ class HttpClient:
         self, request: Request, dest: Path, watch: DownloadObserver, *, seconds: float | None = None
     ) -> FetchResult:
         """As :meth:`download`, with an observer."""
-        self._check(request)
-        self.reads += 1
         time_limit = seconds or self.spec.timeouts.read
         limits = TimeLimits(self.spec.timeouts.connect, time_limit, pace=time_limit)
 
@@ -212,8 +227,7 @@ class HttpClient:
                 length = "" if response.header("content-encoding") else response.header("content-length")
                 return await save_body(response.read, dest, int(length) if length.isdecimal() else None, watch.received)
 
-        with self._context(request, "read" if time_limit == self.spec.timeouts.read else "proxy"):
-            return await with_retries(attempt, self._clock)
+        return await self._read(request, attempt, "read" if time_limit == self.spec.timeouts.read else "proxy")
 
     def hide(self, text: str) -> str:
         """Return a text with the secrets of this server redacted."""
@@ -221,10 +235,23 @@ class HttpClient:
 
     # One exchange ----------------------------------------------------------------------------------------------
 
-    async def _accepted(self, request: Request, *, listing: bool) -> RawAnswer:
-        reply = await self._exchange(request, listing=listing)
-        judge_status(reply, self.spec.dialect)
-        return reply
+    async def _read(self, request: Request, attempt: Callable[[], Awaitable[T]], setting: str) -> T:
+        """Await ``attempt()``, up to four times after a transient error; ``setting`` names the time-out that applies.
+
+        Writes are not sent again here: see :mod:`msauto.applying`.
+        """
+        self._check(request)
+        self.reads += 1
+        with self._context(request, setting):
+            for number in count():
+                try:
+                    return await attempt()
+                except ServerError as error:
+                    pause = pause_before_retry(error, number)
+                    if pause is None:
+                        raise
+                await self._clock.sleep(pause)
+        raise AssertionError
 
     async def _exchange(self, request: Request, *, listing: bool = False, permit: Permit | None = None) -> RawAnswer:
         response = await self._send(request, self._limits(listing=listing), permit=permit)
@@ -324,6 +351,8 @@ class HttpClient:
     @contextmanager
     def _context(self, request: Request, setting: str) -> Iterator[None]:
         """Set the server and the request of an error, and name the time-out that applied (``timeouts`` of the spec)."""
+        if self.given_up is not None:
+            raise self.given_up.with_traceback(None)
         try:
             yield
         except ServerError as error:
@@ -335,7 +364,25 @@ class HttpClient:
                 error.remedy = error.remedy.replace("`timeouts.read`", f"`timeouts.{setting}`")
                 error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else ""
             self._secrets.redact_error(error)
+            if self._gives_up:
+                self._count_failure(error)
             raise
+        self._failures = 0
+
+    def _count_failure(self, error: ServerError) -> None:
+        """Open the circuit breaker; the error then names no request, because it is the same for all targets."""
+        status = error.status if isinstance(error, RejectedError) else None
+        unanswered = isinstance(error, InDoubtError) or status in TRANSIENT_STATUSES
+        self._failures = self._failures + 1 if unanswered else 0
+        shut_out = isinstance(error, UnreachableError) or status in UNAUTHORIZED_STATUSES
+        if shut_out or self._failures >= _FAILURES_TO_GIVE_UP:
+            error.request = ""
+            self.given_up = self.given_up or error
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether the server as a whole does not answer; rejected credentials are an answer."""
+        return self.given_up is not None and getattr(self.given_up, "status", None) not in UNAUTHORIZED_STATUSES
 
 
 class SendingPermit:
@@ -352,6 +399,24 @@ class SendingPermit:
     def release(self) -> None:
         """Release an unused permit."""
         self._permit.release()
+
+
+def pause_before_retry(error: ServerError, attempt: int) -> float | None:
+    """Return the seconds until a read is tried again after failed attempt number ``attempt``, from 0; ``None``: never.
+
+    Transient errors are: no complete answer, 429, 502, 503, 504.
+    """
+    asked = 0.0
+    if isinstance(error, RejectedError):
+        asked = error.retry_after or 0.0
+        # An attempt before the time of Retry-After is useless, and a longer wait is too long.
+        transient = error.status in TRANSIENT_STATUSES and asked <= LONGEST_PAUSE
+    else:
+        transient = isinstance(error, NotSentError | InDoubtError) and not isinstance(error, TooSlowError)
+    if not transient or attempt >= _RETRIES:
+        return None
+    backoff: float = _FIRST_PAUSE * 2**attempt * (0.5 + random.random())  # noqa: S311
+    return min(LONGEST_PAUSE, max(asked, backoff))
 
 
 def _too_large(most: int) -> UnreadableError:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.server.availability import SystemClock
+from msauto.concurrency import SystemClock
 from msauto.simulator import SimDialect, Simulator, sample_state
 from tests.cli.command_line import Desk
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger, LockScope
-from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk, Said
 

@@ -17,8 +17,8 @@ from msauto.batch.batch_file import load_batch
 from msauto.batch.batch_result import BatchResult
 from msauto.cli.runs.batch_job import BatchSignals
 from msauto.cli.runs.batch_session import BatchSession, JobChoice
+from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger, LockScope
-from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.cli.test_cli_batch_run import batch

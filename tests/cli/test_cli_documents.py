@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger, LockScope
-from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk, Said
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.server.availability import SystemClock
+from msauto.concurrency import SystemClock
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 

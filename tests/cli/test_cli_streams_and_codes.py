@@ -210,8 +210,8 @@ def test_keep_going_applies_the_rest_and_ends_with_3(desk: Desk, sim: Simulator)
 def test_a_second_run_meets_the_lock(desk: Desk, sim: Simulator) -> None:
     import asyncio
 
+    from msauto.concurrency import SystemClock
     from msauto.ledger import Ledger, LockScope
-    from msauto.server.availability import SystemClock
 
     desk.comment("new")
 

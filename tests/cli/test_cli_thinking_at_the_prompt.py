@@ -17,9 +17,9 @@ from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import Attempt
 from msauto.cli.runs.options import AllowedTimes, RunOptions
 from msauto.cli.runs.plan_sources import resolved_source
+from msauto.concurrency import SystemClock
 from msauto.errors import RefusedError
 from msauto.model.plan import Limits, PlanOptions
-from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator, empty_state
 from msauto.simulator.faults import parse_change
 from tests.stage import Stage

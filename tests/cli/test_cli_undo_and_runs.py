@@ -13,9 +13,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from msauto.cli.runs import apply_run, consent
+from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan
-from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator, empty_state
 from tests.cli.command_line import Desk
 

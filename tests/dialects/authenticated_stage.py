@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from msauto.api.stages import apply_plan, make_plan, specs_of
+from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import SilentObserver
 from msauto.model.plan import Plan, TargetId
 from msauto.model.result import Result
-from msauto.server.availability import SystemClock
 from tests.dialects.case_seed import CREATED
 from tests.dialects.fitting import auth_of
 from tests.stage import BOLD, Stage

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msauto.errors import UnreadableError
-from msauto.interface.address import asset_path, folder_path, folder_value, query
+from msauto.interface.requests import asset_path, folder_path, folder_value, query
 from msauto.model.live import parse_folder
 from msauto.model.plan import Address
-from msauto.server.parsers.answer_classes import parse_failure, show_body
-from msauto.server.parsers.channel import parse_channel, parse_channels
-from msauto.server.parsers.clip import parse_clip
-from msauto.server.parsers.listing import parse_databases, parse_mam
-from msauto.server.parsers.xmp_values import parse_xmp
+from msauto.server.answers import parse_failure, show_body
+from msauto.server.channel import parse_channel, parse_channels
+from msauto.server.clip import parse_clip
+from msauto.server.listing import parse_databases, parse_mam
+from msauto.server.xmp import parse_xmp
 from tests.examples import examples
 from tests.listing_bytes import parse_listing
 

@@ -15,7 +15,7 @@ from random import SystemRandom
 
 import pytest
 
-from msauto.server.availability import SystemClock
+from msauto.concurrency import SystemClock
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.conftest import COUNTED

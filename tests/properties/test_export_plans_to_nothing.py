@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from msauto.api.stages import make_plan
 from msauto.cli.main import main
+from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger
 from msauto.model.plan import Limits, Plan
 from msauto.playbook.inventory.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
-from msauto.server.availability import SystemClock
 from msauto.simulator import (
     Item,
     ServerState,

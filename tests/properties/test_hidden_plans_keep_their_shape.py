@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct, structs
 
-from msauto.interface.address import encode
+from msauto.interface.requests import encode
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, AspectName, Body, Change, Expectation, Json, Plan, Request, Target
 from msauto.secrets.redaction import HIDDEN, Secrets

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from msauto.errors import MsautoError
 from msauto.model.server import Auth, Secret, ServerSpec, Tls
 from msauto.probe.probe import probe
+from msauto.server.access import spec_of
 from msauto.server.client import AsyncMediaServer
-from msauto.server.connection import spec_of
 from msauto.simulator import Simulator, state_from_seed
 from tests.examples import examples
 

@@ -13,7 +13,7 @@ import pytest
 
 from msauto.model.server import Auth, Secret, ServerSpec
 from msauto.secrets.redaction import Secrets
-from msauto.server.connection import secrets_of
+from msauto.server.access import secrets_of
 from tests.cli.command_line import Desk
 from tests.security.marked import INV, TOKEN, plans, silent
 

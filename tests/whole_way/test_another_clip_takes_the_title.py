@@ -13,10 +13,10 @@ from msgspec import structs
 
 from msauto.api.stages import apply_plan, specs_of
 from msauto.applying.executor import RetryPolicy
+from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger
 from msauto.model.events import SilentObserver
 from msauto.model.result import TargetResult
-from msauto.server.availability import SystemClock
 from msauto.simulator import Fault, ServerState, SimClip, SimMarker, Simulator, empty_state
 from tests.stage import Stage, lines
 

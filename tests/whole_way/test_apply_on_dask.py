@@ -17,11 +17,11 @@ import pytest
 from msgspec import structs
 
 from msauto.api.stages import apply_plan, make_plan, recover_runs, scopes_of, specs_of
+from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger
 from msauto.model.desired import Batch
 from msauto.model.events import SilentObserver
 from msauto.model.result import Result
-from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator, empty_state
 from tests.clusters import Cluster, process_cluster
 from tests.stage import BOLD, Stage

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from msauto.api.stages import make_plan
+from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger
 from msauto.model.events import Event
 from msauto.model.plan import Limits, Plan
@@ -20,7 +21,6 @@ from msauto.planning.saved_plan import plan_document
 from msauto.playbook.inventory.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.report.json import dump_document
-from msauto.server.availability import SystemClock
 from msauto.simulator import Simulator, bulk_state, sample_state
 from tests.clusters import Cluster, process_cluster, threads_cluster
 

@@ -156,7 +156,7 @@ def test_a_listing_without_end_is_given_up_by_its_bytes(
     kind: str, packed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bytes count as they are unpacked; it is not asked for again."""
-    monkeypatch.setattr("msauto.server.parsers.xml.MAX_BYTES", 2 * MIB)
+    monkeypatch.setattr("msauto.server.xml.MAX_BYTES", 2 * MIB)
     head, unit = ENDLESS[kind]
     piece = unit * (60_000 // len(unit))
     handler = endless(CHUNKED + chunk(head) if head else CHUNKED, chunk(piece))

@@ -8,7 +8,7 @@ import pytest
 
 from msauto.errors import RejectedError
 from msauto.interface import requests
-from msauto.interface.address import asset_path
+from msauto.interface.requests import asset_path
 from msauto.model.plan import Address, Body, Request
 from msauto.model.server import Auth, Secret, ServerSpec
 from msauto.server.client import AsyncMediaServer

@@ -16,6 +16,7 @@ from msauto.cli.interrupts import SIGNALS, run_async
 from msauto.cli.output import print_message, print_result
 from msauto.cli.runs.consent import prompt, require_terminal
 from msauto.cli.runs.options import allowed_times
+from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError, RefusedError
 from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Link, show_folder
@@ -25,7 +26,6 @@ from msauto.playbook.inventory.hosts import NamedServer, named_servers
 from msauto.probe.probe import DialectFinding, ProbeResult, TrialOptions, probe, probe_by_trial
 from msauto.report.json import dump
 from msauto.report.sentences import refusal_error
-from msauto.server.availability import SystemClock
 
 
 @click.command("probe")

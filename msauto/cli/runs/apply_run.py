@@ -28,6 +28,7 @@ from msauto.cli.runs.options import AllowedTimes, RunOptions
 from msauto.cli.runs.plan_output import layout_of, report_errors, show_plan, with_state_refusal
 from msauto.cli.runs.plan_sources import PlanSource
 from msauto.cli.runs.run_watch import STDOUT
+from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError, RefusedError
 from msauto.ledger import Ledger
 from msauto.ledger.history import OPTIONS
@@ -43,7 +44,6 @@ from msauto.report.json import dump_document
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, refusal_error, refusal_reason
 from msauto.secrets.redactor import redact_plan
-from msauto.server.availability import SystemClock
 
 T = TypeVar("T")
 _LONGEST_THOUGHT: Final = 60.0

@@ -33,6 +33,7 @@ from msauto.cli.runs.apply_run import ApplyRun
 from msauto.cli.runs.attempt_record import Attempt, record_end
 from msauto.cli.runs.options import AllowedTimes, RunOptions, allow
 from msauto.cli.runs.plan_sources import open_source
+from msauto.concurrency import SystemClock
 from msauto.documents.value_types import as_list
 from msauto.errors import ClusterError, LockedError, MsautoError, UnreachableError
 from msauto.ledger import LedgerPlace
@@ -45,7 +46,6 @@ from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, refusal_reason
 from msauto.report.terminal.text import render_error
 from msauto.secrets.redactor import redact_plan
-from msauto.server.availability import SystemClock
 
 _ALLOW = re.compile(r"--allow-(delete|remove|requests) (\d+)")
 """A flag that allows what was refused; a job has a key for it."""

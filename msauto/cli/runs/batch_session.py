@@ -30,6 +30,7 @@ from msauto.cli.flags import ledger_place, state_folder
 from msauto.cli.output import print_message
 from msauto.cli.runs.attempt_record import Attempt, origin_of, reason_of
 from msauto.cli.runs.batch_job import BatchJobs, BatchSignals
+from msauto.concurrency import SystemClock
 from msauto.errors import InputError, MsautoError
 from msauto.ledger import Ledger, LedgerPlace
 from msauto.ledger.history import FOLDER, REPOSITORY, USER
@@ -38,7 +39,6 @@ from msauto.model.ports import Clock
 from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible
 from msauto.report.terminal.text import render_error
-from msauto.server.availability import SystemClock
 from msauto.version import __version__
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")

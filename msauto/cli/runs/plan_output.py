@@ -15,6 +15,7 @@ from msauto.cli.exit_codes import ERROR
 from msauto.cli.flags import Flags
 from msauto.cli.output import can_draw, print_message, print_result, use_colour
 from msauto.cli.report_forms import FORMS
+from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan, Refusal
@@ -23,7 +24,6 @@ from msauto.report.html.stills import NO_STILLS, Stills
 from msauto.report.json import dump_document, error_json
 from msauto.report.layout import Layout
 from msauto.report.sentences import plural
-from msauto.server.availability import SystemClock
 from msauto.version import __version__
 
 _WIDTH = 100

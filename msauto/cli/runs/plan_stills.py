@@ -17,7 +17,7 @@ from msauto.model.plan import Plan, Target
 from msauto.model.server import ServerSpec
 from msauto.report.html.stills import StillPlace, Stills, choose_stills
 from msauto.report.sanitizing import visible
-from msauto.server.planning_client import PlanningClient
+from msauto.server.client import AsyncMediaServer
 
 _WIDTH: Final = 192
 _LARGEST: Final = 256 * 1024
@@ -33,7 +33,7 @@ async def fetch_stills(plan: Plan, specs: Sequence[ServerSpec], folder: Path, *,
         places.setdefault(plan.targets[place.target].server, []).append(place)
     found: dict[StillPlace, bytes] = {}
     for spec in (spec for spec in specs if spec.name in places):
-        async with PlanningClient(spec, read_only=True) as client:
+        async with AsyncMediaServer(spec, read_only=True, gives_up=True) as client:
             server = _ServerStills(client, folder)
             pngs = await concurrent_list(
                 server.fetch, ((plan.targets[each.target], each.frame) for each in places[spec.name]), limit=forks
@@ -48,7 +48,7 @@ async def fetch_stills(plan: Plan, specs: Sequence[ServerSpec], folder: Path, *,
 class _ServerStills:
     """The pictures of one server; ``trouble`` holds why some are missing."""
 
-    def __init__(self, client: PlanningClient, folder: Path) -> None:
+    def __init__(self, client: AsyncMediaServer, folder: Path) -> None:
         self._client = client
         self._folder = folder
         self.trouble: list[str] = []

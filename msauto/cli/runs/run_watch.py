@@ -20,12 +20,12 @@ from msauto.cli.exit_codes import INTERRUPTED, OK, exit_code_of
 from msauto.cli.flags import Decorator, with_options
 from msauto.cli.output import print_message
 from msauto.cli.runs.attempt_record import Attempt, reason_of
+from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError
 from msauto.model.events import CommandEnded, Event
 from msauto.report.event_lines import EventLines
 from msauto.report.sanitizing import visible
 from msauto.report.terminal.progress import Mode, ProgressDisplay
-from msauto.server.availability import SystemClock
 
 STDOUT: Final = "-"
 _BEGINNING: Final = b'{"type":"'

@@ -14,8 +14,7 @@ from typing import Any
 from msauto.documents.document import Problems, SourceNode, nearest, outside_node
 from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import InputError, Problem
-from msauto.interface.server_url import UrlError, parse_server_url, server_key
-from msauto.model.server import ServerSpec
+from msauto.model.server import ServerSpec, UrlError, parse_server_url, server_key
 from msauto.playbook.input_files import Files, repository_of
 from msauto.playbook.inventory.inventory import Host, Inventory, PatternError, load_inventory, match_hosts, match_limit
 from msauto.playbook.inventory.server_block import build_server, check_server, host_of, server_secrets

@@ -25,7 +25,7 @@ from msauto.documents.value_types import (
     shown_value,
 )
 from msauto.interface.dialect import Dialect
-from msauto.interface.server_url import UrlError, parse_server_url
+from msauto.model.server import UrlError, parse_server_url
 
 
 def _version(value: Any) -> tuple[int, ...]:

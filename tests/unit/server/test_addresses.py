@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from msauto.errors import AddressError, MsautoError
-from msauto.interface import address
+from msauto.interface import requests
 from msauto.interface.dialect import Dialect
 from msauto.model.plan import Address
 
@@ -30,7 +30,7 @@ from msauto.model.plan import Address
     ],
 )
 def test_title(title: str, expected: str) -> None:
-    assert address.asset_path("NEWS", Address(title)) == f"/storage/NEWS@{expected}"
+    assert requests.asset_path("NEWS", Address(title)) == f"/storage/NEWS@{expected}"
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def test_title(title: str, expected: str) -> None:
     ],
 )
 def test_key_id(given: Address, expected: str) -> None:
-    assert address.asset_path("NEWS", given) == f"/storage/NEWS@{expected}"
+    assert requests.asset_path("NEWS", given) == f"/storage/NEWS@{expected}"
 
 
 def test_title_may_be_addressed_as_key_id() -> None:
     dialect = Dialect(title_address="ns")
-    assert address.asset_path("NEWS", Address("Some:Thing"), dialect=dialect) == "/storage/NEWS@title:Some%3AThing"
-    assert address.asset_path("NEWS", Address("Some Thing"), dialect=dialect) == "/storage/NEWS@Some%20Thing"
-    assert address.asset_path("NEWS", Address("1", "handle"), dialect=dialect) == "/storage/NEWS@handle:1"
+    assert requests.asset_path("NEWS", Address("Some:Thing"), dialect=dialect) == "/storage/NEWS@title:Some%3AThing"
+    assert requests.asset_path("NEWS", Address("Some Thing"), dialect=dialect) == "/storage/NEWS@Some%20Thing"
+    assert requests.asset_path("NEWS", Address("1", "handle"), dialect=dialect) == "/storage/NEWS@handle:1"
 
 
 @pytest.mark.parametrize(
@@ -64,39 +64,39 @@ def test_title_may_be_addressed_as_key_id() -> None:
     ],
 )
 def test_folder(folder: tuple[str, ...], expected: str) -> None:
-    assert address.folder_path("MY DB", folder) == expected
+    assert requests.folder_path("MY DB", folder) == expected
 
 
 def test_channel_and_file() -> None:
-    assert address.channel_path("my/ticker") == "/rss/my%2Fticker"
-    assert address.rss_item_path("ticker", "n 1.txt") == "/rss/ticker/n%201.txt"
-    assert address.rss_item_path("..", "..") == "/rss/%2E%2E/%2E%2E"
+    assert requests.channel_path("my/ticker") == "/rss/my%2Fticker"
+    assert requests.rss_item_path("ticker", "n 1.txt") == "/rss/ticker/n%201.txt"
+    assert requests.rss_item_path("..", "..") == "/rss/%2E%2E/%2E%2E"
 
 
 def test_query_has_no_backslash_rule() -> None:
     pairs = [("val", "a/b\\c&d=e+f,g\nü"), ("dc:subject", "")]
-    assert address.query(pairs) == "?val=a%2Fb%5Cc%26d%3De%2Bf%2Cg%0a%C3%BC&dc%3Asubject="
-    assert address.query([]) == ""
+    assert requests.query(pairs) == "?val=a%2Fb%5Cc%26d%3De%2Bf%2Cg%0a%C3%BC&dc%3Asubject="
+    assert requests.query([]) == ""
 
 
 def test_values_of_copylink() -> None:
-    assert address.folder_value(("Playout", "To/night", "a\\b")) == "Playout/To\\/night/a\\\\b"
+    assert requests.folder_value(("Playout", "To/night", "a\\b")) == "Playout/To\\/night/a\\\\b"
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: address.asset_path("NEWS", Address("")),
-        lambda: address.asset_path("", Address("x")),
-        lambda: address.folder_path(""),
-        lambda: address.folder_path("NEWS", ("a", "")),
-        lambda: address.folder_value(("a", "")),
-        lambda: address.channel_path(""),
-        lambda: address.rss_item_path("ticker", ""),
-        lambda: address.query([("", "x")]),
-        lambda: address.named("", "a link's title"),
-        lambda: address.asset_path("NEWS", Address("a\ud800b")),
-        lambda: address.query([("val", "\udfff")]),
+        lambda: requests.asset_path("NEWS", Address("")),
+        lambda: requests.asset_path("", Address("x")),
+        lambda: requests.folder_path(""),
+        lambda: requests.folder_path("NEWS", ("a", "")),
+        lambda: requests.folder_value(("a", "")),
+        lambda: requests.channel_path(""),
+        lambda: requests.rss_item_path("ticker", ""),
+        lambda: requests.query([("", "x")]),
+        lambda: requests.named("", "a link's title"),
+        lambda: requests.asset_path("NEWS", Address("a\ud800b")),
+        lambda: requests.query([("val", "\udfff")]),
     ],
 )
 def test_names_that_no_address_can_hold(make) -> None:  # type: ignore[no-untyped-def]

@@ -12,10 +12,10 @@ from msgspec import to_builtins
 
 from msauto.errors import UnreadableError
 from msauto.model.live import parse_folder, show_folder
-from msauto.server.parsers.answer_classes import parse_failure
-from msauto.server.parsers.channel import parse_channel
-from msauto.server.parsers.clip import parse_clip
-from msauto.server.parsers.xmp_values import parse_xmp
+from msauto.server.answers import parse_failure
+from msauto.server.channel import parse_channel
+from msauto.server.clip import parse_clip
+from msauto.server.xmp import parse_xmp
 from tests.listing_bytes import parse_listing
 
 CASES = Path(__file__).parents[2] / "cases" / "xml"

@@ -6,7 +6,7 @@ import pytest
 
 from msauto.errors import UnreadableError
 from msauto.model.live import whole
-from msauto.server.parsers.clip import parse_clip
+from msauto.server.clip import parse_clip
 
 
 @pytest.mark.parametrize("uid", [0, 2**31 + 5, 2**53 + 1, 2**63 - 1, 2**64 - 1, -(2**63)])

@@ -28,7 +28,7 @@ from msauto.errors import (
 from msauto.interface.dialect import Dialect
 from msauto.model.plan import Address, Request
 from msauto.model.server import Auth, Secret, ServerSpec, Tls
-from msauto.server.connection import spec_of
+from msauto.server.access import spec_of
 from msauto.server.http_client import HttpClient
 from msauto.simulator import SimDialect, Simulator, state_from_seed
 

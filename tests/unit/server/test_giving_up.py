@@ -8,7 +8,7 @@ import pytest
 
 from msauto.errors import MsautoError, RejectedError, ServerError, UnreachableError
 from msauto.model.server import ServerSpec, Timeouts
-from msauto.server.planning_client import PlanningClient
+from msauto.server.client import AsyncMediaServer
 from msauto.simulator import Simulator
 
 
@@ -33,7 +33,7 @@ class Hurried:
 def errors_of_reads(url: str, count: int, *, read: float = 5.0) -> list[MsautoError | None]:
     async def ask() -> list[MsautoError | None]:
         spec = ServerSpec("studio-a", url, timeouts=Timeouts(read=read))
-        async with PlanningClient(spec, read_only=True, clock=Hurried()) as client:
+        async with AsyncMediaServer(spec, read_only=True, gives_up=True, clock=Hurried()) as client:
             found: list[MsautoError | None] = []
             for number in range(count):
                 try:

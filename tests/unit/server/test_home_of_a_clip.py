@@ -9,7 +9,7 @@ import pytest
 from msauto.errors import RejectedError, UnreachableError
 from msauto.model.clip_entries import settle_home
 from msauto.model.live import Asset, Entry, Folder, Listing
-from msauto.server.parsers.clip import parse_clip
+from msauto.server.clip import parse_clip
 
 RAW: Folder = ("Raw",)
 BOTH: Folder = ("NEWS", "Raw")

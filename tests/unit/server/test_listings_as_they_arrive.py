@@ -16,7 +16,7 @@ from msauto.errors import UnreadableError
 from msauto.model.clip_entries import LinkIndex, links_of
 from msauto.model.identity import differing, may_be_same_clip
 from msauto.model.live import Asset, Entry, Listing, parse_folder, show_folder
-from msauto.server.parsers.listing import ListingReading, parse_databases
+from msauto.server.listing import ListingReading, parse_databases
 from tests.listing_bytes import parse_listing
 
 CASES = sorted((Path(__file__).parents[2] / "cases" / "xml" / "listing").glob("*.json"))
@@ -169,15 +169,15 @@ def test_what_is_none_or_endless_is_an_error(parts: list[bytes], error: str) -> 
         ("listing._MOST_CLIPS", 500, b"<Clip/>", "more than 500 clips and folders"),
         ("listing._MOST_FOLDERS", 500, b"<Folder/>", "more than 500 folders"),
         ("listing._MOST_FOLDERS", 500, b"<Folder name='a'><Clip/></Folder>", "more than 500 folders"),
-        ("packed_attributes._MOST_NAMES", 500, b"<Clip><Attr name='a%d'>1</Attr><b/></Clip>", "more than 500 names"),
-        ("packed_attributes._MOST_NAMES", 500, b"<Clip a%d='1'/>", "more than 500 names"),
+        ("listing._MOST_NAMES", 500, b"<Clip><Attr name='a%d'>1</Attr><b/></Clip>", "more than 500 names"),
+        ("listing._MOST_NAMES", 500, b"<Clip a%d='1'/>", "more than 500 names"),
     ],
 )
 def test_small_things_that_take_much_room_are_bounded_by_their_number(
     name: str, most: int, piece: bytes, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A megabyte, packed, may hold 50 million folders: what each takes of the memory counts, not its bytes."""
-    monkeypatch.setattr(f"msauto.server.parsers.{name}", most)
+    monkeypatch.setattr(f"msauto.server.{name}", most)
     many = b"".join(piece % number if b"%d" in piece else piece for number in range(501))
     with pytest.raises(UnreadableError, match=error):
         read([HEAD + many + TAIL])

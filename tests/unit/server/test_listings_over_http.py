@@ -11,7 +11,6 @@ import pytest
 from msauto.errors import InDoubtError, NotFoundError, RejectedError, ServerError, UnreadableError
 from msauto.model.live import Listing
 from msauto.server.client import AsyncMediaServer
-from msauto.server.planning_client import PlanningClient
 from tests.unit.server.noon import Noon
 
 HEAD = b"<StoredTree><Folder name=''>"
@@ -55,8 +54,8 @@ def body(*chunks: bytes, broken: bool = False) -> Body:
     return send
 
 
-async def listed(server: Server, kind: type[AsyncMediaServer] = AsyncMediaServer) -> Listing:
-    async with kind("http://studio-a:7901", transport=server, clock=Noon()) as client:
+async def listed(server: Server, *, gives_up: bool = False) -> Listing:
+    async with AsyncMediaServer("http://studio-a:7901", transport=server, clock=Noon(), gives_up=gives_up) as client:
         return await client.list("NEWS")
 
 
@@ -87,7 +86,7 @@ def test_one_that_breaks_off_is_asked_for_again_and_nothing_of_it_is_kept(before
     assert server.asked == 2
 
 
-@pytest.mark.parametrize("kind", [AsyncMediaServer, PlanningClient])
+@pytest.mark.parametrize("gives_up", [False, True])
 @pytest.mark.parametrize(
     ("server", "error", "message"),
     [
@@ -104,11 +103,9 @@ def test_one_that_breaks_off_is_asked_for_again_and_nothing_of_it_is_kept(before
     ],
     ids=["text", "xml", "error", "long", "404", "html", "cut", "broken", "other", "endless"],
 )
-def test_what_is_no_listing_is_told(
-    server: Server, error: type[ServerError], message: str, kind: type[AsyncMediaServer]
-) -> None:
+def test_what_is_no_listing_is_told(server: Server, error: type[ServerError], message: str, gives_up: bool) -> None:
     with pytest.raises(error, match=message) as raised:
-        asyncio.run(listed(server, kind))
+        asyncio.run(listed(server, gives_up=gives_up))
     assert raised.value.server == "studio-a"
     assert raised.value.request == "GET /storage/NEWS"
 
@@ -123,7 +120,7 @@ def test_a_server_that_was_given_up_is_not_asked_for_a_listing() -> None:
     server = Server(body(b"who are you?"), status=401)
 
     async def main() -> None:
-        async with PlanningClient("http://studio-a:7901", transport=server, clock=Noon()) as client:
+        async with AsyncMediaServer("http://studio-a:7901", gives_up=True, transport=server, clock=Noon()) as client:
             for _ in range(3):
                 with pytest.raises(RejectedError, match="401"):
                     await client.list("NEWS")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msauto.aspects.segment_frames import segment_matches
 from msauto.model.live import Segment
-from msauto.server.parsers.clip import parse_clip
+from msauto.server.clip import parse_clip
 
 
 def segments_of(*inner: str) -> tuple[Segment, ...]:

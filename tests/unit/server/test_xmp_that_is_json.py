@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msauto.server.parsers.xmp_values import parse_xmp
+from msauto.server.xmp import parse_xmp
 
 
 @pytest.mark.parametrize("asked", [None, "dc:subject"])

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from msauto.errors import InDoubtError, NotFoundError, RejectedError, UnreadableError
 from msauto.interface.dialect import Dialect
-from msauto.server.parsers.xml import (
+from msauto.server.xml import (
     Element,
     attributes,
     decode_text,

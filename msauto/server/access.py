@@ -6,10 +6,9 @@ import base64
 import ssl
 
 from msauto.errors import AddressError, MsautoError, NotSentError
-from msauto.interface.server_url import UrlError, parse_server_url
-from msauto.model.server import Auth, Secret, ServerSpec, Tls
+from msauto.model.server import Auth, Secret, ServerSpec, Tls, UrlError, parse_server_url
 from msauto.secrets.redaction import Secrets
-from msauto.server.parsers.answer_classes import clean, show_body
+from msauto.server.answers import clean, show_body
 from msauto.version import __version__
 
 

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from msauto.interface.fields import NAMES
 from msauto.model.live import Asset, Folder, Link, Marker, Segment, parse_folder, whole
-from msauto.server.parsers.xml import (
+from msauto.server.xml import (
     Element,
     attributes,
     find_roots,

@@ -7,8 +7,8 @@ import re
 
 from msauto.errors import UnreadableError
 from msauto.model.live import Xmp
-from msauto.server.parsers.answer_classes import is_error_document, parse_failure
-from msauto.server.parsers.xml import (
+from msauto.server.answers import is_error_document, parse_failure
+from msauto.server.xml import (
     Element,
     attributes,
     decode_text,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msauto.model.live import RssChannel, RssItem
-from msauto.server.parsers.xml import Element, attributes, local, parse_document, text_of, unreadable
+from msauto.server.xml import Element, attributes, local, parse_document, text_of, unreadable
 
 _ROOTS = frozenset({"rss", "rdf", "feed", "channel", "items", "entries", "item", "entry", "data"})
 _ITEMS = frozenset({"item", "entry"})
