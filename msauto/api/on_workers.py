@@ -29,7 +29,7 @@ from msauto.applying.workers_executor import AppliedServer, Targets, apply_serve
 from msauto.concurrency import SystemClock, concurrent_list, finish, is_over
 from msauto.errors import LedgerError, MsautoError
 from msauto.ledger import Ledger, LockScope
-from msauto.ledger.memory import MemoryByUrl
+from msauto.ledger.remembered_values import LedgerMemory
 from msauto.model.desired import SelectRef, ServerIntents
 from msauto.model.events import Event, Notify, TargetFinished
 from msauto.model.ledger_url import LedgerUrl
@@ -63,7 +63,7 @@ _UNTIL_ENDED: Final = 90.0
 # Plan -----------------------------------------------------------------------------------------------------------------
 
 
-async def plan_on(cluster: Cluster, given: ServerPlanning, memory: MemoryByUrl, notify: Notify) -> ServerPlan:
+async def plan_on(cluster: Cluster, given: ServerPlanning, memory: LedgerMemory, notify: Notify) -> ServerPlan:
     """Plan one server on a worker of a cluster, with what the ledger remembers of it."""
     remembered = {**memory.of_server(given.work.server.name), SALT: memory.recall(SALT)}
     found: tuple[ServerPlan, ServerPlanning]
@@ -157,7 +157,7 @@ async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedSer
     with _opened(shared.ledger, task.worker) as ledger:
         async with ledger.join(run, shared.session, spec.name, scopes, clock):
             records = ledger.target_records(run, list(targets), begun=True)
-            memory = SecretMemory(MemoryByUrl(ledger.memory, [spec]), secrets)
+            memory = SecretMemory(ledger.memory.by_url([spec]), secrets)
             journal: Journal = ledger.journal
             recorded = targets
             if secrets:

@@ -24,11 +24,11 @@ from msauto.api.server_plan import ServerPlan, ServerPlanning, plan_server
 from msauto.concurrency import concurrent_list
 from msauto.errors import ClusterError, RefusedError
 from msauto.ledger import Ledger, LockScope
-from msauto.ledger.memory import MemoryByUrl
+from msauto.ledger.remembered_values import LedgerMemory
 from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
 from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import Limits, Plan, Target
-from msauto.model.ports import Clock, Journal, NamedMemory
+from msauto.model.ports import Clock, Journal
 from msauto.model.result import Result, TargetResult
 from msauto.model.run_records import RunDetails
 from msauto.model.server import ServerSpec
@@ -85,7 +85,7 @@ def scopes_of_plan(plan: Plan, specs: Iterable[ServerSpec]) -> frozenset[LockSco
 async def make_plan(
     resolved: ResolvedPlaybooks,
     *,
-    memory: NamedMemory,
+    memory: LedgerMemory,
     clock: Clock,
     forks: int,
     limits: Limits,
@@ -102,7 +102,7 @@ async def make_plan(
     receives the progress, without secrets. ``on``: the Dask cluster whose workers read, such as ``dask://HOST:PORT``.
     """
     read_since = clock.now()
-    by_url = MemoryByUrl(memory, specs_of(resolved))
+    by_url = memory.by_url(specs_of(resolved))
     choice = TargetChoice(targets)
 
     notify = partial(_notify, observer)
@@ -219,7 +219,7 @@ async def recover_runs(
         return ()
     lines: list[str] = []
     journal: Journal = redacted_journal(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
-    memory = MemoryByUrl(ledger.memory, specs)
+    memory = ledger.memory.by_url(specs)
     async with AsyncExitStack() as stack:
         servers = await stack.enter_async_context(_connect(specs, clock, partial(AsyncMediaServer, read_only=True)))
         cluster = await stack.enter_async_context(_cluster(on, specs)) if on is not None else None
@@ -304,7 +304,7 @@ async def apply_plan(
 
     _refuse_redacted(plan)
     ledger.journal.notes.update({f"{_URL_NOTE}{spec.name}": spec.url for spec in specs} | dict(notes or {}))
-    memory = SecretMemory(MemoryByUrl(ledger.memory, specs), plan.secrets)
+    memory = SecretMemory(ledger.memory.by_url(specs), plan.secrets)
     journal: Journal = ledger.journal
     redactor = Redactor(plan.secrets)
     if plan.secrets:

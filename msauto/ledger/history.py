@@ -30,10 +30,14 @@ _MAX_DAYS = 365 * 100  # longer than any ledger, and still a valid date
 _MAX_RUNS = 2**62  # SQLite counts up to 2**63
 
 _RUN = "SELECT name, started, ended, status, playbooks, summary, id, host FROM run"
-_REQUESTS = "SELECT target, planned, state, tries, status, message, sent, settled FROM request WHERE run = ?"
-_TARGETS = "SELECT position, planned, begun, outcome, message, differences FROM target WHERE run = ?"
-_BEGUN = "SELECT position FROM target WHERE run = ? AND begun IS NOT NULL AND position"
-_LEARNED = "SELECT target, item, value FROM learned WHERE run = ?"
+_TARGETS = """
+    SELECT position, planned, begun, outcome, message, differences FROM target
+    WHERE run = ? AND position BETWEEN ? AND ? ORDER BY position"""
+_REQUESTS = """
+    SELECT target, planned, state, tries, status, message, sent, settled FROM request
+    WHERE run = ? AND target BETWEEN ? AND ? ORDER BY target, position"""
+_LEARNED = "SELECT target, item, value FROM learned WHERE run = ? AND target BETWEEN ? AND ?"
+_LAST = 2**31 - 1  # no target has a higher position
 _COUNT_SENT = "SELECT run, count(*) FROM request WHERE tries > 0 AND state <> 'not sent'"
 _SHOWN_NOTES = """
     SELECT run, name, text FROM note
@@ -47,28 +51,22 @@ _WRITE_BATCH = """
     ON CONFLICT (name) DO UPDATE SET batch = excluded.batch, started = excluded.started, ran = excluded.ran,
     summary = excluded.summary, record = excluded.record"""
 _WRITE_ATTEMPT = "INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-# Those before the n-th newest: the offset is n - 1.
-_PRUNE_RUNS = """
-    DELETE FROM run WHERE ended IS NOT NULL AND started < ?
-    AND (started, id) < (SELECT started, id FROM run ORDER BY started DESC, id DESC LIMIT 1 OFFSET ?)"""
-_PRUNE_ATTEMPTS = "DELETE FROM attempt WHERE started < ?"
-_PRUNE_OLD_ATTEMPTS = """
-    DELETE FROM attempt WHERE started < ?
-    AND (started, name) < (SELECT started, name FROM attempt ORDER BY started DESC, name DESC LIMIT 1 OFFSET ?)"""
-_PRUNE_BATCHES = """
-    DELETE FROM batch WHERE started < ?
-    AND (batch, ran, started) NOT IN (SELECT batch, ran, max(started) FROM batch GROUP BY batch, ran)"""
-_PRUNE_OLD_BATCHES = """
-    DELETE FROM batch WHERE started < ?
-    AND (batch, ran, started) NOT IN (SELECT batch, ran, max(started) FROM batch GROUP BY batch, ran)
-    AND (started, name) < (SELECT started, name FROM batch ORDER BY started DESC, name DESC LIMIT 1 OFFSET ?)"""
+_PRUNE = """
+    DELETE FROM {table} WHERE started < ?
+    AND (started, {key}) < (SELECT started, {key} FROM {table} ORDER BY started DESC, {key} DESC LIMIT 1 OFFSET ?)"""
+_PRUNED = {
+    "attempt": ("name", ""),
+    "batch": ("name", "AND (batch, ran, started) NOT IN (SELECT batch, ran, max(started) FROM batch GROUP BY 1, 2)"),
+    "run": ("id", "AND ended IS NOT NULL"),
+}
+"""The tables that are pruned, with their keys and what else must hold of a row."""
 
 
 def read_history(store: Store, locks: Locks) -> list[RunSummary]:
     """Return all runs, newest first."""
     rows = store.read(f"{_RUN} ORDER BY started DESC, id DESC")
     notes: dict[int, dict[str, str]] = defaultdict(dict)
-    if rows and store.has("note"):
+    if rows:
         same: dict[str, str] = {}  # most texts, such as the folder, are those of many runs
         for number, name, text in store.read(_SHOWN_NOTES):
             notes[number][same.setdefault(name, name)] = same.setdefault(text, text)
@@ -83,7 +81,7 @@ def read_run(store: Store, locks: Locks, name: str) -> RunDetails:
     """Return everything about one run of the ledger."""
     (row,) = store.read(f"{_RUN} WHERE name = ?", (name,))
     ((number, pid, host, msauto),) = store.read("SELECT id, pid, host, msauto FROM run WHERE name = ?", (name,))
-    notes = _notes(store, number)
+    notes: dict[str, str] = dict(store.read("SELECT name, text FROM note WHERE run = ? ORDER BY name", (number,)))
     with store.decoding():
         (summary,) = _with_status([_summary(row, notes, count_sent(store, number))], locks)
         targets = tuple(read_targets(store, number).values())
@@ -118,12 +116,9 @@ def write_attempt(store: Store, attempt: RunSummary) -> None:
 
 def read_attempts(store: Store) -> list[RunSummary]:
     """Return all attempts that wrote nothing, newest first."""
-    if not store.has("attempt"):  # a ledger of an earlier msauto
-        return []
     notes: dict[str, dict[str, str]] = defaultdict(dict)
-    if store.has("attempt_note"):
-        for attempt, note, text in store.read("SELECT * FROM attempt_note"):
-            notes[attempt][note] = text
+    for attempt, note, text in store.read("SELECT * FROM attempt_note"):
+        notes[attempt][note] = text
     with store.decoding():
         return [
             structs.replace(
@@ -143,8 +138,6 @@ def write_batch(store: Store, summary: RunSummary, record: str, *, ran: bool) ->
 
 def read_batches(store: Store, locks: Locks) -> list[tuple[RunSummary, str]]:
     """Return all batches with their records, newest first."""
-    if not store.has("batch"):  # a ledger of an earlier msauto
-        return []
     with store.decoding():
         rows = [(load(RunSummary, summary), record) for summary, record in store.read(_READ_BATCHES)]
     summaries = _with_status([summary for summary, _ in rows], locks)
@@ -152,22 +145,19 @@ def read_batches(store: Store, locks: Locks) -> list[tuple[RunSummary, str]]:
 
 
 def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int | None) -> int:
-    """Delete the closed runs, and the attempts, that neither rule keeps; return the number of deleted runs.
+    """Delete the closed runs, attempts and batches that neither rule keeps; return the number of deleted runs.
 
-    Without a rule all are kept. The last run is always kept, and every run that is in progress or not yet settled.
+    Without a rule all are kept. The last run and attempt are always kept, and so is every run that is in progress or
+    not yet settled. Of each batch, the last is kept, and the last that ran jobs.
     """
     if keep_runs is None and keep_days is None:
         return 0
-    # A missing rule keeps nothing: 0 runs, or those since now.
+    # A missing rule keeps nothing but the last: those since now, or 1 run.
     since = format_time(now - timedelta(days=min(keep_days or 0, _MAX_DAYS)))
-    if keep_runs:
-        rules = (since, min(keep_runs, _MAX_RUNS) - 1)
-        store.count(_PRUNE_OLD_ATTEMPTS, rules)
-        store.count(_PRUNE_OLD_BATCHES, rules)
-        return store.count(_PRUNE_RUNS, rules)
-    store.count(_PRUNE_ATTEMPTS, (since,))
-    store.count(_PRUNE_BATCHES, (since,))
-    return store.count(_PRUNE_RUNS, (since, 0))
+    newer = min(keep_runs or 1, _MAX_RUNS) - 1
+    for table, (key, also) in _PRUNED.items():
+        deleted = store.count(f"{_PRUNE.format(table=table, key=key)} {also}", (since, newer))
+    return deleted  # runs are the last
 
 
 def _summary(row: Row, notes: Mapping[str, str], sent: int) -> RunSummary:
@@ -207,48 +197,36 @@ def _job(notes: Mapping[str, str]) -> dict[str, Any]:
     return {"batch": notes.get(BATCH, ""), "job": notes.get(JOB, ""), "attempt": attempt}
 
 
-def _notes(store: Store, number: Value) -> dict[str, str]:
-    if not store.has("note"):
+def read_targets(
+    store: Store, number: Value, positions: Collection[int] | None = None, *, begun: bool = False
+) -> dict[int, TargetRecord]:
+    """Return the targets of a run by their positions: these, or all; ``begun``: only those that began."""
+    first, last = (0, _LAST) if positions is None else (min(positions, default=0), max(positions, default=-1))
+    rows = [
+        row
+        for row in store.read(_TARGETS, (number, first, last))
+        if (positions is None or row[0] in positions) and (row[2] is not None or not begun)
+    ]
+    if not rows:
         return {}
-    return dict(store.read("SELECT name, text FROM note WHERE run = ? ORDER BY name", (number,)))
-
-
-def begun_targets(store: Store, number: Value, positions: Collection[int]) -> list[int]:
-    """Return those of the positions whose targets began."""
-    rows = store.read(f"{_BEGUN}{_among(positions)}", (number, *positions))
-    return [position for (position,) in rows]
-
-
-def _among(values: Collection[object]) -> str:
-    return f" IN (-1{', ?' * len(values)})"
-
-
-def read_targets(store: Store, number: Value, positions: Collection[int] | None = None) -> dict[int, TargetRecord]:
-    """Return the targets of a run by their positions: these, or all."""
-    some, values = "", [number]
-    if positions is not None:
-        some, values = _among(positions), [number, *positions]
-    of_target, of_position = (f" AND {column}{some}" if some else "" for column in ("target", "position"))
+    among = (number, rows[0][0], rows[-1][0])
     planned: dict[int, list[Request]] = defaultdict(list)
     records: dict[int, list[RequestRecord]] = defaultdict(list)
-    learned: dict[int, dict[str, Json]] = defaultdict(dict)
-    requests = store.read(f"{_REQUESTS}{of_target} ORDER BY target, position", values)
-    for target, request, state, tries, status, *texts in requests:
+    for target, request, state, tries, status, *texts in store.read(_REQUESTS, among):
         planned[target].append(load(Request, request))
         records[target].append(RequestRecord(state, tries, None if status is None else int(status), *texts))
-    if store.has("learned"):
-        for target, item, value in store.read(f"{_LEARNED}{of_target}", values):
-            learned[target][item] = json.loads(value)
-    rows = store.read(f"{_TARGETS}{of_position} ORDER BY position", values)
+    learned: dict[int, dict[str, Json]] = defaultdict(dict)
+    for target, item, value in store.read(_LEARNED, among):
+        learned[target][item] = json.loads(value)
     return {
         position: TargetRecord(
             structs.replace(load(Target, target), requests=tuple(planned[position])),
             tuple(records[position]),
-            begun,
+            began,
             outcome,
             message,
             load(tuple[Difference, ...], differences),
             learned[position],
         )
-        for position, target, begun, outcome, message, differences in rows
+        for position, target, began, outcome, message, differences in rows
     }

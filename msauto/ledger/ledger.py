@@ -8,17 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msauto.concurrency import is_over
 from msauto.errors import LedgerError, LockedError, RefusedError
 from msauto.ledger import history, locks
-from msauto.ledger.copying import copy_tables
-from msauto.ledger.inspection import HeldLock, LedgerFacts, commit_seconds, count_rows
+from msauto.ledger.copying import HeldLock, LedgerFacts, commit_seconds, copy_tables, count_rows
 from msauto.ledger.journal import LedgerJournal
 from msauto.ledger.locks import FileLocks, Locks, LockScope, this_process
-from msauto.ledger.memory import LedgerMemory, PlanMemory
+from msauto.ledger.remembered_values import LedgerMemory, PlanMemory
 from msauto.ledger.store import Store, format_time
 from msauto.model.ledger_url import LedgerUrl, LedgerUrlError, is_ledger_url, parse_ledger_url
-from msauto.model.ports import Clock, NamedMemory
+from msauto.model.ports import Clock
 from msauto.model.run_records import RunDetails, RunSummary, TargetRecord
 
 if TYPE_CHECKING:
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 
 LedgerPlace = Path | LedgerUrl
 FILE = "ledger.sqlite"
-_POLL = 0.2
 _UNTIL_FREE = 120.0
 """Seconds to wait for the session of a lost worker to end: longer than PostgreSQL takes to notice."""
 
@@ -47,7 +44,10 @@ class Ledger:
         self._locks = ledger_locks
         self._now = now
         self.journal = LedgerJournal(store, ledger_locks, now)
-        self.memory = LedgerMemory(store, lambda: format_time(now()))
+        self.memory = LedgerMemory(store, self._time)
+
+    def _time(self) -> str:
+        return format_time(self._now())
 
     @classmethod
     def open(cls, place: LedgerPlace | str, *, readonly: bool = False, now: Callable[[], datetime] = _now) -> Ledger:
@@ -72,10 +72,8 @@ class Ledger:
         if isinstance(place, Path):
             return (place / FILE).is_file()
         store, _ = _open_shared(place, readonly=True)
-        try:
-            return store.has("run")
-        finally:
-            store.close()
+        store.close()
+        return store.exists
 
     @property
     def name(self) -> str:
@@ -87,9 +85,9 @@ class Ledger:
         """No run is recorded: a new ledger, or a folder that is not mounted."""
         return not self._store.read("SELECT 1 FROM run LIMIT 1")
 
-    def plan_memory(self) -> NamedMemory:
+    def plan_memory(self) -> LedgerMemory:
         """Return the memory for one plan: with a shared ledger, not each target costs a round trip."""
-        return self.memory if isinstance(self._locks, FileLocks) else PlanMemory(self.memory, self._store)
+        return self.memory if isinstance(self._locks, FileLocks) else PlanMemory(self._store, self._time)
 
     def history(self) -> list[RunSummary]:
         """Return all runs, newest first."""
@@ -152,7 +150,7 @@ class Ledger:
 
         The locks of a shared ledger end with its session, so the ledger must stay open.
         """
-        me = this_process(run, format_time(self._now()))
+        me = this_process(run, self._time())
         lock, alive = self._locks.batch(batch), self._locks.run(run)
         if not lock.try_hold(me):
             raise LockedError(
@@ -187,19 +185,18 @@ class Ledger:
 
     def facts(self, monotonic: Callable[[], float]) -> LedgerFacts:
         """Return what this ledger is; ``monotonic`` measures how long a commit takes."""
-        store = self._store
-        found = store.properties()
+        found = self._store.properties()
         return LedgerFacts(
-            ledger=self.name,
             kind=found.kind,
             version=found.version,
-            settings=found.settings,
             bytes=found.bytes,
-            rows=count_rows(store),
-            commit_seconds=commit_seconds(store, monotonic),
+            settings=found.settings,
+            warnings=found.warnings,
+            ledger=self.name,
+            rows=count_rows(self._store),
+            commit_seconds=commit_seconds(self._store, monotonic),
             locks=tuple(HeldLock(*each) for each in self._locks.held()),
             died=tuple(run.run for run in self.history() if run.status == "died"),
-            warnings=found.warnings,
         )
 
     def copy_to(self, target: Ledger) -> dict[str, int]:
@@ -237,12 +234,9 @@ class Ledger:
         """
         shared = self._shared_locks()
         alone = shared.worker(run, server)
-        until = clock.monotonic() + _UNTIL_FREE
-        while not alone.try_hold(this_process(run, format_time(self._now()))):
-            if is_over(until - clock.monotonic()):
-                remedy = "end that worker: the next run settles what it left"
-                raise LedgerError(f"{server} is still held by {alone.holder()}", remedy=remedy)
-            await clock.sleep(_POLL)
+        if not await locks.take(alone, clock, run, clock.monotonic() + _UNTIL_FREE):
+            remedy = "end that worker: the next run settles what it left"
+            raise LedgerError(f"{server} is still held by {alone.holder()}", remedy=remedy)
         held = [alone]
         try:
             held += shared.join(run, session, scopes)
@@ -266,9 +260,7 @@ class Ledger:
         if not rows:
             raise LedgerError(f"run {run} not found in the ledger {self.name}", remedy=history.HISTORY)
         with self._store.decoding():
-            if begun:
-                positions = history.begun_targets(self._store, rows[0][0], positions)
-            return history.read_targets(self._store, rows[0][0], positions) if positions else {}
+            return history.read_targets(self._store, rows[0][0], positions, begun=begun)
 
     def _shared_locks(self) -> AdvisoryLocks:
         from msauto.ledger.advisory_locks import AdvisoryLocks

@@ -226,21 +226,24 @@ async def hold(
     async with AsyncExitStack() as held:
         for scope in sorted(set(scopes)):
             lock = locks.scope(scope)
-            await _take(lock, scope, clock, run, until)
+            if not await take(lock, clock, run, until):
+                raise LockedError(
+                    f"{scope} is locked by {lock.holder()}",
+                    remedy="wait until that run has ended, or give --lock-timeout SECONDS",
+                )
             held.callback(lock.release)
         yield
 
 
-async def _take(lock: Lock, scope: LockScope, clock: Clock, run: str, until: float) -> None:
+async def take(lock: Lock, clock: Clock, run: str, until: float) -> bool:
+    """Take a lock for a run as soon as it is free; return whether it was before ``until``."""
     holder = this_process(run, clock.now().isoformat(timespec="seconds"))
     while not lock.try_hold(holder):
         left = until - clock.monotonic()
         if is_over(left):
-            raise LockedError(
-                f"{scope} is locked by {lock.holder()}",
-                remedy="wait until that run has ended, or give --lock-timeout SECONDS",
-            )
+            return False
         await clock.sleep(min(_POLL, left))
+    return True
 
 
 def _flock(file: int, *, shared: bool = False) -> bool:

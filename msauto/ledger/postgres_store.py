@@ -3,6 +3,9 @@
 The writes of a transaction are queued, and sent with its COMMIT in one pipeline. The session holds the locks of the
 run as well (:mod:`msauto.ledger.advisory_locks`). So a commit that succeeds shows that they are still held. After the
 session is lost, nothing succeeds, and it is not opened again: another run may have taken the locks.
+
+The tables are in the schema ``msauto`` of a database. A commit that returns survives a crash of the server
+(``synchronous_commit``). If the network is cut, both sides end the session after about :data:`SILENCE` seconds.
 """
 
 from __future__ import annotations
@@ -16,21 +19,40 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from msauto.errors import LedgerError
-from msauto.ledger import postgres_tables
-from msauto.ledger.postgres_tables import SILENCE
-from msauto.ledger.store import Properties, Row, Store, Value
-from msauto.ledger.tables import ForeignError
-from msauto.model.ledger_url import LedgerUrl
+from msauto.ledger.store import VERSION, ForeignError, Properties, Row, Store, Value, table_statements
+from msauto.model.ledger_url import LedgerUrl, PasswordSource
+from msauto.secrets.stored_secrets import SecretSourceError, secret_in_file, secret_in_keyring
 
 if TYPE_CHECKING:
-    from psycopg import Cursor
+    import psycopg
 
-    from msauto.ledger.postgres_tables import Connection
+    Connection = psycopg.Connection[Row]
+    Cursor = psycopg.Cursor[Row]
 
+SCHEMA = "msauto"
+SILENCE = 15.0
+"""Seconds after which a session without an answer is lost, on both sides."""
+_KEEPALIVE = {"idle": 5, "interval": 3, "count": 3}  # 5 + 3 x 3 seconds
+_OLDEST = 14
+_CONNECT = 10  # seconds
+_MIGRATING = 0x6D73617574  # a lock that only one process that changes the tables holds
+_DURABLE = {("on",), ("local",), ("remote_write",), ("remote_apply",)}
+
+_SETTINGS = f"""
+    SET search_path = {SCHEMA}, pg_catalog;
+    SET client_min_messages = error;
+    SET default_transaction_isolation = 'read committed';
+    SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+    SET statement_timeout = 0; SET lock_timeout = 0;
+    SET tcp_keepalives_idle = {_KEEPALIVE["idle"]};
+    SET tcp_keepalives_interval = {_KEEPALIVE["interval"]};
+    SET tcp_keepalives_count = {_KEEPALIVE["count"]};
+    SET tcp_user_timeout = {int(SILENCE * 1000)}"""
 _PROVEN = 5.0  # seconds: an answer shows for so long that the server has not released the locks
 _PROPERTIES = """
     SELECT split_part(current_setting('server_version'), ' ', 1), (SELECT version FROM ledger_version),
@@ -49,7 +71,6 @@ _QUEUED = 1000  # writes that are sent together at most
 _JOINED = 100  # rows that one statement inserts at most
 _ALONE = 0x6D7361616C  # the lock of `together(alone=True)`
 
-_DAMAGED_REMEDY = "restore a backup of its schema msauto, if there is one; another program may have written there"
 _LOST_REMEDY = (
     "run it again once the database server can be reached: the next run, from any machine, reads what this one left"
 )
@@ -61,14 +82,14 @@ class PostgresStore(Store):
     ``held`` counts the locks that this session holds, by name.
     """
 
-    damaged_remedy = _DAMAGED_REMEDY
+    damaged_remedy = "restore a backup of its schema msauto, if there is one; another program may have written there"
 
     def __init__(self, url: LedgerUrl, *, readonly: bool) -> None:
         super().__init__(str(url))
         self.url = url
         self.held: Counter[str] = Counter()
         self._readonly = readonly
-        self._psycopg = postgres_tables.load_psycopg()
+        self._psycopg = load_psycopg()
         self._queue: list[tuple[str, Row, str | None]] = []
         self._begun = False
         self._alone = False
@@ -77,23 +98,20 @@ class PostgresStore(Store):
         self._connection: Connection | None = None
         self._watch: _Watch | None = None
         with self._translated():
-            connection = postgres_tables.connect(url)
+            connection = connect(url)
         self._watch = _Watch(connection.fileno())
         self._connection = connection
         try:
             with self._answer(_LONG):
-                self._is_empty = not self._open_tables(connection)
+                if readonly:
+                    connection.execute("SET default_transaction_read_only = on")
+                    self.exists = _version(connection) > 0
+                else:
+                    _migrate(connection)
+                    self.exists = True
         except BaseException:
             self.close()
             raise
-
-    def _open_tables(self, connection: Connection) -> bool:
-        """Return whether there are tables: always, unless the ledger is opened for reading."""
-        if not self._readonly:
-            postgres_tables.migrate(connection)
-            return True
-        connection.execute("SET default_transaction_read_only = on")
-        return postgres_tables.has_tables(connection)
 
     def close(self) -> None:
         """Close; closing twice does nothing. The server then releases the locks of the session."""
@@ -110,26 +128,19 @@ class PostgresStore(Store):
 
     def read(self, query: str, values: Iterable[Value] = ()) -> list[Row]:
         """Return the rows of a SELECT, which sees the writes before it."""
-        if self._is_empty:
+        if not self.exists:
             return []
         self._wait()
         cursor = self._send(query, tuple(values))
         assert cursor is not None
         return [tuple(map(_decoded, row)) for row in cursor.fetchall()]
 
-    def has(self, table: str) -> bool:
-        """Return whether a table exists: a ledger of an earlier msauto, opened for reading, may lack it."""
-        return bool(self.read("SELECT 1 WHERE to_regclass(?) IS NOT NULL", (f"{postgres_tables.SCHEMA}.{table}",)))
-
-    def count(self, statement: str, *rows: Row) -> int:
-        """Write as :meth:`write`, and return the number of rows that it changed."""
-        changed = 0
+    def count(self, statement: str, values: Row) -> int:
+        """Execute a statement, and return the number of rows that it changed."""
         with self.together():
-            for row in rows:
-                cursor = self._send(statement, row, long=True)
-                assert cursor is not None
-                changed += cursor.rowcount
-        return changed
+            cursor = self._send(statement, values, long=True)
+            assert cursor is not None
+            return cursor.rowcount
 
     def check(self) -> None:
         """Raise if the session is lost. Asks the server only if it has not answered for some seconds.
@@ -147,10 +158,6 @@ class PostgresStore(Store):
     def identity(self) -> tuple[str, ...]:
         """Return the server and the database."""
         return tuple(map(str, self.read("SELECT pg_postmaster_start_time(), current_database()")[0]))
-
-    def keep_writers_out(self) -> None:
-        """Let no other process write until the transaction ends; they wait."""
-        self.write("LOCK TABLE run, memory, attempt, batch IN EXCLUSIVE MODE", ())
 
     def continue_numbers(self) -> None:
         """Let the next run get a number after those that were written with theirs."""
@@ -206,7 +213,7 @@ class PostgresStore(Store):
 
     def _send(
         self, query: str | None = None, values: Row = (), *, commit: bool = False, long: bool = False
-    ) -> Cursor[Row] | None:
+    ) -> Cursor | None:
         """Send the queued writes, then a query or the COMMIT, in one round trip; return the result of the query.
 
         While locks are held, the server must answer soon, unless the query takes ``long``.
@@ -321,6 +328,108 @@ class _Watch:
                     self._socket.shutdown(socket.SHUT_RDWR)
                 return
 
+
+# Opening --------------------------------------------------------------------------------------------------------------
+
+
+def load_psycopg() -> Any:
+    """Return the module ``psycopg``, which only a shared ledger needs; raises ``LedgerError`` if it is missing."""
+    try:
+        import psycopg
+    except ImportError as error:
+        raise LedgerError(
+            "a shared ledger needs the package psycopg, which is not installed",
+            remedy="pip install 'msauto[postgres]'",
+        ) from error
+    return psycopg
+
+
+def connect(url: LedgerUrl) -> Connection:
+    """Open a session; raises ``psycopg.Error`` and :class:`ForeignError`."""
+    psycopg = load_psycopg()
+    secret = {} if url.password is None else {"password": _password(url.password, url.user)}
+    connection: Connection = psycopg.connect(
+        url.url,
+        autocommit=True,
+        application_name="msauto",
+        client_encoding="utf-8",
+        target_session_attrs="primary",
+        connect_timeout=_CONNECT,
+        keepalives=1,
+        **{f"keepalives_{name}": value for name, value in _KEEPALIVE.items()},
+        tcp_user_timeout=int(SILENCE * 1000),
+        **secret,
+    )
+    try:
+        if connection.info.server_version < _OLDEST * 10_000:
+            found = connection.info.server_version // 10_000
+            raise ForeignError(f"its server is PostgreSQL {found}, and msauto needs {_OLDEST} or newer")
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise ForeignError(f"its database has the encoding {encoding}, not UTF8")
+        connection.execute(_SETTINGS)
+        if connection.execute("SHOW synchronous_commit").fetchone() not in _DURABLE:
+            connection.execute("SET synchronous_commit = on")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _password(source: PasswordSource, user: str) -> str:
+    try:
+        if source.kind == "file":
+            return secret_in_file(Path(source.name), source.name)
+        if source.kind == "keyring":
+            return secret_in_keyring(source.name, user)
+    except SecretSourceError as error:
+        raise LedgerError(f"the password of the ledger: {error}", remedy=error.remedy) from None
+    if source.name not in os.environ:
+        remedy = "set it, or change password_env in [state] of msauto.toml"
+        raise LedgerError(f"the password of the ledger: the variable {source.name} is not set", remedy=remedy)
+    return os.environ[source.name]
+
+
+def _version(connection: Connection) -> int:
+    """Return the version of the ledger, 0 if the schema is missing or empty. Raises :class:`ForeignError`."""
+    found = {name for (name,) in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (SCHEMA,))}
+    if not found:
+        return 0
+    if "ledger_version" not in found:
+        raise ForeignError(f"its schema {SCHEMA} is that of another program")
+    ((version,),) = connection.execute("SELECT version FROM msauto.ledger_version")
+    if version > VERSION:
+        raise ForeignError(f"it was written by a newer msauto (ledger version {version}, not {VERSION})")
+    return int(version)
+
+
+def _migrate(connection: Connection) -> None:
+    """Make the tables, or complete those of an earlier version, in one transaction; two processes take turns.
+
+    Texts are compared by code point, as in SQLite.
+    """
+    if _version(connection) == VERSION:
+        return
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
+        version = _version(connection)
+        if version == VERSION:
+            return
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        for statement in table_statements():
+            numbered = statement.replace(
+                "INTEGER PRIMARY KEY", "INTEGER GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"
+            ).replace(" WITHOUT ROWID", "")
+            connection.execute(re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', numbered).encode())
+        if version:
+            connection.execute("ALTER TABLE target DROP CONSTRAINT IF EXISTS target_outcome_check")
+            connection.execute("UPDATE ledger_version SET version = %s", (VERSION,))
+        else:
+            connection.execute("CREATE TABLE ledger_version (version INTEGER NOT NULL)")
+            connection.execute("INSERT INTO ledger_version VALUES (%s)", (VERSION,))
+
+
+# Statements and texts -------------------------------------------------------------------------------------------------
 
 _VALUES = re.compile(r"\bVALUES (\([?, ]+\))$")
 

@@ -1,7 +1,13 @@
-"""The local ledger: one connection to SQLite, and its errors with their cause and remedy."""
+"""The local ledger: a file of SQLite whose commits survive ``kill -9`` and power loss.
+
+Write-ahead logging with ``synchronous=EXTRA``: a commit is on the disk when it returns. Closing returns the ledger to a
+rollback journal, so that reading it later creates no other files.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -9,11 +15,13 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from msauto.errors import LedgerError
-from msauto.ledger import tables
-from msauto.ledger.store import Properties, Row, Store, Value
+from msauto.ledger.store import VERSION, ForeignError, Properties, Row, Store, Value, table_statements
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+APPLICATION = 0x6D736175  # "msau": the mark of our files
+BUSY = 10.0  # seconds to wait for another msauto that is writing
 
 _DAMAGED_REMEDY = (
     "move the file away, and those with -wal and -shm after its name. Then restore a backup, if there is one; "
@@ -30,8 +38,9 @@ class SqliteStore(Store):
         super().__init__(str(path))
         self.path = path
         self._readonly = readonly
-        connect = tables.connect_to_read if readonly else tables.connect_to_write
+        connect = connect_to_read if readonly else connect_to_write
         self._connection: sqlite3.Connection | None = self._translated(connect, path)
+        self.exists = self._connection is not None
         self._file = None if readonly else self._translated(self.identity)
 
     def close(self) -> None:
@@ -39,8 +48,13 @@ class SqliteStore(Store):
         self._wait()
         self._thread.shutdown()
         connection, self._connection = self._connection, None
-        if connection is not None:
-            tables.close(connection, readonly=self._readonly)
+        if connection is None:
+            return
+        with suppress(sqlite3.Error):
+            if not self._readonly:  # the last writer merges the write-ahead log into the ledger
+                connection.execute("PRAGMA busy_timeout = 0")
+                connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+        connection.close()
 
     def read(self, query: str, values: Iterable[Value] = ()) -> list[Row]:
         """Return the rows of a SELECT, which sees the writes before it."""
@@ -48,22 +62,24 @@ class SqliteStore(Store):
         if connection is None:
             return []
         self._wait()
-        return self._translated(lambda: connection.execute(query, tuple(values)).fetchall())
 
-    def has(self, table: str) -> bool:
-        """Return whether a table exists: a ledger of an earlier msauto, opened for reading, may lack it."""
-        return bool(self.read("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)))
+        def fetch() -> list[Row]:
+            try:
+                return connection.execute(query, tuple(values)).fetchall()
+            except sqlite3.OperationalError as error:
+                if self._readonly and str(error).startswith("no such table"):
+                    return []
+                raise
 
-    def count(self, statement: str, *rows: Row) -> int:
-        """Write as :meth:`write`, and return the number of rows that it changed."""
+        return self._translated(fetch)
+
+    def count(self, statement: str, values: Row) -> int:
+        """Execute a statement, and return the number of rows that it changed."""
         with self.together():
-            return self._execute(statement, rows)
+            return self._execute(statement, (values,))
 
     def check(self) -> None:
         """Do nothing: a file does not go away by itself, and every transaction looks for it."""
-
-    def keep_writers_out(self) -> None:
-        """Do nothing: only one process writes at a time."""
 
     def continue_numbers(self) -> None:
         """Do nothing: the next number follows the highest one."""
@@ -128,10 +144,135 @@ class SqliteStore(Store):
     def _translated(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return work(*args, **kwargs)
-        except (sqlite3.Error, tables.ForeignError, OSError) as error:
+        except (sqlite3.Error, ForeignError, OSError) as error:
             cause, remedy = _cause(error)
             raise LedgerError(f"the ledger {self.path} {cause}", remedy=remedy) from error
 
+
+# Opening --------------------------------------------------------------------------------------------------------------
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise ``OSError`` if the folder, or one of its parents, is something else."""
+    if "\0" in str(folder):
+        raise OSError(errno.EINVAL, "not a valid folder name")
+    for each in (folder, *folder.parents):
+        if each.is_dir():
+            return
+        if each.is_symlink():
+            raise NotADirectoryError(errno.ENOTDIR, f"{each} is a link to a folder that does not exist")
+        if each.exists():
+            raise NotADirectoryError(errno.ENOTDIR, f"{each} is not a folder")
+
+
+def connect_to_write(path: Path) -> sqlite3.Connection:
+    """Open the ledger, and create it if needed; raises ``sqlite3.Error``, ``OSError``, :class:`ForeignError`."""
+    _check_folder(path.parent)
+    _make_private(path)
+    # The store lets one thread at a time use it: a thread commits while the others wait.
+    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY, check_same_thread=False)
+    try:
+        _is_ledger(connection)
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise sqlite3.DatabaseError(f"database disk image is malformed: {found}")
+        _prepare(connection)
+        _create(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection | None:
+    """Open the ledger for reading; ``None`` if it does not exist, or is empty.
+
+    Raises ``OSError`` if it cannot exist, because that is not an empty ledger.
+    """
+    _check_folder(path.parent)
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return None
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=BUSY)
+    try:
+        if _is_ledger(connection):
+            return connection
+    except BaseException:
+        connection.close()
+        raise
+    connection.close()
+    return None
+
+
+def _make_private(path: Path) -> None:
+    """Create folder and file for their owner alone, durably: the ledger contains data of the playbooks."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.exists():
+        return
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _is_ledger(connection: sqlite3.Connection) -> bool:
+    """Return whether the file is a ledger; ``False`` if it is empty."""
+    tables = _number(connection, "SELECT count(*) FROM sqlite_master")  # first: another msauto may create them now
+    version = _number(connection, "PRAGMA user_version")
+    application = _number(connection, "PRAGMA application_id")
+    if application == APPLICATION:
+        if version > VERSION:
+            raise ForeignError(f"it was written by a newer msauto (ledger version {version}, not {VERSION})")
+        return True
+    if tables:
+        raise ForeignError("it is a database of another program")
+    return False
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.OperationalError):  # another msauto has it open: its mode is as safe
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    for setting in ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {setting}")
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA foreign_keys = OFF")  # to replace a table; it has no effect within a transaction
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        is_ledger = _is_ledger(connection)
+        if is_ledger and _number(connection, "PRAGMA user_version") < 3:
+            _drop_check(connection)
+        for statement in table_statements():
+            connection.execute(statement)
+        if not is_ledger or _number(connection, "PRAGMA user_version") < VERSION:
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):  # SQLite rolls back automatically on some errors, such as a full disk
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _drop_check(connection: sqlite3.Connection) -> None:
+    """Replace the table of targets by one that takes every outcome: SQLite cannot drop a constraint."""
+    target = next(each for each in table_statements() if "EXISTS target (" in each)
+    connection.execute(target.replace("EXISTS target (", "EXISTS new_target ("))
+    connection.execute("INSERT INTO new_target SELECT * FROM target")
+    connection.execute("DROP TABLE target")
+    connection.execute("ALTER TABLE new_target RENAME TO target")
+
+
+def _number(connection: sqlite3.Connection, query: str) -> int:
+    return int(connection.execute(query).fetchone()[0])
+
+
+# Errors ---------------------------------------------------------------------------------------------------------------
 
 _LOCKED = ("is locked by another program", "wait until it is finished, or close it, and try again")
 _CAUSES = {
@@ -148,7 +289,7 @@ _CAUSES = {
 
 def _cause(error: Exception) -> tuple[str, str]:
     """Return why the ledger cannot be used, and what to do."""
-    if isinstance(error, tables.ForeignError):
+    if isinstance(error, ForeignError):
         return f"cannot be used: {error}", "use the msauto that wrote it, or choose another --state-dir"
     if isinstance(error, NotADirectoryError):
         remedy = "name a folder: --state-dir, or state_dir of msauto.toml; it is created if it does not exist"

@@ -10,19 +10,33 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from msauto.errors import LedgerError
 
 Value = str | int | None
 Row = tuple[Any, ...]
+VERSION = 3
+"""Of the tables in ``tables.sql``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Properties:
+class ForeignError(Exception):
+    """Where the ledger should be is a database that this msauto cannot use."""
+
+
+def table_statements() -> list[str]:
+    """Return the statements that make the tables, and complete those of an earlier version."""
+    lines = Path(__file__).with_name("tables.sql").read_text(encoding="utf-8").splitlines()
+    text = "\n".join(line for line in lines if not line.startswith("--"))
+    return [each for each in map(str.strip, text.split(";")) if each]
+
+
+class Properties(Struct, frozen=True):
     """What a ledger is stored in. ``settings`` decide whether a commit is durable; ``warnings``: it may not be."""
 
     kind: str
@@ -35,10 +49,13 @@ class Properties:
 class Store(ABC):
     """The tables, for one thread; errors are ``LedgerError``. Opened for reading without a ledger, it is empty.
 
+    So is a table that a ledger of an earlier msauto, opened for reading, lacks. ``exists``: there is a ledger.
+
     A thread of its own commits in :meth:`commit`; only one thread uses the connection at a time. ``name`` is the file,
     or the URL without a password.
     """
 
+    exists: bool
     damaged_remedy: str
     """What to do if the tables contain what msauto does not write."""
 
@@ -57,12 +74,8 @@ class Store(ABC):
         """Return the rows of a SELECT, which sees the writes before it."""
 
     @abstractmethod
-    def has(self, table: str) -> bool:
-        """Return whether a table exists: a ledger of an earlier msauto, opened for reading, may lack it."""
-
-    @abstractmethod
-    def count(self, statement: str, *rows: Row) -> int:
-        """Write as :meth:`write`, and return the number of rows that it changed."""
+    def count(self, statement: str, values: Row) -> int:
+        """Execute a statement, and return the number of rows that it changed. It may take minutes."""
 
     @abstractmethod
     def check(self) -> None:
@@ -71,10 +84,6 @@ class Store(ABC):
     @abstractmethod
     def identity(self) -> object:
         """Return a value that two stores of one ledger have in common, and no others."""
-
-    @abstractmethod
-    def keep_writers_out(self) -> None:
-        """Let no other process write until the transaction ends; they wait."""
 
     @abstractmethod
     def continue_numbers(self) -> None:
@@ -106,15 +115,15 @@ class Store(ABC):
         with self.together():
             self._write(statement, rows, missing)
 
-    def together(self, *, alone: bool = False) -> AbstractContextManager[None]:
+    @contextmanager
+    def together(self, *, alone: bool = False) -> Iterator[None]:
         """Make all writes inside in one transaction. May be nested; the outermost counts.
 
         With ``alone``, no other process writes with ``alone`` meanwhile: what is read inside stays true.
         """
-        return nullcontext() if self._depth else self._transaction(alone=alone)
-
-    @contextmanager
-    def _transaction(self, *, alone: bool) -> Iterator[None]:
+        if self._depth:
+            yield
+            return
         with self._written(alone=alone):
             yield
         self._make_durable()

@@ -1,7 +1,7 @@
--- The tables of the ledger, local and shared: msauto/ledger/tables.py. A ledger of an earlier msauto gets the missing
+-- The tables of the ledger, local and shared: msauto/ledger/store.py. A ledger of an earlier msauto gets the missing
 -- ones when it is opened for writing. They only ever grow: raise VERSION with each change.
 -- A shared ledger has the same, with three replacements: TEXT, INTEGER PRIMARY KEY and WITHOUT ROWID are not those of
--- PostgreSQL (msauto/ledger/postgres_tables.py).
+-- PostgreSQL (msauto/ledger/postgres_store.py).
 
 CREATE TABLE IF NOT EXISTS run (
     id INTEGER PRIMARY KEY,

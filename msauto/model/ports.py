@@ -146,13 +146,6 @@ class Memory(Protocol):
         """Return database and title of the assets that have a ``pending:…`` item: a request that a run left."""
 
 
-class NamedMemory(Memory, Protocol):
-    """The memory of a ledger. A worker that plans a server gets what is remembered of it."""
-
-    def of_server(self, server: str) -> Mapping[TargetId, Mapping[str, Json]]:
-        """Return the items of all targets of a server."""
-
-
 class Journal(Protocol):
     """The write-ahead record of a run. Every call is durable when it returns, or when its ``together`` ends."""
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from msauto.errors import LedgerError
-from msauto.ledger import postgres_tables
+from msauto.ledger import postgres_store
 from msauto.simulator import Simulator, empty_state
 from tests import postgres
 from tests.cli.command_line import Desk, Said
@@ -193,7 +193,7 @@ def test_without_the_package_one_error_says_what_to_install(oslo: Desk, monkeypa
     assert told.code == 1
     told.one_error("needs the package psycopg", "pip install 'msauto[postgres]'")
     with pytest.raises(LedgerError):
-        postgres_tables.load_psycopg()
+        postgres_store.load_psycopg()
 
 
 def test_a_required_ledger_that_is_empty_is_refused(oslo: Desk) -> None:
@@ -268,7 +268,7 @@ def test_a_network_that_is_cut(sim: Simulator, tmp_path: Path, server: postgres.
             proxy.cut(silently=silently)
             began = time.monotonic()
             told = said(process)
-            assert time.monotonic() - began < postgres_tables.SILENCE + 15
+            assert time.monotonic() - began < postgres_store.SILENCE + 15
         assert told.code == 3, told
         assert "Traceback" not in told.err
         outcomes = [each["result"]["outcome"] for each in told.json["targets"]]

@@ -11,8 +11,9 @@ import psycopg
 import pytest
 
 from msauto.errors import LedgerError, RefusedError
-from msauto.ledger import Ledger, copying, tables
-from msauto.ledger.inspection import TABLES
+from msauto.ledger import Ledger, copying
+from msauto.ledger.copying import TABLES
+from msauto.ledger.store import table_statements
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.model.run_records import RunSummary
 from tests.cli.command_line import Desk
@@ -61,7 +62,7 @@ def rows_of(place: Place) -> dict[str, list[Any]]:
 
 
 def test_every_table_is_copied() -> None:
-    made = {each.split()[5] for each in tables.statements() if each.startswith("CREATE TABLE")}
+    made = {each.split()[5] for each in table_statements() if each.startswith("CREATE TABLE")}
     assert made == {*TABLES, "holder"}
 
 

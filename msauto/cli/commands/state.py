@@ -14,7 +14,7 @@ from msauto.cli.flags import ledger_place, no_color_flag
 from msauto.cli.output import print_message, print_result, print_table
 from msauto.errors import MsautoError
 from msauto.ledger import Ledger, LedgerPlace
-from msauto.ledger.inspection import LedgerFacts
+from msauto.ledger.copying import LedgerFacts
 from msauto.model.codec import to_json
 from msauto.model.ledger_url import LedgerUrlError, is_ledger_url, parse_ledger_url
 from msauto.playbook.settings import Settings, load_settings

@@ -17,10 +17,11 @@ from msauto.cli.flags import Flags
 from msauto.cli.runs.past_runs import find_run, undo_of_run
 from msauto.errors import RefusedError
 from msauto.ledger import LockScope
+from msauto.ledger.remembered_values import LedgerMemory
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import Observer
 from msauto.model.plan import Limits, Plan, PlanOptions, TargetId
-from msauto.model.ports import Clock, NamedMemory
+from msauto.model.ports import Clock
 from msauto.model.run_records import RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import refusals
@@ -29,7 +30,7 @@ from msauto.playbook.inventory.hosts import servers_called
 from msauto.playbook.resolve import resolve
 from msauto.secrets.redaction import Secrets
 
-MakePlan = Callable[[NamedMemory, Clock, int, Limits, Observer], Awaitable[Plan]]
+MakePlan = Callable[[LedgerMemory, Clock, int, Limits, Observer], Awaitable[Plan]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def open_source(flags: Flags, *, keep_going: bool = False, as_planned: bool = Fa
 def resolved_source(resolved: ResolvedPlaybooks, options: PlanOptions, *, on: str | None = None) -> PlanSource:
     """Return the source of playbooks, or of what undoes a run; ``on`` is a cluster."""
 
-    async def plan(memory: NamedMemory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> Plan:
+    async def plan(memory: LedgerMemory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> Plan:
         return await make_plan(
             resolved,
             memory=memory,
@@ -98,7 +99,7 @@ def _held_to(
 ) -> PlanSource:
     """Return a source whose plan sends only what was agreed to, of ``only`` these targets."""
 
-    async def plan(memory: NamedMemory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> Plan:
+    async def plan(memory: LedgerMemory, clock: Clock, forks: int, limits: Limits, observer: Observer) -> Plan:
         made = await source.plan(memory, clock, forks, limits, observer)
         targets = tuple(each for each in made.targets if only is None or each.id in only)
         made = structs.replace(made, targets=targets, warnings=(*warnings, *made.warnings))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import LedgerError
-from msauto.ledger import Ledger, tables
+from msauto.ledger import Ledger, sqlite_store, store
 from msauto.ledger.sqlite_store import SqliteStore
 from tests.unit.ledger.ledger_plans import plan, target
 
@@ -133,7 +133,7 @@ def test_cut_short(tmp_path: Path) -> None:
 def test_written_by_a_newer_msauto(tmp_path: Path, readonly: bool) -> None:
     Ledger.open(tmp_path).close()
     with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
-        connection.execute(f"PRAGMA user_version = {tables.VERSION + 1}")
+        connection.execute(f"PRAGMA user_version = {store.VERSION + 1}")
     connection.close()
     refuse(tmp_path, "newer msauto", readonly=readonly)
 
@@ -148,7 +148,7 @@ def test_another_programs_database(tmp_path: Path) -> None:
 
 
 def test_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "BUSY", 0.05)
+    monkeypatch.setattr(sqlite_store, "BUSY", 0.05)
     Ledger.open(tmp_path).close()
     other = sqlite3.connect(tmp_path / "ledger.sqlite", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
@@ -267,13 +267,13 @@ def test_a_ledger_that_another_process_creates_meanwhile_is_no_foreign_file(tmp_
 
     def create(_: str) -> None:
         if next(statements) == statement:
-            tables.connect_to_write(path).close()
+            sqlite_store.connect_to_write(path).close()
 
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.set_trace_callback(create)
-        tables._is_ledger(connection)
+        sqlite_store._is_ledger(connection)
         assert next(statements) > statement
-        assert tables._is_ledger(connection)
+        assert sqlite_store._is_ledger(connection)
 
 
 def test_a_ledger_of_version_2_takes_every_outcome_and_keeps_its_runs(tmp_path: Path) -> None:
@@ -308,5 +308,5 @@ def test_a_ledger_of_version_1_is_read_and_then_completed(tmp_path: Path) -> Non
     assert listing(tmp_path) == before
     with Ledger.open(tmp_path) as ledger:
         assert [each.run for each in ledger.history()] == [run]
-        assert ledger._store.has("run_started")
-        assert ledger._store.read("PRAGMA user_version") == [(tables.VERSION,)]
+        assert ledger._store.read("SELECT 1 FROM sqlite_master WHERE name = 'run_started'")
+        assert ledger._store.read("PRAGMA user_version") == [(store.VERSION,)]
