@@ -96,7 +96,7 @@ class TargetMemory:
         """
         self._verified = []
         doubtful = frozenset(map(expectation_key, differences))
-        if any(aspect.is_rename or aspect.deletes_target for aspect in (ASPECTS[each.aspect] for each in differences)):
+        if any(ASPECTS[each.aspect].is_rename or ASPECTS[each.aspect].deletes_target for each in differences):
             return
         recall = self._context.memory.recall
         if done.kind == "asset" and live.asset is None and not doubtful:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import PlanContext, Trigger
 from msauto.model.desired import DesiredAsset, Sourced, TaskSource
+from msauto.model.facts import Need
 from msauto.model.live import Asset, Folder, Link
-from msauto.model.plan import AspectName, Change, Expectation, Json, Request, Target
+from msauto.model.plan import Action, AspectName, Change, Expectation, Json, Request, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
@@ -25,6 +26,39 @@ Declared = tuple[str, str, Sourced[Any]]
 """What a task declares: its key, what it is, and its value."""
 Span = tuple[str, int, int, TaskSource]
 """What a task places: what it is, its first and its last frame, and where the task names it."""
+
+
+class Detail(NamedTuple):
+    """A line on a change that takes the place of its attributes. ``name``: what the value is; ``""``: plain text."""
+
+    label: str
+    value: Json
+    name: str = ""
+
+
+SEGMENTS: Final = "Segments"
+POINTS: Final = "In and out"
+
+
+class TimelinePlace(NamedTuple):
+    """Where an item is. ``lane``: :data:`SEGMENTS`, :data:`POINTS` or a track; ``duration``: of a segment, else 0.
+
+    Frames count from the first one of the file.
+    """
+
+    lane: str
+    start: int
+    duration: int
+    title: str
+
+
+class TimelineItem(NamedTuple):
+    """A segment, marker or point before and after the changes; ``action`` is ``None`` where it stays as it is."""
+
+    action: Action | None
+    name: str
+    before: TimelinePlace | None
+    after: TimelinePlace | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +84,15 @@ class UndoContext:
     spec: ServerSpec
     source: TaskSource
     asset: Asset
-    links: Sequence[Link]
+    live_links: Sequence[Link] | None
     notes: list[str]
+
+    @property
+    def links(self) -> Sequence[Link]:
+        """The links of the asset; raises ``Need`` if they are not read."""
+        if self.live_links is None:
+            raise Need("links")
+        return self.live_links
 
     def of(self, *aspects: AspectName) -> list[AppliedChange]:
         """Return the changes of these aspects."""
@@ -64,6 +105,12 @@ class UndoContext:
 
 def _no_items(*_: Any) -> Iterator[Any]:
     return iter(())
+
+
+def frames_of(value: Json) -> int | None:
+    """Return a number of frames; servers report positions of fields as text. ``None`` for anything else."""
+    text = str(value).strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else None
 
 
 def titles_of_item(change: Change) -> tuple[str, str, str]:
@@ -113,6 +160,14 @@ class Aspect:
 
     **Undo**: ``for_good`` is why no change of it can be undone, ``why_not_undone`` why this one cannot. ``undo``
     returns keyword arguments of :class:`DesiredAsset`.
+
+    **Shown**: ``label`` is how a change of it is called, ``subject`` what many of its changes have in common: the
+    field, the track, the folder. ``is_called_by_subject``: next to its subject, its label repeats it. ``displayed``
+    returns a change as its attributes are shown, ``details`` what is shown in their place, ``timeline`` where it was
+    and is. ``is_on_timeline``: a change of it is drawn among what stays. ``staying`` returns that, as its own fields
+    of :class:`TargetContext`: from the asset, the frame from which the server counts, and the changes. ``in_frames``:
+    its values count frames. ``is_file``: it fetches a file. ``dialect`` names the keys of the server's dialect that
+    may explain why it is not as desired.
     """
 
     name: AspectName
@@ -152,3 +207,14 @@ class Aspect:
     for_good: str = ""
     why_not_undone: Callable[[Change, TargetRecord, ServerSpec], str | None] = lambda *_: None
     undo: Callable[[UndoContext], Mapping[str, Any]] = lambda _: {}
+    label: Callable[[Change], str] = lambda change: change.key
+    subject: Callable[[Change], str] = lambda _: ""
+    is_called_by_subject: bool = False
+    displayed: Callable[[Change], Change] = lambda change: change
+    details: Callable[[Change, Target], Sequence[Detail]] = lambda *_: ()
+    timeline: Callable[[Change, Target], Iterator[TimelineItem]] = _no_items
+    is_on_timeline: bool = False
+    staying: Callable[[Asset, int, Sequence[Change]], Mapping[str, Any]] = lambda *_: {}
+    in_frames: bool = False
+    is_file: bool = False
+    dialect: tuple[str, ...] = ()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from msauto.aspects.aspect import Aspect
+from collections.abc import Iterator
+
+from msauto.aspects.aspect import Aspect, Detail
+from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import Phase, PlanContext
 from msauto.interface import requests
 from msauto.model.desired import TaskSource
 from msauto.model.identity import ClipIdentity
 from msauto.model.live import show_folder
-from msauto.model.plan import Expectation, Json
+from msauto.model.plan import Change, Expectation, Json, Target
 
 
 def plan_deletion(context: PlanContext, source: TaskSource) -> None:
@@ -22,6 +25,21 @@ def plan_deletion(context: PlanContext, source: TaskSource) -> None:
     number = context.builder.change("delete", "asset", context.title, shown, None, source, reversible=False)
     gone = [Expectation("asset", context.title, None), *(Expectation("link", place, None) for place in places)]
     context.builder.send(Phase.ASSET_DELETE, requests.delete_asset(context.path), [number], *gone)
+
+
+def _details(change: Change, target: Target) -> Iterator[Detail]:
+    """Yield what is lost with a deleted clip: folder, length, creation time, and the entries that show it."""
+    lost = mapping(change.before)
+    folder = target.folder if lost.get("folder") is None else str(lost["folder"])
+    if folder is not None:
+        yield Detail("in", folder or "the root folder")
+    if lost.get("frames") is not None:
+        yield Detail("length", lost["frames"], "frames")
+    created = lost.get("create_time") or target.clip.create_time
+    if created is not None:
+        yield Detail("created", created)
+    if target.places:
+        yield Detail("also shown as", list(target.places))
 
 
 ASPECT = Aspect(
@@ -41,5 +59,6 @@ ASPECT = Aspect(
     needs_asset=False,
     survives_deletion=True,
     deletes_target=True,
+    details=lambda change, target: tuple(_details(change, target)),
     for_good="a deleted asset does not come back",
 )

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from msauto.aspects.aspect import Aspect, Item
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import TASK, PlanContext, Trigger, answer_told, certain
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredCommand
-from msauto.model.plan import Expectation, Json
+from msauto.model.plan import Change, Expectation, Json
 from msauto.model.ports import LiveTarget
 
 _WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"})
@@ -81,6 +83,12 @@ def _remember(expect: Expectation, _: LiveTarget) -> Iterator[Item]:
         yield f"command:{expect.key}", True
 
 
+def _displayed(change: Change) -> Change:
+    """Leave out the parameters that the key shows."""
+    params = mapping(change.after)
+    return structs.replace(change, after={n: v for n, v in params.items() if f" {n}={v}" not in change.key})
+
+
 ASPECT = Aspect(
     name="command",
     run=plan_command,
@@ -88,5 +96,7 @@ ASPECT = Aspect(
     alters=lambda *_: {"files"},
     remember=_remember,
     runs_once=True,
+    subject=lambda change: change.key.partition(" ")[0],
+    displayed=_displayed,
     for_good="what a command did is not known",
 )

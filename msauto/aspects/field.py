@@ -7,14 +7,14 @@ from typing import Any
 
 from msgspec import structs
 
-from msauto.aspects.aspect import Aspect, Declared, Item, UndoContext
+from msauto.aspects.aspect import POINTS, Aspect, Declared, Item, TimelineItem, TimelinePlace, UndoContext, frames_of
 from msauto.aspects.comparison import same_value, text_of
 from msauto.aspects.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import InAndOut
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
-from msauto.model.plan import Expectation
+from msauto.model.plan import Change, Expectation, Json, Target
 from msauto.model.ports import LiveTarget
 
 
@@ -87,6 +87,19 @@ def _undo(context: UndoContext) -> Mapping[str, Any]:
     }
 
 
+_POINTS = {"first_frame": "In", "last_frame": "Out", "icon_pos": "Icon"}
+"""Fields that are positions of the clip, and how the timeline names them."""
+
+
+def _timeline(change: Change, _: Target) -> Iterator[TimelineItem]:
+    def place(value: Json) -> TimelinePlace | None:
+        frame = frames_of(value)
+        return None if frame is None else TimelinePlace(POINTS, frame, 0, _POINTS[change.key])
+
+    if change.key in _POINTS:
+        yield TimelineItem(change.action, change.key, place(change.before), place(change.after))
+
+
 ASPECT = Aspect(
     name="field",
     plan=plan_fields,
@@ -101,5 +114,8 @@ ASPECT = Aspect(
     remember=_remember,
     value_items=lambda name: (f"field:{name}",),
     is_value=True,
+    subject=lambda change: change.key,
+    is_called_by_subject=True,
+    timeline=_timeline,
     undo=_undo,
 )

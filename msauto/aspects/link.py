@@ -322,5 +322,7 @@ ASPECT = Aspect(
     remember=_remember,
     learn=_learn,
     why_not_undone=_why_not_undone,
+    subject=lambda change: change.key.rpartition("/")[0],
+    dialect=("folder_missing",),
     undo=_undo,
 )

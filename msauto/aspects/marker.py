@@ -19,8 +19,11 @@ from msauto.aspects.aspect import (
     Aspect,
     Item,
     Span,
+    TimelineItem,
+    TimelinePlace,
     UndoContext,
     differing_items,
+    frames_of,
     titles_of_item,
 )
 from msauto.aspects.comparison import (
@@ -39,8 +42,8 @@ from msauto.interface import requests, versions
 from msauto.interface.fields import DEFAULT_TRACK
 from msauto.model.desired import ABSENT, Absent, CompleteLists, DesiredAsset, DesiredMarker, Sourced, TaskSource
 from msauto.model.identity import same_text
-from msauto.model.live import Marker
-from msauto.model.plan import Expectation, Json
+from msauto.model.live import Asset, Marker
+from msauto.model.plan import Change, Expectation, Json, ShownMarker, Target
 from msauto.model.ports import LiveTarget
 
 _RESERVED = frozenset({"command", "uid", "frame", "pos", "track"})
@@ -506,6 +509,59 @@ def _alone(markers: Sequence[Marker]) -> Iterator[Marker]:
         yield begun
 
 
+# Shown ---------------------------------------------------------------------------------------------------------
+
+
+def _subject(change: Change) -> str:
+    """Return the track that the values of a marker name; empty if they name none."""
+    return str(mapping(change.after).get("track") or mapping(change.before).get("track") or "")
+
+
+def _label(change: Change) -> str:
+    """Return its track, and its uid if it has one: its position is a value."""
+    if not (track := _subject(change)):
+        return change.key
+    return f"{track} {change.key}" if change.key.startswith("uid ") else track
+
+
+def _displayed(change: Change) -> Change:
+    """Leave out the track where it does not change: the label shows it."""
+    before, after = dict(mapping(change.before)), dict(mapping(change.after))
+    if change.action == "change" and before.get("track") != after.get("track"):
+        return change
+    before.pop("track", None)
+    after.pop("track", None)
+    return structs.replace(change, before=change.before and before, after=change.after and after)
+
+
+def _timeline(change: Change, target: Target) -> Iterator[TimelineItem]:
+    before, after = mapping(change.before), mapping(change.after)
+    uid = before.get("uid")
+    # The texts that no task names: verification expects them to stay.
+    expects = (expect for request in target.requests for expect in request.expect if expect.aspect == change.aspect)
+    kept = (each.preserved for each in expects if uid and mapping(each.desired).get("uid") == uid)
+    before = {**next(kept, {}), **before}
+    name = f"uid {uid}" if "uid" in before else change.key
+    yield TimelineItem(change.action, name, _place(before), _place(after and {**before, **after}))
+
+
+def _place(shown: Attributes) -> TimelinePlace | None:
+    frame = frames_of(shown.get("frame"))
+    track, title = str(shown.get("track") or DEFAULT_TRACK), str(shown.get("title") or "")
+    return None if frame is None else TimelinePlace(track, frame, 0, title)
+
+
+def _staying(asset: Asset, origin: int, changes: Sequence[Change]) -> Mapping[str, Any]:
+    uids = {mapping(change.before).get("uid") for change in changes if change.aspect == "marker"}
+    return {
+        "markers": tuple(
+            ShownMarker(each.uid, each.frame + origin, track_of(each), each.fields.get("title", ""))
+            for each in asset.markers
+            if each.uid not in uids
+        )
+    }
+
+
 ASPECT = Aspect(
     name="marker",
     plan=plan_markers,
@@ -527,4 +583,13 @@ ASPECT = Aspect(
     facts=lambda _: {"fact:markers"},
     differing=lambda now, then: differing_items("marker", now.markers, then.markers),
     undo=_undo,
+    label=_label,
+    subject=_subject,
+    is_called_by_subject=True,
+    displayed=_displayed,
+    in_frames=True,
+    is_on_timeline=True,
+    timeline=_timeline,
+    staying=_staying,
+    dialect=("marker_update",),
 )

@@ -17,4 +17,4 @@ def plan_proxy(context: PlanContext, desired: DesiredProxy, cause: Trigger = TAS
         context.fetch(desired, asked, request, cause)
 
 
-ASPECT = Aspect(name="proxy", run=plan_proxy, for_good="the file stays where it was saved")
+ASPECT = Aspect(name="proxy", run=plan_proxy, is_file=True, for_good="the file stays where it was saved")

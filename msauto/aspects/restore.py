@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msauto.aspects.aspect import Aspect
+from msauto.aspects.aspect import Aspect, Detail
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
@@ -39,5 +39,6 @@ ASPECT = Aspect(
     show=lambda _, live: live.asset.hires if live.asset else None,
     is_slow=True,
     alters=lambda *_: {"files"},
+    details=lambda _, target: (Detail("waits up to", target.wait, "wait"),) if target.wait else (),
     for_good="the restored file stays on disk",
 )

@@ -561,6 +561,16 @@ def _former_text(before: Attributes) -> str:
     return f"{title}\n{description}"
 
 
+def _displayed(change: Change) -> Change:
+    """Show the live title and description as one text where a text is desired."""
+    before = mapping(change.before)
+    title, description = (str(before.get(name) or "") for name in ("title", "description"))
+    if "text" not in mapping(change.after) or not (title or description):
+        return change
+    text = description if description.startswith(title) else "\n".join(filter(None, (title, description)))
+    return structs.replace(change, before={"text": text})
+
+
 ASPECT = Aspect(
     name="rss_item",
     looks={
@@ -576,4 +586,6 @@ ASPECT = Aspect(
     remember_all=_remember_left,
     forget=_forget,
     value_items=lambda guid: (f"rss_item:{guid}",),
+    displayed=_displayed,
+    dialect=("rss_guid", "rss_body", "rss_update"),
 )

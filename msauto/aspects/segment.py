@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count
 from operator import itemgetter
 from typing import Any
 
@@ -17,6 +17,7 @@ from msauto.aspects.aspect import (
     Aspect,
     Item,
     Span,
+    TimelineItem,
     UndoContext,
     differing_items,
     titles_of_item,
@@ -27,8 +28,8 @@ from msauto.aspects.positions import beyond, frames_if_valid, in_point, position
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegment, Sourced, TaskSource
 from msauto.model.identity import same_text
-from msauto.model.live import Segment
-from msauto.model.plan import Basis, Expectation, Json
+from msauto.model.live import Asset, Segment
+from msauto.model.plan import Basis, Change, Expectation, Json, ShownSegment, Target
 from msauto.model.ports import LiveTarget
 
 
@@ -500,6 +501,24 @@ def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
     return structs.replace(live, asset=structs.replace(live.asset, segments=tuple(segments.values())))
 
 
+def _timeline(change: Change, _: Target) -> Iterator[TimelineItem]:
+    place = frames.timeline_place
+    yield TimelineItem(change.action, change.key, place(change.before), place(change.after))
+
+
+def _staying(asset: Asset, origin: int, changes: Sequence[Change]) -> Mapping[str, Any]:
+    concerned = [change.before for change in changes if change.aspect in {"segment", "segmentation"}]
+    shown = chain.from_iterable(each if isinstance(each, list) else [each] for each in concerned)
+    numbers = {mapping(segment).get("number") for segment in shown}
+    return {
+        "segments": tuple(
+            ShownSegment(each.number, each.start + origin, each.duration, each.title)
+            for each in asset.segments
+            if each.number not in numbers
+        )
+    }
+
+
 ASPECT = Aspect(
     name="segment",
     plan=plan_segments,
@@ -519,5 +538,10 @@ ASPECT = Aspect(
     differing=lambda now, then: differing_items("segment", now.segments, then.segments),
     recreates=True,
     value_items=lambda number: tuple(f"segment-{name}:{number}" for name in SEGMENT_NAMES[1:]),
+    in_frames=True,
+    is_on_timeline=True,
+    timeline=_timeline,
+    staying=_staying,
+    dialect=("segment_update",),
     undo=_undo,
 )

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from msgspec import Struct, field, structs
 
+from msauto.aspects.aspect import SEGMENTS, TimelinePlace, frames_of
 from msauto.aspects.comparison import Attributes, as_number, mapping, same_value
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import in_point, to_wire
@@ -100,6 +101,15 @@ def show_segment(segment: Segment) -> dict[str, Json]:
     reported |= {"track": segment.track, "rating": segment.rating}
     reported["further_titles"] = list(segment.titles[1:])
     return shown | {name: value for name, value in reported.items() if value}
+
+
+def timeline_place(value: Json) -> TimelinePlace | None:
+    """Return where a segment, as plans show it, is on a timeline; ``None`` if it is nowhere."""
+    shown = mapping(value)
+    start, duration = frames_of(shown.get("start")), frames_of(shown.get("duration"))
+    if start is None or duration is None:
+        return None
+    return TimelinePlace(SEGMENTS, start, duration, str(shown.get("title") or ""))
 
 
 def recreates(context: PlanContext) -> bool:

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from itertools import chain, count, repeat
 
 from msauto.aspects import segment_frames as frames
-from msauto.aspects.aspect import Aspect, Item, titles_of_item
+from msauto.aspects.aspect import SEGMENTS, Aspect, Item, TimelineItem, TimelinePlace, frames_of, titles_of_item
+from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import in_point, show_length, to_frames
 from msauto.interface import requests
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegmentation, Sourced, TaskSource
 from msauto.model.live import Segment
-from msauto.model.plan import Action, Expectation, Json
+from msauto.model.plan import Action, Change, Expectation, Json, Target
 from msauto.model.ports import LiveTarget
 
 Piece = tuple[int, int]
@@ -171,12 +172,28 @@ def _learn(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
         yield f"segmentation:{expect.key}", list(map(frames.show_segment, left))
 
 
+def _timeline(change: Change, target: Target) -> Iterator[TimelineItem]:
+    """Yield the segments that a segmentation replaces, and those that it makes."""
+    for segment in change.before if isinstance(change.before, list) else ():
+        yield TimelineItem("delete", str(mapping(segment).get("number", "")), frames.timeline_place(segment), None)
+    made, length = mapping(change.after), target.context.frames if target.context else None
+    duration = frames_of(made.get("duration"))
+    if not length or not duration:
+        return
+    for number, start in enumerate(range(0, length, duration), 1):
+        place = TimelinePlace(SEGMENTS, start, min(duration, length - start), str(made.get("title") or ""))
+        yield TimelineItem("add", str(number), None, place)
+
+
 ASPECT = Aspect(
     name="segmentation",
     plan=plan_segmentation,
     holds=_holds,
     show=lambda _, live: [frames.show_segment(segment) for segment in live.asset.segments] if live.asset else None,
     learn=_learn,
+    in_frames=True,
+    is_on_timeline=True,
+    timeline=_timeline,
     titles=titles_of_item,
     value_items=lambda _: tuple(f"segment-{name}:*" for name in SEGMENT_NAMES[1:]),
 )

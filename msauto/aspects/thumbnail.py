@@ -44,8 +44,10 @@ def plan_thumbnail(context: PlanContext, desired: DesiredThumbnail, cause: Trigg
 def _in_point_after(context: PlanContext) -> int:
     """Return the in point that the clip has by then: GETICON counts from it."""
     changes = context.builder.changes
-    moved = (str(change.after) for change in changes if (change.aspect, change.key) == ("field", "first_frame"))
+    moved = (str(change.after) for change in changes if change.aspect == "field" and change.key == "first_frame")
     return whole(next(moved, context.asset.attributes.get("first_frame"))) or 0
 
 
-ASPECT = Aspect(name="thumbnail", run=plan_thumbnail, for_good="the file stays where it was saved")
+ASPECT = Aspect(
+    name="thumbnail", run=plan_thumbnail, is_file=True, in_frames=True, for_good="the file stays where it was saved"
+)

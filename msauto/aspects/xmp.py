@@ -119,5 +119,8 @@ ASPECT = Aspect(
     remember=lambda expect, live: iter([(f"xmp:{expect.key}", expect.desired if live.xmp is None else None)]),
     value_items=lambda name: (f"xmp:{name}",),
     is_value=True,
+    subject=lambda change: change.key,
+    is_called_by_subject=True,
+    dialect=("list_separator", "xmp_read"),
     undo=_undo,
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import Enum
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -323,8 +323,6 @@ class AssertionPassed(Struct, frozen=True):
 
 DesiredDownload = DesiredThumbnail | DesiredProxy
 """What is saved as a file, and changes nothing on the server."""
-DOWNLOADS: Final = frozenset(each.aspect for each in get_args(DesiredDownload))
-"""The aspects of downloads."""
 
 DesiredOperation = DesiredCommand | DesiredDownload
 """What is run on an asset rather than compared field by field; handlers are of these."""

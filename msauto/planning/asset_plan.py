@@ -19,6 +19,7 @@ from msauto.aspects.asset import plan_deletion
 from msauto.aspects.comparison import mapping
 from msauto.aspects.link import is_home
 from msauto.aspects.plan_builder import PENDING_PREFIX, TASK, PlanBuilder, PlanContext, Trigger, answer_told, refuse
+from msauto.aspects.positions import in_point
 from msauto.aspects.rss_item import ChannelContext, plan_items
 from msauto.aspects.xmp_batch import plan_batch
 from msauto.errors import MsautoError, PlanningError, SourceLocation
@@ -37,11 +38,10 @@ from msauto.model.desired import (
 )
 from msauto.model.identity import ClipIdentity
 from msauto.model.live import Asset, Folder, RssChannel, show_folder
-from msauto.model.plan import Address, Change, EmptiedList, Json, Target, TargetId
+from msauto.model.plan import Address, Change, EmptiedList, Json, Target, TargetContext, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
 from msauto.planning.editorial_warnings import check_editorial
-from msauto.planning.shown_context import shown_context
 from msauto.planning.target_reading import fingerprint
 
 _PLANS = tuple(aspect.plan for aspect in ASPECTS.values() if aspect.plan is not None)
@@ -132,7 +132,7 @@ class AssetPlanner:
         cause = Trigger(name, pending, before=self.deleting)
         mine = PlanBuilder()
         _run(structs.replace(self._context, builder=mine), desired, cause)()
-        keys = {(change.aspect, change.key, str(change.after)) for change in mine.changes}
+        keys = {(str(change.after), change.aspect, change.key) for change in mine.changes}
         if not keys & self._ran:
             self._ran |= keys
             _run(self._context, desired, cause)()
@@ -235,6 +235,15 @@ def context_of(
         address=found.address if found.address.namespace else Address(title),
         **more,
     )
+
+
+def shown_context(asset: Asset, server: ServerSpec, changes: Sequence[Change]) -> TargetContext:
+    """Return what surrounds the changes of an asset on a timeline; positions are frames from the first of the file."""
+    shown: dict[str, Any] = {}
+    if any(ASPECTS[change.aspect].is_on_timeline for change in changes):
+        for aspect in ASPECTS.values():
+            shown |= aspect.staying(asset, in_point(asset, server.dialect), changes)
+    return TargetContext(asset.frames, **shown)
 
 
 def _run(context: PlanContext, desired: DesiredOperation, cause: Trigger) -> Callable[[], None]:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import structs
 
-from msauto.aspects import is_deletion
+from msauto.aspects import ASPECTS, is_deletion
 from msauto.model.desired import InputFile, ResolvedPlaybooks
 from msauto.model.identity import plain
 from msauto.model.live import Folder, parse_folder, show_folder
@@ -90,9 +90,9 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
     """Return each limit that the plan exceeds, with the flag that allows it."""
     changes = [change for target in plan.targets for change in target.changes]
     found: list[Refusal] = []
-    deleted = [change.aspect for change in changes if is_deletion(change)]
+    deleted = [change for change in changes if is_deletion(change)]
     if (count := len(deleted)) > limits.delete_assets:
-        links = deleted.count("link")
+        links = sum(ASPECTS[change.aspect].is_entry for change in deleted)
         found.append(Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", links))
     removals = _removals(plan, limits, sum(change.losses for change in changes))
     found += [removals] if removals else []

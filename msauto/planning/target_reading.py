@@ -118,7 +118,8 @@ def _describe_change(target: Target, live: LiveTarget) -> str:
         if not ASPECTS[change.aspect].is_value or change.basis != "live" or change.secret:
             continue
         known.add(f"{change.aspect}:{change.key}")
-        found = difference(Expectation(change.aspect, change.key, change.before), live)
+        before = Expectation(aspect=change.aspect, key=change.key, desired=change.before)
+        found = difference(before, live)
         if found is not None:
             values.append(f"{change.aspect} {change.key} was {shorten(change.before)}, is {shorten(found.live)}")
     if values:

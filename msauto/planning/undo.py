@@ -126,9 +126,7 @@ def _undo_asset(
     # Days later, the file may be another one, and a recording may have ended.
     if is_another_clip(record.target.clip, asset, altered={"frames", "files"}):
         raise NoAssetError(name)  # the clip of the run is gone, and nothing of the other one is concerned
-    if facts.links is None and any((one.change.aspect, one.change.action) == ("link", "add") for one in made):
-        raise Need("links")
-    context = UndoContext(record, made, spec, source, asset, facts.links or (), [])
+    context = UndoContext(record, made, spec, source, asset, facts.links, [])
     named: dict[str, Any] = {}
     still: dict[str, Any] = {}
     for aspect in ASPECTS.values():

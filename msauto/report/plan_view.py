@@ -33,7 +33,7 @@ from typing import Final, Literal, NamedTuple
 
 from msgspec import structs
 
-from msauto.aspects import is_deletion
+from msauto.aspects import ASPECTS, is_deletion
 from msauto.interface.fields import LINK_FIELDS, names
 from msauto.model.codec import to_key
 from msauto.model.desired import TaskSource
@@ -59,7 +59,6 @@ FEWEST_ALIKE: Final = 3
 FEWEST_SIMILAR: Final = 10
 ACTIONS: Final[tuple[Action, ...]] = ("add", "change", "delete", "run")
 _EXAMPLES: Final = 2
-_IN_FRAMES: Final = frozenset({"segment", "segmentation", "marker", "thumbnail"})
 _FIELDS_IN_FRAMES: Final = frozenset(names(LINK_FIELDS, "position"))
 _NO_SOURCE: Final = TaskSource("", 0, 0, "")
 
@@ -83,7 +82,7 @@ class Deletion(NamedTuple):
     @property
     def link(self) -> str:
         """The folder and title of a link that is deleted alone; empty: the asset is deleted."""
-        return show_key(self.change) if self.change.aspect == "link" else ""
+        return show_key(self.change) if ASPECTS[self.change.aspect].is_entry else ""
 
     @property
     def facts(self) -> dict[str, str]:
@@ -306,21 +305,7 @@ def merge_blocks(blocks: Sequence[Block]) -> Block:
 
 def kind_of(change: Change) -> ChangeKind:
     """Return the kind of a change."""
-    return ChangeKind(change.action, change.aspect, _subject(change))
-
-
-def _subject(change: Change) -> str:
-    match change.aspect:
-        case "field" | "xmp":
-            return change.key
-        case "marker":
-            item = change.after if isinstance(change.after, dict) else change.before
-            return str(item.get("track", "")) if isinstance(item, dict) else ""
-        case "link":
-            return change.key.rpartition("/")[0]
-        case "command":
-            return change.key.partition(" ")[0]
-    return ""
+    return ChangeKind(change.action, change.aspect, ASPECTS[change.aspect].subject(change))
 
 
 # Blocks --------------------------------------------------------------------------------------------------------
@@ -418,14 +403,14 @@ def _compared(change: Change, target: Target) -> tuple[Change, tuple[str, ...]]:
     Positions are compared as they are shown: their time codes depend on the frame rate of the target.
     """
     change = structs.replace(_with_own_title(change, target), source=_NO_SOURCE)
-    in_frames = change.aspect in _IN_FRAMES or change.key in _FIELDS_IN_FRAMES
+    in_frames = ASPECTS[change.aspect].in_frames or change.key in _FIELDS_IN_FRAMES
     return change, tuple(map(str, change_parts(change, target))) if in_frames else ()
 
 
 def _with_own_title(change: Change, target: Target) -> Change:
     name = target.name
     key = change.key
-    if change.aspect == "link" and key.endswith(f"/{name}"):
+    if ASPECTS[change.aspect].is_entry and key.endswith(f"/{name}"):
         key = key.removesuffix(name) + OWN_TITLE
     return structs.replace(
         change, key=key, before=_without_title(change.before, name), after=_without_title(change.after, name)
@@ -447,13 +432,13 @@ def _without_title(value: Json, name: str) -> Json:
 
 def _counts(targets: Iterable[Target]) -> tuple[KindCount, ...]:
     """Return the counts of each aspect, the most frequent first."""
-    actions: Counter[tuple[AspectName, Action]] = Counter()
+    actions: Counter[tuple[Action, AspectName]] = Counter()
     on: Counter[AspectName] = Counter()
     for target in targets:
-        actions.update((change.aspect, change.action) for change in target.changes)
+        actions.update((change.action, change.aspect) for change in target.changes)
         on.update({change.aspect for change in target.changes})
     counts = (
-        KindCount._make((aspect, *(actions[aspect, each] for each in ACTIONS), number)) for aspect, number in on.items()
+        KindCount._make((aspect, *(actions[each, aspect] for each in ACTIONS), number)) for aspect, number in on.items()
     )
     return tuple(sorted(counts, key=lambda each: (-sum(each[1:5]), each.aspect)))
 

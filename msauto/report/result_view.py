@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
-from msauto.model.desired import DOWNLOADS
+from msauto.aspects import ASPECTS
 from msauto.model.plan import Target
 from msauto.model.result import OUTCOMES, Difference, Outcome, RequestResult, Result, TargetResult, key_of
 from msauto.report.plan_view import FEWEST_ALIKE, OWN_TITLE, TargetGroup
@@ -19,15 +19,6 @@ from msauto.secrets.redactor import Redactor
 
 NOT_DONE: Final = frozenset({"failed", "unverified", "interrupted", "not attempted"})
 """Outcomes that every form lists."""
-_DIALECT_OF: Final = {
-    "xmp": ("list_separator", "xmp_read"),
-    "segment": ("segment_update",),
-    "marker": ("marker_update",),
-    "link": ("folder_missing",),
-    "rss_item": ("rss_guid", "rss_body", "rss_update"),
-}
-"""The dialect keys that change how an aspect reads back, if they do not fit the server (field notes)."""
-
 
 Kind = Literal["message", "request", "difference", "advice"]
 
@@ -130,7 +121,7 @@ def _verification(result: Result) -> Iterator[str]:
     """Yield how far the changes are verified: what was read again, and what cannot be read."""
     changed = [target for target in result.targets if target.outcome == "changed"]
     seen = sum(target.seen for target in changed)
-    files = sum(aspect in DOWNLOADS for target in changed for aspect in target.unseen)
+    files = sum(ASPECTS[aspect].is_file for target in changed for aspect in target.unseen)
     unreadable = sum(len(target.unseen) for target in changed) - files
     if seen and unreadable:
         yield f"All changes that can be read back are verified; {plural(unreadable, 'change')} cannot be read back."
@@ -218,7 +209,7 @@ def advice(result: TargetResult) -> str:
 
 def _dialect_hint(result: TargetResult) -> str:
     aspects = dict.fromkeys(each.aspect for each in result.differences)
-    keys = ", ".join(f"`{key}`" for aspect in aspects for key in _DIALECT_OF.get(aspect, ()))
+    keys = ", ".join(f"`{key}`" for aspect in aspects for key in ASPECTS[aspect].dialect)
     return f", or whether the dialect fits the server ({keys}; see `msauto probe`)" if keys else ""
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
+from msauto.aspects import ASPECTS
+from msauto.aspects.aspect import Detail
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
-from msauto.model.desired import DOWNLOADS
 from msauto.model.plan import Action, Body, Change, Json, Target
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
 from msauto.report.sanitizing import display_width, show, show_pair, visible
@@ -74,14 +75,12 @@ WHOLE = ValueWidth(None, None)
 
 def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> tuple[ValuePart, ...]:
     """Return what a change does, attribute by attribute; empty if its key shows everything."""
-    if change.aspect == "asset" and change.action == "delete":
-        return tuple(_deleted(change, target))
-    if change.aspect == "command" and isinstance(change.after, dict):
-        change = structs.replace(change, after={n: v for n, v in change.after.items() if f" {n}={v}" not in change.key})
+    aspect = ASPECTS[change.aspect]
+    if details := aspect.details(change, target):
+        return tuple(_one_sided(visible(each.label), _detail(each, target), change) for each in details)
+    change = aspect.displayed(change)
     if isinstance(change.before, dict) or isinstance(change.after, dict):
         return tuple(_item(change, target.rate, short))
-    if change.aspect == "restore" and target.wait:
-        return (ValuePart("waits up to", None, show_seconds(target.wait)),)
     return tuple(_plain(change, target.rate, short))
 
 
@@ -96,7 +95,7 @@ def change_notes(change: Change) -> tuple[str, ...]:
         notes.append(f"pending since run {visible(change.pending)}")
     if change.secret:
         notes.append("secret")
-    if not change.reversible and change.aspect not in DOWNLOADS:
+    if not change.reversible and not ASPECTS[change.aspect].is_file:
         notes.append("cannot be undone")
     return tuple(notes)
 
@@ -111,20 +110,8 @@ def emptied_lists(target: Target) -> tuple[str, ...]:
 
 
 def show_key(change: Change) -> str:
-    """Return the key of a change, visible; empty if it only repeats the aspect.
-
-    A marker is shown by its track, and by its uid if it has one: its position is a value.
-    """
-    if change.aspect == "marker" and (track := _track(change)):
-        uid = change.key if change.key.startswith("uid ") else ""
-        return f"{show(track)} {uid}".rstrip()
-    return "" if change.key in {"", change.aspect} else show(change.key)
-
-
-def _track(change: Change) -> str:
-    """Return the track that the values of a marker name; empty if they name none."""
-    items = [item for item in (change.after, change.before) if isinstance(item, dict)]
-    return next((str(item["track"]) for item in items if item.get("track")), "")
+    """Return the key of a change, visible; empty if it only repeats the aspect."""
+    return "" if change.key in {"", change.aspect} else show(ASPECTS[change.aspect].label(change))
 
 
 def show_body(body: Body, limit: int | None = None) -> str:
@@ -244,26 +231,10 @@ def _one_sided(label: str, shown: str, change: Change) -> ValuePart:
 def _item(change: Change, rate: Fraction | None, short: ValueWidth) -> Iterator[ValuePart]:
     before = change.before if isinstance(change.before, dict) else {}
     after = change.after if isinstance(change.after, dict) else {}
-    if change.aspect == "rss_item" and "text" in after:
-        before = _as_text(before)
     for name in _names(before, after):
         part = _attribute(change, name, (before, after), rate, short.item)
-        if part is not None and not _in_key(change.key, name, before | after) and not _is_only_track(change, part):
+        if part is not None and not _in_key(change.key, name, before | after):
             yield part
-
-
-def _is_only_track(change: Change, part: ValuePart) -> bool:
-    """Return whether a part is the track of a marker, which its key shows."""
-    return change.aspect == "marker" and part.label == "track" and not part.changes
-
-
-def _as_text(shown: dict[str, Json]) -> dict[str, Json]:
-    """Return the title and description of a live item as one text, to compare with a desired text."""
-    title, description = (str(shown.get(name) or "") for name in ("title", "description"))
-    if not title and not description:
-        return shown
-    text = description if description.startswith(title) else "\n".join(filter(None, (title, description)))
-    return {"text": text}
 
 
 def _attribute(
@@ -298,24 +269,9 @@ def _in_key(key: str, name: str, item: Mapping[str, Json]) -> bool:
     return name in {"folder", "title"} and key == f"{item.get('folder')}/{item.get('title')}"
 
 
-def _deleted(change: Change, target: Target) -> Iterator[ValuePart]:
-    """Yield the parts of a deleted clip: folder, length, creation time, links, and what else is known."""
-    facts: dict[str, Json] = dict(change.before) if isinstance(change.before, dict) else {}
-    folder = facts.pop("folder", None)
-    if folder is None and target.folder is not None:
-        folder = target.folder
-    if folder is not None:
-        yield ValuePart("in", show(str(folder)) if folder else "the root folder", None)
-    for name in ("frames", "length", "duration"):
-        length = facts.pop(name, None)
-        if length is not None:
-            yield ValuePart("length", show_value(length, name, target.rate), None)
-    created = facts.pop("create_time", None) or target.clip.create_time
-    if created is not None:
-        yield ValuePart("created", show(str(created)), None)
-    facts.pop("links", None)
-    if target.places:
-        yield ValuePart("also shown as", "; ".join(show(place, quoted="; " in place) for place in target.places), None)
-    for name, value in facts.items():
-        if value is not None and value != target.name:
-            yield ValuePart(visible(name), show_value(value, name, target.rate), None)
+def _detail(detail: Detail, target: Target) -> str:
+    if detail.name == "wait":
+        return show_seconds(target.wait)
+    if isinstance(detail.value, list):
+        return "; ".join(show(str(each), quoted="; " in str(each)) for each in detail.value)
+    return show_value(detail.value, detail.name, target.rate) if detail.name else show(str(detail.value))

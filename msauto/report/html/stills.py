@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from msauto.aspects import ASPECTS, is_deletion
 from msauto.model.plan import Plan, Target
 from msauto.report.clip_timeline import clip_timeline
 
@@ -56,7 +57,7 @@ def _planned(plan: Plan) -> Iterator[tuple[int, Target]]:
 
 
 def _is_deleted(target: Target) -> bool:
-    return any(change.aspect == "asset" and change.action == "delete" for change in target.changes)
+    return any(is_deletion(change) and ASPECTS[change.aspect].deletes_target for change in target.changes)
 
 
 def _new_frames(target: Target) -> Iterator[int]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from msauto.aspects import ASPECTS
 from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.report import value_texts
 from msauto.report.layout import PLAIN, Layout
@@ -155,7 +156,7 @@ def _row(row: Row, before: Sequence[str], block: Block, layout: Layout) -> Itera
 def _example(target: Target, change: Change, block: Block, layout: Layout, style: str) -> Line:
     name = f"{show(target.name, quoted=': ' in target.name)}: " if block.level != "alone" else ""
     key = value_texts.show_key(change)
-    key = "" if change.aspect in {"field", "xmp", "marker"} or not key else f"{key}  "
+    key = "" if ASPECTS[change.aspect].is_called_by_subject or not key else f"{key}  "
     return Line((TextSpan(f"      {name}"), TextSpan(key, style), *_values(change, target, layout, style)), 8)
 
 

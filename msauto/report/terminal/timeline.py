@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from msauto.aspects.aspect import POINTS, SEGMENTS, TimelineItem, TimelinePlace
 from msauto.model.plan import Action, Target
-from msauto.report.clip_timeline import POINTS, SEGMENTS, TimelineItem, TimelinePlace, clip_timeline
+from msauto.report.clip_timeline import clip_timeline
 from msauto.report.value_texts import show_frames
 
 _STRENGTH: Final[Mapping[Action | None, int]] = {None: 0, "run": 0, "add": 1, "change": 2, "delete": 3}
