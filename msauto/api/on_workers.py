@@ -40,13 +40,10 @@ from msauto.model.result import TargetResult
 from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import ListedEntry, Snapshot
-from msauto.playbook.input_files import Files
-from msauto.playbook.templates.lookup_context import LookupContext
-from msauto.playbook.templates.names import EnvView
-from msauto.playbook.templates.secret_tracking import TaintTracker
+from msauto.playbook.input_files import Files, LookupContext
+from msauto.playbook.templates.names import EnvView, SecretTracker
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.redactor import Redactor, redacted_journal
-from msauto.secrets.remembered_secrets import SALT, SecretMemory
+from msauto.secrets.redactor import SALT, Redactor, SecretMemory, redacted_journal
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 from msauto.server.snapshots import SnapshotReading
@@ -370,7 +367,7 @@ class Belongings:
     def _lookup(self, lookups: LookupContext) -> Any:
         self._env = lookups.env
         self._lookups.append(lookups)
-        return _asking_lookups, (len(self._lookups) - 1, lookups.files.taint, lookups.folder, lookups.root)
+        return _asking_lookups, (len(self._lookups) - 1, lookups.files.tracker, lookups.folder, lookups.root)
 
     async def answer(self, question: tuple[Any, ...]) -> Any:
         """Return what a worker asks for; raises what reading it raises."""
@@ -414,9 +411,9 @@ class _AskingLookups(LookupContext):
         return found
 
 
-def _asking_lookups(number: int, taint: TaintTracker, folder: Path, root: Path) -> LookupContext:
+def _asking_lookups(number: int, tracker: SecretTracker, folder: Path, root: Path) -> LookupContext:
     files = Files()
-    files.taint = taint
+    files.tracker = tracker
     return _AskingLookups(_Environment(), files, folder, root, number=number)
 
 

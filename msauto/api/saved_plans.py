@@ -25,8 +25,7 @@ from msauto.model.plan import InputHash, Plan, PlanOptions
 from msauto.planning.saved_plan import plan_document, plan_from_json
 from msauto.playbook.input_files import Files, find_repository, kept_path
 from msauto.report.json import dump_document
-from msauto.secrets.redacted_lines import redact_lines
-from msauto.secrets.redaction import HIDDEN, Secrets
+from msauto.secrets.redaction import HIDDEN, Secrets, redact_lines
 
 _FIXED: Final = {
     "--limit": "limit",

@@ -14,7 +14,7 @@ from msauto.planning.asset_survey import SurveyContext
 from msauto.planning.survey import Survey, survey
 from msauto.planning.titles import TargetChoice
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.remembered_secrets import SecretMemory
+from msauto.secrets.redactor import SecretMemory
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 

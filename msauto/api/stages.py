@@ -35,7 +35,7 @@ from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import assemble
 from msauto.planning.titles import TargetChoice
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.remembered_secrets import SecretMemory
+from msauto.secrets.redactor import SecretMemory
 from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads import hash_file
 from msauto.server.reader import ServerReader

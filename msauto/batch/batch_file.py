@@ -20,7 +20,7 @@ from msauto.playbook.schema.batch import BatchFileArgs, DefaultArgs, JobArgs, Sc
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.variables import Level, read_variables
-from msauto.secrets.marked_text import TAG, MarkedText
+from msauto.secrets.sources import TAG, MarkedText
 
 
 @dataclass(frozen=True, slots=True)

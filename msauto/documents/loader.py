@@ -17,10 +17,8 @@ import yaml
 
 from msauto.documents.document import Document, Hidden, Path, outside_node
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
-from msauto.secrets.marked_text import TAG, MarkedText, why_too_short
-from msauto.secrets.redacted_lines import redact_lines
-from msauto.secrets.redaction import HIDDEN, can_redact
-from msauto.secrets.secret_names import USER_IN_URL, is_secret_name
+from msauto.secrets.redaction import HIDDEN, USER_IN_URL, can_redact, is_secret_name, redact_lines
+from msauto.secrets.sources import TAG, MarkedText, why_too_short
 
 MAX_DEPTH = 64
 MAX_ALIASED = 100_000

@@ -19,7 +19,7 @@ from msauto.errors import ProblemKind
 from msauto.interface.fields import unreportable
 from msauto.model.live import Folder, parse_folder
 from msauto.model.timecode import Timecode, TimecodeError
-from msauto.secrets.marked_text import MarkedText, leaves
+from msauto.secrets.sources import MarkedText, leaves
 
 T = TypeVar("T")
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from msauto.errors import LedgerError
 from msauto.ledger.store import VERSION, ForeignError, Properties, Row, Store, Value, table_statements
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
-from msauto.secrets.stored_secrets import SecretSourceError, secret_in_file, secret_in_keyring
+from msauto.secrets.sources import SecretSourceError, secret_in_file, secret_in_keyring
 
 if TYPE_CHECKING:
     import psycopg

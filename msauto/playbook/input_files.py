@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from msauto.documents.document import Document, Problems, outside_node
 from msauto.documents.loader import parse_yaml
 from msauto.errors import InputError
 from msauto.model.desired import InputFile
-from msauto.playbook.templates.secret_tracking import TaintTracker
+from msauto.playbook.templates.names import SecretTracker, TemplateFunctionError
 
 _MOST_MIB = 64
 """The largest file that is read: 50,000 tasks take about 20 MiB."""
@@ -25,11 +26,11 @@ class Files:
     """The files of one run. Paths are kept as given, so that messages and plans show them as typed.
 
     ``opened`` are folders outside the repository that playbooks may read (``[lookup] folders``).
-    ``taint`` knows the secrets of the run, at first those in the files.
+    ``tracker`` knows the secrets of the run, at first those in the files.
     """
 
     def __init__(self, opened: Sequence[str] = ()) -> None:
-        self.taint = TaintTracker()
+        self.tracker = SecretTracker()
         self._opened = opened
         self._bytes: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
@@ -68,7 +69,7 @@ class Files:
         """Return a YAML file as far as it can be read; the caller reports its flaws."""
         if path not in self._documents:
             document = self._documents[path] = parse_yaml(self.read(path), path)
-            self.taint.add_tagged(document.data)
+            self.tracker.add_tagged(document.data)
         return self._documents[path]
 
     def inputs(self, playbooks: Sequence[str] = ()) -> tuple[InputFile, ...]:
@@ -78,6 +79,57 @@ class Files:
             InputFile(kept_path(path, base), hashlib.sha256(data).hexdigest(), data if len(data) <= _LARGE else None)
             for path, data in self._bytes.items()
         )
+
+
+@dataclass(frozen=True, slots=True)
+class LookupContext:
+    """What templates may read: the environment, and files inside the repository of the playbook.
+
+    ``opened`` are further folders that the settings open (``[lookup] folders``); ``writable`` are those that downloads
+    may be written to (``[download] folders``).
+    """
+
+    env: Mapping[str, str]
+    files: Files
+    folder: Path
+    root: Path
+    opened: Sequence[str] = ()
+    writable: Sequence[str] = ()
+
+    def path(self, name: str) -> str:
+        """Return the path of a file beside the playbook."""
+        return str(self.folder / name)
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a file beside the playbook; raises :class:`TemplateFunctionError` for one outside."""
+        data = self.content(name)
+        if self.files.tracker.found.occurs_in(data.decode("utf-8", "replace")):
+            self.files.tracker.touched = True
+        return data
+
+    def content(self, name: str) -> bytes:
+        """Return the bytes as :meth:`read` does, whether or not they hold a secret."""
+        path = Path(self.path(name))
+        try:
+            folders = [self.root, *map(Path, self.opened)]
+            inside = any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise TemplateFunctionError(f"cannot read the file {name!r}") from error
+        if not inside:
+            remedy = "copy it there, or open its folder in msauto.toml: [lookup] folders"
+            raise TemplateFunctionError(f"the file {name!r} is outside the playbook's repository", remedy)
+        try:
+            return self.files.read(str(path))
+        except InputError as error:
+            (problem,) = error.problems
+            raise TemplateFunctionError(f"{name!r}: {problem.message}", problem.remedy) from error
+
+    def text(self, name: str) -> str:
+        """Return the text of a file; raises as :meth:`read`."""
+        try:
+            return self.read(name).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise TemplateFunctionError(f"the file {name!r} is not UTF-8", "save it as UTF-8") from error
 
 
 def _read(path: str) -> bytes:

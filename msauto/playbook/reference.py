@@ -32,9 +32,8 @@ from msauto.playbook.inventory.inventory import Host, Inventory
 from msauto.playbook.schema.json_schema import schema_of_model
 from msauto.playbook.schema.play import GROUPS, MODULES, Playbook
 from msauto.playbook.templates.environment import evaluate_expression, names_known
-from msauto.playbook.templates.filters import REMOVED
+from msauto.playbook.templates.filters import FILTERS, LOOKUPS, REMOVED, TESTS
 from msauto.playbook.templates.names import OMIT, AssetView
-from msauto.playbook.templates.registry import FILTERS, LOOKUPS, TESTS
 from msauto.playbook.variables import GIVEN, Level, TemplateScope, read_variables
 
 

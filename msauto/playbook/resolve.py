@@ -55,7 +55,7 @@ def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     problems = Problems()
     files = Files(options.lookup_folders)
     opened: list[Hosts] = []
-    with rare_collection(), files.taint.found.redacted_errors():
+    with rare_collection(), files.tracker.found.redacted_errors():
         with problems.gather():
             opened.append(open_hosts(options, files, problems))
         loader = Loader(files, problems)
@@ -69,7 +69,7 @@ def outline(options: ResolveOptions) -> list[PlayOutline]:
     """Return the plays with their hosts and the tasks that the tags choose; raises :class:`InputError`."""
     problems = Problems()
     files = Files(options.lookup_folders)
-    with files.taint.found.redacted_errors():
+    with files.tracker.found.redacted_errors():
         hosts = open_hosts(options, files, problems)
         loader = Loader(files, problems)
         plays = [play for playbook in options.playbooks for play in loader.playbook(playbook)]
@@ -121,7 +121,7 @@ def resolve_plays(
     if plays:  # otherwise they are in error themselves
         problems.add(*_tag_problems(options, plays))
     return ResolvedPlaybooks(
-        work, files.inputs(options.playbooks), hosts.inventory.warnings, run.batches.all(), secrets=files.taint.found
+        work, files.inputs(options.playbooks), hosts.inventory.warnings, run.batches.all(), secrets=files.tracker.found
     )
 
 

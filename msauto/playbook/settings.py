@@ -20,7 +20,7 @@ from msauto.model.ledger_url import LedgerUrl, PasswordSource, parse_ledger_url
 from msauto.model.plan import InputHash, Limits
 from msauto.playbook.change_windows import DAYS, DatedFreeze, Freeze
 from msauto.playbook.input_files import how_to_find
-from msauto.secrets.redacted_lines import redact_lines
+from msauto.secrets.redaction import redact_lines
 
 if TYPE_CHECKING:
     from msauto.playbook.schema.settings import DatedFreezeArgs, FreezeArgs, StateArgs

@@ -50,7 +50,7 @@ def _validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     loader = Loader(files, problems)
     for path in sorted_out["tasks"]:
         loader.task_file(path)
-    secrets = files.taint.found
+    secrets = files.tracker.found
     return [secrets.redact_problem(problem) for problem in problems.ordered()] if secrets else problems.ordered()
 
 

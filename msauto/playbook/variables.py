@@ -11,12 +11,10 @@ from typing import Any
 from msauto.documents.document import Document, Problems, SourceNode
 from msauto.documents.loader import load_yaml
 from msauto.documents.value_types import is_marked, mark
-from msauto.playbook.input_files import Files
-from msauto.playbook.templates.lookup_context import LookupContext
-from msauto.playbook.templates.names import AssetView, EnvView, mark_text
+from msauto.playbook.input_files import Files, LookupContext
+from msauto.playbook.templates.names import AssetView, EnvView, SecretTracker, mark_text
 from msauto.playbook.templates.rendering import render_data
-from msauto.playbook.templates.secret_tracking import TaintTracker
-from msauto.secrets.marked_text import TAG, MarkedText, holds_secret
+from msauto.secrets.sources import TAG, MarkedText, holds_secret
 
 
 class Level(IntEnum):
@@ -182,13 +180,13 @@ class TemplateScope:
         if name not in self._done:
             self._done[name] = self._render(name, variable)
         if name in self._unmarked:
-            self.taint.touch()
+            self.tracker.touched = True
         return self._done[name]
 
     @property
-    def taint(self) -> TaintTracker:
+    def tracker(self) -> SecretTracker:
         """The tracker of the secrets of the run."""
-        return self.surroundings.files.taint
+        return self.surroundings.files.tracker
 
     def known(self) -> Iterable[str]:
         """Return all names that an error may suggest."""
@@ -199,7 +197,7 @@ class TemplateScope:
             chain = " → ".join([*self._busy[self._busy.index(name) :], name])
             raise variable.node.error(f"the variable refers to itself: {chain}", kind="variable")
         self._busy.append(name)
-        tracker = self.taint
+        tracker = self.tracker
         lost = len(tracker.lost)
         try:
             value = render_data(variable.value, self, variable.node)
@@ -226,7 +224,7 @@ class HostVars(Mapping[str, Any]):
             raise KeyError(name)
         value = self._scope[name]
         if not isinstance(value, MarkedText) and holds_secret(value):
-            self._scope.taint.touch()  # a secret that is taken out of it cannot be tracked
+            self._scope.tracker.touched = True  # a secret that is taken out of it cannot be tracked
         return value
 
     def __iter__(self) -> Iterator[str]:
@@ -271,7 +269,7 @@ def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
                 )
         return read_variables(data, Level.EXTRA, node)
     document = load_yaml(text.encode("utf-8", "surrogateescape"), "-e")
-    files.taint.add_tagged(document.data)
+    files.tracker.add_tagged(document.data)
     node = SourceNode(document)
     if not isinstance(document.data, dict):
         raise node.error("-e needs name=value, @file or a mapping", "-e episode=News", kind="variable")

@@ -205,3 +205,81 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
             seen.add(id(cause))
             yield cause
             waiting += [cause.__cause__, cause.__context__]
+
+
+# Names that hold secrets, and lines that cannot be parsed ---------------------------------------------------------
+
+SECRET_WORDS: Final = (
+    *("password", "passwd", "pwd", "passphrase", "pass", "secret", "token", "bearer", "credential"),
+    *("authorization", "auth", "api_key", "access_key", "secret_key", "private_key"),
+)
+"""The ends of such names, in any case; ``_`` also stands for ``-`` or nothing (``apiKey``)."""
+
+_WHOLE: Final = frozenset({"pass", "auth", "pwd"})
+"""Words that other words end with (``bypass``): no letter may precede them."""
+
+
+def _pattern(word: str) -> str:
+    return (r"(?<![a-z])" if word in _WHOLE else "") + word.replace("_", "[_-]?")
+
+
+SECRET_NAME: Final = rf"(?:{'|'.join(map(_pattern, SECRET_WORDS))})s?(?:[_-]?\d+)?"
+"""A regular expression for the end of such a name, for searches that ignore case."""
+
+_NAME = re.compile(rf"(?is).*{SECRET_NAME}")
+USER_IN_URL: Final = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*(?=@)")
+"""User and password in a URL."""
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a variable or key of this name holds a secret.
+
+    >>> is_secret_name("studio_api_key"), is_secret_name("password_file"), is_secret_name("bypass")
+    (True, False, False)
+    """
+    return _NAME.fullmatch(name) is not None
+
+
+_KEY = re.compile(rf"(?i){SECRET_NAME}[\"']?\s*[:=]\s*|^\s*\?\s.*{SECRET_NAME}[\"']?\s*$")
+_TAGGED = re.compile(r"(?:^|[\s\[{,:-])!(?:!|<!?)?(?>secret|[A-Za-z]\S*)\s*")
+"""A tag, correctly spelled or not, and the spaces after it."""
+_NEXT = re.compile(r"\s*(?:#|-(?:\s|$)|[^\s#-][^#]*?:(?:\s|$))")
+"""A line that starts something else; any other line counts as a badly indented part of the value above it."""
+_BLOCK_KEY = re.compile(r"[\s?-]*[\"']?[\w.-]*")
+_QUOTED = {'"': re.compile(r'(?:[^"\\]|\\.)*"'), "'": re.compile(r"(?:[^']|'')*'(?!')")}
+
+
+def redact_lines(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return the lines of a text that cannot be parsed (YAML or TOML) with ``***`` in place of each secret.
+
+    Secrets are the value of a secret name, a tagged one, one in a URL. When in doubt, a line is redacted: a value may
+    continue on the next lines, whatever they look like.
+    """
+    quote = ""  # that ends an open text
+    column = -1  # of the key whose value may continue in lines that are indented further; -1: none
+    listed = False  # the value may be a list, whose dashes may be in the column of the key
+    shown = []
+    for line in lines:
+        text = line.lstrip()
+        indent = _width(line, len(line) - len(text))
+        item = listed and indent >= column and text.startswith("-")
+        if quote or (column >= 0 and (item or indent > column or _NEXT.match(line) is None)):
+            quote = "" if quote and _QUOTED[quote].match(line) else quote
+            shown.append(line[: len(line) - len(text)] + HIDDEN if text else line)
+            continue
+        column = -1
+        found = min(filter(None, (_KEY.search(line), _TAGGED.search(line))), key=re.Match.start, default=None)
+        if found is not None:
+            value = line[found.end() :]
+            starts_line = found.re is _KEY and _BLOCK_KEY.fullmatch(line[: found.start()]) is not None
+            column = _width(line, len(line) - len(line.lstrip(" \t-?" if starts_line else None)))
+            listed = not value.strip() or value.lstrip().startswith("#")
+            begun = re.sub(r"^(?:[&!]\S*\s+)*", "", value)
+            quote = begun[:1] if begun[:1] in _QUOTED and not _QUOTED[begun[:1]].match(begun, 1) else ""
+            line = line[: found.end()] + (HIDDEN if value.strip() else value)
+        shown.append(USER_IN_URL.sub(HIDDEN, line))
+    return tuple(shown)
+
+
+def _width(line: str, length: int) -> int:
+    return len(line[:length].expandtabs())

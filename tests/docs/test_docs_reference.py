@@ -23,7 +23,7 @@ from msauto.planning.saved_plan import plan_schema
 from msauto.playbook.schema import batch as schema_batch
 from msauto.playbook.schema import inventory as schema_inventory
 from msauto.playbook.schema import settings as schema_settings
-from msauto.playbook.templates.registry import FILTERS, TESTS
+from msauto.playbook.templates.filters import FILTERS, TESTS
 from msauto.playbook.variables import GIVEN
 from msauto.simulator.faults import KINDS
 from tests.docs.error_index import output_of

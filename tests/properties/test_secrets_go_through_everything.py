@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from msauto.documents.document import Document, SourceNode
 from msauto.errors import InputError
-from msauto.playbook.input_files import Files
+from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.environment import names_known, render_text
-from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.variables import Level, TemplateScope, Variables, read_variables
-from msauto.secrets.marked_text import MarkedText, holds_secret
+from msauto.secrets.sources import MarkedText, holds_secret
 
 TOKEN = "geheimnis7Zq4"
 SPOT = SourceNode(Document("vars.yml"))
@@ -43,14 +42,14 @@ def scope() -> TemplateScope:
         "nested": "x {{ token }}",
         "listed": [MarkedText(TOKEN), "plain"],
     }
-    files.taint.add_tagged(variables)
+    files.tracker.add_tagged(variables)
     around = LookupContext({}, files, Path(), Path())
     return TemplateScope(Variables(read_variables(variables, Level.PLAY, SPOT)), {}, around)
 
 
 def check(template: str) -> None:
     names = scope()
-    tracker = names.taint
+    tracker = names.tracker
     value, told = None, ""
     try:
         value = render_text(template, names, SPOT)

@@ -60,7 +60,6 @@ DERIVED = [
     "{{ missing | default(token) }}",
     "{{ [1, 2] | map('string') | join(token) }}",
     "{{ token | replace('g', 'x') }}",
-    "{{ token | from_yaml }}",
 ]
 VARIABLES = """    creds: {user: ops, token: !secret "{{ env.TOKEN }}"}
     nested: "x{{ token }}y"

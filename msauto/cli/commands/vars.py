@@ -18,9 +18,8 @@ from msauto.playbook.inventory.hosts import ResolveOptions, open_hosts
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables import TemplateScope, Variable
 from msauto.report.json import dump
-from msauto.secrets.marked_text import MarkedText
-from msauto.secrets.redaction import HIDDEN, Secrets
-from msauto.secrets.secret_names import USER_IN_URL, is_secret_name
+from msauto.secrets.redaction import HIDDEN, USER_IN_URL, Secrets, is_secret_name
+from msauto.secrets.sources import MarkedText
 
 
 @click.command("vars")
@@ -84,7 +83,7 @@ def report_variables(options: ResolveOptions, host: str, name: str | None = None
     block is left out, because it may hold any secret. Raises :class:`InputError` for an unknown host or name.
     """
     files = Files()
-    with files.taint.found.redacted_errors():
+    with files.tracker.found.redacted_errors():
         hosts = open_hosts(replace(options, env=dict.fromkeys(options.env, HIDDEN)), files)
         if host not in hosts.inventory.hosts:
             raise outside_node("HOST", host).error(
@@ -92,7 +91,7 @@ def report_variables(options: ResolveOptions, host: str, name: str | None = None
             )
         scope = hosts.scope(host, ".")
         definitions = [_rendered(variable, scope) for variable in _chosen(scope, name)]
-        secrets = files.taint.found
+        secrets = files.tracker.found
         return tuple(
             replace(each, value=_redacted(each.name, each.value, secrets), error=secrets.redact(each.error))
             for each in definitions
@@ -111,7 +110,7 @@ def _chosen(scope: TemplateScope, name: str | None) -> Iterator[Variable]:
 
 def _rendered(variable: Variable, scope: TemplateScope) -> VariableDefinition:
     value, error = None, ""
-    lost = scope.taint.lost
+    lost = scope.tracker.lost
     before = len(lost)
     try:
         value = render_data(variable.value, scope, variable.node)

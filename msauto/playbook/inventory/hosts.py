@@ -15,10 +15,9 @@ from msauto.documents.document import Problems, SourceNode, nearest, outside_nod
 from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import InputError, Problem
 from msauto.model.server import ServerSpec, UrlError, parse_server_url, server_key
-from msauto.playbook.input_files import Files, repository_of
+from msauto.playbook.input_files import Files, LookupContext, repository_of
 from msauto.playbook.inventory.inventory import Host, Inventory, PatternError, load_inventory, match_hosts, match_limit
 from msauto.playbook.inventory.server_block import build_server, check_server, host_of, server_secrets
-from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.names import OMIT, AssetView, EnvView
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables import HostVars, Level, TemplateScope, Variable, Variables, read_extra
@@ -186,7 +185,7 @@ class Hosts:
                 if variable is not None:
                     block = render_data(variable.value, self._lenient_scope(name), variable.node, keep=True)
                     for text in server_secrets(block, variable.node):
-                        self.files.taint.found.add(text)
+                        self.files.tracker.found.add(text)
 
     def check_server(self, name: str) -> None:
         """Raise for problems of the ``server:`` block; its secrets need not be set."""
@@ -253,9 +252,9 @@ def named_servers(options: ResolveOptions, secrets: Secrets | None = None) -> tu
     """
     problems, files = Problems(), Files()
     if secrets is not None:
-        files.taint.found = secrets
+        files.tracker.found = secrets
     found: list[NamedServer] = []
-    with files.taint.found.redacted_errors():
+    with files.tracker.found.redacted_errors():
         hosts = open_hosts(options, files)
         with problems.gather():
             limit = hosts.limit(options.limit)
@@ -273,7 +272,7 @@ def servers_called(options: ResolveOptions, names: Collection[str], folder: str 
     """
     problems, files = Problems(), Files()
     found: list[ServerSpec] = []
-    with files.taint.found.redacted_errors():
+    with files.tracker.found.redacted_errors():
         hosts = open_hosts(options, files)
         for name in dict.fromkeys(names):
             with problems.gather():

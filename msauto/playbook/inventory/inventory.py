@@ -324,7 +324,7 @@ def _named(name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]])
     if name.startswith("~"):
         from jinja2.exceptions import SecurityError
 
-        from msauto.playbook.templates.filters.strings import pattern as compiled_regex
+        from msauto.playbook.templates.filters import pattern as compiled_regex
 
         try:
             regex = compiled_regex(name[1:], max(names, key=len, default=""))

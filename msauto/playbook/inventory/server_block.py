@@ -19,9 +19,8 @@ from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, ServerArgs, Tl
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables import TemplateScope, Variable
-from msauto.secrets.marked_text import misplaced_secrets
 from msauto.secrets.redaction import HIDDEN, can_redact
-from msauto.secrets.stored_secrets import SecretSourceError, secret_in_file, secret_in_keyring
+from msauto.secrets.sources import SecretSourceError, misplaced_secrets, secret_in_file, secret_in_keyring
 
 _SECRET_KEYS: Final = ("password", "bearer", "key_password")
 _LIMITS: Final = ("connections", "requests_per_second", "request_line")

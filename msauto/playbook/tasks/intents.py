@@ -28,7 +28,7 @@ from msauto.playbook.templates.conditions import holds, refuse_pending, undecide
 from msauto.playbook.templates.names import AssetView, UsesAssetError
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables import Level, TemplateScope, Variable, check_name
-from msauto.secrets.marked_text import NOT_ALLOWED, may_be_secret, misplaced_secrets, secret_paths
+from msauto.secrets.sources import NOT_ALLOWED, may_be_secret, misplaced_secrets, secret_paths
 
 _REF_KEYS = ("title", "id", "was", "select", "missing")
 """The arguments that name the asset: rendered before any server is asked."""
@@ -316,7 +316,7 @@ def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, 
 
     ``keep`` as for :func:`~msauto.playbook.templates.rendering.render_data`.
     """
-    marks = scope.taint
+    marks = scope.tracker
     before = len(marks.lost)
     rendered = render_data(data, scope, node, keep=keep)
     if not marks.found:

@@ -18,8 +18,8 @@ from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.tasks.argument_checks import check_arguments
 from msauto.playbook.templates.rendering import check_template
 from msauto.playbook.variables import Level, Variable, read_variables
-from msauto.secrets.marked_text import ALLOWED, NOT_ALLOWED, MarkedText, leaves, may_be_secret
-from msauto.secrets.marked_text import DataPath as SecretPath
+from msauto.secrets.sources import ALLOWED, NOT_ALLOWED, MarkedText, leaves, may_be_secret
+from msauto.secrets.sources import DataPath as SecretPath
 
 
 @dataclass(frozen=True, slots=True)

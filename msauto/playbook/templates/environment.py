@@ -19,25 +19,13 @@ from msauto.documents.value_types import MarkedTemplate
 from msauto.errors import InputError
 from msauto.model.facts import Need, NoAssetError
 from msauto.playbook.templates import sandbox
-from msauto.playbook.templates.budget import budget, spend
 from msauto.playbook.templates.filters import REMOVED
 from msauto.playbook.templates.lookups import lookup, query
-from msauto.playbook.templates.names import OMIT, TemplateNames, UsesAssetError, mark_text
-from msauto.playbook.templates.registry import FILTERS, TESTS
-from msauto.playbook.templates.secret_tracking import TemplateFunctionError
+from msauto.playbook.templates.names import OMIT, TemplateFunctionError, TemplateNames, UsesAssetError, mark_text
+from msauto.playbook.templates.sandbox import budget, spend
 from msauto.playbook.templates.template_errors import explain_failure, explain_syntax
 
-
-def _sandbox() -> sandbox.Sandbox:
-    made = sandbox.Sandbox()
-    made.filters.update(FILTERS)
-    made.tests.update(TESTS)
-    made.globals.update(lookup=lookup, query=query)
-    made.meter()
-    return made
-
-
-_SANDBOX = _sandbox()
+_SANDBOX = sandbox.Sandbox(lookup=lookup, query=query)
 Compiled = Callable[[TemplateNames], Any]
 
 
@@ -168,8 +156,8 @@ def render_text(text: str, names: TemplateNames, node: SourceNode) -> Any:
     """
     value, touched = _evaluate(text, names, node, expression=False)
     if isinstance(text, MarkedTemplate):
-        return mark_text(value, names.taint, node)
-    return names.taint.taint(value, node) if touched and value is not OMIT else value
+        return mark_text(value, names.tracker, node)
+    return names.tracker.marked(value, node) if touched and value is not OMIT else value
 
 
 def evaluate_expression(text: str, names: TemplateNames, node: SourceNode) -> Any:
@@ -179,7 +167,7 @@ def evaluate_expression(text: str, names: TemplateNames, node: SourceNode) -> An
 
 def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: bool) -> tuple[Any, bool]:
     """Return the value of a template or expression, and whether it touched a secret."""
-    tracker = names.taint
+    tracker = names.tracker
     outer, tracker.touched = tracker.touched, False
     try:
         with budget():

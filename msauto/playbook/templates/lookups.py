@@ -15,9 +15,9 @@ from jinja2.runtime import Context
 from msauto.documents.document import nearest
 from msauto.documents.loader import load_yaml, plain
 from msauto.errors import InputError
-from msauto.playbook.templates.lookup_context import LookupContext
-from msauto.playbook.templates.registry import LOOKUPS, template_lookup
-from msauto.playbook.templates.secret_tracking import TemplateFunctionError
+from msauto.playbook.input_files import LookupContext
+from msauto.playbook.templates.filters import LOOKUPS, template_lookup
+from msauto.playbook.templates.names import TemplateFunctionError
 from msauto.timelines.clock import TimelineClock, parse_origin, parse_rate
 from msauto.timelines.formats import read_timeline
 from msauto.timelines.tables import header_delimiter
@@ -149,5 +149,5 @@ def lookup_yaml(context: LookupContext, name: str) -> Any:
         data = load_yaml(context.read(name), name).data
     except InputError as error:
         raise TemplateFunctionError(str(error.problems[0])) from error
-    context.files.taint.add_tagged(data, templates=True)  # the result of a lookup is not rendered
+    context.files.tracker.add_tagged(data, templates=True)  # the result of a lookup is not rendered
     return plain(data, keep_secrets=True)

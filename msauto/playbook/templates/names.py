@@ -1,14 +1,74 @@
-"""The names that templates can use, and what some of them stand for; without Jinja2."""
+"""Secrets in templates: what is made with a secret is secret.
+
+The use of secrets is noted for each template. If its evaluation touches one, its whole result is secret, whatever was
+done with it. A value is marked by its class, :class:`MarkedText`. For values that cannot be marked (true, false,
+null), :attr:`SecretTracker.lost` notes the place.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import date, datetime
 from typing import Any, Protocol
 
 from msauto.documents.document import SourceNode
 from msauto.model.facts import Facts
-from msauto.playbook.templates.secret_tracking import TaintTracker, TemplateFunctionError
-from msauto.secrets.marked_text import MarkedText
+from msauto.secrets.redaction import HIDDEN, Secrets, can_redact
+from msauto.secrets.sources import MarkedText, secret_paths, why_too_short
+
+
+class TemplateFunctionError(Exception):
+    """A filter or lookup that fails for a known reason; ``remedy`` is what to do. The message shows no secret."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
+class SecretTracker:
+    """The secrets of one run, and whether the template that is being evaluated touches one."""
+
+    __slots__ = ("found", "lost", "touched")
+
+    def __init__(self) -> None:
+        self.found = Secrets()
+        self.lost: list[SourceNode] = []
+        """Places of values that were made with a secret and cannot be marked; the reader removes them."""
+        self.touched = False
+
+    def add(self, value: object) -> MarkedText:
+        """Return a text marked as secret; raises :class:`TemplateFunctionError` for other values and short texts."""
+        if value == HIDDEN:
+            return MarkedText(HIDDEN)  # redacted already: `msauto vars` does not know the environment
+        if isinstance(value, bool | Mapping | None) or (not isinstance(value, str) and hasattr(value, "__iter__")):
+            raise TemplateFunctionError("only a text can be secret", "mark each text separately: | map('secret')")
+        text = str(value)
+        if not can_redact(text):
+            raise TemplateFunctionError(*why_too_short(text))
+        self.found.add(text)
+        return MarkedText(text)
+
+    def add_tagged(self, data: Any, *, templates: bool = False) -> None:
+        """Add the texts of a file that are tagged as secret; ``templates``: also templates, which are not rendered."""
+        for _, text in secret_paths(data):
+            if templates or ("{{" not in text and "{%" not in text):
+                self.found.add(text)
+
+    def marked(self, value: Any, node: SourceNode) -> Any:
+        """Return the result of a template that touched a secret, marked; note in ``lost`` what cannot be marked."""
+        if isinstance(value, list):
+            return [self.marked(each, node) for each in value]
+        if isinstance(value, dict):
+            if any(map(self.found.occurs_in, value)):
+                self.lost.append(node)
+            return {key: self.marked(each, node) for key, each in value.items()}
+        if isinstance(value, bool | None):
+            self.lost.append(node)
+            return value
+        text = value.isoformat() if isinstance(value, datetime | date) else str(value)
+        if text != HIDDEN:
+            self.found.add(text)
+        return MarkedText(text)
 
 
 class TemplateNames(Protocol):
@@ -24,7 +84,7 @@ class TemplateNames(Protocol):
         """Return all names."""
 
     @property
-    def taint(self) -> TaintTracker:
+    def tracker(self) -> SecretTracker:
         """The tracker of the secrets of the run."""
 
 
@@ -93,7 +153,7 @@ class EnvView:
         return self.values
 
 
-def mark_text(value: Any, tracker: TaintTracker, node: SourceNode) -> MarkedText:
+def mark_text(value: Any, tracker: SecretTracker, node: SourceNode) -> MarkedText:
     """Mark a rendered text as secret; raises :class:`InputError` for a value that cannot be redacted."""
     try:
         return tracker.add(value)

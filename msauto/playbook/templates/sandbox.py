@@ -1,12 +1,19 @@
-"""The sandbox of templates: Python's internals are not accessible, and nothing grows without limit."""
+"""The sandbox of templates: Python's internals are not accessible, nothing grows without limit, secrets are noted.
+
+What one template may cost is counted, not timed: its steps, and the size of all that it reads and makes. A template
+that is evaluated for another one, such as a variable, shares its budget.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, UndefinedError, nodes, pass_environment
+from jinja2 import Environment, StrictUndefined, Undefined, UndefinedError, nodes, pass_context, pass_environment
 from jinja2.exceptions import SecurityError
 from jinja2.filters import make_attrgetter
 from jinja2.runtime import Context, LoopContext, Macro
@@ -15,10 +22,90 @@ from jinja2.utils import missing
 from jinja2.visitor import NodeTransformer
 
 from msauto.documents.document import did_you_mean, nearest
-from msauto.playbook.templates.budget import each, metered, size_of, sized, spend, weigh
-from msauto.playbook.templates.filters import JINJA_FILTERS, JINJA_TESTS
+from msauto.playbook.templates.filters import FILTERS, JINJA_FILTERS, JINJA_TESTS, TESTS, tracker_of
 from msauto.playbook.templates.names import AssetView, EnvView
-from msauto.playbook.templates.secret_filters import opened, touched
+from msauto.secrets.sources import MarkedText, holds_secret
+
+MAX_STEPS = 300_000
+"""The most loop items, operators and calls: they take about a second."""
+MAX_SIZE = 20_000_000
+"""The most characters and items that its operators and calls may read and make together."""
+
+_BUDGET: ContextVar[list[int] | None] = ContextVar("budget", default=None)
+_SHALLOW = {
+    "d", "default", "dict2items", "first", "groupby", "last", "length", "list", "map", "reject", "rejectattr", "select",
+    "selectattr", "sort", "unique", "zip",
+}  # fmt: skip
+"""Filters that do not read into the items of a list, or do so with another filter."""
+
+
+@contextmanager
+def budget() -> Iterator[None]:
+    """Count what is evaluated inside; raises ``SecurityError`` there if it is too much."""
+    if _BUDGET.get() is not None:
+        yield
+        return
+    token = _BUDGET.set([MAX_STEPS, MAX_SIZE])
+    try:
+        yield
+    finally:
+        _BUDGET.reset(token)
+
+
+def spend(steps: int, size: int = 0) -> None:
+    """Count steps and a size."""
+    left = _BUDGET.get()
+    if left is None:
+        return
+    left[0] -= steps
+    left[1] -= size
+    if left[0] < 0 or left[1] < 0:
+        what = f"{MAX_STEPS:,} steps" if left[0] < 0 else f"{MAX_SIZE:,} characters and items in all"
+        raise SecurityError(f"a template may take at most {what}: loop over less, or split it")
+
+
+def each(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield the items of a loop, each of which is a step."""
+    for item in items:
+        spend(1)
+        yield item
+
+
+def size_of(value: Any) -> int:
+    """Return the length of a text, list or mapping, without what is in its items; facts must not be read for it."""
+    return len(value) if isinstance(value, str | list | tuple | bytes) or type(value) is dict else 0
+
+
+def sized(value: Any) -> Any:
+    """Return a value; count its length."""
+    spend(0, size_of(value))
+    return value
+
+
+def weigh(value: Any) -> Any:
+    """Return a value; count everything in it, as often as it is in it: characters once, items ten times."""
+    spend(0, size_of(value))
+    inner = [value] if isinstance(value, list | tuple) or type(value) is dict else []
+    while inner:
+        one = inner.pop()
+        items = one.values() if isinstance(one, dict) else one
+        spend(0, 10 * len(one))
+        spend(0, sum(len(item) for item in items if isinstance(item, str)))
+        inner.extend(item for item in items if isinstance(item, list | tuple) or type(item) is dict)
+    return value
+
+
+def metered(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a filter or test that counts what it reads and makes."""
+    count = size_of if name in _SHALLOW else lambda value: size_of(weigh(value))
+
+    @wraps(function)  # also keeps the attribute by which Jinja passes the environment or context
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        spend(1, sum(map(count, (*args, *kwargs.values()))))
+        return sized(function(*args, **kwargs))
+
+    return counted
+
 
 MAX_LENGTH = 1_000_000
 """The longest text or list that a template may make."""
@@ -69,20 +156,17 @@ class Sandbox(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"+", "*", "**", "%"})
     context_class = ScopeContext
 
-    def __init__(self) -> None:
+    def __init__(self, **functions: Callable[..., Any]) -> None:
         super().__init__(undefined=StrictName, keep_trailing_newline=True, autoescape=False, finalize=weigh)
         for name in ("lipsum", "cycler", "joiner"):
             del self.globals[name]
-        self.filters = {name: self.filters[name] for name in JINJA_FILTERS}
-        self.filters |= {"replace": _replace, "format": _format, "join": _join, "sum": _sum, _CONCAT: bounded_concat}
-        self.tests = {name: self.tests[name] for name in JINJA_TESTS}
-
-    def meter(self) -> None:
-        """Count what the filters and tests cost; those that the sandbox adds by itself cost nothing."""
-        tables: tuple[dict[str, Any], ...] = (self.filters, self.tests)
-        for functions in tables:
-            functions.update({name: metered(name, function) for name, function in functions.items()})
-        self.filters |= {_EACH: each, _SIZED: sized, _TOUCHED: touched, _OPENED: opened}
+        self.globals |= functions
+        filters: dict[str, Any] = {name: self.filters[name] for name in JINJA_FILTERS} | FILTERS
+        filters |= {"replace": _replace, "format": _format, "join": _join, "sum": _sum, _CONCAT: bounded_concat}
+        self.filters = {name: metered(name, function) for name, function in filters.items()}
+        tests: dict[str, Any] = {name: self.tests[name] for name in JINJA_TESTS} | TESTS
+        self.tests = {name: metered(name, function) for name, function in tests.items()}
+        self.filters |= {_EACH: each, _SIZED: sized, _TOUCHED: touched, _OPENED: opened}  # its own cost nothing
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         found: nodes.Template = _MeteredNodes().visit(super()._parse(source, name, filename))
@@ -179,7 +263,7 @@ RESULT = "_alone"
 
 
 class _Touches(NodeTransformer):
-    """Passes each name, with its attributes and items, through :func:`.secret_tracking.touched`.
+    """Passes each name, with its attributes and items, through :func:`touched`.
 
     ``creds.user`` is checked as a whole, so a secret beside it is not touched; ``token[0]`` opens a secret. An
     expression that passes data on unchanged (to :data:`RESULT`) touches nothing: the data carry their own marks.
@@ -221,6 +305,23 @@ class _Touches(NodeTransformer):
 
 def _watched(node: nodes.Node, by: str = _TOUCHED) -> nodes.Filter:
     return nodes.Filter(node, by, [], [], None, None, lineno=node.lineno)
+
+
+@pass_context
+def touched(context: Context, value: Any) -> Any:
+    """Return a value that a template uses; note whether it contains a secret."""
+    tracker = tracker_of(context)
+    if tracker.found and not isinstance(value, Undefined):
+        owner = getattr(value, "__self__", None)  # the object that a method belongs to
+        tracker.touched |= holds_secret(value) or (owner is not None and holds_secret(owner))
+    return value
+
+
+@pass_context
+def opened(context: Context, value: Any) -> Any:
+    """Return a value whose items or attributes a template uses; note whether it is a secret itself: ``token[0]``."""
+    tracker_of(context).touched |= isinstance(value, MarkedText)
+    return value
 
 
 def bounded_concat(parts: list[Any]) -> str:

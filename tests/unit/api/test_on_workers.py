@@ -25,7 +25,7 @@ from msauto.model.plan import Plan
 from msauto.model.server import ServerSpec
 from msauto.playbook.inventory.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
-from msauto.playbook.templates.secret_tracking import TemplateFunctionError
+from msauto.playbook.templates.names import TemplateFunctionError
 from msauto.secrets.redaction import Secrets
 
 FACTS = Facts(entry=Entry((), "EP1"))

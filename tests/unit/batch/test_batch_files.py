@@ -13,8 +13,8 @@ from msauto.batch.check import CheckContext, check_batch
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files
 from msauto.playbook.variables import read_extra
-from msauto.secrets.marked_text import holds_secret
 from msauto.secrets.redaction import HIDDEN
+from msauto.secrets.sources import holds_secret
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 INVENTORY = "all: {children: {playout: {hosts: {a: {server: {url: 'http://a'}, database: NEWS}}}}}\n"

@@ -21,7 +21,7 @@ from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.remembered_secrets import SALT, SecretMemory
+from msauto.secrets.redactor import SALT, SecretMemory
 from tests.postgres import PostgresServer
 from tests.unit.ledger.ledger_plans import channel, plan, target
 from tests.unit.ledger.test_ledger_locks import NEWS, OLD, Clock, take

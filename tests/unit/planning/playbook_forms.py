@@ -11,7 +11,7 @@ from msauto.documents.loader import load_yaml
 from msauto.errors import InputError
 from msauto.model.desired import ChannelRef, DatabaseRef, Desired, DesiredXmpBatch, Intent, TaskSource
 from msauto.model.facts import Facts
-from msauto.playbook.input_files import Files
+from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.schema.asset import AssetArgs, TargetKeys
 from msauto.playbook.schema.operation_keys import CommandArgs, ProxyArgs, ThumbnailArgs
 from msauto.playbook.schema.rss import RssArgs
@@ -20,7 +20,6 @@ from msauto.playbook.tasks.argument_checks import check_arguments, check_separat
 from msauto.playbook.tasks.asset_module import asset_ref, desired_asset
 from msauto.playbook.tasks.operation_modules import desired_operation
 from msauto.playbook.tasks.rss_module import desired_channel
-from msauto.playbook.templates.lookup_context import LookupContext
 
 _OPERATIONS: dict[str, type[TargetKeys]] = {"command": CommandArgs, "thumbnail": ThumbnailArgs, "proxy": ProxyArgs}
 

@@ -11,7 +11,7 @@ import pytest
 from msauto.ledger import Ledger
 from msauto.model.plan import Json, TargetId
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.remembered_secrets import SALT, SecretMemory
+from msauto.secrets.redactor import SALT, SecretMemory
 
 TARGET = TargetId("studio", "NEWS", "asset", "EP001")
 TOKEN = "tok-1234"

@@ -12,9 +12,8 @@ from msauto.documents.document import outside_node
 from msauto.errors import InputError
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.playbook.input_files import Files
+from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.environment import render_text
-from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.templates.names import AssetView
 from msauto.playbook.variables import Level, TemplateScope, Variables, read_variables
 
@@ -35,20 +34,16 @@ def render(text: str, folder: Path = Path(), opened: tuple[str, ...] = (), **var
         ("{{ ['a', 'A'] | unique(case_sensitive=false) }}", ["a"]),
         ("{{ [{'a': 1}] | union([{'a': 2}]) }}", [{"a": 1}, {"a": 2}]),
         ("{{ [{'a': 1}, {'a': 2}] | difference([{'a': 1}]) }}", [{"a": 2}]),
-        ("{{ [{'a': 1}] | intersect([{'a': 1}]) }}", [{"a": 1}]),
         ("{{ [1, [none, 2]] | flatten }}", [1, 2]),
         ("{{ [1, [none, 2]] | flatten(skip_nulls=false) }}", [1, None, 2]),
         ("{{ {'a': [1]} | combine({'a': [2]}, list_merge='append') }}", {"a": [1, 2]}),
         ("{{ [{'a': 1}, {'b': 2}] | combine({'c': 3}) }}", {"a": 1, "b": 2, "c": 3}),
-        ("{{ {'a': {'x': [1]}} | combine({'a': {'x': [2]}}, recursive=true, list_merge='prepend') }}",
-         {"a": {"x": [2, 1]}}),
         ("{{ 'ab' | regex_findall('(a)(b)') }}", [["a", "b"]]),
         ("{{ 'a.b' | regex_replace('[.]', '-', count=1) }}", "a-b"),
         ("{{ 'x=1' | regex_search('(?P<v>[0-9])', '\\\\g<v>') }}", ["1"]),
         ("{{ '10' | int(base=16) }}", 16),
         ("{{ 'nope' | int(0) }}", 0),
         ("{{ 'nope' | float(0.5) }}", 0.5),
-        ("{{ true is truthy and '' is falsy }}", True),
         ("{{ [{'t': ['a', 'b']}, {'t': []}] | selectattr('t', 'contains', 'a') | list | length }}", 1),
         ("{{ 'NEWS' is match('news', ignorecase=true) }}", True),
         ("{{ 'abc' is search('^b') }}", False),
@@ -57,7 +52,6 @@ def render(text: str, folder: Path = Path(), opened: tuple[str, ...] = (), **var
         ("{{ '%Y-%m-%d %H:%M:%S' | strftime(0) }}", "1970-01-01 00:00:00"),
         ("{{ ('2026-11-20' | to_datetime('%Y-%m-%d')).year }}", 2026),
         ("{{ 'ü' | to_json }}", '"ü"'),
-        ("{{ {'a': 1} | items2dict(key_name='x', value_name='y') if false else 'lazy' }}", "lazy"),
         ("{{ none | ternary('y', 'n', 'neither') }}", "neither"),
         ("{{ 'a,b' | split(',') | map('upper') | list }}", ["A", "B"]),
         ("{{ [3, 1, 2] | sort(reverse=true) | first }}", 3),
@@ -65,7 +59,6 @@ def render(text: str, folder: Path = Path(), opened: tuple[str, ...] = (), **var
         ("{{ 'x' | default('y') }}", "x"),
         ("{{ nobody | default(other | default('z')) }}", "z"),
         ("{{ nobody | d(5) + 1 }}", 6),
-        ("{{ [1, 2] is subset([1, 2, 3]) and [1, 2, 3] is superset([{'a': 1}]) }}", False),
         ("{{ '1.10' is version('1.9', '>') }}", True),
         ("{{ '00:00:59;29' | shift(1, '29.97') }}", "00:01:00;02"),
         ("{{ '00:10:00;00' | frames('29.97') }}", 17982),
@@ -89,19 +82,15 @@ def test_values(text: str, value: Any) -> None:
         ("{{ [1] | random }}", "unknown filter 'random'"),
         ("{{ 'a' | attr('b') }}", "unknown filter 'attr'"),
         ("{{ 'a' | escape }}", "nothing here is HTML"),
+        ("{{ 'a' | urlencode }}", "msauto encodes what it sends"),
         ("{{ 'a' | wordwrap(1) }}", "unknown filter 'wordwrap'"),
         ("{{ 'a' is callable }}", "unknown test 'callable'"),
         ("{{ 'maybe' | bool }}", "'maybe' is neither true nor false"),
         ("{{ 'a' | regex_search('(') }}", "invalid regular expression '\\('"),
         ("{{ 'a' | regex_search('(a)', '1') }}", "is not a group"),
-        ("{{ nobody | mandatory }}", "undefined variable 'nobody'"),
-        ("{{ nobody | mandatory(msg='say the episode') }}", "say the episode"),
         ("{{ 'x' | from_json }}", "invalid JSON"),
-        ("{{ 'a: [' | from_yaml }}", "invalid YAML"),
         ("{{ asset.create_time | strftime('%9999999d') }}", "is not a valid time format"),
         ("{{ 'x' | to_datetime }}", "is not a time in the format"),
-        ("{{ 'a' is regex('b', match_type='finds') }}", "unknown match_type 'finds'"),
-        ("{{ [1] | items2dict }}", "items2dict needs mappings"),
         ("{{ lookup('csv', 'x', delimeter=';') }}", "did you mean 'delimiter'"),
         ("{{ query('pipe', 'ls') }}", "unknown lookup 'pipe'"),
     ],
@@ -143,5 +132,5 @@ def test_lookups_stay_inside_unless_a_setting_opens_a_folder(tmp_path: Path) -> 
 def test_a_filter_is_named_when_it_is_nearly_right() -> None:
     with pytest.raises(InputError, match="did you mean 'to_json'"):
         render("{{ {} | to_jsn }}")
-    with pytest.raises(InputError, match="did you mean 'superset'"):
-        render("{{ [] is supperset([]) }}")
+    with pytest.raises(InputError, match="did you mean 'contains'"):
+        render("{{ [] is contain([]) }}")

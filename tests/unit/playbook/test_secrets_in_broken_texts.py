@@ -12,8 +12,7 @@ from msauto.documents.loader import load_yaml
 from msauto.errors import InputError, SourceLocation
 from msauto.playbook.inventory.hosts import ResolveOptions
 from msauto.playbook.settings import load_settings
-from msauto.secrets.redacted_lines import redact_lines
-from msauto.secrets.secret_names import SECRET_WORDS, is_secret_name
+from msauto.secrets.redaction import SECRET_WORDS, is_secret_name, redact_lines
 
 NAMES = [
     spelt

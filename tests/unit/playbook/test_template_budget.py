@@ -9,7 +9,7 @@ import pytest
 from msauto.documents.document import Document, SourceNode
 from msauto.errors import InputError
 from msauto.playbook.templates.environment import render_text
-from msauto.playbook.templates.secret_tracking import TaintTracker
+from msauto.playbook.templates.names import SecretTracker
 
 NESTED = "{% set ns = namespace(x=['x']) %}{% for i in range(12) %}{% set ns.x = [ns.x] * 10 %}{% endfor %}"
 BOMBS = [
@@ -32,7 +32,7 @@ BOMBS = [
 
 
 class NoNames(dict[str, Any]):
-    taint = TaintTracker()
+    tracker = SecretTracker()
 
     def known(self) -> list[str]:
         return []

@@ -14,11 +14,11 @@ from msauto.documents.loader import load_yaml
 from msauto.documents.value_types import is_template
 from msauto.documents.writer import WIDTH, CommentedValue, FlowStyle, comment, literal, yaml_lines
 from msauto.playbook.templates.environment import render_text
-from msauto.playbook.templates.secret_tracking import TaintTracker
+from msauto.playbook.templates.names import SecretTracker
 
 
 class NoNames(dict[str, Any]):
-    taint = TaintTracker()
+    tracker = SecretTracker()
 
     def known(self) -> list[str]:
         return []

@@ -1,0 +1,605 @@
+"""Ansible's everyday filters and tests, and those for time codes. All are deterministic, and limit what they make.
+
+Of Jinja's own, templates have those that media playbooks use: :data:`JINJA_FILTERS`, :data:`JINJA_TESTS`. Ours register
+themselves; their docstrings are their documentation. The first line is the description, without an article or a verb.
+The last line is ``Example: ...``, an expression that the reference evaluates.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from jinja2 import pass_context, pass_environment
+from jinja2.environment import Environment
+from jinja2.exceptions import SecurityError
+from jinja2.filters import make_attrgetter
+from jinja2.runtime import Context, Undefined
+
+from msauto.documents.document import nearest
+from msauto.documents.loader import plain
+from msauto.model.timecode import Timecode, show_timecode
+from msauto.playbook.templates.names import SecretTracker
+from msauto.timelines.clock import parse_rate
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+FILTERS: dict[str, Callable[..., Any]] = {}
+TESTS: dict[str, Callable[..., Any]] = {}
+LOOKUPS: dict[str, Callable[..., Any]] = {}
+
+
+def _registrar(functions: dict[str, Callable[..., Any]]) -> Callable[[Function], Function]:
+    def register(function: Function) -> Function:
+        functions[function.__name__.removeprefix("lookup_").strip("_")] = function
+        return function
+
+    return register
+
+
+template_filter = _registrar(FILTERS)
+"""Registers a filter by the name of its function; ``_`` at the end avoids names of Python."""
+template_test = _registrar(TESTS)
+template_lookup = _registrar(LOOKUPS)
+"""Registers a lookup; its function is called ``lookup_NAME``, and its keyword arguments are the options."""
+
+JINJA_FILTERS = (
+    "abs", "d", "default", "first", "format", "groupby", "join", "last", "length", "list", "lower", "map", "max",
+    "min", "reject", "rejectattr", "replace", "reverse", "round", "select", "selectattr", "sort", "string", "sum",
+    "title", "trim", "truncate", "upper",
+)  # fmt: skip
+JINJA_TESTS = (
+    "defined", "divisibleby", "eq", "equalto", "even", "false", "ge", "gt", "in", "le", "lt", "mapping", "ne", "none",
+    "number", "odd", "sequence", "string", "true", "undefined", "==", "!=", "<", "<=", ">", ">=",
+)  # fmt: skip
+REMOVED: dict[str, str] = {
+    **dict.fromkeys(("e", "escape", "forceescape", "safe", "striptags", "urlize", "xmlattr"), "nothing here is HTML"),
+    **dict.fromkeys(("random", "shuffle"), "the same playbook must always give the same plan"),
+    **dict.fromkeys(("pprint", "to_yaml", "to_nice_json"), "use to_json"),
+    "attr": "write a.b or a[b]",
+    "count": "use length",
+    "dictsort": "use dict2items | sort(attribute='key')",
+    "mandatory": "an undefined variable is an error anyway",
+    "urlencode": "msauto encodes what it sends",
+}
+"""Filters that users may look for and that are removed on purpose, with the reason or the alternative."""
+
+# Texts ----------------------------------------------------------------------------------------------------------
+
+MAX_PATTERN = 1_000
+MAX_SUBJECT = 100_000
+
+
+def pattern(text: Any, subject: Any, ignorecase: bool = False, multiline: bool = False) -> re.Pattern[str]:
+    """Compile a regular expression, unless it or its subject is too long, or it could take exponential time."""
+    if len(str(text)) > MAX_PATTERN or len(str(subject)) > MAX_SUBJECT:
+        raise SecurityError("a regular expression or its text is too long")
+    try:
+        flags = (re.IGNORECASE if ignorecase else 0) | (re.MULTILINE if multiline else 0)
+        compiled = re.compile(str(text), flags)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"invalid regular expression {str(text)[:60]!r}: {error}") from error
+    if _EXPONENTIAL.search(str(text)) and len(str(subject)) > 16:
+        raise SecurityError(f"the regular expression {str(text)[:60]!r} repeats a repetition: it may never end")
+    return compiled
+
+
+# A group that is nothing but a repetition, repeated: (a+)+, ([ab]*)*, (\w+|x)*. Its time is exponential.
+_ATOM = r"(?:\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\()\[\]{}*+?|])"
+_REPEAT = r"(?:[*+]|\{\d+,\})"
+_EXPONENTIAL = re.compile(
+    rf"\((?:\?:|\?P<\w+>)?(?:[^()]*\|)?{_ATOM}{_REPEAT}\??(?:{_ATOM}[*?]\??)*(?:\|[^()]*)?\){_REPEAT}"
+    rf"|\(({_ATOM}+)\|\1\){_REPEAT}"
+)
+
+
+@template_filter
+def regex_replace(
+    value: Any,
+    find: str,
+    replace: str = "",
+    ignorecase: bool = False,
+    multiline: bool = False,
+    count: int = 0,
+) -> str:
+    r"""A text with each match of a regular expression replaced.
+
+    Example: 'EP 12' | regex_replace('EP (.*)', '\\1/30')
+    """
+    subject, new = str(value), str(replace)
+    compiled = pattern(find, subject, ignorecase, multiline)
+    if (len(subject) + 1) * len(new) > 100 * MAX_SUBJECT:
+        raise SecurityError("a replacement makes the text too long")
+    return compiled.sub(new, subject, count=count)
+
+
+@template_filter
+def regex_search(value: Any, find: str, *groups: str, ignorecase: bool = False, multiline: bool = False) -> Any:
+    r"""The first match of a regular expression, or an empty text.
+
+    With groups such as ``\1`` or ``\g<name>``, their texts.
+
+    Example: 'EP 12' | regex_search('[0-9]+')
+    """
+    match = pattern(find, value, ignorecase, multiline).search(str(value))
+    if match is None:
+        return ""
+    found = [re.fullmatch(r"\\(?:g<(\w+)>|(\d+))", str(name)) for name in groups]
+    if None in found:
+        raise ValueError(rf"{groups[found.index(None)]!r} is not a group: write \\1 or \\g<name>")
+    return [match[each[1] or int(each[2])] for each in found if each] if groups else match.group()
+
+
+@template_filter
+def regex_findall(value: Any, find: str, multiline: bool = False, ignorecase: bool = False) -> list[Any]:
+    """All matches of a regular expression.
+
+    Example: 'EP 12 of 30' | regex_findall('[0-9]+')
+    """
+    found = pattern(find, value, ignorecase, multiline).findall(str(value))
+    return [list(each) if isinstance(each, tuple) else each for each in found]
+
+
+@template_filter
+def split(value: Any, by: str | None = None, maxsplit: int = -1) -> list[str]:
+    """The parts of a text.
+
+    Example: 'a,b' | split(',')
+    """
+    return str(value).split(by, maxsplit)
+
+
+@template_filter
+def basename(value: Any) -> str:
+    """The last part of a path.
+
+    Example: '/media/news/a.mxf' | basename
+    """
+    return posixpath.basename(str(value))
+
+
+@template_filter
+def splitext(value: Any) -> list[str]:
+    """A file name and its extension.
+
+    Example: 'a.mxf' | splitext
+    """
+    return list(posixpath.splitext(str(value)))
+
+
+def items_of(value: Any, name: str) -> list[Any]:
+    """Return a list; raises ``TypeError`` for anything else (a text would be a list of its letters)."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise TypeError(f"{name} needs a list, not {type(value).__name__}")
+    return list(value)
+
+
+class _SeenValues:
+    """A set of values, in which hashable ones are found in constant time."""
+
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        self._hashable: set[Any] = set()
+        self._others: list[Any] = []
+        for value in values:
+            self.add(value)
+
+    def __contains__(self, value: object) -> bool:
+        try:
+            return value in self._hashable
+        except TypeError:
+            return value in self._others
+
+    def add(self, value: Any) -> bool:
+        """Add a value; return whether it is new."""
+        if value in self:
+            return False
+        try:
+            self._hashable.add(value)
+        except TypeError:
+            self._others.append(value)
+        return True
+
+
+@template_filter
+@pass_environment
+def unique(environment: Environment, value: Any, case_sensitive: bool = True, attribute: Any = None) -> list[Any]:
+    """Each item once; case-sensitive.
+
+    Example: ['a', 'A', 'a'] | unique
+    """
+    getter = make_attrgetter(environment, attribute)
+    seen = _SeenValues()
+
+    def key(item: Any) -> Any:
+        found = getter(item)
+        return found.lower() if isinstance(found, str) and not case_sensitive else found
+
+    return [item for item in items_of(value, "unique") if seen.add(key(item))]
+
+
+@template_filter
+def union(first: Any, second: Any) -> list[Any]:
+    """The items of either list.
+
+    Example: [1, 2] | union([2, 3])
+    """
+    seen = _SeenValues()
+    return [each for each in (*items_of(first, "union"), *items_of(second, "union")) if seen.add(each)]
+
+
+@template_filter
+def difference(first: Any, second: Any) -> list[Any]:
+    """The items of the first list that are not in the second.
+
+    Example: [1, 2, 3] | difference([2])
+    """
+    seen = _SeenValues(items_of(second, "difference"))
+    return [each for each in items_of(first, "difference") if seen.add(each)]
+
+
+@template_filter
+def flatten(value: Any, levels: int | None = None, skip_nulls: bool = True) -> list[Any]:
+    """Nested lists as one list; levels=1 flattens one level.
+
+    Example: [1, [2, [3]]] | flatten(levels=1)
+    """
+    found: list[Any] = []
+    for each in items_of(value, "flatten"):
+        if isinstance(each, list | tuple) and (levels is None or levels > 0):
+            found.extend(flatten(each, None if levels is None else levels - 1, skip_nulls))
+        elif not (skip_nulls and each in (None, "None", "null")):
+            found.append(each)
+    return found
+
+
+@template_filter
+def zip_(*lists: Any) -> list[list[Any]]:
+    """Lists side by side, as long as the shortest.
+
+    Example: words | zip([1, 2])
+    """
+    return [list(each) for each in zip(*(items_of(each, "zip") for each in lists), strict=False)]
+
+
+@template_filter
+def combine(first: Any, *others: Any, recursive: bool = False, list_merge: str = "replace") -> dict[str, Any]:
+    """Merged mappings, the later over the earlier; recursive=true merges inner ones; list_merge='append' joins lists.
+
+    Example: {'a': {'x': 1}} | combine({'a': {'y': 2}}, recursive=true)
+    """
+    if list_merge not in {"replace", "append"}:
+        raise ValueError(f"unknown list_merge {list_merge!r}: replace, append")
+    result: dict[str, Any] = {}
+    for each in flatten([first, *others]):
+        if not isinstance(each, Mapping):
+            raise TypeError(f"combine needs mappings, not {type(each).__name__}")
+        for key, value in each.items():
+            old = result.get(key)
+            if recursive and isinstance(value, Mapping) and isinstance(old, Mapping):
+                result[key] = combine(old, value, recursive=True, list_merge=list_merge)
+            elif list_merge == "append" and isinstance(value, list) and isinstance(old, list):
+                result[key] = [*old, *value]
+            else:
+                result[key] = value
+    return result
+
+
+@template_filter
+def dict2items(value: Any, key_name: str = "key", value_name: str = "value") -> list[dict[str, Any]]:
+    """A mapping as a list of key and value.
+
+    Example: {'a': 1} | dict2items
+    """
+    if not isinstance(value, Mapping):
+        raise TypeError("dict2items needs a mapping")
+    return [{key_name: key, value_name: each} for key, each in value.items()]
+
+
+@template_filter
+def ternary(value: Any, yes: Any, no: Any, none: Any = None) -> Any:
+    """One value or another, by a condition.
+
+    Example: (1 > 2) | ternary('yes', 'no')
+    """
+    return none if value is None and none is not None else (yes if value else no)
+
+
+MAX_DIGITS = 1_000
+_WORDS = {
+    **dict.fromkeys(("true", "yes", "on", "1", "y", "t"), True),
+    **dict.fromkeys(("false", "no", "off", "0", "n", "f", ""), False),
+}
+
+
+@template_filter
+def bool_(value: Any) -> bool:
+    """True or false from yes, no, on, off, 1, 0; anything else is an error.
+
+    Example: 'yes' | bool
+    """
+    if not isinstance(value, str):
+        return bool(value)
+    if value.strip().lower() not in _WORDS:
+        raise ValueError(f"{value[:40]!r} is neither true nor false")
+    return _WORDS[value.strip().lower()]
+
+
+@template_filter
+def int_(value: Any, default: Any = None, base: int = 10) -> Any:
+    """A whole number; a value that is not a number is an error unless a default is given.
+
+    Example: '012' | int
+    """
+    try:
+        if isinstance(value, str):
+            if len(value) > MAX_DIGITS:
+                raise SecurityError("a number in a template is too large")
+            return int(value, base) if base != 10 or "." not in value else int(float(value))
+        return int(value)
+    except (ValueError, TypeError, OverflowError):
+        if default is None:
+            raise
+        return default
+
+
+@template_filter
+def float_(value: Any, default: Any = None) -> Any:
+    """A number with a decimal point; a value that is not a number is an error unless a default is given.
+
+    Example: '1.5' | float
+    """
+    try:
+        return float(value)
+    except (ValueError, TypeError, OverflowError):
+        if default is None:
+            raise
+        return default
+
+
+MAX_INDENT = 16
+
+
+def _json_value(value: object) -> object:
+    """Convert a value that JSON does not know."""
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Fraction):
+        return str(value)
+    raise TypeError(f"JSON cannot represent {type(value).__name__}")
+
+
+@template_filter
+def to_json(value: Any, indent: int | None = None, sort_keys: bool = False) -> str:
+    """A value as JSON.
+
+    Example: {'a': [1]} | to_json
+    """
+    if indent is not None and indent > MAX_INDENT:
+        raise SecurityError(f"the indentation is at most {MAX_INDENT}")
+    return json.dumps(plain(value), ensure_ascii=False, indent=indent, sort_keys=sort_keys, default=_json_value)
+
+
+@template_filter
+def from_json(value: Any) -> Any:
+    """The value of a JSON text.
+
+    Example: '{"a": [1]}' | from_json
+    """
+    try:
+        return json.loads(str(value))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"invalid JSON: {error}") from error
+
+
+@template_filter
+def b64encode(value: Any, encoding: str = "utf-8") -> str:
+    """A text as Base64.
+
+    Example: 'News' | b64encode
+    """
+    return base64.b64encode(str(value).encode(encoding)).decode()
+
+
+# Positions: exact, no float touches one --------------------------------------------------------------------------
+
+
+def _rate(context: Context, fps: Any) -> Fraction:
+    """Return the given rate, or that of the asset: 25, ``29.97``, ``30000/1001``."""
+    if fps is None:
+        fps = context.environment.getattr(context.resolve("asset"), "fps")
+    return parse_rate(fps)  # raises for an undefined one, with the name
+
+
+def _frames_of(value: Any, rate: Fraction) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise TypeError("a position is a whole number of frames or a time code")
+    text = str(value).strip()
+    if text.startswith("-"):
+        return -Timecode.parse(text[1:]).to_frames(rate)
+    return Timecode.parse(text if isinstance(value, str) else value).to_frames(rate)
+
+
+@template_filter
+@pass_context
+def frames(context: Context, value: Any, fps: Any = None) -> int:
+    """A position in frames; the rate is the asset's unless given.
+
+    Example: '00:00:10:05' | frames(25)
+    """
+    return _frames_of(value, _rate(context, fps))
+
+
+@template_filter
+@pass_context
+def timecode(context: Context, value: Any, fps: Any = None, drop: bool = False) -> str:
+    """Frames as a time code; the rate is the asset's unless given; drop=true for drop frame.
+
+    Example: 1800 | timecode('30000/1001', drop=true)
+    """
+    rate = _rate(context, fps)
+    return show_timecode(_frames_of(value, rate), rate, drop=drop)
+
+
+@template_filter
+@pass_context
+def seconds(context: Context, value: Any, fps: Any = None) -> int | float:
+    """A position in seconds; the rate is the asset's unless given.
+
+    Example: '00:00:10:05' | seconds(25)
+    """
+    rate = _rate(context, fps)
+    exact = _frames_of(value, rate) / rate
+    return exact.numerator if exact.denominator == 1 else float(exact)
+
+
+@template_filter
+@pass_context
+def shift(context: Context, value: Any, by: Any, fps: Any = None) -> Any:
+    """A position moved by frames or a time code, in its own notation.
+
+    Example: '00:01:00:00' | shift(-25, 25)
+    """
+    if isinstance(value, int) and isinstance(by, int):
+        moved, rate = value + by, None
+    else:
+        rate = _rate(context, fps)
+        moved = _frames_of(value, rate) + (by if isinstance(by, int) else _frames_of(by, rate))
+    if moved < 0:
+        raise ValueError("the position would be before the start")
+    if rate is None or isinstance(value, int) or str(value).strip().isdigit():
+        return moved
+    return show_timecode(moved, rate, drop=";" in str(value))
+
+
+# Dates and times: now is that of the run, so that every template of a plan sees the same one -----------------------
+
+_DIRECTIVE = re.compile(r"%(?:[-_0^#]?[A-Za-z%])?")
+_KNOWN = re.compile(r"%(?:[-_0^#]?[aAbBcdDeFgGhHIjklmMnNpPrRsStTuUVwWxXyYzZfC]|%)")
+
+
+@template_filter
+@pass_context
+def strftime(context: Context, value: Any, form: Any = None, utc: bool = False) -> str:
+    """A time in a format such as '%d.%m.%Y'; as in Ansible, also a format with seconds since 1970.
+
+    Without a time, that of the run. Seconds are in UTC, wherever msauto runs.
+
+    Example: '%Y-%m-%d' | strftime(86400)
+    """
+    if isinstance(value, str):
+        value, form = (context.resolve("now") if form is None else form), value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = datetime.fromtimestamp(value, UTC)
+    if not isinstance(value, date) or not isinstance(form, str):
+        raise TypeError("strftime needs a time and a format such as '%Y-%m-%d'")
+    if len(form) > 200 or any(not _KNOWN.fullmatch(each) for each in _DIRECTIVE.findall(form)):
+        raise ValueError(f"{form[:40]!r} is not a valid time format: write it as '%Y-%m-%d %H:%M:%S'")
+    if utc and isinstance(value, datetime) and value.tzinfo:
+        value = value.astimezone(UTC)
+    return str(value.strftime(form))
+
+
+@template_filter
+def to_datetime(value: Any, form: str = "%Y-%m-%d %H:%M:%S") -> datetime:
+    """A text as a time; ISO 8601, or a format.
+
+    Example: ('2026-11-20 10:00:00' | to_datetime) - ('2026-11-20 09:00:00' | to_datetime)
+    """
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)  # noqa: DTZ001 - a date has no zone
+    try:
+        return datetime.strptime(str(value), form)  # noqa: DTZ007 - the format decides whether there is a zone
+    except ValueError:
+        try:
+            return datetime.fromisoformat(str(value))
+        except ValueError as error:
+            raise ValueError(f"{str(value)[:40]!r} is not a time in the format {form!r}") from error
+
+
+# Secrets --------------------------------------------------------------------------------------------------------
+
+
+def tracker_of(context: Context) -> SecretTracker:
+    """Return what knows the secrets of the run."""
+    tracker: SecretTracker = context.parent["__scope__"].tracker
+    return tracker
+
+
+@template_filter
+@pass_context
+def secret(context: Context, value: Any) -> str:
+    """A text that is marked as secret: it is sent, and never shown (docs/how-to/secrets.md).
+
+    Example: 'a-token' | secret
+    """
+    if isinstance(value, Undefined):
+        str(value)  # raises: the name is undefined
+    marked = tracker_of(context).add(value)
+    tracker_of(context).touched = True
+    return marked
+
+
+# Tests ----------------------------------------------------------------------------------------------------------
+
+
+@template_test
+def match(value: Any, find: str, ignorecase: bool = False, multiline: bool = False) -> bool:
+    """A regular expression matches at the beginning.
+
+    Example: 'EP 12' is match('EP')
+    """
+    return pattern(find, value, ignorecase, multiline).match(str(value)) is not None
+
+
+@template_test
+def search(value: Any, find: str, ignorecase: bool = False, multiline: bool = False) -> bool:
+    """A regular expression matches anywhere.
+
+    Example: 'EP 12' is search('12$')
+    """
+    return pattern(find, value, ignorecase, multiline).search(str(value)) is not None
+
+
+_ORDER = {"==": (0,), "eq": (0,), "=": (0,), "!=": (-1, 1), "<>": (-1, 1), "ne": (-1, 1), "<": (-1,), "lt": (-1,)}
+_ORDER |= {"<=": (-1, 0), "le": (-1, 0), ">": (1,), "gt": (1,), ">=": (0, 1), "ge": (0, 1)}
+
+
+@template_test
+def version(value: Any, other: Any, operator: str = "==") -> bool:
+    """Compares versions: ==, !=, <, <=, >, >=.
+
+    Example: '2.9.87' is version('2.10', '<')
+    """
+    if operator not in _ORDER:
+        raise ValueError(f"unknown operator {operator!r}; {nearest(operator, _ORDER)}")
+    left, right = _version_key(value), _version_key(other)
+    length = max(len(left), len(right))
+    one, two = (key + (0,) * (length - len(key)) for key in (left, right))
+    return (one > two) - (one < two) in _ORDER[operator]
+
+
+def _version_key(value: Any) -> tuple[int, ...]:
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})*", str(value)):
+        raise ValueError(f"{str(value)[:40]!r} is not a valid version")
+    return tuple(int(part) for part in str(value).split("."))
+
+
+@template_test
+def contains(value: Any, item: Any) -> bool:
+    """A list, text or mapping contains it.
+
+    The opposite of ``in``, for ``selectattr('tags', 'contains', 'news')``.
+
+    Example: words is contains('news')
+    """
+    if isinstance(value, str | list | tuple | Mapping):
+        return item in value
+    raise TypeError(f"contains needs a list, a text or a mapping, not {type(value).__name__}")
