@@ -53,7 +53,7 @@ _SYNTAX: Final = (
     (r"can't assign to '.*'", "only a name can be assigned to", "write {% set name = value %}"),
     (r"You cannot chain multiple tests with is", "two tests follow each other", "write `x is a and x is b`"),
 )
-"""Messages of Jinja's parser, and what to say instead, with the groups of the message."""
+"""Messages of Jinja's parser, and what replaces them, with the groups of the message."""
 
 
 def explain_syntax(message: str, text: str) -> Explanation:
@@ -123,7 +123,7 @@ _FAILURES: Final = (
     (r"not enough arguments.*", "the format has more places than values", "add values"),
     (r"%\w format: .*|must be real number, not .*", "the format needs a number", "convert it: | int"),
 )
-"""Messages of Python, and what to say instead, with the kinds of values of the message."""
+"""Messages of Python, and what replaces them, with the kinds of values of the message."""
 
 
 def explain_failure(error: BaseException) -> Explanation:
