@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any, get_args, get_type_hints
 
+import click
+
 from msauto.batch.batch_result import batch_result_schema
+from msauto.cli import flags as cli_flags
+from msauto.cli.main import group
 from msauto.interface.dialect import Dialect
 from msauto.playbook.reference import PAGES
 from msauto.report.event_lines import LINES, events_schema
@@ -87,7 +93,45 @@ def dialect_keys() -> str:
     return "| key | values | means |\n|---|---|---|\n" + "".join(rows)
 
 
-MADE_PARTS = {
+@click.command("shared")
+@cli_flags.shared_flags
+def _shared(**_: Any) -> None: ...
+
+
+def _named(name: str) -> list[click.Command]:
+    """Return a command by its words; of a group without more words, all of its commands."""
+    found: list[click.Command] = [group]
+    for word in name.split():
+        parent = found[0]
+        assert isinstance(parent, click.Group)
+        command = parent.get_command(click.Context(parent), word)
+        assert command is not None, name
+        found = [command]
+    return [*found[0].commands.values()] if isinstance(found[0], click.Group) else found
+
+
+def flags_table(name: str) -> str:
+    """Return the table of the flags of a command, from its help; without those that commands share."""
+    shared = {each.name for each in _shared.params} if name != "shared" else set()
+    rows = dict.fromkeys(
+        row for command in ([_shared] if name == "shared" else _named(name)) for row in _rows(command, shared)
+    )
+    return "| flag | meaning |\n|---|---|\n" + "".join(rows)
+
+
+def _rows(command: click.Command, shared: set[str | None]) -> Iterator[str]:
+    context = click.Context(command)
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.hidden and option.name not in shared:
+            value = "" if option.is_flag or option.count else f" {option.make_metavar(context).strip('[]')}"
+            last = option.opts[-1] + value
+            named = ", ".join(f"`{each}`" for each in [*option.opts[:-1], last, *option.secondary_opts])
+            cells = (each.replace("|", "\\|") for each in (named, option.help or ""))
+            yield f"| {' | '.join(cells)} |\n"
+
+
+MADE_PARTS: dict[str, list[tuple[str, str, Callable[[], str]]]] = {
+    "commands.md": [],
     "json.md": [
         ("\n## Batch\n", "\n## Events\n", batch_result_section),
         ("\n## Events\n", "\n## What a", events_section),
@@ -97,8 +141,14 @@ MADE_PARTS = {
 """The parts of a page that are made from the code: what precedes and follows each, and what makes it."""
 
 
+def _with_flags(found: re.Match[str]) -> str:
+    return found[1] + flags_table(found[2]) + "\n"
+
+
 def with_made_parts(name: str, text: str) -> str:
     """Return a page of the reference with the parts that are made from the code."""
+    if name == "commands.md":
+        return re.sub(r"(<!-- flags: ([a-z ]+) -->\n\n)(?:\|.*\n)*\n*", _with_flags, text)
     for before, after, made in MADE_PARTS[name]:
         head, _, rest = text.partition(before)
         begin = "" if made is dialect_keys else before

@@ -6,14 +6,13 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
 import click
 import pytest
 from pydantic import BaseModel, RootModel
 
 import msauto
-from msauto.cli import flags as cli_flags
 from msauto.cli.main import COMMANDS, group
 from msauto.errors import PROBLEM_KINDS, ProblemKind
 from msauto.interface.dialect import Dialect
@@ -27,7 +26,7 @@ from msauto.playbook.templates.filters import FILTERS, TESTS
 from msauto.playbook.variables import GIVEN
 from msauto.simulator.faults import KINDS
 from tests.docs.error_index import output_of
-from tests.docs.make_reference import MADE_PARTS, with_made_parts
+from tests.docs.make_reference import MADE_PARTS, flags_table, with_made_parts
 from tests.docs.pages import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -152,19 +151,6 @@ def test_every_key_of_the_plan_is_described() -> None:
 # Commands ---------------------------------------------------------------------------------------------------------
 
 
-def options(command: click.Command) -> set[str]:
-    given = (option for option in command.params if isinstance(option, click.Option))
-    return {name for option in given for name in (*option.opts, *option.secondary_opts)}
-
-
-def shared() -> set[str]:
-    @click.command()
-    @cli_flags.shared_flags
-    def nothing(**_: Any) -> None: ...
-
-    return options(nothing)
-
-
 def commands(name: str) -> list[click.Command]:
     command = group.get_command(click.Context(group), name)
     assert command is not None
@@ -175,25 +161,12 @@ def test_the_commands_described_are_the_commands_that_there_are() -> None:
     assert set(re.findall(r"^## msauto (\w+)$", page("commands.md"), re.MULTILINE)) == set(COMMANDS)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_flag_of_a_command_has_its_place(name: str) -> None:
-    text = section(f"commands.md#msauto {name}")
-    for command in commands(name):
-        own = options(command) - shared()
-        assert not own - names(text) - {"-h", "--help"}, f"{command.name}: these flags have no place"
-    for sub in commands(name):
-        assert f"msauto {name}" in text or f"msauto {name} {sub.name}" in text
-
-
-def test_no_flag_is_described_that_is_not_there() -> None:
-    known = {flag for name in COMMANDS for command in commands(name) for flag in options(command)} | shared()
-    told = {name for name in names(page("commands.md")) if name.startswith("--")}
-    assert not told - known - {"--help", "--version"}
-
-
-def test_every_shared_flag_has_its_place() -> None:
-    assert len(shared()) > 12
-    assert not shared() - names(section("commands.md#Shared flags"))
+def test_every_command_with_flags_of_its_own_has_their_table() -> None:
+    made = set(re.findall(r"<!-- flags: ([a-z ]+) -->", page("commands.md")))
+    for name in COMMANDS:
+        for command in commands(name):
+            words = name if command.name in {name, None} else f"{name} {command.name}"
+            assert flags_table(words).count("\n") == 2 or {name, words} & made, words
 
 
 def test_every_show_command_has_its_row() -> None:
