@@ -119,7 +119,7 @@ def flags_table(name: str) -> str:
     return "| flag | meaning |\n|---|---|\n" + "".join(rows)
 
 
-def _rows(command: click.Command, shared: set[str | None]) -> Iterator[str]:
+def _rows(command: click.Command, shared: set[str]) -> Iterator[str]:
     context = click.Context(command)
     for option in command.params:
         if isinstance(option, click.Option) and not option.hidden and option.name not in shared:
