@@ -99,7 +99,7 @@ def _shared(**_: Any) -> None: ...
 
 
 def _named(name: str) -> list[click.Command]:
-    """Return a command by its words; of a group without more words, all of its commands."""
+    """Return a command by its full name; for a group, all of its commands."""
     found: list[click.Command] = [group]
     for word in name.split():
         parent = found[0]
