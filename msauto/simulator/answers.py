@@ -73,8 +73,7 @@ def xml_answer(root: str | Iterable[str], dialect: SimDialect, done: bool = True
     """Return an XML document with this root element; one in parts, the first with the start tag, is made while sent."""
     texts = iter(["".join(_framed((root,), dialect))]) if isinstance(root, str) else _joined(_framed(root, dialect))
     encoder = codecs.getincrementalencoder(dialect.xml_encoding)("xmlcharrefreplace")
-    end = "\r\n" if dialect.xml_newline == "crlf" else "\n"
-    pieces = (encoder.encode(text.replace("\n", end)) for text in texts)
+    pieces = map(encoder.encode, texts)
     answer = HttpAnswer(200, next(pieces), f"text/xml; charset={dialect.xml_encoding}", done=done)
     if (second := next(pieces, None)) is not None:
         answer.body, answer.parts = b"", chain((answer.body, second), pieces)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.positions import parse_frames
 from msauto.simulator.rss import parse_document
 from msauto.simulator.state import (
     LINK_FIELDS,
@@ -19,7 +18,7 @@ from msauto.simulator.state import (
     SimMarker,
     SimSegment,
 )
-from msauto.simulator.wire import HttpRequest, RefusalError, ResourceNotFoundError, folder_of_text
+from msauto.simulator.wire import HttpRequest, RefusalError, ResourceNotFoundError, folder_of_text, parse_frames
 
 TRACKS = (
     "General",

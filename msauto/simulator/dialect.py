@@ -30,7 +30,6 @@ class SimDialect:
     errors: str = _switch("status 200_text 200_xml", "any other refusal")
     command_body: str = _switch("empty ok_text ok_xml clip garbage", "body after a successful command, DELETE or PUT")
     # Addresses
-    plus: str = _switch("plus space", "meaning of + in a query")
     ns_id: str = _switch("yes no", "whether a literal colon separates NS:ID")
     title_address: str = _switch("plain ns", "ns: a percent-encoded colon also separates NS:ID")
     title_case: str = _switch(
@@ -62,22 +61,17 @@ class SimDialect:
     rss_shape: str = _switch("rss atom rss_namespaced bare", "XML of a channel")
     rss_body: str = _switch("any text item", "PUT body: by file ending, always text, or always an item document")
     # Listings
-    mimetypes: str = _switch("one many", "number of mimetype filters")
     datetime_filter: str = _switch("after ignored", "effect of the datetime filter")
     listing_depth: str = _switch("deep shallow", "content of subfolders in a listing")
     # XML
     xml_wrapper: str = _switch("none xml stray_end", "all inside <xml>, or a stray </xml> at the end")
     xml_encoding: str = _switch("utf-8 windows-1251 koi8-r utf-16", "encoding of documents")
-    xml_newline: str = _switch("lf crlf", "line ends of documents")
     xml_namespace: str = _switch("none default", "default namespace of the root")
     # Limits
     line_limit: str = _text("0", "longest request target in bytes, above it a 414; 0: unlimited")
     # Authentication
-    auth: str = _switch("none basic bearer header", "authentication; header: auth_header contains auth_token")
-    auth_user: str = _text("ops", "user of basic authentication")
-    auth_password: str = _text("secret", "password of basic authentication")
-    auth_token: str = _text("secret", "bearer token, or value of auth_header")
-    auth_header: str = _text("X-Auth-Token", "name of the header")
+    auth: str = _switch("none basic bearer header", "authentication; basic: of the user `ops`; header: X-Auth-Token")
+    auth_secret: str = _text("secret", "password, bearer token, or value of the header")
 
     def __post_init__(self) -> None:
         for entry in fields(self):

@@ -40,9 +40,7 @@ KINDS = {
 CHANGES = {
     "rename": "OLD:NEW",
     "swap": "ONE:OTHER",  # exchanges the titles of two entries
-    "delete": "TITLE",  # removes a clip with all its entries
     "rerecord": "TITLE",  # puts another recording, a day younger and with nothing written on it, in the place of a clip
-    "edit": "TITLE:FIELD:VALUE",  # sets a link field
 }
 _TEXT = re.compile(r"(?P<kind>[a-z_]+(?::[^@]*)?)@(?P<match>.+?)(?:\*(?P<times>\d+))?(?:\+(?P<after>\d+))?")
 _LOGIN = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body><form>Please sign in</form></body></html>"
@@ -213,16 +211,12 @@ def _change(texts: list[str], name: str, state: ServerState) -> None:
         case "swap", title_of_other if other:
             database.change_entry(entry, title=title_of_other)
             other[0].change_entry(other[1], title=title)
-        case "delete", *_:
-            database.remove_clip(entry.clip)
         case "rerecord", *_:
             clip = entry.clip
             database.remove_clip(clip)
             taken = datetime.fromisoformat(clip.create_time) + timedelta(days=1)
             again = replace(clip, file="", create_time=taken.isoformat(), entries=[], markers=[], segments=[], xmp={})
             database.put_clip(again, clip.home.folder, title)
-        case "edit", name_of_field, value:
-            entry.fields[name_of_field] = value
 
 
 def _find(state: ServerState, title: str) -> tuple[SimDatabase, SimEntry] | None:

@@ -178,7 +178,7 @@ class SimDatabase:
     root: Folder = field(default_factory=lambda: Folder(""))
     by_title: dict[str, list[SimEntry]] = field(default_factory=dict)
     connectors: dict[str, list[bytes]] = field(default_factory=dict)
-    profiles: dict[str, tuple[int, int]] = field(default_factory=lambda: {"WP1": (320, 180), "WP2": (160, 90)})
+    profiles: list[str] = field(default_factory=lambda: ["WP1", "WP2"])
     partner: bool = True
     next_link_id: int = 1
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from msauto.simulator import answers
 from msauto.simulator.answers import attr_element, element, escape_attribute, escape_text
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.positions import format_length, frame_time
 from msauto.simulator.state import (
     LINK_FIELDS,
     MIME_TYPES,
@@ -24,7 +23,15 @@ from msauto.simulator.state import (
     SimMarker,
     SimSegment,
 )
-from msauto.simulator.wire import FolderPath, HttpRequest, RefusalError, ResourceNotFoundError, folder_text
+from msauto.simulator.wire import (
+    FolderPath,
+    HttpRequest,
+    RefusalError,
+    ResourceNotFoundError,
+    folder_text,
+    format_length,
+    frame_time,
+)
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 _NOT_IN_NAMES = re.compile(r"[^\w.-]")
@@ -197,17 +204,11 @@ def _mam(folder: Folder, keep: _Keep) -> Iterator[str]:
 
 
 def _filter(request: HttpRequest, dialect: SimDialect) -> _Keep:
-    kinds = _mime_numbers(request.all_params("mimetype"), dialect)
-    after = _after(request.param("datetime"), dialect)
-    return lambda entry: (not kinds or entry.clip.mime_type in kinds) and entry.clip.create_time > after
-
-
-def _mime_numbers(values: list[str], dialect: SimDialect) -> set[int]:
-    names = [name for value in values for name in value.split(",")] if dialect.mimetypes == "many" else values[:1]
-    unknown = [name for name in names if name not in MIME_TYPES]
-    if unknown:
-        raise RefusalError(400, f"unknown mimetype {unknown[0]}")
-    return {MIME_TYPES[name] for name in names}
+    kind, after = request.param("mimetype"), _after(request.param("datetime"), dialect)
+    if kind is not None and kind not in MIME_TYPES:
+        raise RefusalError(400, f"unknown mimetype {kind}")
+    number = kind and MIME_TYPES[kind]
+    return lambda entry: number in {None, entry.clip.mime_type} and entry.clip.create_time > after
 
 
 def _after(value: str | None, dialect: SimDialect) -> str:

@@ -142,8 +142,8 @@ def auth_of(server: SimDialect) -> dict[str, object]:
     """Return the ``auth:`` that the server wants."""
     kinds: dict[str, dict[str, object]] = {
         "none": {},
-        "basic": {"basic": {"username": server.auth_user, "password": server.auth_password}},
-        "bearer": {"bearer": server.auth_token},
-        "header": {"headers": {server.auth_header: server.auth_token}},
+        "basic": {"basic": {"username": "ops", "password": server.auth_secret}},
+        "bearer": {"bearer": server.auth_secret},
+        "header": {"headers": {"X-Auth-Token": server.auth_secret}},
     }
     return kinds[server.auth]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msauto.simulator import Simulator
-from msauto.simulator.state_file import state_to_json
+from msauto.simulator.seed import state_to_json
 from tests.dialects.case_end import MARKER_FIELDS, Store, text_of, track_of
 
 LISTS = frozenset({"databases", "channels", "clips", "markers", "segments", "entries", "items"})

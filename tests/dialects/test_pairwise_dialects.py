@@ -57,7 +57,7 @@ def test_only_what_does_not_fit_is_left_out() -> None:
 def test_every_switch_and_every_key_takes_part() -> None:
     free_text = {name for name, values in SimDialect.choices().items() if not values}
     assert parameters().keys() >= SimDialect.choices().keys() - free_text
-    assert free_text == {"list_separator", "line_limit", "auth_user", "auth_password", "auth_token", "auth_header"}
+    assert free_text == {"list_separator", "line_limit", "auth_secret"}
     assert FITTING.keys() == {field.name for field in fields(Dialect)}
     assert all(set(row) == set(parameters()) for row in ROWS)
 

@@ -63,9 +63,9 @@ def put(sim: Simulator, server: SimDialect) -> None:
 
 def spec(sim: Simulator, server: SimDialect) -> ServerSpec:
     auth = {
-        "basic": Auth(username=server.auth_user, password=Secret(server.auth_password)),
-        "bearer": Auth(bearer=Secret(server.auth_token)),
-        "header": Auth(headers=((server.auth_header, Secret(server.auth_token)),)),
+        "basic": Auth(username="ops", password=Secret(server.auth_secret)),
+        "bearer": Auth(bearer=Secret(server.auth_secret)),
+        "header": Auth(headers=(("X-Auth-Token", Secret(server.auth_secret)),)),
     }.get(server.auth, Auth())
     return ServerSpec("sim", sim.url, auth=auth)
 

@@ -144,7 +144,7 @@ DIALECTS: list[tuple[list[str], dict[str, str]]] = [
     (["xmp_shape=nested", "list_separator=;", "xml_wrapper=stray_end"], {"list_separator": ";"}),
     (["xmp_shape=unreadable", "link_folder=own"], {}),
     (["title_address=ns", "not_found=200_text", "rss_shape=atom"], {"title_address": "ns"}),
-    (["rss_guid=file", "xml_namespace=default", "xml_newline=crlf"], {"rss_guid": "file"}),
+    (["rss_guid=file", "xml_namespace=default"], {"rss_guid": "file"}),
 ]
 
 

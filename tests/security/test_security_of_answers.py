@@ -155,9 +155,9 @@ def test_what_one_gets_in_with_never_shows(tmp_path: Path, way: str) -> None:
     }[way]
     secret = CANARY if way == "basic" else "Canary-7Q-token"
     switches = {
-        "basic": ("auth=basic", f"auth_password={CANARY}"),
-        "bearer": ("auth=bearer", "auth_token=Canary-7Q-token"),
-        "headers": ("auth=header", "auth_token=Canary-7Q-token"),
+        "basic": ("auth=basic", f"auth_secret={CANARY}"),
+        "bearer": ("auth=bearer", "auth_secret=Canary-7Q-token"),
+        "headers": ("auth=header", "auth_secret=Canary-7Q-token"),
     }[way]
     with server(*switches) as sim:
         desk = repository(tmp_path, sim.url, auth=block)

@@ -167,7 +167,7 @@ def test_a_forged_plan_names_no_server_that_the_inventory_lacks(desk: Desk, sim:
 
 
 def test_a_plan_holds_no_secret(tmp_path: Path) -> None:
-    with server("auth=bearer", f"auth_token={'Canary-7Q'}") as sim:
+    with server("auth=bearer", f"auth_secret={'Canary-7Q'}") as sim:
         desk = repository(tmp_path, sim.url, auth={"bearer": "Canary-7Q"})
         sourced = desk.run("plan", desk.comment("x", "Film"), *FLAGS, "--out", "plan.json")
         assert sourced.code == 0, sourced.err

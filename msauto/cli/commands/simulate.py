@@ -22,8 +22,7 @@ Kinds of faults:
   cut_at:BYTES[:SECONDS]                 a part of the answer
   slow_body[:SECONDS]                    a slow answer
   before:CHANGE, after:CHANGE            change the content as another user does
-CHANGE: rename:OLD:NEW, swap:ONE:OTHER, delete:TITLE, rerecord:TITLE,
-        edit:TITLE:FIELD:VALUE
+CHANGE: rename:OLD:NEW, swap:ONE:OTHER, rerecord:TITLE
 """
 
 

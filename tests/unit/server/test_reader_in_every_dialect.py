@@ -23,7 +23,6 @@ SHAPES = [
     *(f"listing_depth={value}" for value in ("deep", "shallow")),
     *(f"xml_wrapper={value}" for value in ("none", "xml", "stray_end")),
     *(f"xml_encoding={value}" for value in ("utf-8", "windows-1251", "koi8-r", "utf-16")),
-    "xml_newline=crlf",
     "xml_namespace=default",
     *(f"xmp_shape={value}" for value in ("attr", "element", "nested", "lines")),
     *(f"xmp_without_field={value}" for value in ("error", "empty")),
@@ -31,7 +30,6 @@ SHAPES = [
     *(f"errors={value}" for value in ("200_text", "200_xml")),
     *(f"rss_shape={value}" for value in ("rss", "atom", "rss_namespaced", "bare")),
     "datetime_filter=ignored",
-    "mimetypes=many",
 ]
 
 

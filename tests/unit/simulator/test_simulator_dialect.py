@@ -61,11 +61,11 @@ def test_every_switch_is_looked_at_and_tested() -> None:
     [
         (SimDialect(auth="basic"), {}, 401),
         (SimDialect(auth="basic"), {"Authorization": "Basic b3BzOnNlY3JldA=="}, 200),
-        (SimDialect(auth="basic", auth_user="ж", auth_password="x:y"), {"Authorization": "Basic 0LY6eDp5"}, 200),
-        (SimDialect(auth="bearer", auth_token="t"), {"Authorization": "Bearer t"}, 200),
-        (SimDialect(auth="bearer", auth_token="t"), {"Authorization": "Bearer T"}, 401),
-        (SimDialect(auth="header", auth_header="X-Key", auth_token="k"), {"X_Key": "k"}, 200),
-        (SimDialect(auth="header", auth_header="X-Key", auth_token="k"), {"X_Key": "no"}, 401),
+        (SimDialect(auth="basic", auth_secret="x:y"), {"Authorization": "Basic b3BzOng6eQ=="}, 200),
+        (SimDialect(auth="bearer", auth_secret="t"), {"Authorization": "Bearer t"}, 200),
+        (SimDialect(auth="bearer", auth_secret="t"), {"Authorization": "Bearer T"}, 401),
+        (SimDialect(auth="header", auth_secret="k"), {"X_Auth_Token": "k"}, 200),
+        (SimDialect(auth="header", auth_secret="k"), {"X_Auth_Token": "no"}, 401),
     ],
 )
 def test_authentication(sim: Simulator, ask: Asker, dialect: SimDialect, headers: dict[str, str], status: int) -> None:

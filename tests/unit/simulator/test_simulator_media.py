@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-from fractions import Fraction
 
-import av
-import av.container
 import pytest
 from PIL import Image
 
@@ -69,17 +66,12 @@ def test_bad_sizes_and_positions(ask: Asker, query: str) -> None:
     assert ask.get(f"{ICON}?{query}").status == 400
 
 
-def test_a_proxy_is_a_film(ask: Asker) -> None:
+def test_a_proxy_has_bytes_of_its_own(ask: Asker) -> None:
     reply = ask.get(asset("Long Film") + "/WP1")
     assert (reply.status, reply.headers["content-type"]) == (200, "video/mp4")
     assert reply.headers["content-disposition"].startswith("attachment")
-    with av.open(io.BytesIO(reply.body)) as film:
-        assert isinstance(film, av.container.InputContainer)
-        stream = film.streams.video[0]
-        assert (stream.width, stream.height, stream.average_rate) == (320, 180, Fraction(25))
-        frames = list(film.decode(stream))
-        assert (len(frames), [frame.pts for frame in frames][-1]) == (50, 49)
-        assert len({bytes(frame.planes[0]) for frame in frames}) == 50
+    assert reply.body[4:8] == b"ftyp"
+    assert reply.body.count(b"Long Film in WP1, frame ") == 1000
 
 
 def test_pvw_is_for_looking_at(ask: Asker) -> None:
@@ -90,6 +82,6 @@ def test_pvw_is_for_looking_at(ask: Asker) -> None:
 
 def test_an_unconfigured_profile_is_a_500(sim: Simulator, ask: Asker) -> None:
     assert ask.get(asset("EP001") + "/WP8").status == 500
-    sim.state.databases["NEWS"].profiles["WP8"] = (64, 64)
+    sim.state.databases["NEWS"].profiles.append("WP8")
     assert ask.get(asset("EP001") + "/WP8").status == 200
     assert ask.get(asset("Nobody") + "/WP1").status == 404

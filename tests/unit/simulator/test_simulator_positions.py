@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msauto.simulator.positions import format_frames, format_length, frame_time, parse_frames
+from msauto.simulator.wire import format_frames, format_length, frame_time, parse_frames
 
 NTSC = Fraction(30000, 1001)
 

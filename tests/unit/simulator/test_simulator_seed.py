@@ -7,8 +7,7 @@ from fractions import Fraction
 import pytest
 
 from msauto.simulator import ServerState, bulk_state, empty_state, sample_state, state_from_seed
-from msauto.simulator.seed import RATES
-from msauto.simulator.state_file import state_to_json
+from msauto.simulator.seed import RATES, state_to_json
 
 
 def test_what_the_examples_count_on() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from msauto.simulator import Simulator, empty_state, sample_state
-from msauto.simulator.state_file import load_state, state_from_json, state_to_json
+from msauto.simulator.seed import load_state, state_from_json, state_to_json
 from tests.unit.simulator.asking import Asker, asset, command_query
 
 

@@ -91,7 +91,6 @@ def test_the_colon_of_ns_id_is_a_switch() -> None:
 
 def test_query_keeps_duplicates_and_pluses() -> None:
     assert decode_query("a=1&a=2&b=%2Bx+y&c&d=%26=") == [("a", "1"), ("a", "2"), ("b", "+x+y"), ("c", ""), ("d", "&=")]
-    assert decode_query("b=%2Bx+y", plus_is_space=True) == [("b", "+x y")]
 
 
 @pytest.mark.parametrize("title", [AWKWARD, "Новости дня", 'The "Best" of Rock & Roll + More #1', "Line 50%25 literal"])
@@ -156,13 +155,10 @@ def test_an_answer_in_parts(sim: Simulator, ask: Asker) -> None:
     assert head.endswith(b"\r\n\r\n")
 
 
-def test_plus_in_a_query_is_a_switch(sim: Simulator, ask: Asker) -> None:
+def test_plus_in_a_query_is_a_plus(ask: Asker) -> None:
     target = asset("Long Film") + "?command=SETFIELD&name=comment&val=a+b%2Bc"
     ask.ask("POST", target)
     assert ask.attrs("Long Film")["comment"] == "a+b+c"
-    sim.dialect = SimDialect(plus="space")
-    ask.ask("POST", target)
-    assert ask.attrs("Long Film")["comment"] == "a b+c"
 
 
 def test_a_long_request_line_is_a_414(sim: Simulator, ask: Asker) -> None:
