@@ -68,16 +68,6 @@ class SeparateCluster:
         """What all of them have written."""
         return "".join(path.read_text(errors="replace") for path in sorted(self.folder.glob("*.log")))
 
-    def busy(self) -> int:
-        """How many tasks the workers run."""
-
-        async def ask() -> int:
-            async with Client(self.address.replace("dask", "tcp"), asynchronous=True, set_as_default=False) as client:
-                found = await client.run(lambda dask_worker: len(dask_worker.state.executing))
-                return sum(found.values())
-
-        return asyncio.run(ask())
-
 
 @contextmanager
 def separate_cluster(folder: Path, workers: int, *options: str) -> Iterator[SeparateCluster]:

@@ -1,10 +1,12 @@
-"""``--on``: the address, the extra, the host variable, and the same output as without it."""
+"""``--on``: the address, the extra, the host variable, and the same plans, requests and output as without it."""
 
 from __future__ import annotations
 
+import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,11 +22,9 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    with Simulator() as sim:
-        desk = Desk(tmp_path / "desk", sim.url)
-        desk.inventory({"studio": {"server": {"url": sim.url}, "database": "NEWS", "worker": {"site-oslo": 1}}})
-        yield desk
+def desk(desk: Desk) -> Desk:
+    desk.inventory({"studio": {"server": {"url": desk.url}, "database": "NEWS", "worker": {"site-oslo": 1}}})
+    return desk
 
 
 BASIC = ("-i", "inventory.yml")
@@ -50,6 +50,70 @@ def test_plan_apply_check_and_batch_print_the_same(desk: Desk, cluster: Cluster)
     )
     said = desk.run("batch", "run", "batch.yml", "--check", "--on", cluster.address)
     assert (said.code, "night" in said.out) == (0, True), said
+
+
+RAW = {"folder": "Raw", "recursive": True}
+FACTS = {**RAW, "where": "asset.frames > 100 and asset.markers | length < 3"}
+TEXTS = {
+    "comment": "{{ made }} {{ env.TAG }} {{ lookup('env', 'NO', default='-') }} {{ hostvars.studio.database }}",
+    "user_0": "{{ lookup('file', 'note.txt') }} {{ asset.title }} {{ now.year }}",
+    "user_1": "{{ (asset.frames > 250) | ternary('long', omit) }}",
+    "user_2": "{{ asset.xmp | length }}",
+    "user_3": "{{ env.STUDIO_KEY | secret }}",
+}
+PLANS: dict[str, dict[str, Any]] = {
+    "facts": {"asset": {"select": FACTS, "markers": [{"at": 3, "track": "Cue Point", "title": "x"}]}},
+    "texts": {
+        "asset": {"select": RAW, "fields": TEXTS},
+        "vars": {"made": "{{ database }} {{ asset.frames }}"},
+        "notify": ["Export", "A still"],
+    },
+    "links": {"asset": {"select": RAW, "links": [{"folder": "Playout/Tonight"}], "exactly": ["links"]}},
+    "deletions": {"asset": {"select": RAW, "state": "absent", "with_links": True}},
+    "renames": {
+        "asset": {"title": "Renamed", "was": ["Long Film"], "missing": "skip", "fields": {"user_1": "z"}},
+    },
+    "missing titles": {"asset": {"title": "{{ item }}", "fields": {}}, "loop": ["Evening Nevs", "Long Fil"]},
+    "errors": {"asset": {"select": RAW, "fields": {"comment": "{{ 1 // (asset.frames - 750) }}"}}},
+    "xmp": {"asset": {"select": RAW, "xmp": {"dc:subject": ["news"], "dc:title": "{{ asset.title }}"}}},
+    "channel": {"rss": {"channel": "ticker", "items": [{"guid": "n-1", "file": "n-1.txt", "text": "Hi"}]}},
+    "assertion": {"assert": {"select": RAW, "that": ["asset.frames > 250"], "msg": "too short"}},
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_same_is_read_planned_and_told(desk: Desk, sim: Simulator, cluster: Cluster, name: str) -> None:
+    handlers = [
+        {"name": "Export", "command": {"name": "PARTNER_EXPORT_VERSION"}},
+        {"name": "A still", "thumbnail": {"pos": 0, "dest": "out/{{ asset.title }}.png"}},
+    ]
+    desk.environment |= {"TAG": "tonight", "STUDIO_KEY": "hunter2-Kanal-5"}
+    desk.write("note.txt", "from a file\n")
+    desk.write("play.yml", [{"hosts": "all", "tasks": [{"name": "x", **PLANS[name]}], "handlers": handlers}])
+    found = []
+    for more in ((), ("--on", cluster.address)):
+        sim.clear_log()
+        said = desk.run("plan", "play.yml", *BASIC, "--format", "json", "--events", "run.jsonl", *more)
+        document = said.json
+        del document["created"], document["options"]["now"]
+        events = [json.loads(line) for line in (desk.folder / "run.jsonl").read_text().splitlines()]
+        kinds = sorted((event["type"], str(event.get("target")), str(event.get("state"))) for event in events)
+        found.append((said.code, document, sorted(entry.target for entry in sim.log), kinds))
+        assert "hunter2" not in f"{said}{events}"
+    assert found[1] == found[0]
+
+
+def test_everything_is_applied_once(desk: Desk, sim: Simulator, cluster: Cluster, shared_place: str) -> None:
+    desk.write("msauto.toml", f'inventory = "inventory.yml"\n[state]\nurl = "{shared_place}"\n')
+    markers = [{"at": 7, "title": "Ad"}]
+    desk.play({"asset": {"select": {"folder": "Raw"}, "fields": {"comment": "Ready"}, "markers": markers}})
+    done = desk.run("apply", "play.yml", "--yes", "--on", cluster.address, "--format", "json")
+    assert (done.code, done.json["result"]["changed"]) == (0, len(done.json["targets"])), done
+    assert set(Counter(entry.line for entry in sim.writes()).values()) == {1}
+    assert len(sim.writes()) == 2 * len(done.json["targets"])
+    (run,) = desk.run("history", "--format", "json").json
+    assert (run["status"], run["summary"]["sent"]) == ("ok", len(sim.writes()))
+    assert desk.run("apply", "play.yml", "--yes", "--on", cluster.address, "--format", "json").json["targets"] == []
 
 
 def test_undo_plans_the_same(desk: Desk, cluster: Cluster) -> None:
