@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -69,18 +68,6 @@ def test_a_thousand_targets_of_an_unreachable_server(away: Desk, url: str) -> No
     sourced.one_error(f"server studio-a at {url}: ", "→ check")
 
 
-def test_a_server_that_never_answers(away: Desk) -> None:
-    with bad_server(None) as server:
-        host = {"server": {"url": server.url, "timeouts": {"read": 0.1}}, "database": "NEWS"}
-        away.inventory({"studio-a": host})
-        away.play({"asset": {"title": "C{{ item }}", "fields": {"comment": "x"}}, "loop": "{{ range(200) | list }}"})
-        sourced = away.run("plan", *INV, "play.yml")
-        assert sourced.code == 1
-        sourced.one_error("no answer within the time allowed", "timeouts.read")
-        # Eight at a time, four tries each; after the first and the second silence another one is begun.
-        assert len(server.requests) <= (8 + 2) * 4
-
-
 def test_of_two_servers_one_is_away(desk: Desk, sim: Simulator) -> None:
     hosts: dict[str, Any] = {
         "studio-a": {"server": {"url": desk.url}, "database": "NEWS"},
@@ -97,57 +84,3 @@ def test_of_two_servers_one_is_away(desk: Desk, sim: Simulator) -> None:
 
 
 # It dies while the plan is applied ---------------------------------------------------------------------------------
-
-
-def comments(desk: Desk, count: int) -> None:
-    titles = [f"EP{number:03d}" for number in range(1, count + 1)]
-    desk.play({"asset": {"title": "{{ item }}", "fields": {"comment": "new"}}, "loop": titles})
-
-
-@pytest.mark.parametrize(
-    ("fault", "outcome", "done"),
-    [
-        ("status:500@POST .*EP002", "failed", False),
-        ("status:401@POST .*EP002", "failed", False),
-        ("html@POST .*EP002", "unverified", False),
-        ("swallow@POST .*EP002", "failed", False),
-        ("cut_after@POST .*EP002", "changed", True),  # settled by reading
-        ("garbage@POST .*EP002", "changed", True),  # bodies of commands are not relied on
-    ],
-)
-def test_a_fault_in_the_middle(desk: Desk, sim: Simulator, fault: str, outcome: str, done: bool) -> None:
-    comments(desk, 4)
-    sim.faults.add(fault)
-    sourced = desk.run("apply", "--yes", *INV, "play.yml", "--format", "json")
-    assert sourced.code == (0 if outcome == "changed" else 3), sourced
-    sourced.one_error()
-    found = {target["name"]: target["result"]["outcome"] for target in sourced.json["targets"]}
-    assert found == {"EP001": "changed", "EP002": outcome, "EP003": "changed", "EP004": "changed"}
-    assert (sim.state.clip("EP002").home.fields.get("comment") == "new") is done
-    assert [sim.state.clip(f"EP00{n}").home.fields["comment"] for n in (1, 3, 4)] == ["new"] * 3
-
-
-def test_a_server_that_is_gone_after_the_first_write(tmp_path: Any) -> None:
-    with Simulator() as other:
-        desk = Desk(tmp_path, other.url)
-        comments(desk, 3)
-        other.faults.add("cut_before@.*+5")  # planning reads three assets; then a write and its proof get through
-        sourced = desk.run("apply", "--yes", "-f", "1", *INV, "play.yml", "--format", "json")
-    assert sourced.code == 3
-    found = [target["result"]["outcome"] for target in sourced.json["targets"]]
-    assert found[0] == "changed"
-    assert set(found[1:]) <= {"failed", "unverified"}
-    sourced.one_error()
-    runs = json.loads(desk.run("history", "--format", "json").out)
-    assert [run["status"] for run in runs] == ["failed"]
-    assert desk.run("history", "last").out.count("unverified") >= 1
-
-
-def test_what_came_of_it_is_read_by_a_person(desk: Desk, sim: Simulator) -> None:
-    comments(desk, 3)
-    sim.faults.add("status:500@POST .*EP002")
-    sourced = desk.run("apply", "--yes", *INV, "play.yml")
-    assert sourced.code == 3
-    assert "studio-a · NEWS · EP002: failed" in sourced.out
-    assert "failed=1" in sourced.out
-    assert "msauto history" in sourced.out

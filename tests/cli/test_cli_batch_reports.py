@@ -190,22 +190,6 @@ def test_history_is_filtered(desk: Desk) -> None:
     assert (said.code, "is not a length of time" in said.err) == (1, True)
 
 
-def test_any_unambiguous_prefix_names_a_run(desk: Desk) -> None:
-    desk.comment("new")
-    batch(desk, {"a": {"playbooks": "play.yml"}})
-    said = run(desk, "--format", "json")
-    (name,) = said.json["jobs"][0]["runs"]
-    night = said.json["run"]
-    assert name != night
-    for full in (name, night):
-        assert desk.run("history", full[:-1], *STATE).code == 0
-        assert desk.run("report", full[:-1], *STATE).code == 0
-    assert desk.run("undo", name[:-1], "--check", *STATE, "-i", "inventory.yml").code == 0
-    said = desk.run("history", name[:8], *STATE)
-    assert "matches 2 runs" in said.err
-    assert desk.run("undo", night, *STATE, "-i", "inventory.yml").code == 4
-
-
 @pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])
 def test_a_past_run_is_shown_in_any_form(desk: Desk, form: str) -> None:
     desk.play(

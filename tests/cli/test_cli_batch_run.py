@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
 from typing import Any
-
-import pytest
 
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk, Said, check_golden
@@ -149,66 +146,6 @@ def test_check_shows_what_the_night_would_do(desk: Desk) -> None:
     assert "--failed" not in shown
 
 
-def test_a_missed_night_is_not_over_because_nothing_is_left(desk: Desk, sim: Simulator) -> None:
-    desk.comment("old")
-    batch(desk, {"a": {"playbooks": "play.yml"}})
-    assert run(desk).code == 0
-    desk.comment("new")
-    batch(desk, {"a": {"playbooks": "play.yml"}}, **window_around(60))
-    assert run(desk).code == 4
-    assert desk.run("batch", "status", "batch.yml", *STATE, "--format", "json").json[0]["last_success"] is not None
-    batch(desk, {"a": {"playbooks": "play.yml"}})
-    assert outcomes(run(desk, "--failed", "--format", "json")) == {"a": ("ok", 0)}
-    again = run(desk, "--failed", "--format", "json").json
-    assert (again["code"], again["jobs"], again["recovered"]) == (0, [], False)
-    assert sim.writes()
-
-
-def test_a_server_that_does_not_run(away: Desk) -> None:
-    away.comment("new")
-    batch(away, {"a": {"playbooks": "play.yml", "retry": {"times": 2, "wait": "1s"}}})
-    said = run(away, "--format", "json")
-    (job,) = said.json["jobs"]
-    assert (said.code, job["outcome"], job["attempts"]) == (1, "failed", 3)
-    assert [each["attempt"] for each in history(away) if each["job"]] == [3, 2, 1]
-
-
-@pytest.mark.parametrize(
-    "content", ["- hosts: [", "- hosts: all\n  tasks: [{asset: {title: Nobody, fields: {comment: x}}}]\n"]
-)
-def test_errors_are_not_tried_again(desk: Desk, content: str) -> None:
-    desk.write("play.yml", content)
-    batch(desk, {"a": {"playbooks": "play.yml", "retry": {"times": 2, "wait": "1h"}}})
-    assert run(desk, "--format", "json").json["jobs"][0]["attempts"] == 1
-
-
-def window_around(minutes: int) -> dict[str, Any]:
-    """Return a schedule whose window opened some minutes ago (in UTC), and closes ten minutes after it opened."""
-    opened = datetime.now(UTC) - timedelta(minutes=minutes)
-    start, end = f"{opened:%H:%M}", f"{opened + timedelta(minutes=10):%H:%M}"
-    return {"schedule": {"at": start, "tz": "UTC"}, "window": {"from": start, "to": end}}
-
-
-def test_a_start_outside_the_window_is_missed(desk: Desk, sim: Simulator) -> None:
-    desk.comment("new")
-    batch(desk, {"a": {"playbooks": "play.yml"}}, **window_around(60))
-    said = run(desk, "--format", "json")
-    assert (said.code, said.json["outcome"], said.json["jobs"]) == (4, "missed", [])
-    assert not sim.writes()
-    (entry,) = history(desk)
-    assert (entry["status"], entry["code"]) == ("missed", 4)
-    assert run(desk, "a").code == 4
-
-
-def test_a_late_start_inside_the_window_runs(desk: Desk) -> None:
-    desk.comment("new")
-    batch(desk, {"a": {"playbooks": "play.yml"}}, **window_around(5))
-    said = run(desk, "--format", "json")
-    assert said.code == 0
-    assert said.json["scheduled"] is not None
-    assert run(desk, "--format", "json").json["scheduled"] is None
-
-
 def test_a_batch_file_with_errors(desk: Desk) -> None:
     desk.write("batch.yml", "name: x")
     said = run(desk)
@@ -223,24 +160,6 @@ def test_a_saved_plan(desk: Desk, sim: Simulator) -> None:
     assert run(desk).code == 0
     sim.state.clip("EP001").home.fields["comment"] = "by hand"
     assert run(desk).code == 4
-
-
-def test_drift(desk: Desk, sim: Simulator) -> None:
-    desk.comment("new")
-    batch(desk, {"a": {"playbooks": "play.yml", "do": "plan", "drift": {"after": 2}}})
-
-    def night() -> tuple[list[tuple[str, int, bool]], bool]:
-        said = run(desk, "--format", "json")
-        assert said.code == 0
-        drift = [(each["name"], each["nights"], each["reported"]) for each in said.json["jobs"][0]["drift"]]
-        return drift, said.json["drift_changed"]
-
-    assert night() == ([("EP001", 1, False)], False)
-    assert night() == ([("EP001", 2, True)], True)
-    assert night() == ([("EP001", 3, True)], False)
-    sim.state.clip("EP001").home.fields["comment"] = "new"
-    assert night() == ([], True)
-    assert not sim.writes()
 
 
 def test_the_document_passes_its_schema(desk: Desk) -> None:

@@ -36,34 +36,6 @@ def ready(sim: Simulator) -> int:
     return sum(sim.state.clip(title).home.fields.get("comment") == "Ready" for title in TITLES)
 
 
-@pytest.mark.scale
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [
-        ("status:401@.*+40", "rejects our account"),
-        ("cut_before@.*+40", "can no longer be reached"),
-    ],
-)
-@pytest.mark.usefixtures("hurried")
-def test_what_a_lost_server_leaves_is_taken_up_again(desk: Desk, sim: Simulator, fault: str, words: str) -> None:
-    sim.faults.add(fault)
-    ended = desk.run("apply", playbook(desk), *FLAGS, "--forks", "2", "--format", "json")
-    assert ended.code == 3
-    results = [target["result"] for target in ended.json["targets"]]
-    left = [result for result in results if result["outcome"] == "not attempted"]
-    assert len(left) >= 20
-    assert all(words in result["message"] for result in left)
-    asked = list(sim.log)[40:]
-    assert len(asked) < 80
-    run = desk.run("history", "--state-dir", "state", "--format", "json").json[0]["run"]
-    assert all(f"msauto apply PLAYBOOK --resume {run}" in result["message"] for result in left)
-
-    sim.faults.clear()
-    again = desk.run("apply", "--resume", run, *FLAGS)
-    assert again.code == 0
-    assert ready(sim) == len(TITLES)  # what was not attempted, and what was in doubt and not done
-
-
 @pytest.mark.parametrize(
     ("fault", "words", "most"),
     [

@@ -9,7 +9,6 @@ from typing import get_args
 import pytest
 
 from msauto.cli.commands.doc import _topics as all_topics
-from msauto.cli.main import COMMANDS
 from msauto.interface.fields import MimeType
 from msauto.model.timecode import Timecode
 from msauto.playbook.reference import module, positions
@@ -95,52 +94,3 @@ def test_the_script_is_that_of_click(away: Desk, shell: str) -> None:
     )
     assert sourced.out.strip() == asked.stdout.strip()
     assert f"_MSAUTO_COMPLETE={shell}_complete" in sourced.out
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_shell_can_read_the_script(away: Desk, shell: str) -> None:
-    program = shutil.which(shell)
-    if program is None:
-        pytest.skip(f"there is no {shell} here")
-    script = away.run("completion", shell).out
-    subprocess.run([program, "-n"], input=script, text=True, check=True, timeout=30)
-
-
-@pytest.mark.scale
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        ("msauto ", set(COMMANDS)),
-        ("msauto val", {"validate"}),
-        ("msauto doc as", {"asset", "assert"}),
-        ("msauto schema ", {"playbook", "inventory", "plan", "settings", "batch"}),
-        ("msauto plan --form", {"--format"}),
-        ("msauto show ", {"databases", "folders", "assets", "asset", "channels", "channel"}),
-    ],
-)
-def test_what_is_completed(away: Desk, words: str, found: set[str]) -> None:
-    count = len(words.split(" ")) - 1
-    away.environment |= {"_MSAUTO_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
-    done = subprocess.run(
-        [MSAUTO[0], "-c", "from msauto.cli.main import main; main()"],
-        env=away.surroundings(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=30,
-    )
-    assert {line.partition(",")[2] for line in done.stdout.splitlines()} >= found, done.stderr
-
-
-@pytest.mark.scale
-def test_playbooks_are_completed_as_files(away: Desk) -> None:
-    away.environment |= {"_MSAUTO_COMPLETE": "bash_complete", "COMP_WORDS": "msauto plan si", "COMP_CWORD": "2"}
-    done = subprocess.run(
-        [MSAUTO[0], "-c", "from msauto.cli.main import main; main()"],
-        env=away.surroundings(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=30,
-    )
-    assert done.stdout.startswith("file,")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,6 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from msauto.concurrency import SystemClock
-from msauto.ledger import Ledger, LockScope
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk, Said
 
@@ -41,29 +38,15 @@ def test_fine_and_taken_back(desk: Desk) -> None:
     assert undone["result"]["ok"]
 
 
-def test_what_came_of_a_run_is_no_plan(desk: Desk, sim: Simulator) -> None:
-    desk.write("result.json", apply(desk, desk.comment("new"), "--yes").out)
-    sim.clear_log()
-    sourced = desk.run("apply", "result.json", *INV, "--yes")
-    sourced.one_error("this is the output of `msauto apply`, not a plan", "→")
-    assert (sourced.code, sim.writes()) == (1, [])
-
-
 def test_failed(desk: Desk, sim: Simulator) -> None:
     sim.faults.add("status:403@POST")
     data = document(apply(desk, desk.comment("new"), "--yes"), 3)
     assert data["targets"][0]["result"]["outcome"] == "failed"
 
 
-def test_not_planned(desk: Desk) -> None:
-    data = document(apply(desk, desk.comment("new", "Nobody"), "--yes"), 1)
-    assert "Nobody" in data["targets"][0]["error"]
-
-
 @pytest.mark.parametrize(
     ("settings", "task", "flags", "word"),
     [
-        ("", {"fields": {"comment": "new"}}, (), "no consent"),
         ("", {"state": "absent", "with_links": True}, ("--yes",), "--allow-delete 1"),
         ("[state]\nrequire = true\n", {"fields": {"comment": "new"}}, ("--yes",), "is empty"),
         (
@@ -83,32 +66,12 @@ def test_refused(desk: Desk, settings: str, task: dict[str, Any], flags: tuple[s
     assert [target["name"] for target in data["targets"]] == ["Promo 1"]
 
 
-def test_stale(desk: Desk, sim: Simulator) -> None:
-    assert desk.run("plan", desk.comment("new"), *INV, "--out", "plan.json").code == 0
-    sim.state.clip("EP001").home.fields["comment"] = "by hand"
-    data = document(apply(desk, "plan.json", "--yes"), 4)
-    assert "stale" in data["problems"][0]["message"]
-    document(apply(desk, "plan.json", "--check"), 4)
-
-
-def test_locked(desk: Desk, sim: Simulator) -> None:
-    async def locked() -> Said:
-        with Ledger.open(desk.state) as ledger:
-            async with ledger.hold([LockScope(sim.url, "NEWS")], SystemClock()):
-                return await asyncio.to_thread(apply, desk, "play.yml", "--yes")
-
-    desk.comment("new")
-    data = document(asyncio.run(locked()), 5)
-    assert [each["code"] for each in data["problems"]] == ["locked"]
-
-
 def test_an_unusable_ledger(desk: Desk) -> None:
     desk.write("state/ledger.sqlite", "no ledger")
     data = document(apply(desk, desk.comment("new"), "--yes"), 1)
     assert [each["code"] for each in data["problems"]] == ["ledger"]
 
 
-@pytest.mark.parametrize("command", [("plan",), ("apply", "--yes")])
 @pytest.mark.parametrize(
     ("name", "content", "code"),
     [
@@ -120,10 +83,10 @@ def test_an_unusable_ledger(desk: Desk) -> None:
         ("group_vars/all.yml", "[", "yaml"),
     ],
 )
-def test_bad_input(desk: Desk, command: tuple[str, ...], name: str, content: str, code: str) -> None:
+def test_bad_input(desk: Desk, name: str, content: str, code: str) -> None:
     desk.comment("new")
     desk.write(name, content)
-    sourced = desk.run(*command, "play.yml", *INV, "--format", "json")
+    sourced = desk.run("plan", "play.yml", *INV, "--format", "json")
     problem = document(sourced, 1)["problems"][0]
     assert (problem["code"], problem["file"].endswith(name)) == (code, True)
     assert {"code", "message", "file", "line", "column", "remedy"} <= set(problem)

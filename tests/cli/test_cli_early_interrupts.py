@@ -66,8 +66,7 @@ _MODULES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("way", [_AS_MODULE, _AS_SCRIPT], ids=["module", "script"])
-@pytest.mark.parametrize("name", _MODULES)
+@pytest.mark.parametrize(("name", "way"), [*((name, _AS_MODULE) for name in _MODULES), ("click", _AS_SCRIPT)])
 def test_at_a_certain_import(name: str, way: str) -> None:
     assert played(_IMPORTING.format(name=name) + way, "plan", "play.yml") == (130, "", "Interrupted.\n")
 
@@ -85,7 +84,7 @@ def test_whoever_ignores_it_goes_on() -> None:
     assert (returned, out[:6]) == (0, "msauto")
 
 
-@pytest.mark.parametrize("moment", [0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.45])
+@pytest.mark.parametrize("moment", [0.0, 0.05, 0.2, 0.45])
 def test_by_the_clock(desk: Desk, moment: float) -> None:
     """Interrupt as a user does, as soon as our code runs (before that, Python answers), at any speed of the machine."""
     desk.comment("new")

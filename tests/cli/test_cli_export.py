@@ -46,11 +46,6 @@ def test_the_whole_database_on_stdout_plans_to_nothing(desk: Desk) -> None:
     assert desk.run("plan", *INV, "all.yml").out == "No changes. 163 targets are as desired.\n"
 
 
-@pytest.mark.scale
-def test_exported_twice_is_the_same_text(desk: Desk) -> None:
-    assert export(desk).out == export(desk, "--forks", "1").out
-
-
 def test_a_folder_alone_and_with_what_is_below(desk: Desk) -> None:
     export(desk, "--folder", "Raw", "--out", "out")
     assert exported(desk) == {"out/NEWS/Raw.yml"}
@@ -233,14 +228,6 @@ def test_files_of_folders_that_are_empty_now_are_told(desk: Desk, sim: Simulator
     assert "out/NEWS/Films.yml is from an earlier export" in sourced.err
     assert "mine.yml" not in sourced.err
     assert "out/NEWS/Films.yml" in exported(desk)
-
-
-def test_names_that_differ_only_in_case_are_two_files(desk: Desk, sim: Simulator) -> None:
-    sim.state.add_clip("One", "case")
-    sim.state.add_clip("Two", "Case")
-    export(desk, "--folder", "case", "--folder", "Case", "--out", "out")
-    names = exported(desk)
-    assert len({name.casefold() for name in names}) == len(names) == 2
 
 
 def test_several_servers_have_a_folder_each(desk: Desk, sim: Simulator, other_sim: Simulator) -> None:

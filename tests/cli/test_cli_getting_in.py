@@ -37,13 +37,6 @@ def house_ca(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return authority
 
 
-@pytest.fixture(scope="module")
-def other_ca(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    authority = Authority(tmp_path_factory.mktemp("other"), "other-ca").start()
-    authority.issue("client")
-    return authority
-
-
 def pem(authority: Authority, name: str) -> str:
     return str(authority.folder / f"{name}.pem")
 
@@ -146,47 +139,6 @@ def test_a_client_certificate_lets_in(desk: Desk, sim: Simulator, house_ca: Auth
     with door(sim, house_ca, ask=True) as front:
         host(desk, front.url, tls=tls)
         is_in(desk, sim)
-
-
-@needs_openssl
-@pytest.mark.parametrize("own", ["none", "of another authority", "expired"])
-def test_without_the_right_client_certificate_nobody_gets_in(
-    desk: Desk, sim: Simulator, house_ca: Authority, other_ca: Authority, own: str
-) -> None:
-    certs = {"of another authority": pem(other_ca, "client"), "expired": pem(house_ca, "old")}
-    tls = {"ca": house_ca.ca} | ({"cert": certs[own]} if own in certs else {})
-    with door(sim, house_ca, ask=True) as front:
-        host(desk, front.url, tls=tls)
-        is_out(desk, sim, "`tls`", "certificate")
-        assert front.heads == []
-
-
-@needs_openssl
-@pytest.mark.parametrize("password", [None, WRONG])
-def test_a_locked_key_that_does_not_open(desk: Desk, sim: Simulator, house_ca: Authority, password: str | None) -> None:
-    tls = {"ca": house_ca.ca, "cert": pem(house_ca, "locked")} | ({"key_password": password} if password else {})
-    host(desk, "https://127.0.0.1:1", tls=tls)
-    is_out(desk, sim, "locked.pem", "`key_password`")
-
-
-@pytest.mark.scale
-@needs_openssl
-def test_server_certificates_that_are_not_trusted(
-    desk: Desk, sim: Simulator, house_ca: Authority, other_ca: Authority
-) -> None:
-    for own, tls, words in (
-        ("server", {}, "unable to get local issuer"),
-        ("server", {"ca": other_ca.ca}, "unable to get local issuer"),
-        ("old", {"ca": house_ca.ca}, "expired"),
-        ("elsewhere", {"ca": house_ca.ca}, "127.0.0.1"),
-    ):
-        with door(sim, house_ca, own) as front:
-            host(desk, front.url, tls=tls)
-            is_out(desk, sim, words, "check `tls`")
-            assert front.heads == []
-            host(desk, front.url, tls={"verify": False})
-            is_in(desk, sim)
-            sim.clear_log()
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no certificate"])

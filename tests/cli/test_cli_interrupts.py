@@ -139,53 +139,6 @@ def test_a_second_ctrl_c_stops_at_once(desk: Desk, sim: Simulator) -> None:
     assert (run["status"], run["summary"]["unverified"]) == ("interrupted", 2)
 
 
-@pytest.mark.parametrize("times", [3, 8, 30])
-def test_whoever_hammers_is_told_all_the_same(desk: Desk, sim: Simulator, times: int) -> None:
-    episodes(desk, 4)
-    sim.faults.add("delay:300@POST")  # longer than the time limit of a test
-    with desk.start("apply", "--yes", "-f", "2", *INV, "play.yml", "--format", "json") as process:
-        until(sim.writes)
-        for _ in range(times):
-            process.send_signal(signal.SIGINT)
-            time.sleep(0.01)
-        code, out, _ = ended(process)
-    outcomes = [target["result"]["outcome"] for target in json.loads(out)["targets"]]
-    assert (code, outcomes[2:]) == (130, ["not attempted"] * 2)
-    assert set(outcomes[:2]) <= {"unverified", "not attempted"}
-    (run,) = desk.run("history", "--format", "json").json
-    assert run["status"] == "interrupted"
-
-
-def test_after_an_interrupted_run_the_next_one_goes_on(desk: Desk, sim: Simulator) -> None:
-    episodes(desk, 3)
-    sim.faults.add("delay:20@POST*1")
-    with desk.start("apply", "--yes", *INV, "play.yml") as process:
-        until(sim.writes)
-        for _ in range(2):
-            process.send_signal(signal.SIGINT)
-            time.sleep(0.2)
-        ended(process)
-    sim.faults.clear()
-    assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
-    assert desk.run("plan", "--detailed-exitcode", *INV, "play.yml").code == 0
-
-
-@pytest.mark.usefixtures("hurried")
-def test_a_killed_run_leaves_no_lock(desk: Desk, sim: Simulator) -> None:
-    episodes(desk, 2)
-    sim.faults.add("delay:20@POST")
-    with desk.start("apply", "--yes", *INV, "play.yml") as process:
-        until(sim.writes)
-        process.kill()
-        process.communicate(timeout=10)
-    sim.faults.clear()
-    (run,) = desk.run("history", "--format", "json").json
-    assert (run["status"], run["ended"]) == ("died", None)
-    assert run["summary"]["sent"] == 2, "two were under way: they may have been done"
-    assert "the run ended before this target was done" in desk.run("history", "last").out
-    assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
-
-
 @pytest.mark.parametrize("command", [("show", "assets"), ("show", "databases")])
 def test_while_showing(desk: Desk, sim: Simulator, command: tuple[str, ...]) -> None:
     sim.faults.add("delay:300@GET")  # longer than the time limit of a test

@@ -73,16 +73,6 @@ def test_a_write_at_the_edge(desk: Desk, sim: Simulator, kind: str) -> None:
     assert sim.writes() == []
 
 
-@pytest.mark.parametrize("kind", ["field", "segment", "marker", "rss", "xmp", "link", "delete"])
-def test_what_just_fits_is_done(desk: Desk, sim: Simulator, kind: str) -> None:
-    desk.play(TASKS[kind])
-    cap = longest(plan(desk, 8000, "--format", "json"))
-    plan(desk, cap)
-    sourced = desk.run("apply", "-y", "--allow-delete", "1", *INV, "play.yml")
-    assert sourced.code == 0, sourced
-    assert max(line(each.method, each.target) for each in sim.writes()) == cap
-
-
 def reads(sim: Simulator) -> int:
     return max(line(each.method, each.target) for each in sim.log)
 

@@ -85,12 +85,3 @@ def test_a_glob_that_matches_nothing_is_an_error(desk: Desk, sim: Simulator, glo
     assert said.code == 1
     said.one_error(f"--target '{glob}' matches no target of the playbooks", hint)
     assert not sim.writes()
-
-
-def test_a_saved_plan_and_the_rest_of_a_run_are_not_narrowed(desk: Desk) -> None:
-    desk.play(comment("EP001"))
-    assert desk.run("plan", *INV, "play.yml", "--out", "kept").code == 0
-    said = desk.run("apply", "--yes", *INV, "kept", "--target", "EP001")
-    assert said.code == 1
-    said.one_error("--target cannot change a saved plan", "make the plan again with this flag")
-    assert desk.run("apply", "--yes", *INV, "--resume", "last", "--target", "EP001").code == 1

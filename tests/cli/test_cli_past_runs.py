@@ -169,8 +169,11 @@ def same(text: str) -> str:
     return re.sub(r"\d\d:\d\d:\d\d(\.\d+)?", "", text)
 
 
-@pytest.mark.parametrize("flags", NAMED, ids=" ".join)
-@pytest.mark.parametrize("tasks", ["changes", "nothing", "errors", "both", "refused"])
+@pytest.mark.parametrize(
+    ("flags", "tasks"),
+    [(flags, "both" if "--keep-going" in flags else "changes") for flags in NAMED]
+    + [(flags, tasks) for flags in ((), NAMED[4]) for tasks in ("nothing", "errors", "both", "refused")],
+)
 def test_check_is_plan(desk: Desk, flags: tuple[str, ...], tasks: str) -> None:
     desk.write("house/other.toml", ALLOWED + "forks = 1\n")
     nothing = {"asset": {"title": "Film", "fields": {"comment": ""}}}

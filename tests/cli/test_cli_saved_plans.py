@@ -81,18 +81,6 @@ def test_one_drifted_target(desk: Desk, sim: Simulator, plan: str, arguments: tu
         assert not sim.writes()
 
 
-def test_what_was_not_compared_is_no_drift(desk: Desk, sim: Simulator, plan: str) -> None:
-    sim.state.clip("EP001").home.fields["user_7"] = "somebody was here"
-    sim.state.clip("Promo 1").home.fields["comment"] = "and here"
-    assert desk.run("apply", *ALLOWED, *INV, plan, "--check").code == 0
-
-
-def test_a_clip_recorded_anew_is_not_deleted(desk: Desk, sim: Simulator, plan: str) -> None:
-    sim.state.clip("Master Film").create_time = "2026-11-21T00:00:00"
-    assert desk.run("apply", *ALLOWED, *INV, plan).code == 4
-    assert not sim.writes()
-
-
 def test_a_saved_plan_is_held_to_the_limits(desk: Desk, sim: Simulator, plan: str) -> None:
     sourced = desk.run("apply", "--yes", *INV, plan)
     assert sourced.code == 4
@@ -140,50 +128,11 @@ def test_other_settings_than_those_of_the_plan(desk: Desk, sim: Simulator) -> No
     sourced.one_error("msauto.toml is missing")
 
 
-def test_a_plan_kept_elsewhere_keeps_its_settings(desk: Desk, sim: Simulator) -> None:
-    desk.play({"asset": {"title": "Master Film", "state": "absent"}}, name="books/play.yml")
-    desk.write("books/msauto.toml", 'protected = ["Master/*"]')
-    (desk.folder / "plans").mkdir()
-    assert desk.run("plan", *INV, "books/play.yml", "--out", "plans/tonight.plan").code == 0
-    assert desk.run("apply", *ALLOWED, *INV, "plans/tonight.plan").code == 4
-    assert not sim.writes()
-
-
 def test_a_plan_made_by_format_json_will_do(desk: Desk, sim: Simulator) -> None:
     desk.comment("new")
     desk.write("tonight.plan", desk.run("plan", *INV, "play.yml", "--format", "json").out)
     assert desk.run("apply", "--yes", *INV, "tonight.plan").code == 0
     assert len(sim.writes()) == 1
-
-
-def test_a_result_is_no_plan(desk: Desk, sim: Simulator) -> None:
-    desk.comment("new")
-    desk.write("done.json", desk.run("apply", "--yes", *INV, "play.yml", "--format", "json").out)
-    sourced = desk.run("apply", "--yes", *INV, "done.json")
-    assert sourced.code == 1
-    assert len(sim.writes()) == 1
-
-
-@pytest.mark.parametrize(
-    ("spoil", "words"),
-    [
-        (lambda data: data.update(version=2), "version 2"),
-        (lambda data: data.update(format="terraform"), "not a plan"),
-        (lambda data: data.pop("targets"), "missing required field `targets`"),
-    ],
-)
-def test_a_plan_that_cannot_be_read(desk: Desk, sim: Simulator, plan: str, spoil: Any, words: str) -> None:
-    edit(desk, plan, spoil)
-    sourced = desk.run("apply", *ALLOWED, *INV, plan)
-    assert (sourced.code, sourced.out) == (1, "")
-    sourced.one_error(plan, words, "→")
-    assert not sim.log
-
-
-def edit(desk: Desk, plan: str, change: Callable[[dict[str, Any]], object]) -> None:
-    data = json.loads((desk.folder / plan).read_text())
-    change(data)
-    desk.write(plan, json.dumps(data))
 
 
 @pytest.mark.parametrize("content", ["{", "{}", '{"format": "msauto-plan"}', "{" * 5000, '{"inputs": 7, "format": []}'])
@@ -227,12 +176,6 @@ def test_it_asks_as_any_apply_does(desk: Desk, sim: Simulator, plan: str) -> Non
     assert desk.run("apply", *INV, plan, typed="2\n").code == 4
     assert not sim.writes()
     assert desk.run("apply", *INV, plan, typed="1\n").code == 0
-
-
-def test_history_names_the_plan_file(desk: Desk, plan: str) -> None:
-    assert desk.run("apply", *ALLOWED, *INV, plan).code == 0
-    (run,) = desk.run("history", "--format", "json").json
-    assert run["playbooks"] == [plan]
 
 
 # What it was made from -------------------------------------------------------------------------------------------

@@ -157,15 +157,6 @@ def test_the_settings_are_named(desk: Desk, inner: Desk) -> None:
     assert f"Settings: {path}" in inner.run("report", runs[1]["run"]).out
 
 
-def test_a_saved_plan_has_the_settings_above_its_playbooks(desk: Desk, inner: Desk, sim: Simulator) -> None:
-    desk.write("msauto.toml", PROTECTED.replace('["Promos/*"]', "[]"))
-    (desk.folder / "plans").mkdir()
-    assert inner.run("plan", "play.yml", "--out", "../plans/tonight.json").code == 0
-    desk.write("msauto.toml", PROTECTED)
-    for start, plan in ((desk, "plans/tonight.json"), (inner, "../plans/tonight.json")):
-        assert (start.run("apply", *DELETING, plan).code, sim.writes()) == (4, [])
-
-
 # Freezes ---------------------------------------------------------------------------------------------------------
 
 

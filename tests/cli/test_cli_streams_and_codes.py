@@ -60,17 +60,8 @@ def test_exit_codes(desk: Desk, sim: Simulator, arguments: tuple[str, ...], chan
     assert len(sim.writes()) == (changes and "--yes" in arguments)
 
 
-@pytest.mark.parametrize("command", [("plan",), ("apply", "--yes"), ("apply",), ("apply", "--check")])
-def test_json_is_alone_on_stdout(desk: Desk, command: tuple[str, ...]) -> None:
-    desk.comment("new")
-    sourced = desk.run(*command, *INV, "play.yml", "--format", "json")
-    assert sourced.json["format"] == "msauto-plan"
-    assert sourced.json["summary"]["requests"] == 1
-    assert ("result" in sourced.json) is ("--yes" in command)
-
-
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("command", [("plan",), ("apply", "--yes"), ("history",), ("history", "--format", "json")])
+@pytest.mark.parametrize("command", [("apply", "--yes"), ("history", "--format", "json")])
 def test_closed_streams_change_nothing(desk: Desk, sim: Simulator, command: tuple[str, ...], closed: str) -> None:
     desk.comment("new")
     paths = () if command[0] == "history" else (*INV, "play.yml")
@@ -194,40 +185,6 @@ def test_a_planning_error_stops_all(desk: Desk, sim: Simulator) -> None:
     assert not sim.writes()
 
 
-def test_keep_going_applies_the_rest_and_ends_with_3(desk: Desk, sim: Simulator) -> None:
-    tasks = [{"asset": {"title": title, "fields": {"comment": "new"}}} for title in ("EP001", "Nowhere", "EP002")]
-    desk.play(*tasks)
-    sourced = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml")
-    assert sourced.code == 3
-    assert "left out" in sourced.out
-    assert len(sim.writes()) == 2
-    sourced = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml", "--format", "json")
-    assert sourced.code == 3
-    (target,) = sourced.json["targets"]
-    assert (target["name"], target["result"]["outcome"]) == ("Nowhere", "not attempted")
-
-
-def test_a_second_run_meets_the_lock(desk: Desk, sim: Simulator) -> None:
-    import asyncio
-
-    from msauto.concurrency import SystemClock
-    from msauto.ledger import Ledger, LockScope
-
-    desk.comment("new")
-
-    async def hold() -> None:
-        with Ledger.open(desk.state / "msauto") as ledger:
-            async with ledger.hold([LockScope(sim.url, "NEWS")], SystemClock()):
-                sourced = await asyncio.to_thread(desk.spawn, "apply", "--yes", *INV, "play.yml")
-                assert sourced.code == 5
-                sourced.one_error("is locked by", "--lock-timeout")
-                assert (await asyncio.to_thread(desk.spawn, "plan", *INV, "play.yml")).code == 0
-
-    asyncio.run(hold())
-    assert not sim.writes()
-    assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
-
-
 # A real terminal -----------------------------------------------------------------------------------------------------
 
 
@@ -278,12 +235,6 @@ def test_asked_on_a_real_terminal(desk: Desk, sim: Simulator, typed: bytes, code
     assert "Traceback" not in shown
     if code == 130:
         assert "Interrupted: nothing was sent" in shown
-
-
-def test_deleting_on_a_real_terminal(desk: Desk, sim: Simulator) -> None:
-    desk.play(PROMOS)
-    assert on_a_terminal(desk, "apply", *INV, "play.yml", typed=b"2\n")[0] == 0
-    assert len(sim.writes()) == 2
 
 
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -68,28 +67,6 @@ def test_undo_is_shown_asked_for_and_applied(desk: Desk, sim: Simulator) -> None
     runs = [run for run in attempts if run["status"] == "ok"]
     assert [run["playbooks"] for run in runs] == [[f"undo {runs[1]['run']}"], ["play.yml"]]
     assert desk.run("undo", runs[1]["run"], *FLAGS, "--yes").out.startswith("No changes")
-
-
-def test_undo_of_what_is_not_there(desk: Desk) -> None:
-    sourced = desk.run("undo", "last", *FLAGS, "--yes")
-    sourced.one_error("contains no runs", "--state-dir")
-    assert sourced.code == 1
-
-
-def test_undo_of_a_server_that_moved_is_refused(desk: Desk, sim: Simulator) -> None:
-    assert desk.run("apply", all_three(desk), *FLAGS, "--yes").code == 0
-    desk.inventory({"studio-a": {"server": {"url": "http://127.0.0.1:9"}, "database": "NEWS"}})
-    sourced = desk.run("undo", "last", *FLAGS, "--yes")
-    sourced.one_error("was applied to studio-a at", "give the inventory of that run")
-    assert sourced.code == 4
-
-
-def test_undo_says_what_it_cannot_take_back(desk: Desk, sim: Simulator) -> None:
-    play = desk.play({"asset": {"title": "A", "state": "absent"}})
-    assert desk.run("apply", play, *FLAGS, "--yes", "--allow-delete", "1").code == 0
-    sourced = desk.run("undo", "last", *FLAGS, "--yes")
-    assert sourced.code == 0
-    assert "A: asset A cannot be undone: a deleted asset does not come back" in sourced.out
 
 
 # Windows ---------------------------------------------------------------------------------------------------------
@@ -171,13 +148,6 @@ def test_a_window_that_closes_before_the_first_target(
     sourced.one_error("msauto.toml has a freeze" if freeze else "outside the window", "nothing was sent", "→")
 
 
-def test_without_a_zone_a_window_is_in_that_of_this_machine(desk: Desk) -> None:
-    now = datetime.now().astimezone()
-    window = f"{now + timedelta(hours=2):%H:%M}-{now + timedelta(hours=3):%H:%M}"
-    sourced = desk.run("plan", all_three(desk), *FLAGS, "--window", window)
-    assert f"outside the window {window} (the time zone of this machine)" in sourced.out
-
-
 @pytest.mark.parametrize("text", ["", "05:30", "23-05", "23:00-24:00", "5:30-6:30"])
 def test_what_is_no_window(desk: Desk, sim: Simulator, text: str) -> None:
     sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes", "--window", text)
@@ -221,20 +191,6 @@ def test_a_run_that_died_is_settled_by_reading(desk: Desk, sim: Simulator, sent:
     assert "died" not in desk.run("apply", all_three(desk), *FLAGS, "--yes").err
 
 
-@pytest.mark.scale
-def test_a_ledger_that_is_taken_away_stops_the_run(desk: Desk, sim: Simulator) -> None:
-    sim.faults.add("delay:1@POST")
-    with desk.start("apply", all_three(desk), *FLAGS, "--yes", "--forks", "1", "--format", "json") as process:
-        wait_for(lambda: bool(sim.writes()))
-        for path in desk.state.glob("ledger*"):
-            path.unlink()
-        out, _ = process.communicate(timeout=30)
-    results = [target["result"] for target in json.loads(out)["targets"]]
-    assert [each["outcome"] for each in results] == ["changed", "not attempted", "not attempted"]
-    assert (process.returncode, comments(sim)) == (3, ["Ready", "", ""])
-    assert "was removed" in results[1]["message"]
-
-
 def test_a_dead_run_of_a_server_that_is_not_at_hand_waits(desk: Desk, sim: Simulator) -> None:
     run = die(desk, sim, sent=True)
     with Simulator(state=empty_state()) as other:
@@ -244,13 +200,6 @@ def test_a_dead_run_of_a_server_that_is_not_at_hand_waits(desk: Desk, sim: Simul
         sourced = desk.run("apply", play, "-i", "other.yml", "--state-dir", "state", "--yes")
     assert (sourced.code, "died" in sourced.err) == (0, False)
     assert desk.run("history", run, "--state-dir", "state", "--format", "json").json["status"] == "died"
-
-
-def test_old_runs_are_forgotten_where_the_settings_say_so(desk: Desk, sim: Simulator) -> None:
-    desk.write("msauto.toml", "[state]\nkeep_runs = 2\n")
-    for text in ("1", "2", "3"):
-        assert desk.run("apply", desk.comment(text, "A"), *FLAGS, "--yes").code == 0
-    assert len(desk.run("history", "--state-dir", "state", "--format", "json").json) == 2
 
 
 @pytest.mark.scale
@@ -269,18 +218,3 @@ def test_a_target_that_is_half_done_is_planned_anew(desk: Desk, sim: Simulator) 
     again = desk.run("apply", "--resume", "last", *FLAGS, "--yes")
     again.one_error("finished every target")
     assert again.code == 4
-
-
-@pytest.mark.scale
-def test_what_is_half_done_is_resumed_with_the_others(desk: Desk, sim: Simulator) -> None:
-    task = {"asset": {"title": "{{ item }}", "fields": {"comment": "Ready", "user_1": "x"}}, "loop": list(TITLES)}
-    sim.faults.add("delay:1@POST")
-    with desk.start("apply", desk.play(task), *FLAGS, "--yes", "--forks", "1") as process:
-        wait_for(lambda: any(sim.faults.hits().values()))
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 130
-    sim.faults.clear()
-    sourced = desk.run("apply", "--resume", "last", *FLAGS, "--yes")
-    assert (sourced.code, comments(sim)) == (0, ["Ready"] * 3)
-    assert "--resume narrows this plan to what run" in sourced.out
-    assert len(sim.writes()) == 6

@@ -30,10 +30,6 @@ def sim(sim: Simulator) -> Iterator[Simulator]:
     sim.dialect = before
 
 
-def marker(title: str, text: str) -> dict[str, Any]:
-    return {"asset": {"title": title, "markers": [{"at": 0, "title": text}]}}
-
-
 @pytest.mark.parametrize(
     ("tasks", "told"),
     [
@@ -90,14 +86,3 @@ def test_nothing_but_what_is_left_out(desk: Desk, sim: Simulator) -> None:
     sourced = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml")
     assert (sourced.code, sim.writes()) == (3, [])
     assert "Not everything is as desired: 1 not attempted; 0 requests in " in sourced.out
-
-
-def test_a_stale_target_that_is_left_out(desk: Desk) -> None:
-    desk.play(*(marker(title, "new") for title in ("EP001", "EP002")))
-    assert desk.run("plan", *INV, "play.yml", "--out", "kept").code == 0
-    desk.play(marker("EP001", "another"), name="other.yml")
-    assert desk.run("apply", "--yes", *INV, "other.yml").code == 0
-    sourced = desk.run("apply", "--yes", "--keep-going", *INV, "kept")
-    assert sourced.code == 3
-    assert "Not everything is as desired: 1 changed, 1 not attempted; 1 request in " in sourced.out
-    assert "stale" in sourced.out

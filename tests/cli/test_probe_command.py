@@ -12,7 +12,7 @@ import yaml
 
 from msauto.cli.main import main
 from msauto.playbook.inventory.hosts import ResolveOptions, named_servers
-from msauto.simulator import SimDialect, Simulator, sample_state
+from msauto.simulator import SimDialect, Simulator
 
 TITLE = "Evening News raw"
 HABITS = "segment_update=overwrite marker_update=keep position_origin=in list_separator=; not_found=200_text"
@@ -55,43 +55,6 @@ def test_what_is_printed_can_be_pasted(sim: Simulator, tmp_path: Path, capsys: p
         name, colon, value = line.strip().partition(": ")
         assert line.startswith("#") or line.lstrip().startswith("#") or line == "dialect:" or (name and colon and value)
     assert "# CREATESEGMENT on an existing number: accepted; it shows the new one alone" in out
-
-
-ROWS = [
-    "",
-    HABITS,
-    "segment_update=duplicate list_separator=| not_found=200_xml title_address=ns",
-    "segment_update=ignore marker_update=keep not_found=404_empty xml_encoding=windows-1251 listing_depth=shallow",
-    "not_found=500_text errors=200_text xml_wrapper=stray_end xmp_without_field=empty line_limit=4000",
-    "xmp_shape=unreadable segment_overlap=refuse position_origin=in xml_namespace=default",
-]
-
-
-@pytest.mark.scale
-@pytest.mark.parametrize("row", ROWS)
-def test_what_is_pasted_works(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str], row: str) -> None:
-    sim.state = sample_state()
-    sim.dialect = SimDialect.parse(row.split())
-    sim.state.clip(TITLE).xmp["dc:rights"] = ["Kanal 5"]
-    given = inventory(sim, tmp_path)
-    assert main(["probe", "-i", given, "-d", "NEWS", "--scratch", TITLE, "-y", "--xmp-field", "dc:rights"]) == 0
-    out = capsys.readouterr().out
-    path = inventory(sim, tmp_path, pasted=out)
-    asset = {
-        "title": TITLE,
-        "fields": {"comment": "pasted"},
-        "xmp": {"dc:subject": ["news", "evening"]},
-        "segments": [{"number": 1, "start": 0, "duration": 30, "title": "One"}],
-        "markers": [{"at": 20, "track": "Cue Point", "title": "Break"}],
-    }
-    play = [{"name": "Pasted", "hosts": "all", "tasks": [{"name": "All of it", "asset": asset}]}]
-    Path("play.yml").write_text(yaml.safe_dump(play))
-    state = ["-i", path, "--state-dir", str(tmp_path / "state"), "play.yml"]
-    assert main(["validate", "-i", path, "play.yml"]) == 0
-    assert main(["apply", "-y", *state]) == 0, (out, capsys.readouterr())
-    assert main(["plan", "--detailed-exitcode", *state]) == 0, (out, capsys.readouterr())
-    if "unreadable" not in row:
-        assert sim.state.clip(TITLE).xmp["dc:subject"] == ["news", "evening"], out
 
 
 def test_reading_sends_no_write_and_gives_json(sim: Simulator, capsys: pytest.CaptureFixture[str]) -> None:
