@@ -5,21 +5,37 @@ How a job is run, the clock and the record are parameters. No job starts after t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Protocol
+from pathlib import Path
+from typing import Final, Protocol
 
 from msgspec import structs
 
 from msauto.batch.batch_file import BatchFile, Job
-from msauto.batch.batch_result import INTERRUPTED, BatchResult, DifferingTarget, JobResult, code_of, outcome_of
+from msauto.batch.batch_result import (
+    INTERRUPTED,
+    BatchResult,
+    DifferingTarget,
+    JobResult,
+    SentMessage,
+    code_of,
+    outcome_of,
+)
 from msauto.batch.schedule import DueStarts, due_starts, open_until, outside_of
 from msauto.model.ports import Clock
+from msauto.playbook.input_files import beside
 
 _DAY = timedelta(days=1)
 _REFUSED = 4
+_PROGRAM_SECONDS: Final = 60
+_STDERR: Final = 2  # stdout is for the summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +232,46 @@ def _drift_changed(result: JobResult, before: JobResult | None) -> bool:
         return False
     known = {each.id for each in before.reported_drift} if before else set()
     return {each.id for each in result.reported_drift} != known
+
+
+# Programs -------------------------------------------------------------------------------------------------------------
+
+
+def run_end_programs(job: Job, result: JobResult, batch: BatchResult, env: Mapping[str, str]) -> Iterator[SentMessage]:
+    """Run the programs of a job one after another; yield what came of each. What they print goes to stderr."""
+    about = {
+        "MSAUTO_BATCH": batch.batch,
+        "MSAUTO_BATCH_RUN": batch.run,
+        "MSAUTO_JOB": job.name,
+        "MSAUTO_OUTCOME": result.outcome,
+        "MSAUTO_CODE": str(result.code),
+        "MSAUTO_REASON": result.reason,
+        "MSAUTO_ATTEMPTS": str(result.attempts),
+        "MSAUTO_RUNS": " ".join(result.runs),
+    }
+    folder = Path(batch.file).parent
+    for program, *arguments in job.args.on_end or ():
+        path = str(Path(beside(batch.file, program)).absolute()) if "/" in program else program
+        error = _run([path, *arguments], folder, {**env, **about})
+        yield SentMessage(kind="program", to=program, error=error)
+
+
+def _run(command: list[str], folder: Path, env: Mapping[str, str]) -> str:
+    """Run a program; return why it failed, or nothing."""
+    try:
+        process = subprocess.Popen(  # noqa: S603 - the programs of the batch file, without a shell
+            command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=_STDERR, start_new_session=True
+        )
+    except (OSError, ValueError) as error:
+        return f"it cannot be started: {getattr(error, 'strerror', None) or error}"
+    try:
+        code = process.wait(_PROGRAM_SECONDS)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return f"it did not end within {_PROGRAM_SECONDS} s, and was killed"
+    return f"it ended with {code}" if code else ""
 
 
 # Times ------------------------------------------------------------------------------------------------------------

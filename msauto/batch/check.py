@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from importlib.util import find_spec
 from pathlib import Path
 
 from msauto.batch.batch_file import BatchFile, Job
-from msauto.batch.monitoring.heartbeat import split_heartbeat
-from msauto.batch.monitoring.monitor import Monitor
+from msauto.batch.monitoring import Monitor
 from msauto.batch.schedule import clock_changes, closing_of
 from msauto.documents.document import Problems, SourceNode
 from msauto.documents.value_types import as_list
-from msauto.errors import InputError, MsautoError, Problem
+from msauto.errors import InputError, Problem
 from msauto.planning.saved_plan import plan_from_json
 from msauto.playbook.change_windows import ActiveFreeze, DatedFreeze, Freeze, freezes_between
 from msauto.playbook.input_files import beside, how_to_find
@@ -35,7 +32,6 @@ class CheckContext:
     env: Mapping[str, str]
     now: datetime
     state_folder: Callable[[Settings], Path]
-    is_installed: Callable[[str], bool] = lambda package: find_spec(package) is not None
 
 
 def check_batch(batch: BatchFile, context: CheckContext) -> list[Problem]:
@@ -54,9 +50,6 @@ def check_batch(batch: BatchFile, context: CheckContext) -> list[Problem]:
         state = context.state_folder(load_settings(None, Path(batch.file).parent))
         problems.add(*_folder_problems(state, batch.node, "the state directory"))
     problems.add(*_output_problems(batch))
-    problems.add(*_secret_problems(batch, context.env))
-    problems.add(*_heartbeat_problems(batch))
-    problems.add(*_package_problems(batch, context.is_installed))
     return problems.ordered()
 
 
@@ -85,7 +78,6 @@ def _job_problems(job: Job, settings: Settings, context: CheckContext) -> Iterat
             yield from (_placed(problem, job) for problem in validate([playbook], options))
     if job.plan is not None:
         yield from _plan_problems(job, job.plan)
-    yield from _program_problems(job, context.env)
 
 
 def _placed(problem: Problem, job: Job) -> Problem:
@@ -112,14 +104,6 @@ def _plan_problems(job: Job, path: str) -> Iterator[Problem]:
         yield from error.problems
     except (OSError, ValueError, RecursionError) as error:
         yield node.problem(f"cannot read {path!r}: {error}", "save it with msauto plan --out")
-
-
-def _program_problems(job: Job, env: Mapping[str, str]) -> Iterator[Problem]:
-    for index, (program, *_) in enumerate(job.args.on_end or ()):
-        path = beside(job.node.document.file, program) if "/" in program else program
-        if shutil.which(path, path=env.get("PATH", os.defpath)) is None:
-            problem = job.place_of("on_end").child(index).problem(f"program {program!r} not found", "use its full path")
-            yield replace(problem, level="warning")
 
 
 # The coming year --------------------------------------------------------------------------------------------------
@@ -178,7 +162,7 @@ def unreachable_addresses(batch: BatchFile, env: Mapping[str, str]) -> Iterator[
             yield replace(problem, excerpt="")  # it would show the address
 
 
-# What is written and read besides ---------------------------------------------------------------------------------
+# What is written besides ---------------------------------------------------------------------------------
 
 
 def _output_problems(batch: BatchFile) -> Iterator[Problem]:
@@ -199,32 +183,3 @@ def _folder_problems(folder: Path, node: SourceNode, what: str) -> Iterator[Prob
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         why = f"{str(nearest)!r} is not writable" if nearest.is_dir() else f"{str(nearest)!r} is a file"
         yield node.problem(f"{what} {str(folder)!r} cannot be written: {why}", "correct the path or its permissions")
-
-
-def _package_problems(batch: BatchFile, is_installed: Callable[[str], bool]) -> Iterator[Problem]:
-    if batch.args.notify is not None and not is_installed("apprise"):
-        message = "notify needs the package apprise, which is not installed"
-        yield batch.node.child("notify").problem(message, "pip install 'msauto[notify]'", key=True)
-
-
-def _secret_problems(batch: BatchFile, env: Mapping[str, str]) -> Iterator[Problem]:
-    for source, node in batch.secret_sources():
-        if source.env is not None and not env.get(source.env):
-            remedy = "set it in the environment of the scheduled run"
-            problem = node.child("env").problem(f"the environment variable {source.env} is not set here", remedy)
-            yield replace(problem, level="warning")
-        if source.file is not None:
-            yield from _missing_files([beside(batch.file, source.file)], node.child("file"))
-        folder = env.get("CREDENTIALS_DIRECTORY")
-        if source.credential is not None and folder is not None:
-            yield from _missing_files([str(Path(folder) / source.credential)], node.child("credential"))
-
-
-def _heartbeat_problems(batch: BatchFile) -> Iterator[Problem]:
-    url = batch.args.heartbeat
-    try:
-        if isinstance(url, str):
-            split_heartbeat(url)
-    except MsautoError as error:
-        problem = batch.node.child("heartbeat").problem(error.message, error.remedy)
-        yield replace(problem, excerpt="")  # it would show the address

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from contextlib import nullcontext, redirect_stderr
+from collections.abc import Mapping
+from contextlib import nullcontext, redirect_stderr, suppress
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
+from typing import Final, TextIO
 
 import click
 
 from msauto.batch.batch_file import BatchFile, load_batch
-from msauto.batch.batch_records import last_result, past_results
-from msauto.batch.batch_status import status_of_file, status_of_result, status_row
 from msauto.batch.batch_summary import render_json, render_text
 from msauto.batch.check import CheckContext, check_batch, unreachable_addresses
-from msauto.batch.monitoring.systemd import JournalStream, is_journal
+from msauto.batch.past_batches import last_result, past_results, status_of, status_row
 from msauto.cli.exit_codes import ERROR, INCOMPLETE, OK
 from msauto.cli.flags import ledger_place, no_color_flag, on_flag, parse_age, state_folder
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
@@ -124,12 +126,8 @@ def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | 
     batch = load_batch(file) if file is not None else None
     place = ledger_place(state_dir, load_settings(None, Path(file or ".").parent))
     with Ledger.open(place, readonly=True) as ledger:
-        if batch is not None:
-            rows = [*status_of_file(batch, last_result(ledger, batch.name), now, max_age)]
-        else:
-            names = dict.fromkeys(each.batch for each in past_results(ledger))
-            last = [found for name in names if (found := last_result(ledger, name)) is not None]
-            rows = [row for each in last for row in status_of_result(each, now, max_age)]
+        names = [batch.name] if batch is not None else dict.fromkeys(each.batch for each in past_results(ledger))
+        rows = [row for name in names for row in status_of(last_result(ledger, name), batch, now, max_age)]
     if form == "json":
         print_result(dump([to_json(each) for each in rows]))
     elif not rows:
@@ -147,3 +145,40 @@ def _next_start(batch: BatchFile, now: datetime) -> str:
     return (
         f"No errors found. {batch.name} starts {plural(len(batch.jobs), 'job')} next on {start:%a %Y-%m-%d %H:%M %Z}."
     )
+
+
+# The journal of systemd -----------------------------------------------------------------------------------------------
+
+_PRIORITIES: Final = {"Error": 3, "Warning": 4, "Refused": 4}
+_INFO: Final = 6
+_PROBLEMS: Final = (" problem.\n", " problems.\n")  # the end of a list of errors
+
+
+def is_journal(stream: TextIO, env: Mapping[str, str]) -> bool:
+    """Return whether a stream goes to the journal of systemd."""
+    with suppress(OSError, ValueError):
+        status = os.fstat(stream.fileno())
+        return env.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
+    return False
+
+
+class JournalStream(StringIO):
+    """Writes each line to the journal with the priority of its message: 3 for an error, 4 for a warning, else 6."""
+
+    def __init__(self, journal: TextIO) -> None:
+        super().__init__()
+        self._journal = journal
+        self._in_line = False
+
+    def write(self, text: str) -> int:
+        """Write one message, or a part of the result of a job; the end of a line may follow."""
+        head = "Error" if text.endswith(_PROBLEMS) else text.partition(":")[0]
+        mark = f"<{_PRIORITIES.get(head, _INFO)}>"
+        if text:
+            self._journal.write(("" if self._in_line else mark) + re.sub(r"\n(?!\Z)", f"\n{mark}", text))
+            self._in_line = not text.endswith("\n")
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is buffered."""
+        self._journal.flush()

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from msauto.batch.batch_records import past_results
 from msauto.batch.batch_run import seconds_between
 from msauto.batch.batch_summary import SUMMARY_FORMS
+from msauto.batch.past_batches import past_results
 from msauto.cli.flags import Flags, report_flags
 from msauto.cli.output import print_result
 from msauto.cli.report_forms import FORMS

@@ -24,7 +24,6 @@ from msauto.api.saved_plans import open_plan_file
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.batch_result import DifferingTarget
 from msauto.batch.batch_run import JobAttempt
-from msauto.batch.schedule import open_until
 from msauto.cli.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED, exit_code_of
 from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS
@@ -47,7 +46,7 @@ from msauto.report.sentences import plural, refusal_reason
 from msauto.report.terminal.text import render_error
 from msauto.secrets.redactor import redact_plan
 
-_ALLOW = re.compile(r"--allow-(delete|remove|requests) (\d+)")
+_ALLOW = re.compile(r"--allow-(delete|remove) (\d+)")
 """A flag that allows what was refused; a job has a key for it."""
 
 
@@ -157,7 +156,7 @@ class BatchJobs:
         record.flags = flags
         args, settings = job.args, flags.settings
         extra = args.allow
-        limits = allow(settings.limits, extra.delete, extra.remove, extra.requests) if extra else settings.limits
+        limits = allow(settings.limits, extra.delete, extra.remove, None) if extra else settings.limits
         options = RunOptions(
             limits=limits,
             times=AllowedTimes(settings.freezes, self.batch.window, until),
@@ -165,20 +164,10 @@ class BatchJobs:
             yes=True,
             check=record.check,
             keep_going=bool(args.keep_going),
-            lock_timeout=self._lock_timeout(job, until),
         )
         source = open_source(flags, keep_going=options.keep_going)
         run = ApplyRun(flags, record.playbooks, source, options, self.clock, closed, self.signals.note_only)
         return run.run()
-
-    def _lock_timeout(self, job: Job, until: datetime | None) -> float:
-        """Return how long to wait for a lock, in seconds: not after ``until``, nor after the window."""
-        if job.args.lock_timeout is None:
-            return 0.0
-        now = self.clock.now()
-        ends = (until, open_until(self.batch.window, now))
-        left = [(end - now).total_seconds() for end in ends if end is not None]
-        return max(0.0, min([job.args.lock_timeout.total_seconds(), *left]))
 
     def _flags(self, job: Job) -> Flags:
         given = PlanOptions(

@@ -17,13 +17,11 @@ from pathlib import Path
 from msgspec import structs
 
 from msauto.batch.batch_file import BatchFile, Job, load_batch
-from msauto.batch.batch_records import last_result, record_result
 from msauto.batch.batch_result import INTERRUPTED, BatchResult, JobResult, SentMessage, outcome_of
-from msauto.batch.batch_run import BatchRun, due_now, failed_jobs, moment_of, time_text, why_missed
+from msauto.batch.batch_run import BatchRun, due_now, failed_jobs, moment_of, run_end_programs, time_text, why_missed
 from msauto.batch.batch_summary import heading_of
-from msauto.batch.end_programs import run_end_programs
-from msauto.batch.monitoring.monitor import Monitor
-from msauto.batch.monitoring.systemd import notify_status
+from msauto.batch.monitoring import Monitor, notify_systemd
+from msauto.batch.past_batches import last_result, record_result
 from msauto.batch.schedule import DueStarts, outside_of
 from msauto.cli.exit_codes import ERROR, REFUSED, exit_code_of
 from msauto.cli.flags import ledger_place, state_folder
@@ -124,7 +122,7 @@ class BatchSession:
 
     def _reported(self, result: BatchResult) -> BatchResult:
         """Return the result with what was delivered of it; monitoring never changes its outcome."""
-        notify_status(self.env, heading_of(result))
+        notify_systemd(self.env, heading_of(result))
         if self.choice.check or (result.code == 0 and not result.jobs):  # without a job, nothing is known
             return result
         try:
@@ -223,7 +221,7 @@ class BatchSession:
 
     def _job_started(self, job: Job) -> None:
         print_message(f"=== {self.batch.name}: {job.name}")
-        notify_status(self.env, f"job {job.name} of {self.batch.name}")
+        notify_systemd(self.env, f"job {job.name} of {self.batch.name}")
 
     def _job_ended(self, job: Job, result: JobResult) -> None:
         print_message(f"=== {self.batch.name}: {job.name}: {result.outcome}")

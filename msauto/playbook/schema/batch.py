@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import time, timedelta
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -19,7 +19,6 @@ from msauto.documents.value_types import (
     Flag,
     Name,
     Plain,
-    Quoted,
     Read,
     SecretText,
     Span,
@@ -37,36 +36,30 @@ ReportFormat = Literal["text", "json", "markdown", "html", "junit"]
 Requirement = Literal["ok", "any"]
 """What a job requires of an earlier one: that it ended with 0, or only that it ended."""
 
+
+def _named(pattern: str, what: str, remedy: str) -> Callable[[Any], str]:
+    """Return what reads a name that must match a pattern."""
+
+    def read(value: Any) -> str:
+        if isinstance(value, str) and re.fullmatch(pattern, value):
+            return str(value)
+        raise invalid(f"{shown_value(value)} is not a valid {what}", remedy)
+
+    return read
+
+
 _BATCH_NAME = r"^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$"  # Kubernetes limits the names of CronJobs to these
-_VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
-_CREDENTIAL_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
+_read_batch_name = _named(
+    _BATCH_NAME, "batch name", "use at most 52 lower-case letters, digits and hyphens, such as nightly"
+)
 _JOB_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
-
-
-def _batch_name(value: Any) -> str:
-    if isinstance(value, str) and re.fullmatch(_BATCH_NAME, value):
-        return str(value)
-    remedy = "use at most 52 lower-case letters, digits and hyphens, such as nightly"
-    raise invalid(f"{shown_value(value)} is not a valid batch name", remedy)
-
-
-def _job_name(value: Any) -> str:
-    if isinstance(value, str) and re.fullmatch(_JOB_NAME, value):
-        return str(value)
-    remedy = "use at most 63 letters, digits, hyphens, dots and underscores, such as news"
-    raise invalid(f"{shown_value(value)} is not a valid job name", remedy)
-
-
-def _variable_name(value: Any) -> str:
-    if isinstance(value, str) and re.fullmatch(_VARIABLE_NAME, value):
-        return str(value)
-    raise invalid(f"{shown_value(value)} is not a valid environment variable", "use a name such as CHAT_URL")
-
-
-def _credential_name(value: Any) -> str:
-    if isinstance(value, str) and re.fullmatch(_CREDENTIAL_NAME, value):
-        return str(value)
-    raise invalid(f"{shown_value(value)} is not a valid credential name", "use letters, digits, hyphens and dots")
+_read_job_name = _named(
+    _JOB_NAME, "job name", "use at most 63 letters, digits, hyphens, dots and underscores, such as news"
+)
+_VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
+_read_variable_name = _named(_VARIABLE_NAME, "environment variable", "use a name such as CHAT_URL")
+_CREDENTIAL_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
+_read_credential_name = _named(_CREDENTIAL_NAME, "credential name", "use letters, digits, hyphens and dots")
 
 
 def _minute(value: Any) -> time:
@@ -90,7 +83,7 @@ def _requirements(value: Any) -> dict[str, Requirement]:
         for name, required in item.items() if isinstance(item, dict) else [(item, "ok")]:
             if required not in ("ok", "any"):
                 raise invalid(f"{shown_value(required)} is not a valid requirement", "use ok or any")
-            found[_job_name(name)] = "any" if required == "any" else "ok"
+            found[_read_job_name(name)] = "any" if required == "any" else "ok"
     return found
 
 
@@ -112,10 +105,10 @@ def _some_jobs(jobs: dict[str, Any]) -> dict[str, Any]:
     return jobs
 
 
-BatchName = Annotated[str, Read(_batch_name, type="string", pattern=_BATCH_NAME)]
-JobName = Annotated[str, Read(_job_name, type="string", pattern=_JOB_NAME)]
-VariableName = Annotated[str, Read(_variable_name, type="string", pattern=_VARIABLE_NAME)]
-CredentialName = Annotated[str, Read(_credential_name, type="string", pattern=_CREDENTIAL_NAME)]
+BatchName = Annotated[str, Read(_read_batch_name, type="string", pattern=_BATCH_NAME)]
+JobName = Annotated[str, Read(_read_job_name, type="string", pattern=_JOB_NAME)]
+VariableName = Annotated[str, Read(_read_variable_name, type="string", pattern=_VARIABLE_NAME)]
+CredentialName = Annotated[str, Read(_read_credential_name, type="string", pattern=_CREDENTIAL_NAME)]
 MinuteOfDay = Annotated[time, Read(_minute, type="string", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 """A time of day without seconds or a zone: no scheduler of all four can start more exactly."""
 UpToAWeek = Annotated[Span, AfterValidator(_some_time)]
@@ -138,15 +131,14 @@ class SecretSource(Model):
 
     rules: ClassVar = (
         rule.one_of(
-            ("env", "file", "keyring", "credential"),
+            ("env", "file", "credential"),
             ("has both {0} and {1}", "keep one of them"),
-            ("does not name a source of the secret", "add env, file, keyring or credential"),
+            ("does not name a source of the secret", "add env, file or credential"),
         ),
     )
 
     env: Plain[VariableName] = key("name of an environment variable")
     file: Plain[Name] = key("file that contains only the secret, relative to the batch file")
-    keyring: Plain[Quoted] = key("service name of the secret in the system keyring; the user is the name of the batch")
     credential: Plain[CredentialName] = key("name of a file in $CREDENTIALS_DIRECTORY, as systemd sets it")
 
 
@@ -207,7 +199,6 @@ class AllowArgs(Model):
 
     delete: Plain[Count] = key("assets that a run of the job may delete, as --allow-delete")
     remove: Plain[Count] = key("list items that a run of the job may lose, as --allow-remove")
-    requests: Plain[Count] = key("requests that a run of the job may send, as --allow-requests")
 
 
 class DriftArgs(Model):
@@ -226,7 +217,6 @@ class JobKeys(Model):
     forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512")
     keep_going: Plain[Flag] = key("leave out targets in error and apply the rest; the job then ends with 3")
     max_time: Plain[UpToAWeek] = key("begin no further target or attempt after this time, such as 90m")
-    lock_timeout: Plain[UpToAWeek] = key("wait this long for another run that holds a lock; default 0")
     retry: Plain[RetryArgs] = key("further attempts if a server is unreachable, or another run holds the lock")
     allow: Plain[AllowArgs] = key("what a run may do beyond the limits of msauto.toml")
     do: Plain[Literal["apply", "plan"]] = key("apply (default) within the limits, or plan: only report what differs")

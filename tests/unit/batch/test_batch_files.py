@@ -259,38 +259,10 @@ def test_saved_plans(folder: Path) -> None:
     assert old.startswith("error old.json")
 
 
-def test_paths_programs_and_secrets(folder: Path) -> None:
+def test_folders_that_cannot_be_written(folder: Path) -> None:
     (folder / "file").write_text("", encoding="utf-8")
-    (folder / "creds").mkdir()
-    text = """heartbeat: {env: URL}
-metrics: {file: metrics/x.prom}
-reports: {dir: file/reports}
-notify: [{to: {file: chat}, on: [ok]}, {to: {credential: mail}, on: [ok]}, {to: {keyring: mail}, on: [ok]}]
-defaults: {on_end: [[sh, -c, "true"], [nosuchprogram], [./file]]}
-"""
-    env = {"PATH": "/usr/bin:/bin", "CREDENTIALS_DIRECTORY": str(folder / "creds")}
-    assert found(folder, HEAD + text + JOB, env) == [
-        "warning batch.yml:3: the environment variable URL is not set here",
-        "error batch.yml:4: folder 'metrics' not found",
-        "error batch.yml:5: the folder of the reports 'file/reports' cannot be written: 'file' is a file",
-        "error batch.yml:6: 'chat' not found",
-        "error batch.yml:6: 'creds/mail' not found",
-        "warning batch.yml:7: program 'nosuchprogram' not found",
-        "warning batch.yml:7: program './file' not found",
+    text = "metrics: {file: metrics/x.prom}\nreports: {dir: file/reports}\n"
+    assert found(folder, HEAD + text + JOB) == [
+        "error batch.yml:3: folder 'metrics' not found",
+        "error batch.yml:4: the folder of the reports 'file/reports' cannot be written: 'file' is a file",
     ]
-
-
-def test_packages_that_are_not_installed(folder: Path) -> None:
-    text = 'metrics: {file: out.prom}\nnotify: [{to: "json://x", on: [ok]}]\n'
-    context = CheckContext({"PATH": "/usr/bin:/bin"}, NOW, lambda _: folder / "state", lambda package: False)
-    assert [each.message for each in check_batch(load(folder, HEAD + text + JOB), context)] == [
-        "notify needs the package apprise, which is not installed",
-    ]
-
-
-@pytest.mark.parametrize("url", ["", "http://[::1", "https://user:geheim℀@host/x", "ftp://host/geheim"])
-def test_a_heartbeat_that_is_not_a_url(folder: Path, url: str) -> None:
-    batch = load(folder, f'{HEAD}heartbeat: "{url}"\n{JOB}')
-    (problem,) = check_batch(batch, CheckContext({}, NOW, lambda _: folder / "state"))
-    assert (problem.level, problem.message) == ("error", "the heartbeat is not an http or https URL")
-    assert "geheim" not in f"{problem}"

@@ -15,7 +15,7 @@ import pytest
 from msauto.batch.batch_file import BatchFile, Job, load_batch
 from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, code_of
 from msauto.batch.batch_run import BatchRun, JobAttempt, due_now, failed_jobs, why_missed
-from msauto.batch.monitoring.notices import events_of
+from msauto.batch.monitoring import events_of
 from msauto.playbook.change_windows import DatedFreeze, freeze_at
 
 START = datetime.fromisoformat("2026-11-20T03:10:00+00:00")

@@ -23,8 +23,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from msauto.batch.batch_file import BatchFile, load_batch
 from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, SentMessage
-from msauto.batch.monitoring.monitor import Message, Monitor, deliver, metrics_text
-from msauto.batch.monitoring.systemd import JournalStream, notify_status
+from msauto.batch.monitoring import Message, Monitor, deliver, metrics_text, notify_systemd
+from msauto.cli.commands.batch import JournalStream
 from tests.unit.batch.recorder import Recorder, recording
 
 HEAD = 'name: nightly\nschedule: {at: "03:10", tz: Europe/Oslo}\njobs: {news: {playbooks: p.yml}, old: {plan: p}}\n'
@@ -206,7 +206,7 @@ def test_a_server_that_is_not_there(load: Load) -> None:
 
 def test_all_messages_together_get_one_time() -> None:
     with recording(0) as recorder:
-        messages = [Message(SentMessage(kind="notice"), lambda _: recorder.end.wait()) for _ in range(5)]
+        messages = [Message(SentMessage(kind="notice"), lambda *_: recorder.end.wait()) for _ in range(5)]
         assert {each.error for each in deliver(messages, 0.1)} == {"no answer within 0.1 s"}
 
 
@@ -350,10 +350,10 @@ def _alert(age: int) -> dict[str, Any]:
 def test_a_status_line_for_systemd() -> None:
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind(f"{folder}/notify")
-        notify_status({"NOTIFY_SOCKET": f"{folder}/notify"}, "job news\nof nightly")
+        notify_systemd({"NOTIFY_SOCKET": f"{folder}/notify"}, "job news\nof nightly")
         assert systemd.recv(1000) == b"STATUS=job news of nightly"
-        notify_status({"NOTIFY_SOCKET": f"{folder}/nothing"}, "x")
-        notify_status({}, "x")
+        notify_systemd({"NOTIFY_SOCKET": f"{folder}/nothing"}, "x")
+        notify_systemd({}, "x")
 
 
 def test_priorities_in_the_journal() -> None:
