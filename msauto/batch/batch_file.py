@@ -99,9 +99,10 @@ class BatchFile:
 
 def load_batch(path: str, files: Files | None = None) -> BatchFile:
     """Read a batch file; raises :class:`InputError` with all that is wrong."""
-    document = (files or Files()).document(path)
-    node = SourceNode(document)
-    args = read_as(BatchFileArgs, document.data, node)
+    files = files or Files()
+    node = SourceNode(files.flawed(path))
+    files.problems.check()
+    args = read_as(BatchFileArgs, node.document.data, node)
     schedule, window = _schedule(args.schedule), _window(args)
     jobs = tuple(_job(name, each, args.defaults, node.child("jobs", name)) for name, each in args.jobs.items())
     problems = Problems()

@@ -26,11 +26,13 @@ class Files:
     """The files of one run. Paths are kept as given, so that messages and plans show them as typed.
 
     ``opened`` are folders outside the repository that playbooks may read (``[lookup] folders``).
-    ``tracker`` knows the secrets of the run, at first those in the files.
+    ``tracker`` knows the secrets of the run, at first those in the files; ``problems`` collects what is wrong with it,
+    at first the flaws of the texts.
     """
 
     def __init__(self, opened: Sequence[str] = ()) -> None:
         self.tracker = SecretTracker()
+        self.problems = Problems()
         self._opened = opened
         self._bytes: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
@@ -53,23 +55,19 @@ class Files:
             self._bytes[path] = _read(path)
         return self._bytes[path]
 
-    def document(self, path: str, flaws: Problems | None = None) -> Document:
-        """Return a YAML file with its places; raises :class:`InputError`.
-
-        Flaws that leave every value known (a duplicate key) are added to ``flaws``, if given.
-        """
+    def document(self, path: str) -> Document:
+        """Return a YAML file with its places; raises :class:`InputError` for a flaw that leaves a value unknown."""
         document = self.flawed(path)
-        if document.flaws and (flaws is None or document.broken):
+        if document.broken:
             raise InputError(document.flaws)
-        if flaws is not None:
-            flaws.add(*document.flaws)
         return document
 
     def flawed(self, path: str) -> Document:
-        """Return a YAML file as far as it can be read; the caller reports its flaws."""
+        """Return a YAML file as far as it can be read; its flaws are among the problems."""
         if path not in self._documents:
             document = self._documents[path] = parse_yaml(self.read(path), path)
             self.tracker.add_tagged(document.data)
+            self.problems.add(*document.flaws)
         return self._documents[path]
 
     def inputs(self, playbooks: Sequence[str] = ()) -> tuple[InputFile, ...]:

@@ -27,7 +27,7 @@ from msauto.model.facts import Facts
 from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.timecode import Timecode, TimecodeError, show_rate
 from msauto.playbook.input_files import Files
-from msauto.playbook.inventory.hosts import Hosts
+from msauto.playbook.inventory.hosts import Hosts, ResolveOptions
 from msauto.playbook.inventory.inventory import Host, Inventory
 from msauto.playbook.schema.json_schema import schema_of_model
 from msauto.playbook.schema.play import GROUPS, MODULES, Playbook
@@ -190,7 +190,7 @@ def _scope() -> TemplateScope:
         {"studio-a": Host("studio-a", node, variables)}, dict.fromkeys(("all", "playout"), ("studio-a",))
     )
     now = datetime(2026, 11, 20, 18, tzinfo=UTC)
-    hosts = Hosts(inventory, (), {"HOME": "/home/ops"}, now, _SampleFiles())
+    hosts = Hosts(inventory, (), ResolveOptions((), env={"HOME": "/home/ops"}, now=now), _SampleFiles())
     facts = Facts(asset=SAMPLE, xmp={"dc:subject": ("news", "evening")}, links=(Link(("Playout",), "Evening News"),))
     return hosts.scope("studio-a", "/srv/automation/playbooks").with_asset(AssetView(facts))
 

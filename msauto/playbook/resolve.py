@@ -52,77 +52,65 @@ def rare_collection() -> Iterator[None]:
 
 def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     """Return the work that playbooks ask of each server; raises :class:`InputError` with all that is wrong."""
-    problems = Problems()
     files = Files(options.lookup_folders)
     opened: list[Hosts] = []
     with rare_collection(), files.tracker.found.redacted_errors():
-        with problems.gather():
-            opened.append(open_hosts(options, files, problems))
-        loader = Loader(files, problems)
-        plays = [play for playbook in options.playbooks for play in loader.playbook(playbook)]
-        resolved = [resolve_plays(plays, options, hosts, files, problems) for hosts in opened]
-        problems.check()
+        with files.problems.gather():
+            opened.append(open_hosts(options, files))
+        plays = _load(options, files)
+        resolved = [resolve_plays(plays, hosts) for hosts in opened]
+        files.problems.check()
     return resolved[0]
+
+
+def _load(options: ResolveOptions, files: Files) -> list[Play]:
+    loader = Loader(files)
+    return [play for playbook in options.playbooks for play in loader.playbook(playbook)]
 
 
 def outline(options: ResolveOptions) -> list[PlayOutline]:
     """Return the plays with their hosts and the tasks that the tags choose; raises :class:`InputError`."""
-    problems = Problems()
     files = Files(options.lookup_folders)
     with files.tracker.found.redacted_errors():
-        hosts = open_hosts(options, files, problems)
-        loader = Loader(files, problems)
-        plays = [play for playbook in options.playbooks for play in loader.playbook(playbook)]
-        problems.add(*_tag_problems(options, plays))
-        problems.check()
-        run = _Resolver(options, hosts, files, problems, check_only=True, limit=hosts.limit(options.limit))
+        hosts = open_hosts(options, files)
+        plays = _load(options, files)
+        files.problems.add(*_tag_problems(options, plays))
+        files.problems.check()
+        run = _Resolver(hosts, check_only=True, limit=hosts.limit())
         return [_outlined(play, tuple(run.hosts_of(play)), options) for play in plays]
 
 
 def _outlined(play: Play, hosts: tuple[str, ...], options: ResolveOptions) -> PlayOutline:
-    tasks = [task for task in play.tasks if chosen(task.inherited.tags, options.tags, options.skip_tags)]
-    outlined = (
+    tasks = tuple(
         TaskOutline(task.name or task.module, task.module, sorted(task.inherited.tags), str(task.node.place))
-        for task in tasks
+        for task in play.tasks
+        if chosen(task.inherited.tags, options.tags, options.skip_tags)
     )
-    return PlayOutline(str(play.data.get("name") or play.node.place), play.file, hosts, tuple(outlined))
+    return PlayOutline(str(play.data.get("name") or play.node.place), play.file, hosts, tasks)
 
 
-def resolve_plays(
-    plays: Sequence[Play],
-    options: ResolveOptions,
-    hosts: Hosts,
-    files: Files,
-    problems: Problems,
-    *,
-    check_only: bool = False,
-) -> ResolvedPlaybooks:
-    """Resolve plays as far as possible; ``problems`` collects what is wrong.
+def resolve_plays(plays: Sequence[Play], hosts: Hosts, *, check_only: bool = False) -> ResolvedPlaybooks:
+    """Resolve plays as far as possible; ``hosts.files.problems`` collects what is wrong.
 
     ``check_only`` is for ``validate``: a stand-in replaces a server whose block cannot be known here, because its
     secrets are not set, and tasks that the tags leave out are checked as well.
     """
-    run = _Resolver(options, hosts, files, problems, check_only)
+    options, files, problems, known = hosts.options, hosts.files, hosts.files.problems, hosts.inventory.hosts
+    run = _Resolver(hosts, check_only)
     with problems.gather():
-        run.limit = hosts.limit(options.limit)
+        run.limit = hosts.limit()
     for play in plays:
         run.play(play)
-    problems.add(*same_servers(hosts, [name for name in hosts.inventory.hosts if name in run.played_on]))
+    problems.add(*same_servers(hosts, [name for name in known if name in run.played_on]))
     if plays and run.limit and not run.played_on and options.limit is not None and not check_only:
+        why = "the limit matches no host of any play"
         no_host = outside_node("--limit", options.limit)
-        problems.add(
-            no_host.problem("the limit matches no host of any play", "use a host or group of the plays", kind="host")
-        )
-    work = tuple(
-        ServerIntents(run.servers[name], tuple(run.intents[name]))
-        for name in hosts.inventory.hosts
-        if name in run.intents
-    )
+        problems.add(no_host.problem(why, "use a host or group of the plays", kind="host"))
     if plays:  # otherwise they are in error themselves
         problems.add(*_tag_problems(options, plays))
-    return ResolvedPlaybooks(
-        work, files.inputs(options.playbooks), hosts.inventory.warnings, run.batches.all(), secrets=files.tracker.found
-    )
+    work = tuple(ServerIntents(run.servers[name], tuple(run.intents[name])) for name in known if name in run.intents)
+    inputs = files.inputs(options.playbooks)
+    return ResolvedPlaybooks(work, inputs, hosts.inventory.warnings, run.batches.all(), secrets=files.tracker.found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +225,7 @@ class Batches:
 class _Resolver:
     """Resolves plays, host by host and task by task."""
 
-    options: ResolveOptions
     hosts: Hosts
-    files: Files
-    problems: Problems
     check_only: bool
     limit: frozenset[str] = frozenset()
     intents: dict[str, list[Intent]] = field(default_factory=dict)
@@ -251,12 +236,12 @@ class _Resolver:
 
     def play(self, play: Play) -> None:
         """Resolve one play on all of its hosts."""
-        with self.problems.gather():
+        with self.hosts.files.problems.gather():
             hosts = self.hosts_of(play)
             numbers = self._batches_of(play, hosts) if hosts else {}
             self.played_on.update(hosts)
             for name in hosts:
-                with self.problems.gather():
+                with self.hosts.files.problems.gather():
                     self._play_on(play, name, numbers.get(name, 0))
         self.played += 1
 
@@ -272,7 +257,7 @@ class _Resolver:
         """Return the number of each host's batch; problems are collected, and the tasks are still checked."""
         scope = self._play_scope(play, self.hosts.scope(hosts[0], play.folder))
         sizes = BatchSizes()
-        with self.problems.gather():
+        with self.hosts.files.problems.gather():
             values = {name: play.data[name] for name in BatchKeys.model_fields if name in play.data}
             sizes = read_batch_sizes(render_shown(values, scope, play.node), play.node)
         name = str(render_shown(play.data.get("name", ""), scope, play.node.child("name")))
@@ -286,12 +271,12 @@ class _Resolver:
         context = TaskContext(server, scope, partial(_database, play, name), batch=batch)
         for index, task in enumerate(play.handlers):  # handlers ignore tags
             handlers = context.handlers.setdefault(str(task.data["name"]), [])
-            with self.problems.gather():
+            with self.hosts.files.problems.gather():
                 handlers.extend(task_handlers(task, context, (self.played, index)))
         for task in play.tasks:
-            is_chosen = chosen(task.inherited.tags, self.options.tags, self.options.skip_tags)
+            is_chosen = chosen(task.inherited.tags, self.hosts.options.tags, self.hosts.options.skip_tags)
             if is_chosen or self.check_only:
-                with self.problems.gather():
+                with self.hosts.files.problems.gather():
                     (intents if is_chosen else []).extend(task_intents(task, context))
 
     def _stand_in(self, name: str, folder: str) -> ServerSpec:
@@ -313,11 +298,11 @@ class _Resolver:
         node = play.node.child("vars_files")
         for index, name in enumerate(as_list(render_shown(play.data["vars_files"], inner, node))):
             path, here = beside(play.file, str(name)), node.child(index)
-            if not self.files.may_be_named(path, play.inherited.files[0] if play.inherited.files else play.file):
+            if not self.hosts.files.may_be_named(path, play.inherited.files[0] if play.inherited.files else play.file):
                 raise here.error(f"{path}: the file is outside the playbook's repository", OUTSIDE, kind="file")
             if not Path(path).is_file():
                 raise here.error(f"{path}: file not found", how_to_find(path), kind="file")
-            document = self.files.document(path, self.problems)
+            document = self.hosts.files.document(path)
             yield from read_variables(document.data, Level.VARS_FILES, SourceNode(document))
 
 

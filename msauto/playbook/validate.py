@@ -38,30 +38,28 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
 
 
 def _validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
-    problems = Problems()
     files = Files(options.lookup_folders)
-    sorted_out: dict[Kind, list[str]] = {"playbook": [], "tasks": [], "inventory": [], "vars": []}
-    for path in _walked(paths, problems):
-        with problems.gather():
-            document = files.flawed(path)
-            problems.add(*document.flaws)
-            sorted_out[kind_of_file(document)].append(path)
-    _check_playbooks(sorted_out, options, problems, files)
-    loader = Loader(files, problems)
-    for path in sorted_out["tasks"]:
+    found: dict[Kind, list[str]] = {"playbook": [], "tasks": [], "inventory": [], "vars": []}
+    for path in _walked(paths, files.problems):
+        with files.problems.gather():
+            found[kind_of_file(files.flawed(path))].append(path)
+    _check_playbooks(found, options, files)
+    loader = Loader(files)
+    for path in found["tasks"]:
         loader.task_file(path)
     secrets = files.tracker.found
-    return [secrets.redact_problem(problem) for problem in problems.ordered()] if secrets else problems.ordered()
+    return [secrets.redact_problem(problem) for problem in files.problems.ordered()]
 
 
-def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, problems: Problems, files: Files) -> None:
-    complete = replace(options, inventories=tuple(dict.fromkeys([*options.inventories, *found["inventory"]])))
+def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, files: Files) -> None:
+    problems = files.problems
+    inventories = tuple(dict.fromkeys([*options.inventories, *found["inventory"]]))
     opened: list[Hosts] = []
-    if complete.inventories or options.server_url is not None:
+    if inventories or options.server_url is not None:
+        url = None if inventories else options.server_url
         with problems.gather():
-            named = replace(complete, server_url=None) if complete.inventories else complete
-            opened.append(open_hosts(named, files, problems))
-    for hosts in opened if complete.inventories else ():
+            opened.append(open_hosts(replace(options, inventories=inventories, server_url=url), files))
+    for hosts in opened if inventories else ():
         for name in hosts.inventory.hosts:
             with problems.gather():
                 hosts.check_server(name)
@@ -69,10 +67,10 @@ def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, prob
             problems.add(*same_servers(hosts, hosts.inventory.hosts))
     for path in found["playbook"]:
         # Each playbook is checked separately: two may be for different runs, and may contradict each other.
-        plays = Loader(files, problems).playbook(path)
+        plays = Loader(files).playbook(path)
         problems.add(*_never_notified(plays))
         for hosts in opened:
-            work = resolve_plays(plays, complete, hosts, files, problems, check_only=True).work
+            work = resolve_plays(plays, hosts, check_only=True).work
             for problem in (*_contradictions(work), *_impossible_positions(work)):
                 problems.add(_with_excerpt(problem, files))
 

@@ -240,7 +240,7 @@ _NAME = re.compile(r"\s*(\w+)=")
 _PAIR = re.compile(r"\s*([^\s=]+)=('[^']*'|\"[^\"]*\"|(?:(?!\s+\w+=).)*)", re.DOTALL)
 
 
-def read_extra(texts: Sequence[str], files: Files, flaws: Problems | None = None) -> list[Variable]:
+def read_extra(texts: Sequence[str], files: Files) -> list[Variable]:
     """Return the variables of all ``-e``, the weakest first; raises :class:`InputError`.
 
     Each is ``k=v``, ``@file``, or a mapping as YAML or JSON.
@@ -249,14 +249,14 @@ def read_extra(texts: Sequence[str], files: Files, flaws: Problems | None = None
     found: list[Variable] = []
     for text in texts:
         with problems.gather():
-            found += _read(text, files, flaws)
+            found += _read(text, files)
     problems.check()
     return found
 
 
-def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
+def _read(text: str, files: Files) -> list[Variable]:
     if text.startswith("@"):
-        document = files.document(text[1:], flaws)
+        document = files.document(text[1:])
         return read_variables(document.data or {}, Level.EXTRA, SourceNode(document))
     if _NAME.match(text):
         data = dict(_pairs(text))

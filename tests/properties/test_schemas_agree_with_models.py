@@ -17,7 +17,7 @@ import jsonschema
 import pytest
 import yaml
 
-from msauto.documents.document import Problems, SourceNode
+from msauto.documents.document import SourceNode
 from msauto.documents.loader import load_yaml
 from msauto.documents.value_types import mark
 from msauto.errors import InputError
@@ -166,10 +166,9 @@ def all_changes(data: Any) -> Iterator[Any]:
 
 
 def verdict_on_playbook(text: str) -> list[str]:
-    problems = Problems()
-    with problems.gather():
-        Loader(_Memory(text), problems).playbook("p.yml")
-    return [problem.message for problem in problems.ordered()]
+    files = _Memory(text)
+    Loader(files).playbook("p.yml")
+    return [problem.message for problem in files.problems.ordered()]
 
 
 def verdict_on_inventory(text: str) -> list[str]:

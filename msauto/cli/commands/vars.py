@@ -85,6 +85,7 @@ def report_variables(options: ResolveOptions, host: str, name: str | None = None
     files = Files()
     with files.tracker.found.redacted_errors():
         hosts = open_hosts(replace(options, env=dict.fromkeys(options.env, HIDDEN)), files)
+        files.problems.check()
         if host not in hosts.inventory.hosts:
             raise outside_node("HOST", host).error(
                 f"unknown host {host!r}", nearest(host, hosts.inventory.hosts), kind="host"

@@ -18,7 +18,7 @@ from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.plan import PlanOptions
 from msauto.model.run_records import RunDetails, RunSummary
 from msauto.planning.undo import servers_of
-from msauto.playbook.inventory.hosts import servers_called
+from msauto.playbook.inventory.hosts import named_servers
 from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible
 
@@ -90,4 +90,4 @@ def options_of(details: RunDetails, given: PlanOptions) -> PlanOptions:
 
 def undo_of_run(flags: Flags, details: RunDetails) -> ResolvedPlaybooks:
     """Return what undoes a run; raises ``RefusedError``."""
-    return undo_of(details, servers_called(flags.options, servers_of(details)))
+    return undo_of(details, tuple(each.spec for each in named_servers(flags.options, names=servers_of(details))))

@@ -26,7 +26,7 @@ from msauto.model.run_records import RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import refusals
 from msauto.planning.saved_plan import refuse_differences
-from msauto.playbook.inventory.hosts import servers_called
+from msauto.playbook.inventory.hosts import named_servers
 from msauto.playbook.resolve import resolve
 from msauto.secrets.redaction import Secrets
 
@@ -116,7 +116,7 @@ def _check_servers(flags: Flags, plan: Plan, specs: tuple[ServerSpec, ...]) -> N
     folder = str(Path(*flags.given.playbooks[:1]).parent)
     typed = replace(flags.options, extra_vars=flags.typed_vars)
     names = [spec.name for spec in specs] if flags.typed_vars != flags.given.extra_vars else []
-    known = dict(zip(names, servers_called(typed, names, folder), strict=True)) if names else {}
+    known = {each.spec.name: each.spec for each in named_servers(typed, names=names, folder=folder)} if names else {}
     for spec in specs:
         planned = urls.get(spec.name, spec.url)
         if planned != spec.url:

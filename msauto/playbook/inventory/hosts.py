@@ -16,7 +16,7 @@ from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import InputError, Problem
 from msauto.model.server import ServerSpec, UrlError, parse_server_url, server_key
 from msauto.playbook.input_files import Files, LookupContext, repository_of
-from msauto.playbook.inventory.inventory import Host, Inventory, PatternError, load_inventory, match_hosts, match_limit
+from msauto.playbook.inventory.inventory import Host, Inventory, load_inventory, match_hosts
 from msauto.playbook.inventory.server_block import build_server, check_server, host_of, server_secrets
 from msauto.playbook.templates.names import OMIT, AssetView, EnvView
 from msauto.playbook.templates.rendering import render_data
@@ -45,39 +45,38 @@ class ResolveOptions:
     download_folders: tuple[str, ...] = ()
 
 
-def open_hosts(options: ResolveOptions, files: Files, flaws: Problems | None = None) -> Hosts:
+def open_hosts(options: ResolveOptions, files: Files) -> Hosts:
     """Return the hosts that the options name; raises :class:`InputError`.
 
-    ``flaws``, if given, collects flaws of the texts (a duplicate key).
+    Flaws of the texts that leave every value known (a duplicate key) are only collected in ``files``.
     """
     problems = Problems()
     extra: list[Variable] = []
     with problems.gather():
-        extra = read_extra(options.extra_vars, files, flaws)
+        extra = read_extra(options.extra_vars, files)
     with problems.gather():
-        inventory = load_hosts(options.inventories, options.server_url, files, flaws)
-    problems.check()
-    hosts = Hosts(inventory, extra, options.env, options.now, files, options.lookup_folders, options.download_folders)
+        inventory = _inventory(options.inventories, options.server_url, files)
+    if problems:
+        files.problems.add(*problems.ordered())
+        files.problems.check()
+    hosts = Hosts(inventory, extra, options, files)
     hosts.know_secrets()
     return hosts
 
 
-def load_hosts(
-    inventories: Sequence[str], server_url: str | None, files: Files, flaws: Problems | None = None
-) -> Inventory:
+def _inventory(inventories: Sequence[str], server_url: str | None, files: Files) -> Inventory:
     """Return the inventory, or that of ``--server URL``: one server, named by its host, and no groups."""
     if server_url is not None:
         node = outside_node("--server", server_url)
         if inventories:
-            raise node.error(
-                "--server and -i cannot be given together", "add the server to the inventory, and use -l", kind="host"
-            )
+            why = "--server and -i cannot be given together"
+            raise node.error(why, "add the server to the inventory, and use -l", kind="host")
         name = host_of(server_url, node)
         host = Host(name, node, (Variable("server", {"url": server_url}, Level.INVENTORY_HOST, node),))
         return Inventory({name: host}, {"all": (name,)}, single=True)
     if not inventories:
         raise outside_node("inventory").error("no inventory", "use -i INVENTORY or --server URL", kind="host")
-    inventory = load_inventory(inventories, files, flaws)
+    inventory = load_inventory(inventories, files)
     if not inventory.hosts:
         raise outside_node(inventories[0]).error("the inventory has no hosts", "add all: {hosts: {...}}", kind="host")
     return inventory
@@ -99,13 +98,10 @@ class Hosts:
 
     inventory: Inventory
     extra: Sequence[Variable]
-    env: Mapping[str, str]
-    now: datetime
+    options: ResolveOptions
     files: Files
-    lookup_folders: Sequence[str] = ()
-    download_folders: Sequence[str] = ()
     _scopes: dict[str, dict[str, TemplateScope]] = field(default_factory=dict)
-    _servers: dict[str, ServerSpec | InputError] = field(default_factory=dict)
+    _servers: dict[str, ServerSpec] = field(default_factory=dict)
     _variables: dict[str, Variables] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -117,22 +113,15 @@ class Hosts:
 
         With ``--server``, every pattern matches its one host.
         """
-        if self.inventory.single:
-            return list(self.inventory.hosts)
-        try:
-            return match_hosts(pattern, list(self.inventory.hosts), self.inventory.groups)
-        except PatternError as error:
-            raise node.error(str(error), error.remedy, kind="host") from error
+        single = self.inventory.single
+        return list(self.inventory.hosts) if single else match_hosts(pattern, self.inventory, node)
 
-    def limit(self, pattern: str | None) -> frozenset[str]:
+    def limit(self) -> frozenset[str]:
         """Return the hosts that ``--limit`` matches, also with ``--server``."""
-        hosts = list(self.inventory.hosts)
+        pattern = self.options.limit
         if pattern is None:
-            return frozenset(hosts)
-        try:
-            return frozenset(match_limit(pattern, hosts, self.inventory.groups, self.files.read))
-        except PatternError as error:
-            raise outside_node("--limit", pattern).error(str(error), error.remedy, kind="host") from error
+            return frozenset(self.inventory.hosts)
+        return frozenset(match_hosts(pattern, self.inventory, outside_node("--limit", pattern), self.files.read))
 
     def scope(self, name: str, folder: str) -> TemplateScope:
         """Return the template names of a host, for playbooks of a folder."""
@@ -143,64 +132,59 @@ class Hosts:
     def server(self, name: str, folder: str) -> ServerSpec:
         """Return the server of a host; raises :class:`InputError` with all problems of its block."""
         if name not in self._servers:
-            try:
-                self._servers[name] = build_server(name, self._block(name), self.scope(name, folder))
-            except InputError as error:
-                self._servers[name] = error
-        found = self._servers[name]
-        if isinstance(found, InputError):
-            raise found
-        return found
-
-    def _block(self, name: str) -> Variable:
-        variable = self._variables[name].winner("server")
-        if variable is None:
-            node = self.inventory.hosts[name].node
-            raise node.error(
-                f"the host {name!r} has no server", "add server: {url: http://host:7901}", key=True, kind="host"
-            )
-        return variable
-
-    def address(self, name: str) -> ServerAddress | None:
-        """Return the address of the server of a host; ``None`` if it is unknown."""
-        variable = self._variables[name].winner("server")
-        if variable is None:
-            return None
-        with suppress(InputError, UrlError):
-            block = render_data(variable.value, self._lenient_scope(name), variable.node, keep=True)
-            url = block.get("url") if isinstance(block, dict) else None
-            if isinstance(url, str) and not isinstance(url, UnrenderedTemplate):
-                shown = parse_server_url(url).shown()
-                return ServerAddress(name, shown, variable.node.child("url"), self.inventory.hosts[name].node)
-        return None
-
-    def _lenient_scope(self, name: str) -> TemplateScope:
-        return self.scope(name, "").with_env(EnvView(self.env, lenient=True))
-
-    def know_secrets(self) -> None:
-        """Let every output hide the secrets of all servers, whatever reads them: a variable, or a file as a text."""
-        for name in self.inventory.hosts:
-            variable = self._variables[name].winner("server")
-            with suppress(InputError):  # reported for the host that needs it
-                if variable is not None:
-                    block = render_data(variable.value, self._lenient_scope(name), variable.node, keep=True)
-                    for text in server_secrets(block, variable.node):
-                        self.files.tracker.found.add(text)
+            self._servers[name] = build_server(name, self._block(name), self.scope(name, folder))
+        return self._servers[name]
 
     def check_server(self, name: str) -> None:
         """Raise for problems of the ``server:`` block; its secrets need not be set."""
         check_server(self._block(name), self._lenient_scope(name))
 
+    def _block(self, name: str) -> Variable:
+        variable = self._variables[name].winner("server")
+        if variable is None:
+            why = f"the host {name!r} has no server"
+            raise self.inventory.hosts[name].node.error(
+                why, "add server: {url: http://host:7901}", key=True, kind="host"
+            )
+        return variable
+
+    def _lenient_scope(self, name: str) -> TemplateScope:
+        return self.scope(name, "").with_env(EnvView(self.options.env, lenient=True))
+
+    def _known_block(self, name: str) -> tuple[Any, SourceNode]:
+        """Return the ``server:`` block as far as it is known; raises :class:`InputError`."""
+        variable = self._block(name)
+        return render_data(variable.value, self._lenient_scope(name), variable.node, keep=True), variable.node
+
+    def address(self, name: str) -> ServerAddress | None:
+        """Return the address of the server of a host; ``None`` if it is unknown."""
+        with suppress(InputError, UrlError):
+            block, node = self._known_block(name)
+            url = block.get("url") if isinstance(block, dict) else None
+            if isinstance(url, str) and not isinstance(url, UnrenderedTemplate):
+                host = self.inventory.hosts[name].node
+                return ServerAddress(name, parse_server_url(url).shown(), node.child("url"), host)
+        return None
+
+    def know_secrets(self) -> None:
+        """Let every output hide the secrets of all servers, whatever reads them: a variable, or a file as a text."""
+        for name in self.inventory.hosts:
+            with suppress(InputError):  # reported for the host that needs it
+                for text in server_secrets(*self._known_block(name)):
+                    self.files.tracker.found.add(text)
+
     def _scopes_of(self, folder: str) -> dict[str, TemplateScope]:
         here = Path(folder or ".")
         root = repository_of(here)
-        context = LookupContext(self.env, self.files, here, root, self.lookup_folders, self.download_folders)
+        options = self.options
+        opened, writable = options.lookup_folders, options.download_folders
+        context = LookupContext(options.env, self.files, here, root, opened, writable)
         scopes: dict[str, TemplateScope] = {}
         host_variables: dict[str, HostVars] = {}
         groups = {group: list(members) for group, members in self.inventory.groups.items()}
         shared: dict[str, Any] = {
-            "env": EnvView(self.env),
-            "now": self.now,
+            "env": EnvView(options.env),
+            "now": options.now,
             "playbook_dir": str(here.resolve()),
             "groups": groups,
             "hostvars": MappingProxyType(host_variables),
@@ -245,42 +229,35 @@ class NamedServer:
     database: str | None
 
 
-def named_servers(options: ResolveOptions, secrets: Secrets | None = None) -> tuple[NamedServer, ...]:
-    """Return the servers that ``--limit`` matches; raises :class:`InputError` with all problems.
+def named_servers(
+    options: ResolveOptions,
+    secrets: Secrets | None = None,
+    *,
+    names: Collection[str] | None = None,
+    folder: str = ".",
+) -> tuple[NamedServer, ...]:
+    """Return the servers that ``--limit`` matches, or those called ``names``, as a play in this folder sees them.
 
-    ``secrets`` receives those of the inventory, and where they come from.
+    Raises :class:`InputError` with all problems. Other servers of the inventory are ignored: their secrets need not be
+    set. ``secrets`` receives those of the inventory.
     """
-    problems, files = Problems(), Files()
+    files = Files()
+    problems = files.problems
     if secrets is not None:
         files.tracker.found = secrets
     found: list[NamedServer] = []
     with files.tracker.found.redacted_errors():
         hosts = open_hosts(options, files)
+        known = hosts.inventory.hosts
         with problems.gather():
-            limit = hosts.limit(options.limit)
-            names = [name for name in hosts.inventory.hosts if name in limit]
-            found += [NamedServer(hosts.server(name, "."), _database(hosts, name)) for name in names]
-            problems.add(*same_servers(hosts, names))
-        problems.check()
-    return tuple(found)
-
-
-def servers_called(options: ResolveOptions, names: Collection[str], folder: str = ".") -> tuple[ServerSpec, ...]:
-    """Return servers by name, as a play in this folder sees them; raises :class:`InputError` for a missing one.
-
-    Other servers of the inventory are ignored: their secrets need not be set.
-    """
-    problems, files = Problems(), Files()
-    found: list[ServerSpec] = []
-    with files.tracker.found.redacted_errors():
-        hosts = open_hosts(options, files)
-        for name in dict.fromkeys(names):
-            with problems.gather():
-                if name not in hosts.inventory.hosts:
-                    message = f"the plan is for the server {name!r}, which the inventory does not have"
-                    raise outside_node("inventory").error(message, nearest(name, hosts.inventory.hosts), kind="host")
-                found.append(hosts.server(name, folder))
-        problems.add(*same_servers(hosts, [spec.name for spec in found]))
+            limit = hosts.limit() if names is None else frozenset(names)
+            for name in [name for name in known if name in limit] if names is None else dict.fromkeys(names):
+                with problems.gather():
+                    if name not in known:
+                        why = f"the plan is for the server {name!r}, which the inventory does not have"
+                        raise outside_node("inventory").error(why, nearest(name, known), kind="host")
+                    found.append(NamedServer(hosts.server(name, folder), _database(hosts, name)))
+        problems.add(*same_servers(hosts, [server.spec.name for server in found]))
         problems.check()
     return tuple(found)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -56,27 +56,24 @@ class Inventory:
     warnings: tuple[str, ...] = ()
 
 
-def load_inventory(paths: Sequence[str], files: Files, flaws: Problems | None = None) -> Inventory:
+def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
     """Read inventories, the later over the earlier; raises :class:`InputError` with all problems.
 
-    ``flaws`` collects problems of the texts that leave every value known; without it, they are raised as well.
+    Flaws of the texts that leave every value known are only collected in ``files``.
     """
     problems = Problems()
-    flaws = problems if flaws is None else flaws
     builder = _InventoryBuilder()
     for path in paths:
         for file in inventory_files(path):
             with problems.gather():
                 _check_is_yaml(file, files)
-                document = files.flawed(file)
-                flaws.add(*document.flaws)
-                builder.add(document)
+                builder.add(files.flawed(file))
     problems.check()
     with problems.gather():
-        builder.check_loops()
+        builder.order_groups()
     for path in paths:
         with problems.gather():
-            builder.add_vars_folders(path, files, flaws)
+            builder.add_vars_folders(path, files)
     problems.check()
     return builder.finish()
 
@@ -110,9 +107,10 @@ class _InventoryBuilder:
         self.hosts: dict[str, SourceNode] = {}
         self.host_variables, self.extra = defaultdict[str, list[Variable]](list), defaultdict[str, list[Variable]](list)
         self.warnings: list[str] = []
+        self.children_first: list[str] = []
 
     def add(self, document: Document) -> None:
-        """Read one file. The caller reports its flaws; those that leave a value unknown are also raised."""
+        """Read one file. Of its flaws, only those that leave a value unknown are raised."""
         node = SourceNode(document)
         data = mark(document.data if document.data is not None else {})
         if isinstance(data, list):
@@ -142,10 +140,12 @@ class _InventoryBuilder:
             self._group(child, inner or {}, node.child("children", child))
             group.children[child] = None
 
-    def check_loops(self) -> None:
-        """Raise for a group that contains itself."""
+    def order_groups(self) -> None:
+        """Note the order of the groups, children first; raises :class:`InputError` for a group that contains itself."""
+        self.groups.setdefault("all", _Group("all", SourceNode(Document("inventory"))))
+        graph = {name: group.children for name, group in self.groups.items()}
         try:
-            self._children_first()
+            self.children_first += TopologicalSorter(graph).static_order()
         except CycleError as error:
             cycle: list[str] = error.args[1][-2::-1]  # parents first, without the repeated one
             first = cycle.index(next(name for name in self.groups if name in cycle))
@@ -153,10 +153,7 @@ class _InventoryBuilder:
             message = f"the group contains itself: {' → '.join(chain)}"
             raise self.groups[chain[0]].node.error(message, key=True, kind="host") from None
 
-    def _children_first(self) -> list[str]:
-        return list(TopologicalSorter({name: group.children for name, group in self.groups.items()}).static_order())
-
-    def add_vars_folders(self, path: str, files: Files, flaws: Problems) -> None:
+    def add_vars_folders(self, path: str, files: Files) -> None:
         """Read ``group_vars/`` and ``host_vars/`` beside an inventory."""
         folder = Path(path) if Path(path).is_dir() else Path(path).parent
         problems = Problems()
@@ -165,7 +162,7 @@ class _InventoryBuilder:
             if Path(file).suffix not in _VARS_ENDINGS and name not in known:
                 continue  # the name of a file may have a dot because that of its host has one
             with problems.gather():
-                self._vars_file(kind, name, files.document(file, flaws))
+                self._vars_file(kind, name, files.document(file))
         problems.check()
 
     def _vars_file(self, kind: str, name: str, document: Document) -> None:
@@ -181,65 +178,40 @@ class _InventoryBuilder:
             self.warnings.append(unknown + (f" ({hint})" if hint else ""))
 
     def finish(self) -> Inventory:
-        """Return the inventory."""
-        everything = self.groups.setdefault("all", _Group("all", SourceNode(Document("inventory"))))
-        everything.hosts.update(dict.fromkeys(self.hosts))
-        depth = self._depths()
-        members = self._members()
+        """Return the inventory. Variables of groups that are further from ``all`` are stronger."""
+        members: dict[str, set[str]] = {}
+        for name in self.children_first:
+            group = self.groups[name]
+            members[name] = set(group.hosts).union(*(members[child] for child in group.children))
+        members["all"].update(self.hosts)
+        depth = dict.fromkeys(self.groups, 1) | {"all": 0}
+        for name in reversed(self.children_first):
+            for child in self.groups[name].children:
+                depth[child] = max(depth[child], depth[name] + 1)
         ordered = sorted(self.groups, key=lambda name: (depth[name], name))
-        hosts = {
-            name: Host(name, node, tuple(self._variables(name, [each for each in ordered if name in members[each]])))
-            for name, node in self.hosts.items()
-        }
+        hosts: dict[str, Host] = {}
+        for name, node in self.hosts.items():
+            around = [group for group in ordered if name in members[group]]
+            of_groups = [each for group in around for each in (*self.groups[group].variables, *self.extra[group])]
+            hosts[name] = Host(name, node, (*of_groups, *self.host_variables[name]))
         groups = {name: tuple(host for host in self.hosts if host in members[name]) for name in ordered}
         return Inventory(hosts, groups, warnings=tuple(dict.fromkeys(self.warnings)))
 
-    def _variables(self, host: str, groups: Sequence[str]) -> Iterable[Variable]:
-        for group in groups:
-            yield from self.groups[group].variables
-        for group in groups:
-            yield from self.extra[group]
-        yield from self.host_variables[host]
 
-    def _depths(self) -> dict[str, int]:
-        """Return the distance of each group from ``all``: variables of deeper groups are stronger."""
-        depth = dict.fromkeys(self.groups, 1) | {"all": 0}
-        for name in reversed(self._children_first()):
-            for child in self.groups[name].children:
-                depth[child] = max(depth[child], depth[name] + 1)
-        return depth
-
-    def _members(self) -> dict[str, set[str]]:
-        members: dict[str, set[str]] = {}
-        for name in self._children_first():
-            group = self.groups[name]
-            members[name] = set(group.hosts).union(*(members[child] for child in group.children))
-        return members
-
-
-def vars_files_of(folder: Path) -> Iterable[tuple[str, str, str]]:
+def vars_files_of(folder: Path) -> Iterator[tuple[str, str, str]]:
     """Yield kind, name and path of the files in ``group_vars/`` and ``host_vars/``, as Ansible does.
 
     They are ``x``, ``x.yml``, ``x.yaml`` or ``x.json``, or such files in folders ``x/`` and below, unless hidden.
     """
     for kind in _VARS_FOLDERS:
-        for entry in _visible(folder / kind) if (folder / kind).is_dir() else ():
-            if entry.is_dir():
-                yield from ((kind, entry.name, str(each)) for each in _files_below(entry))
-            elif entry.is_file():
-                yield kind, entry.stem if entry.suffix in _VARS_ENDINGS else entry.name, str(entry)
-
-
-def _files_below(folder: Path) -> Iterable[Path]:
-    for entry in _visible(folder):
-        if entry.is_dir():
-            yield from _files_below(entry)
-        elif entry.is_file() and entry.suffix in _VARS_ENDINGS:
-            yield entry
-
-
-def _visible(folder: Path) -> list[Path]:
-    return sorted(each for each in folder.iterdir() if not (each.name.startswith(".") or each.name.endswith("~")))
+        for path in sorted((folder / kind).rglob("*")):
+            entry, *below = path.relative_to(folder / kind).parts
+            if not path.is_file() or any(part.startswith(".") or part.endswith("~") for part in (entry, *below)):
+                continue
+            if not below:
+                yield kind, path.stem if path.suffix in _VARS_ENDINGS else path.name, str(path)
+            elif path.suffix in _VARS_ENDINGS:
+                yield kind, entry, str(path)
 
 
 def _check_host_name(name: str, node: SourceNode) -> None:
@@ -251,117 +223,57 @@ def _check_host_name(name: str, node: SourceNode) -> None:
 # Host patterns ---------------------------------------------------------------------------------------------------
 
 _GLOB = re.compile(r"[*?\[]")
-_PART = re.compile(r"(?:\[[^\]]*\]|\([^()]*\)|\{[^}]*\}|[^,:])+")
+_PART = re.compile(r"(?:\[[^\]]*\]|[^,:])+")
 """A part of a pattern, which may contain commas and colons in brackets."""
-_INDEX = re.compile(r"(.+)\[(?:(-?\d{1,9})|(\d{1,9})[:-](\d{0,9}))\]")
 
 
-class PatternError(ValueError):
-    """A pattern that is invalid or matches nothing; ``remedy`` suggests another."""
-
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(message)
-        self.remedy = remedy
-
-
-def match_hosts(pattern: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the hosts that a pattern matches, in the order of the inventory; raises :class:`PatternError`.
-
-    As in Ansible, unions come first, then ``&``, then ``!``, in any order of the parts.
-    """
-    return _match(split(pattern), pattern, hosts, groups)
-
-
-def split(pattern: str) -> list[str]:
-    """Return the parts of a pattern."""
-    return [part.strip() for part in _PART.findall(pattern) if part.strip()]
-
-
-def match_limit(
-    pattern: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]], read: Callable[[str], bytes]
+def match_hosts(
+    pattern: str, inventory: Inventory, node: SourceNode, read: Callable[[str], bytes] | None = None
 ) -> list[str]:
-    """Return the hosts that ``--limit`` matches; ``read`` returns a file given as ``@file``."""
-    parts = [part for each in split(pattern) for part in _from_file(each, read)]
-    return _match(parts, pattern, hosts, groups)
+    """Return the hosts that a pattern matches, in the order of the inventory; raises :class:`InputError`.
 
-
-def _from_file(part: str, read: Callable[[str], bytes]) -> list[str]:
-    """Return a part; for a file, a part for each of its lines, with the ``!`` of the file."""
-    sign, name = (part[0], part[1:]) if part[0] in "&!" else ("", part)
-    if not name.startswith("@"):
-        return [part]
-    lines = [line.partition("#")[0].strip() for line in read(name[1:]).decode("utf-8-sig", "replace").splitlines()]
-    named = [line for line in lines if line]
-    if not named:
-        raise PatternError(f"the file {name[1:]} contains no host", "write one host, group or glob in each line")
-    if sign == "&":
-        raise PatternError("a file cannot follow &", "write the file first, then & and the group")
-    return [sign + each for line in named for each in split(line)]
-
-
-def _match(parts: Sequence[str], pattern: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> list[str]:
+    Hosts, groups and globs: ``a:b`` or ``a,b`` (union), ``a:&b`` (intersection), ``a:!b`` (difference). As in Ansible,
+    unions come first, then ``&``, then ``!``, in any order of the parts. ``read`` returns the content of a file that is
+    given as ``@file``, with a pattern in each line.
+    """
+    parts = [part.strip() for part in _PART.findall(pattern) if part.strip()]
     if not parts:
-        raise PatternError("the host pattern is empty", "write all, a host, or a group")
-    named = [part for part in parts if part[0] not in "&!"]
-    chosen = set(hosts) if not named else {host for part in named for host in _named(part, hosts, groups)}
+        raise node.error("the host pattern is empty", "write all, a host, or a group", kind="host")
+
+    def hosts_of(name: str) -> set[str]:
+        if read is not None and name.startswith("@"):
+            lines = read(name[1:]).decode("utf-8-sig", "replace").splitlines()
+            named = [line for each in lines if (line := each.partition("#")[0].strip())]
+            if not named:
+                remedy = "write one host, group or glob in each line"
+                raise node.error(f"the file {name[1:]} contains no host", remedy, kind="host")
+            return {host for line in named for host in match_hosts(line, inventory, node)}
+        return _hosts_called(name, inventory, node)
+
+    united = [part for part in parts if part[0] not in "&!"]
+    chosen = {host for part in united for host in hosts_of(part)} if united else set(inventory.hosts)
     for part in parts:
         if part[0] == "&":
-            chosen &= _named(part[1:], hosts, groups)
+            chosen &= hosts_of(part[1:])
         elif part[0] == "!":
-            chosen -= _named(part[1:], hosts, groups)
+            chosen -= hosts_of(part[1:])
     if not chosen:
-        raise PatternError(f"the pattern {pattern!r} matches no host", nearest("", [*hosts, *groups]))
-    return [host for host in hosts if host in chosen]
+        remedy = nearest("", [*inventory.hosts, *inventory.groups])
+        raise node.error(f"the pattern {pattern!r} matches no host", remedy, kind="host")
+    return [host for host in inventory.hosts if host in chosen]
 
 
-def _named(name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> set[str]:
-    names = [*hosts, *groups]
-    index = _INDEX.fullmatch(name)
-
-    def globbed(glob: str) -> set[str]:
-        return _matching(lambda each: fnmatch.fnmatchcase(each, glob), glob == "*", hosts, groups)
-
-    if name.startswith("~"):
-        from jinja2.exceptions import SecurityError
-
-        from msauto.playbook.templates.filters import pattern as compiled_regex
-
-        try:
-            regex = compiled_regex(name[1:], max(names, key=len, default=""))
-        except (ValueError, SecurityError) as error:
-            raise PatternError(str(error), "use a simpler one, in Python's syntax") from error
-        found = _matching(lambda each: regex.match(each) is not None, name == "~all", hosts, groups)
-    elif index is not None and (":" in name or index[1] in names or globbed(index[1]) or not globbed(name)):
-        return _by_index(index, name, hosts, groups)
-    elif _GLOB.search(name):
-        found = globbed(name)
-    elif name in names:
-        return set(groups.get(name, (name,)))
-    else:
-        raise PatternError(f"unknown host or group {name!r}", nearest(name, names))
+def _hosts_called(name: str, inventory: Inventory, node: SourceNode) -> set[str]:
+    """Return the hosts of a name or glob; ``a*`` does not match the group all."""
+    names = [*inventory.hosts, *inventory.groups]
+    if name in names:
+        return set(inventory.groups.get(name, (name,)))
+    if not _GLOB.search(name):
+        raise node.error(f"unknown host or group {name!r}", nearest(name, names), kind="host")
+    found = {host for host in inventory.hosts if fnmatchcase(host, name)}
+    for group, members in inventory.groups.items():
+        if fnmatchcase(group, name) and (group != "all" or name == "*"):
+            found.update(members)
     if not found:
-        raise PatternError(f"{name!r} matches no host or group", nearest("", names))
+        raise node.error(f"{name!r} matches no host or group", nearest("", names), kind="host")
     return found
-
-
-def _matching(
-    matches: Callable[[str], bool], of_all: bool, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]
-) -> set[str]:
-    """Return the hosts that match, and those of groups that match; ``a*`` and ``~a`` do not match the group all."""
-    found = {host for host in hosts if matches(host)}
-    return found.union(*(groups[each] for each in groups if matches(each) and (each != "all" or of_all)))
-
-
-def _by_index(index: re.Match[str], name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the hosts of a group or glob by index; a range includes both ends."""
-    found = _named(index[1], hosts, groups)
-    listed = [host for host in hosts if host in found]
-    if index[2] is not None:
-        first = int(index[2])
-        chosen = listed[first : first + 1 or None]
-    else:
-        chosen = listed[int(index[3]) : int(index[4]) + 1 if index[4] else None]
-    if not chosen:
-        count = f"{len(listed)} host{'s' if len(listed) != 1 else ''}"
-        raise PatternError(f"the pattern {name!r} matches no host", f"{index[1]} has {count}, counted from 0")
-    return set(chosen)

@@ -93,9 +93,9 @@ class _ValidatedFile:
 class Loader:
     """Loads playbooks, and collects what is wrong with them."""
 
-    def __init__(self, files: Files, problems: Problems) -> None:
+    def __init__(self, files: Files) -> None:
         self._files = files
-        self._problems = problems
+        self._problems = files.problems
 
     def playbook(self, file: str, inherited: InheritedKeys | None = None) -> list[Play]:
         """Return the plays of a playbook, with imported plays in place of imports."""
@@ -216,7 +216,6 @@ class Loader:
     def _checked(self, node: SourceNode, model: type[Playbook | TaskFile], expected: str) -> _ValidatedFile:
         document = node.document
         data = mark(document.data)
-        self._problems.add(*document.flaws)
         if not isinstance(data, list):
             why = "is empty" if data is None else "is not a list"
             raise node.error(f"{expected}; this file {why}", "start each item with a dash: - name:", kind="wrong-type")
