@@ -1,24 +1,93 @@
-"""What reading alone shows of a server's dialect. Sends GET only; never ``/storage`` whole, never a web proxy."""
+"""What reading alone shows of a server's dialect, and what is noted of it.
+
+Sends GET only; never ``/storage`` whole, never a web proxy.
+"""
 
 from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from msauto.errors import UNINFORMATIVE_STATUSES, MsautoError, ServerError
+from msauto.errors import UNINFORMATIVE_STATUSES, AddressError, InDoubtError, MsautoError, NotSentError, ServerError
 from msauto.interface import requests
 from msauto.interface.dialect import Dialect
 from msauto.interface.requests import asset_path, channel_path, encode, escape_name, folder_path
 from msauto.model.identity import same_text
 from msauto.model.live import Entry, Folder
 from msauto.model.plan import Address, Request
-from msauto.probe.findings import ProbeNotes
-from msauto.server.answers import RawAnswer, judge_status, parse_failure, show_body
+from msauto.server.answers import RawAnswer, clean, judge_status, parse_failure, show_body
 from msauto.server.client import AsyncMediaServer
 from msauto.server.clip import parse_clip
 from msauto.server.xmp import parse_xmp
+
+
+@dataclass(frozen=True, slots=True)
+class DialectFinding:
+    """The value of one key of ``dialect:``. ``evidence`` is one line: the request and the answer."""
+
+    name: str
+    value: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnansweredQuestion:
+    """A key whose value is unknown, and why."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """All findings of one server.
+
+    ``left`` names what a trial could not undo on the scratch asset; empty means that it was read again and is
+    unchanged, ``None`` that nothing was tried.
+    """
+
+    server: str
+    database: str
+    found: tuple[DialectFinding, ...]
+    missed: tuple[UnansweredQuestion, ...]
+    left: tuple[str, ...] | None = None
+
+
+@dataclass(slots=True)
+class ProbeNotes:
+    """Collects findings while a server is asked; each key is found or missed once. ``hide`` redacts secrets."""
+
+    hide: Callable[[str], str] = str
+    found: list[DialectFinding] = field(default_factory=list)
+    missed: list[UnansweredQuestion] = field(default_factory=list)
+
+    def learn(self, key: str, value: str, evidence: str) -> None:
+        """Note the value of a key."""
+        self.missed = [each for each in self.missed if each.name != key]
+        self.found.append(DialectFinding(key, value, clean(self.hide(evidence))))
+
+    def miss(self, why: str, *names: str) -> None:
+        """Note why keys are unknown, unless they have a value or a reason."""
+        known = {each.name for each in self.found} | {each.name for each in self.missed}
+        self.missed += [UnansweredQuestion(name, clean(self.hide(why))) for name in names if name not in known]
+
+    @contextmanager
+    def trying(self, *names: str) -> Iterator[None]:
+        """Note keys as missed after a bad answer; a server that cannot be reached ends the probe."""
+        try:
+            yield
+        except NotSentError:
+            raise
+        except (ServerError, AddressError) as error:
+            reason = f"{error.request}: {error.message}" if isinstance(error, ServerError) else error.message
+            self.miss(reason, *names)
+            if isinstance(error, InDoubtError):
+                raise
+
 
 _FOLDERS: Final = 12
 _CHANNELS: Final = 3
@@ -185,9 +254,9 @@ class ReadOnlyProbe:
         if readable:
             self._notes.learn("xmp_read", "auto", f"GET {whole} can be read")
             return True
-        for field in fields:
-            path = requests.get_user_fields(asset, field).path
-            by_name = _readable(await self._ask(path), field)
+        for name in fields:
+            path = requests.get_user_fields(asset, name).path
+            by_name = _readable(await self._ask(path), name)
             if by_name:
                 self._notes.learn("xmp_read", "auto", f"GET {path} can be read")
                 return True

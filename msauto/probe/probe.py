@@ -15,10 +15,8 @@ from msauto.interface.dialect import Dialect
 from msauto.model.live import Asset, Link
 from msauto.model.ports import Clock
 from msauto.model.server import ServerSpec
-from msauto.probe.findings import DialectFinding, ProbeNotes, ProbeResult, UnansweredQuestion
-from msauto.probe.observations import ReadOnlyProbe
-from msauto.probe.scratch_asset import LONGEST_LINE, ScratchAsset, TrialOptions, put_back
-from msauto.probe.trials import try_lines, try_markers, try_segments, try_separators
+from msauto.probe.observations import DialectFinding, ProbeNotes, ProbeResult, ReadOnlyProbe, UnansweredQuestion
+from msauto.probe.trials import ScratchAsset, TrialOptions, put_back, try_markers, try_segments, try_separators
 from msauto.server.client import AsyncMediaServer
 
 __all__ = ["DialectFinding", "ProbeResult", "TrialOptions", "UnansweredQuestion", "probe", "probe_by_trial"]
@@ -28,7 +26,6 @@ Refuse = Callable[[Asset, tuple[Link, ...] | None], None]
 Trial = Callable[[ScratchAsset], Awaitable[None]]
 
 _TRIALS: dict[Trial, tuple[tuple[str, ...], str]] = {
-    try_lines: (("request_line",), ""),
     try_segments: (("segment_update",), ""),
     try_markers: (("marker_update", "position_origin"), ""),
     try_separators: (("list_separator",), " with --xmp-field NAME"),
@@ -73,13 +70,11 @@ async def probe_by_trial(
     ``refuse`` gets the asset and its links and raises for one that must not be changed. Changes are undone after an
     error or interruption as well; ``left`` and ``report`` name what could not be undone.
     """
-    unlimited = dataclasses.replace(spec, request_line=LONGEST_LINE + 1024)  # no practical limit
-    async with AsyncMediaServer(unlimited) as client:
+    async with AsyncMediaServer(spec) as client:
         notes = ProbeNotes(client.hide)
         bench = ScratchAsset(client, database, trial, notes, clock, report)
         await bench.open(refuse, all_links=all_links)
-        async with AsyncMediaServer(spec, read_only=True, pacer=client.pacer) as reader:
-            await ReadOnlyProbe(reader, database, notes, title=trial.title, field=trial.xmp_field).run()
+        await ReadOnlyProbe(client, database, notes, title=trial.title, field=trial.xmp_field).run()
         left = await _try_all(bench)
     _miss_the_rest(notes)
     return ProbeResult(spec.name, database, tuple(notes.found), tuple(notes.missed), left)

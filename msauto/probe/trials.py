@@ -1,28 +1,242 @@
-"""The trials on a scratch asset, one function for each question."""
+"""The trials on a scratch asset, one function for each question, and undoing the changes to it.
+
+A trial changes only a new segment, a new marker, ``first_frame`` and one XMP field; the latter two are restored. What a
+write may leave behind is noted before it. At the end the asset is read again, in any case, our changes are undone, and
+what remains is reported.
+"""
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from functools import partial
 from operator import eq, ne
-from typing import Final
+from typing import Final, NamedTuple, TypeVar
 
-from msauto.errors import InDoubtError, NotSentError, RejectedError
+from msauto.errors import (
+    UNINFORMATIVE_STATUSES,
+    InDoubtError,
+    MsautoError,
+    NotFoundError,
+    NotSentError,
+    RefusedError,
+    RejectedError,
+)
 from msauto.interface import requests
-from msauto.interface.requests import query, request_line_length
-from msauto.model.live import Asset, Marker
-from msauto.model.plan import Request
-from msauto.probe.scratch_asset import LONGEST_LINE, ROUNDS, ScratchAsset, send_anyhow
+from msauto.model.live import Asset, Link, Marker, Segment
+from msauto.model.plan import Address, Request
+from msauto.model.ports import Clock
+from msauto.probe.observations import ProbeNotes
 from msauto.server.answers import RawAnswer
+from msauto.server.client import AsyncMediaServer
+from msauto.server.reader import ServerReader
 from msauto.server.xmp import parse_xmp
 
+ROUNDS: Final = 3
+"""The number of attempts to undo a change."""
+
+_SETTLING: Final = 2.0
+"""Seconds to wait after a lost answer, or for a write that is not visible: the server may still be working."""
+
+_PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.5)
+"""Seconds between reads of what was written: some servers show it late."""
+
+_TAKEN_BACK: Final = "taken back"
+
+T = TypeVar("T")
+
+
+class TrialOptions(NamedTuple):
+    """The asset of a trial, and an XMP field that may be written."""
+
+    title: str
+    xmp_field: str | None = None
+
+
+@dataclass(slots=True)
+class ScratchAsset:
+    """The asset of a trial: its state before, and what was changed since.
+
+    ``made`` maps what a write may leave behind to its description; ``report`` prints a line at once. ``unseen`` are
+    accepted writes that are not visible yet, ``slow`` the longest time until one was visible. ``afterwards`` undo what
+    is outside the asset, and return what remains.
+    """
+
+    client: AsyncMediaServer
+    database: str
+    trial: TrialOptions
+    notes: ProbeNotes
+    clock: Clock
+    report: Callable[[str], None]
+    before: Asset = field(init=False)
+    token: str = field(default_factory=lambda: f"msauto-probe-{secrets.token_hex(6)}")
+    made: dict[str, str] = field(default_factory=dict)
+    number: int = 0
+    lost: bool = False
+    unseen: set[str] = field(default_factory=set)
+    slow: float = 0.0
+    afterwards: list[Callable[[], Awaitable[tuple[str, ...]]]] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """The asset's path."""
+        return self.client.path(self.database, self.trial.title)
+
+    @property
+    def changed(self) -> str:
+        """What writes may have left behind."""
+        return "; ".join(self.made.values())
+
+    async def open(self, refuse: Callable[[Asset, tuple[Link, ...] | None], None], *, all_links: bool) -> None:
+        """Read the asset; raise ``RefusedError`` for one that is still being recorded, or that ``refuse`` refuses.
+
+        ``all_links``: find the links of the asset for ``refuse``, which may need a listing of the whole database.
+        """
+        reader, title = ServerReader(self.client, clock=self.clock), self.trial.title
+        asset = await reader.read_asset(self.database, Address(title))
+        if asset is None:
+            raise MsautoError(
+                f"{self.client.spec.name} has no asset {title!r} in {self.database}",
+                remedy="name one that `msauto show assets` lists",
+            )
+        if asset.finalized is False:
+            raise RefusedError(f"{title!r} is still being recorded: nothing is tried on it", remedy="name another")
+        refuse(asset, await reader.read_links(self.database, asset) if all_links else asset.links)
+        self.before = asset
+        self.number = max((segment.number for segment in asset.segments), default=0) + 1
+
+    async def read(self) -> Asset:
+        """Read the asset again. Raises if it is another one, or was deleted."""
+        reader = ServerReader(self.client, clock=self.clock)
+        asset = await reader.read_asset(self.database, Address(self.trial.title))
+        if asset is None:
+            raise NotFoundError(
+                f"scratch asset {self.trial.title!r} not found",
+                status=404,
+                server=self.client.spec.name,
+                remedy="name one that `msauto show assets` lists",
+            )
+        return asset
+
+    async def write(self, request: Request, what: str, words: str) -> bool:
+        """Note what a write may leave behind, and send it; return whether it was accepted."""
+        self.made[what] = words
+        try:
+            await self.client.send(request)
+        except RejectedError as error:
+            if error.status in UNINFORMATIVE_STATUSES:
+                raise
+            return False
+        except NotSentError:
+            raise
+        except BaseException:  # a lost answer, or Ctrl-C: it may have been done
+            self.lost = True
+            raise
+        self.unseen.add(what)
+        return True
+
+    async def look(self, what: str, read: Callable[[], Awaitable[T]], shows: Callable[[T], bool]) -> T:
+        """Read until the write is visible, for a limited time; return the last state.
+
+        Does not wait for a write that was not accepted.
+        """
+        waited = 0.0
+        for pause in _PAUSES if what in self.unseen else ():
+            live = await read()
+            if shows(live):
+                break
+            await self.clock.sleep(pause)
+            waited += pause
+        else:
+            live = await read()
+        if shows(live):
+            self.unseen.discard(what)
+            self.slow = max(self.slow, waited)
+        return live
+
+    async def settle(self) -> None:
+        """Wait until the server must have finished: longer if some write was never visible."""
+        late = 2 * self.slow
+        await self.clock.sleep(max(late, _SETTLING) if self.lost or self.unseen else late)
+
+    def segments(self, asset: Asset) -> list[Segment]:
+        """Return our own segments."""
+        return [segment for segment in asset.segments if segment.number == self.number]
+
+    def markers(self, asset: Asset) -> list[Marker]:
+        """Return our own markers: new ones with our token, or the only new one."""
+        known = {marker.uid for marker in self.before.markers}
+        new = [marker for marker in asset.markers if marker.uid not in known]
+        named = [marker for marker in new if any(self.token in text for text in marker.fields.values())]
+        return named or ([new[0]] if "marker" in self.made and len(new) == 1 else [])
+
+
+# Restoring -----------------------------------------------------------------------------------------------------
+
+
+async def put_back(bench: ScratchAsset) -> tuple[str, ...]:
+    """Undo our changes, read the asset again, and return what remains: nothing, if it is unchanged."""
+    await bench.settle()
+    unseen = [bench.made[what] for what in sorted(bench.unseen)]
+    left: list[str] = []
+    undoing: list[Callable[[], Awaitable[tuple[str, ...]]]] = [*bench.afterwards, partial(_put_asset_back, bench)]
+    for undo in undoing:
+        try:
+            left += await undo()
+        except MsautoError as error:
+            left.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
+    if bench.lost:
+        what = f"{bench.changed} of {bench.trial.title!r}"
+        bench.report(f"An answer was lost: the server may still do what was asked. Look once more for {what}")
+    elif unseen:
+        bench.report(f"The server took what it has not shown: look once more, later, for {'; '.join(unseen)}")
+    return tuple(dict.fromkeys(left))
+
+
+async def _put_asset_back(bench: ScratchAsset) -> tuple[str, ...]:
+    for _ in range(ROUNDS):
+        undoing = _undoing(bench, await bench.read())
+        if not undoing:
+            break
+        for request in undoing:
+            await send_anyhow(bench, request)
+        bench.unseen.add(_TAKEN_BACK)
+        await bench.look(_TAKEN_BACK, bench.read, lambda live: not _undoing(bench, live))
+    return _left(bench, await bench.read())
+
+
+def _undoing(bench: ScratchAsset, live: Asset) -> list[Request]:
+    found = [requests.delete_segment(bench.path, each.number) for each in bench.segments(live)[:1]]
+    found += [requests.delete_marker(bench.path, each.uid) for each in bench.markers(live)]
+    old = bench.before.attributes.get("first_frame")
+    if "first_frame" in bench.made and old is not None and live.attributes.get("first_frame") != old:
+        found.append(requests.set_field(bench.path, "first_frame", old))
+    return found
+
+
+async def send_anyhow(bench: ScratchAsset, request: Request) -> None:
+    """Send a request that undoes a change; reading shows whether it worked."""
+    try:
+        await bench.client.send(request)
+    except InDoubtError:
+        await bench.clock.sleep(_SETTLING)
+    except RejectedError:
+        return  # what remains is reported
+
+
+def _left(bench: ScratchAsset, live: Asset) -> tuple[str, ...]:
+    """Return how the asset differs from before, in what a trial could have changed."""
+    before = bench.before
+    segments = [f"segment {each.number}" for each in live.segments if each not in before.segments]
+    segments += [f"segment {each.number} is gone" for each in before.segments if each not in live.segments]
+    markers = [f"marker {each.uid}" for each in live.markers if each not in before.markers]
+    markers += [f"marker {each.uid} is gone" for each in before.markers if each not in live.markers]
+    old, new = (asset.attributes.get("first_frame") for asset in (before, live))
+    return (*segments, *markers, *([f"first_frame {new} instead of {old}"] if old != new else []))
+
+
 _SEPARATORS: Final = (",", ";", "|")
-_FIRST_LINE: Final = 1000
-_GRAIN: Final = 64
-"""The precision of the longest line, in bytes."""
-
-_TRIES: Final = 2
-_BREATH: Final = 0.2  # seconds in which the end of a kept connection arrives
-
 _SHIFT: Final = 7
 _MARKER_FRAME: Final = 11
 _LEAST_FRAMES: Final = 25
@@ -182,39 +396,3 @@ async def _restore_field(bench: ScratchAsset, name: str, old: str) -> tuple[str,
         await bench.look("xmp", lambda: _values(bench, name), partial(eq, desired))
     live = await _values(bench, name)
     return () if live == desired else (f"the field {name} is {list(live or ())} instead of {list(desired)}",)
-
-
-# Long lines -----------------------------------------------------------------------------------------------------
-
-
-async def try_lines(bench: ScratchAsset) -> None:
-    """How long may a request line be (``request_line``)? Sends reads of growing length."""
-    longest, refused = 0, 0
-    length = _FIRST_LINE
-    while length <= LONGEST_LINE and not refused:
-        longest, refused = (length, 0) if await _takes(bench, length) else (longest, length)
-        length *= 2
-    if not longest:
-        bench.notes.miss(f"not even a line of {_FIRST_LINE} bytes was answered", "request_line")
-        return
-    while refused and refused - longest > _GRAIN:
-        middle = (longest + refused) // 2
-        longest, refused = (middle, refused) if await _takes(bench, middle) else (longest, middle)
-    beyond = f"{refused} were not" if refused else "longer ones were not tried"
-    bench.notes.learn("request_line", longest, f"a line of {longest} bytes was answered, {beyond}", where="server")
-
-
-async def _takes(bench: ScratchAsset, length: int) -> bool:
-    """Return whether a read of this length is answered as a short one is. The extra parameter has no meaning.
-
-    One closed connection shows nothing: servers close kept ones without notice.
-    """
-    bare = f"{bench.path}{query([('msauto', '')])}"
-    request = Request("GET", bare + "x" * (length - request_line_length(Request("GET", bare))))
-    for _ in range(_TRIES):
-        try:
-            return (await bench.client.ask(request)).status < 300
-        except (InDoubtError, NotSentError):
-            await bench.client.read(Request("GET", bench.path), lambda reply: reply)  # the server is still there
-            await bench.clock.sleep(_BREATH)
-    return False

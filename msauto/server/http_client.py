@@ -82,9 +82,8 @@ class HttpClient:
     """Sends requests to one media server, and judges the answers.
 
     ``read_only`` refuses everything but GET and HEAD before anything is sent. ``transport`` replaces the network.
-    ``reads`` counts the reads, without further attempts. Clients of one server that are open at the same time share a
-    ``pacer``. ``admit`` is called at the last moment before each write, and may raise an ``MsautoError``: then it is
-    not sent.
+    ``reads`` counts the reads, without further attempts. ``admit`` is called at the last moment before each write, and
+    may raise an ``MsautoError``: then it is not sent.
 
     With ``gives_up``, a circuit breaker opens for the server as a whole: then every request fails at once. It opens if
     the server cannot be reached, if it rejects our credentials, or after three reads in a row without an answer,
@@ -99,7 +98,6 @@ class HttpClient:
         transport: httpx2.AsyncBaseTransport | None = None,
         clock: Clock | None = None,
         admit: Callable[[], None] = lambda: None,
-        pacer: Pacer | None = None,
         gives_up: bool = False,
     ) -> None:
         self.spec = spec_of(server) if isinstance(server, str) else server
@@ -111,7 +109,7 @@ class HttpClient:
         self._failures = 0
         self._admit = admit
         self._clock = clock or SystemClock()
-        self.pacer = pacer or Pacer(self.spec, self._clock)
+        self.pacer = Pacer(self.spec, self._clock)
         self._headers = headers(self.spec)
         self._base = base_url(self.spec)
         self._secrets = secrets_of(self.spec)

@@ -71,7 +71,7 @@ def spec(sim: Simulator, server: SimDialect) -> ServerSpec:
 
 
 def check(findings: ProbeResult, server: SimDialect, row: Row) -> None:
-    learned = {each.name: str(each.value) for each in findings.of("dialect")}
+    learned = {each.name: str(each.value) for each in findings.found}
     assert learned.keys() <= FITTING.keys()
     unfit = {key: value for key, value in learned.items() if value not in FITTING[key](server)}
     assert not unfit, (unfit, [each.evidence for each in findings.found if each.name in unfit], row)

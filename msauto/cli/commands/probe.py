@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from msauto.model.live import Asset, Link, show_folder
 from msauto.model.plan import Change, Limits, Plan, Target
 from msauto.planning.plan_assembly import refusals
 from msauto.playbook.inventory.hosts import NamedServer, named_servers
-from msauto.probe.probe import DialectFinding, ProbeResult, TrialOptions, probe, probe_by_trial
+from msauto.probe.probe import ProbeResult, TrialOptions, probe, probe_by_trial
 from msauto.report.json import dump
 from msauto.report.sentences import refusal_error
 
@@ -153,13 +153,9 @@ def _show(found: list[ProbeResult], flags: Flags) -> None:
 
 
 def _json(findings: ProbeResult) -> dict[str, Any]:
-    def named(where: Iterable[DialectFinding]) -> dict[str, Any]:
-        return {each.name: each.value for each in where}
-
     return {
         "database": findings.database,
-        "server": named(findings.of("server")),
-        "dialect": named(findings.of("dialect")),
+        "dialect": {each.name: each.value for each in findings.found},
         "evidence": [asdict(each) for each in findings.found],
         "missed": [asdict(each) for each in findings.missed],
         "left": None if findings.left is None else list(findings.left),
@@ -169,19 +165,10 @@ def _json(findings: ProbeResult) -> dict[str, Any]:
 def _lines(findings: ProbeResult) -> Iterator[str]:
     """Yield YAML to paste into the ``server:`` block; all evidence is comment."""
     yield f"# {findings.server}, database {findings.database}: for the `server:` block of its inventory entry"
-    for each in findings.of("server"):
-        yield f"# {each.evidence}"
-        yield f"{each.name}: {_scalar(each.value)}"
-    dialect = findings.of("dialect")
-    yield "dialect:" if dialect else "dialect: {}"
-    for each in dialect:
+    yield "dialect:" if findings.found else "dialect: {}"
+    for each in findings.found:
         yield f"  # {each.evidence}"
-        yield f"  {each.name}: {_scalar(each.value)}"
+        yield f"  {each.name}: {each.value if each.value.isidentifier() else json.dumps(each.value)}"
     if findings.missed:
         yield "# Not learned:"
         yield from (f"#   {each.name}: {each.why}" for each in findings.missed)
-
-
-def _scalar(value: str | int) -> str:
-    plain = isinstance(value, int) or (value.isascii() and value.isidentifier())
-    return str(value) if plain else json.dumps(value, ensure_ascii=False)
