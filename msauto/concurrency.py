@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import (
     AsyncGenerator,
-    AsyncIterable,
     AsyncIterator,
     Awaitable,
     Callable,
@@ -137,11 +136,6 @@ class ConcurrencySlot:
         self._slots = slots
         self._held = True
 
-    @classmethod
-    def alone(cls) -> ConcurrencySlot:
-        """Return a slot that no other task wants."""
-        return cls(asyncio.Semaphore(0))
-
     def leave(self) -> None:
         """Give the slot to another task."""
         if self._held:
@@ -153,22 +147,6 @@ class ConcurrencySlot:
         if not self._held:
             await self._slots.acquire()
             self._held = True
-
-
-async def run_each(
-    function: Callable[[T, ConcurrencySlot], Awaitable[None]], items: AsyncIterable[T], *, limit: int
-) -> None:
-    """Run ``function(item, slot)`` for each item, started in order, with at most ``limit`` slots.
-
-    One item is taken ahead of the next free slot; a slow one delays no other. The first exception cancels the rest.
-    """
-    if limit < 1:
-        raise ValueError(f"limit must be at least 1, not {limit}")
-    slots = asyncio.Semaphore(limit)
-    async with asyncio.TaskGroup() as group:
-        async for item in items:
-            await slots.acquire()
-            group.create_task(_run_in(ConcurrencySlot(slots), function, item))
 
 
 async def run_unless(work: Coroutine[Any, Any, None], cancelled: asyncio.Event) -> bool:
@@ -201,13 +179,6 @@ async def finish(work: Coroutine[Any, Any, T], interrupted: Callable[[], None]) 
                 raise
             was_cancelled = True
             interrupted()
-
-
-async def _run_in(slot: ConcurrencySlot, function: Callable[[T, ConcurrencySlot], Awaitable[None]], item: T) -> None:
-    try:
-        await function(item, slot)
-    finally:
-        slot.leave()
 
 
 async def _call(function: Callable[[T], Awaitable[R]], item: T) -> R:

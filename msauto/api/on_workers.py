@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import unicodedata
-from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -21,20 +20,20 @@ from msgspec import structs
 
 from msauto.api.server_plan import ServerPlan, ServerPlanning, plan_server
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
-from msauto.applying.batches import BatchFailures
-from msauto.applying.circuit_breaker import BreakerState
-from msauto.applying.recovery import NumberedRecord
+from msauto.applying.circuit_breaker import BreakerState, CircuitBreaker
+from msauto.applying.executor import BatchFailures, Targets, apply_server
+from msauto.applying.recovery import Records
 from msauto.applying.states import RetryPolicy
-from msauto.applying.workers_executor import AppliedServer, Targets, apply_server, without_target
+from msauto.applying.workers import AppliedServer, without_target
 from msauto.concurrency import SystemClock, concurrent_list, finish, is_over
-from msauto.errors import LedgerError, MsautoError
+from msauto.errors import LedgerError
 from msauto.ledger import Ledger, LockScope
 from msauto.ledger.remembered_values import LedgerMemory
 from msauto.model.desired import SelectRef, ServerIntents
-from msauto.model.events import Event, Notify, TargetFinished
+from msauto.model.events import SILENT, Notify
 from msauto.model.ledger_url import LedgerUrl
 from msauto.model.live import Entry, RssChannel
-from msauto.model.plan import Json, Plan, Target, TargetId
+from msauto.model.plan import Json, Plan, TargetId
 from msauto.model.ports import HashFile, Journal
 from msauto.model.result import TargetResult
 from msauto.model.run_records import TargetRecord
@@ -162,33 +161,33 @@ async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedSer
                 journal = redacted_journal(journal, redactor)
                 recorded = {number: redactor(target) for number, target in targets.items()}
             ledger.journal.attach(run, recorded)
-            observer, commits = _ResultReports(targets, task), GroupCommit(journal)
+            commits = GroupCommit(journal)
             context = ApplyContext(
-                run, journal, memory, clock, observer, commits, cancellation, shared.policy, shared.read_since
+                run, journal, memory, clock, SILENT, commits, cancellation, shared.policy, shared.read_since
             )
             if shared.settles:
                 cancellation()  # starts no request
+            breaker, results = CircuitBreaker(), dict[int, TargetResult]()
+            breaker.state = given.breaker
 
-            async def apply() -> AppliedServer:
+            def report(number: int, result: TargetResult) -> None:
+                results[number] = without_target(result)
+                task.report((number, results[number]))
+
+            async def apply() -> None:
                 async with AsyncMediaServer(spec, admit=journal.check, read_only=shared.settles) as client:
-                    connection = ServerConnection(ServerReader(client, clock=clock), client)
-                    connection.breaker.state = given.breaker
-                    return await apply_server(
-                        context,
-                        connection,
-                        targets,
-                        records,
-                        given.failures,
-                        lambda: shared.frozen(clock.now()),
-                        shared.forks,
-                    )
+                    connection, frozen = ServerConnection(ServerReader(client, clock=clock), client), shared.frozen
+                    await apply_server(
+                        context, connection, targets, records, given.failures, breaker, report,
+                        forks=shared.forks, frozen=lambda: frozen(clock.now()),
+                    )  # fmt: skip
 
             stopping = asyncio.ensure_future(_stop_with(task, given.failures))
             try:
-                applied, _ = await finish(apply(), cancellation)
+                await finish(apply(), cancellation)
             finally:
                 stopping.cancel()
-            return applied
+            return AppliedServer(results, breaker.state)
 
 
 def _opened(place: LedgerUrl, worker: str) -> Ledger:
@@ -205,19 +204,6 @@ async def _stop_with(task: WorkerTask, failures: BatchFailures) -> None:
     while not task.stopping:  # noqa: ASYNC110 - another thread sets it
         await asyncio.sleep(_POLL)
     failures.stop("stopped by other servers")
-
-
-class _ResultReports:
-    """An observer that reports each result to the command."""
-
-    def __init__(self, targets: Targets, task: WorkerTask) -> None:
-        self._numbers = {id(target): number for number, target in targets.items()}
-        self._task = task
-
-    def notify(self, event: Event) -> None:
-        """Report the result of a target."""
-        if isinstance(event, TargetFinished):
-            self._task.report((self._numbers[id(event.result.target)], without_target(event.result)))
 
 
 class WorkersOfRun:
@@ -238,8 +224,6 @@ class WorkersOfRun:
         on_report: Callable[[tuple[int, TargetResult]], None],
     ) -> AppliedServer:
         """Apply targets of a server on a worker."""
-        if server not in self._servers:
-            raise MsautoError(f"the server {server} is not part of this run")
         spec = replace(self._servers[server], variables={})  # only playbooks use them
         given = ServerApplying(self._shared, spec, targets, failures, breaker)
         applied: AppliedServer = await self._cluster.run(spec, apply_on_worker, given, on_report)
@@ -253,14 +237,15 @@ class WorkersOfRun:
         """Let the workers finish the targets in progress, and start no others."""
         self._cluster.stopping = True
 
-    async def wait_until_ended(self, servers: Collection[str]) -> bool:
-        """Wait, for a bounded time, until no worker can send anything to the servers; return whether that is so."""
-        clock, run, left = SystemClock(), self._shared.run, set(servers)
+    async def wait_until_ended(self, server: str) -> bool:
+        """Wait, for a bounded time, until no worker can send anything to the server; return whether that is so."""
+        clock, run = SystemClock(), self._shared.run
         until, until_reached = clock.monotonic() + _UNTIL_ENDED, clock.monotonic() + _UNTIL_REACHED
-        while left:
+        while True:
             try:
                 self._ledger.journal.check()
-                left -= {server for server in left if self._ledger.bar_worker(run, server)}
+                if self._ledger.bar_worker(run, server):
+                    return True
             except LedgerError:  # the session is lost, and no worker begins without it
                 try:
                     with Ledger.open(self._shared.ledger, readonly=True) as ledger:
@@ -268,36 +253,21 @@ class WorkersOfRun:
                             return True
                 except LedgerError:
                     until = min(until, until_reached)
-            if left and is_over(until - clock.monotonic()):
+            if is_over(until - clock.monotonic()):
                 return False
-            await asyncio.sleep(_POLL if left else 0)
-        return True
+            await asyncio.sleep(_POLL)
 
-    def records(self, positions: Collection[int]) -> Mapping[int, TargetRecord]:
+    def records(self, targets: Targets) -> Mapping[int, TargetRecord]:
         """Return what the ledger records of targets, by their positions in the plan."""
         with Ledger.open(self._shared.ledger, readonly=True) as ledger:
-            return ledger.target_records(self._shared.run, positions)
+            return ledger.target_records(self._shared.run, list(targets))
 
-    async def settle(
-        self, in_progress: Sequence[NumberedRecord], is_available: Callable[[Target], bool]
-    ) -> dict[int, TargetResult]:
-        """Settle by reading what a dead run left in progress; return the results of those that could be settled.
-
-        ``is_available``: no other run may write to the target.
-        """
-        by_server: dict[str, dict[int, Target]] = defaultdict(dict)
-        for number, record in in_progress:
-            if is_available(record.target):
-                by_server[record.target.server][number] = record.target
-
-        async def settle(targets: Targets) -> dict[int, TargetResult]:
-            (server,) = {target.server for target in targets.values()}
-            no_batch = BatchFailures(Plan("", ""), 0)
-            applied = await self.apply(server, targets, no_batch, BreakerState(), lambda _: None)
-            return {n: structs.replace(each, target=targets[n]) for n, each in applied.results.items()}
-
-        found = await concurrent_list(settle, by_server.values(), limit=max(1, len(by_server)))
-        return {number: result for each in found for number, result in each.items()}
+    async def settle(self, server: str, records: Records) -> dict[int, TargetResult]:
+        """Settle by reading what a dead run left in progress on a server; return the results."""
+        targets = {number: record.target for number, record in records.items()}
+        no_batch = BatchFailures(Plan("", ""), 0)
+        applied = await self.apply(server, targets, no_batch, BreakerState(), lambda _: None)
+        return {number: structs.replace(each, target=targets[number]) for number, each in applied.results.items()}
 
 
 # Export -----------------------------------------------------------------------------------------------------------

@@ -45,9 +45,8 @@ if TYPE_CHECKING:
     from msauto.api.on_workers import WorkersOfRun
     from msauto.applying.apply_context import ApplyContext
     from msauto.applying.cluster import Cluster
-    from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection
+    from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection, Servers
     from msauto.applying.recovery import Settle
-    from msauto.applying.wave_executor import WaveExecutor
     from msauto.server.snapshots import Take
 
 _URL_NOTE = "url of "
@@ -221,7 +220,7 @@ async def recover_runs(
     journal: Journal = redacted_journal(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
     memory = ledger.memory.by_url(specs)
     async with AsyncExitStack() as stack:
-        servers = await stack.enter_async_context(_connect(specs, clock, partial(AsyncMediaServer, read_only=True)))
+        connections = await stack.enter_async_context(_connect(specs, clock, partial(AsyncMediaServer, read_only=True)))
         cluster = await stack.enter_async_context(_cluster(on, specs)) if on is not None else None
         for run in reversed(killed):
             details = ledger.run_details(run)
@@ -230,7 +229,7 @@ async def recover_runs(
             settle: Settle = partial(
                 settle_here,
                 run=run,
-                server_of=partial(_available_server, servers, available),
+                connections=connections,
                 journal=journal,
                 memory=memory,
                 clock=clock,
@@ -239,8 +238,8 @@ async def recover_runs(
             )
             if cluster is not None:
                 workers = _workers_of(cluster, ledger, specs, run, scopes, secrets, forks, settles=True)
-                settle = partial(workers.settle, is_available=available)
-            results = await recover(details, settle, journal)
+                settle = workers.settle
+            results = await recover(details, settle, available, journal)
             lines += _report(details, results) if results else []
     return tuple(map(secrets.redact_message, lines)) if secrets else tuple(lines)
 
@@ -250,12 +249,6 @@ def _is_available(urls: Mapping[str, str], scopes: Collection[LockScope], target
     url = urls.get(target.server)
     locked = target.address.namespace == "handle" or LockScope(url or "", target.database) in scopes
     return url is not None and locked
-
-
-def _available_server(
-    servers: Mapping[str, ServerConnection], available: Callable[[Target], bool], target: Target
-) -> ServerConnection | None:
-    return servers[target.server] if available(target) else None
 
 
 def _report(details: RunDetails, results: Sequence[TargetResult]) -> list[str]:
@@ -299,7 +292,7 @@ async def apply_plan(
     Dask cluster whose workers send, such as ``dask://HOST:PORT``; it needs a shared ledger, and a ``frozen`` that can
     be pickled. Raises ``RefusedError`` for a plan with redacted requests, and for downloads on a cluster.
     """
-    from msauto.applying.executor import apply_with
+    from msauto.applying.executor import apply
     from msauto.secrets.redactor import RedactedObserver, Redactor, redacted_journal
 
     _refuse_redacted(plan)
@@ -313,9 +306,9 @@ async def apply_plan(
         observer = RedactedObserver(observer, redactor)
     with plan.secrets.redacted_errors():
         here = _applying_here(specs, journal, clock, frozen, forks)
-        async with here if on is None else _applying_on(on, plan, specs, ledger, clock, frozen, forks) as executor_of:
-            result = await apply_with(
-                executor_of,
+        async with here if on is None else _applying_on(on, plan, specs, ledger, clock, frozen, forks) as servers_of:
+            result = await apply(
+                servers_of,
                 plan,
                 journal,
                 memory,
@@ -335,12 +328,12 @@ async def _applying_here(
     clock: Clock,
     frozen: Callable[[datetime], str | None],
     forks: int,
-) -> AsyncIterator[Callable[[ApplyContext], WaveExecutor]]:
-    """Connect to the servers; return what applies targets in this process."""
-    from msauto.applying.wave_executor import LocalWaveExecutor
+) -> AsyncIterator[Callable[[ApplyContext], Servers]]:
+    """Connect to the servers; return what applies them in this process."""
+    from msauto.applying.executor import ServersHere
 
-    async with _connect(specs, clock, partial(AsyncMediaServer, admit=journal.check)) as servers:
-        yield partial(LocalWaveExecutor, servers=servers, frozen=lambda: frozen(clock.now()), forks=forks)
+    async with _connect(specs, clock, partial(AsyncMediaServer, admit=journal.check)) as connections:
+        yield partial(ServersHere, connections=connections, frozen=lambda: frozen(clock.now()), forks=forks)
 
 
 @asynccontextmanager
@@ -352,22 +345,22 @@ async def _applying_on(
     clock: Clock,
     frozen: Callable[[datetime], str | None],
     forks: int,
-) -> AsyncIterator[Callable[[ApplyContext], WaveExecutor]]:
-    """Connect to a cluster; return what applies targets on its workers. Needs a shared ledger."""
-    from msauto.applying.workers_executor import WorkersExecutor
+) -> AsyncIterator[Callable[[ApplyContext], Servers]]:
+    """Connect to a cluster; return what applies servers on its workers. Needs a shared ledger."""
+    from msauto.applying.workers import ServersOnWorkers
 
     _refuse_downloads(plan)
     scopes = scopes_of_plan(plan, specs)
     async with _cluster(on, specs) as cluster:
 
-        def executor_of(context: ApplyContext) -> WaveExecutor:
+        def servers_of(context: ApplyContext) -> Servers:
             workers = _workers_of(
                 cluster, ledger, specs, context.run, scopes, plan.secrets, forks,
                 frozen=frozen, policy=context.policy, read_since=context.read_since,
             )  # fmt: skip
-            return WorkersExecutor(context, workers, lambda: frozen(clock.now()))
+            return ServersOnWorkers(context, workers, lambda: frozen(clock.now()))
 
-        yield executor_of
+        yield servers_of
 
 
 def _workers_of(

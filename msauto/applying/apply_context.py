@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from msauto.applying.circuit_breaker import CircuitBreaker
 from msauto.applying.states import RetryPolicy
 from msauto.applying.verification import SharedReads
 from msauto.concurrency import run_unless
@@ -20,12 +19,11 @@ from msauto.model.ports import Clock, Journal, Memory, Reader, Sender
 
 @dataclass(frozen=True, slots=True)
 class ServerConnection:
-    """The ports of one server, its circuit breaker, and the readings that its targets share."""
+    """The ports of one server, and the readings that its targets share."""
 
     reader: Reader
     sender: Sender
     shared: SharedReads = field(default_factory=SharedReads, compare=False, repr=False)
-    breaker: CircuitBreaker = field(default_factory=CircuitBreaker, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

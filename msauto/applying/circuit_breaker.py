@@ -18,13 +18,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
-from msauto.concurrency import ConcurrencySlot
 from msauto.errors import (
     GATEWAY_STATUSES,
     UNAUTHORIZED_STATUSES,
@@ -174,55 +172,26 @@ class BreakerState:
 
 
 class CircuitBreaker:
-    """The circuit breaker of one server, and the order in which its targets start while it is half-open.
-
-    ``on_change`` is called whenever another target may start.
-    """
+    """The circuit breaker of one server in a run."""
 
     def __init__(self) -> None:
         self.state = BreakerState()
-        self.on_change: Callable[[], None] = lambda: None
-        self._probing = False
         self._changed = asyncio.Event()
-
-    @property
-    def probing(self) -> bool:
-        """Another target would have to wait for the one that probes the server."""
-        return self._probing and self.state.half_open
 
     def update(self, state: BreakerState) -> None:
-        """Set the state, and wake the waiting targets, so that they check it."""
+        """Set the state, and wake what waits for a change."""
         if state != self.state:
             self.state = state
-            self._notify()
+            self.wake()
 
-    @asynccontextmanager
-    async def admission(self, slot: ConcurrencySlot, pause: Callable[[int], Awaitable[object]]) -> AsyncIterator[None]:
-        """Enter at once, or while half-open one at a time, after ``pause(failures)``.
+    async def changed(self) -> None:
+        """Wait until another target may start."""
+        await self._changed.wait()
 
-        A waiting target leaves its slot to targets of other servers. Getting the slot back takes time, in which the
-        breaker may have become half-open again: then the target waits again.
-        """
-        probe = False
-        try:
-            while self.state.half_open and not probe:
-                slot.leave()
-                while self.probing:
-                    await self._changed.wait()
-                if self.state.half_open:
-                    probe = self._probing = True
-                    await pause(self.state.failures)
-                await slot.enter()
-            yield
-        finally:
-            if probe:
-                self._probing = False
-                self._notify()
-
-    def _notify(self) -> None:
+    def wake(self) -> None:
+        """Let what waits check whether another target may start."""
         self._changed.set()
         self._changed = asyncio.Event()
-        self.on_change()
 
 
 class TargetContact:

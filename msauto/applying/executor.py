@@ -1,75 +1,75 @@
-"""Apply a plan: batch after batch, and the targets of a batch by a wave executor; every outcome is a value."""
+"""Apply a plan: batch after batch, and the servers of a batch at the same time, each by :func:`apply_server`.
+
+Batches follow Ansible's rules (``serial``, ``max_fail_percentage``, ``any_errors_fatal``). A server has failed if one
+of its targets in the batch failed or is unverified, or if its circuit breaker is open. The next batch does not start
+once all servers of a batch have failed, once more of them failed than ``max_fail_percentage`` allows, or, with
+``any_errors_fatal``, once one failed. The last two also stop the rest of the batch. Targets in progress are always
+finished. Every outcome is a value.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final, Protocol
+
+from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
-from msauto.applying.batches import BatchFailures, batch_numbers, waves
-from msauto.applying.states import RetryPolicy
-from msauto.applying.wave_executor import LocalWaveExecutor, WaveExecutor, not_attempted
-from msauto.concurrency import run_unless
+from msauto.applying.circuit_breaker import CircuitBreaker
+from msauto.applying.states import RetryPolicy, TargetProgress, resume
+from msauto.applying.target_executor import TargetExecutor
+from msauto.concurrency import ConcurrencySlot, run_unless
 from msauto.errors import MsautoError
 from msauto.model import events
-from msauto.model.plan import Plan
+from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Journal, Memory
-from msauto.model.result import Result, TargetResult
+from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.model.run_records import TargetRecord
 
 __all__ = ["Cancellation", "RetryPolicy", "ServerConnection", "apply"]
 
+Targets = Mapping[int, Target]
+"""Targets of one server, by their positions in the plan."""
+OnResult = Callable[[int, TargetResult], None]
+"""Receives the result of a target, with its position in the plan."""
+
+_SETTLED_AFTER: Final = timedelta(minutes=10)
+"""A server has finished by then whatever it does for a request."""
+
+
+class Servers(Protocol):
+    """Where the servers of a run are applied. ``unsettled``: the next run must settle some targets by reading."""
+
+    unsettled: bool
+
+    async def apply(
+        self, server: str, targets: Targets, failures: BatchFailures, breaker: CircuitBreaker, on_result: OnResult
+    ) -> None:
+        """Apply the targets that may start, and note their failures. Cancelled: what is under way is unverified."""
+
 
 async def apply(
+    servers_of: Callable[[ApplyContext], Servers],
     plan: Plan,
-    servers: Mapping[str, ServerConnection],
     journal: Journal,
     memory: Memory,
     clock: Clock,
     observer: events.Observer,
     *,
-    forks: int,
     playbooks: Sequence[str] = (),
     cancellation: Cancellation | None = None,
     policy: RetryPolicy | None = None,
-    frozen: Callable[[], str | None] = lambda: None,
 ) -> Result:
     """Send the requests of a plan, settle and verify them; return one result for each target, in the plan's order.
-
-    ``servers`` by their names in the plan; ``forks`` targets at a time, without those that wait for a restore.
-    ``frozen`` is called before each target: a text is why the target is not attempted (contract, «Limits»).
 
     Any error of a target is its result. Raises ``LedgerError`` if the run cannot be recorded: nothing was sent then. If
     the task is cancelled, the requests in progress are journalled as unverified.
     """
-    executor_of = partial(LocalWaveExecutor, servers=servers, frozen=frozen, forks=forks)
-    return await apply_with(
-        executor_of,
-        plan,
-        journal,
-        memory,
-        clock,
-        observer,
-        playbooks=playbooks,
-        cancellation=cancellation,
-        policy=policy,
-    )
-
-
-async def apply_with(
-    executor_of: Callable[[ApplyContext], WaveExecutor],
-    plan: Plan,
-    journal: Journal,
-    memory: Memory,
-    clock: Clock,
-    observer: events.Observer,
-    *,
-    playbooks: Sequence[str] = (),
-    cancellation: Cancellation | None = None,
-    policy: RetryPolicy | None = None,
-) -> Result:
-    """Apply a plan as :func:`apply`, with the wave executor that is returned for the run."""
     if plan.settlements:
         with journal.together():
             for each in plan.settlements:
@@ -79,7 +79,7 @@ async def apply_with(
     commits = GroupCommit(journal)
     context = ApplyContext(run, journal, memory, clock, observer, commits, cancellation, policy, plan.read_since)
     context.notify(events.RunStarted(run, len(plan.targets), plan.requests))
-    plan_execution = _PlanExecution(context, plan, executor_of(context))
+    plan_execution = _PlanExecution(context, plan, servers_of(context))
     try:
         complete = await plan_execution.run()
     except asyncio.CancelledError:
@@ -89,21 +89,32 @@ async def apply_with(
 
 
 class _PlanExecution:
-    """The batches of a run, one after the other."""
+    """The batches of a run, one after the other. ``spans``: when the first target of a server began, the last ended."""
 
-    def __init__(self, context: ApplyContext, plan: Plan, executor: WaveExecutor) -> None:
+    def __init__(self, context: ApplyContext, plan: Plan, servers: Servers) -> None:
         self._context = context
         self._plan = plan
-        self._executor = executor
+        self._servers = servers
+        self._breakers: dict[str, CircuitBreaker] = defaultdict(CircuitBreaker)
+        self._results: dict[int, TargetResult] = {}
+        self._spans: dict[str, tuple[float, float]] = {}
         self._reason = "stopped before it was started"
         self._began = context.clock.monotonic()
 
     async def run(self) -> bool:
         """Apply batch after batch; return whether the run was not stopped at once."""
-        for number in batch_numbers(self._plan):
+        for number in sorted({target.batch for target in self._plan.targets}):
             failures = BatchFailures(self._plan, number)
-            for wave in waves(self._plan, number):
-                if not await run_unless(self._executor.run(failures, wave), self._context.cancellation.at_once):
+            for databases in (True, False):  # first the databases, because an XMP batch writes assets
+                by_server: dict[str, dict[int, Target]] = defaultdict(dict)
+                for index, target in enumerate(self._plan.targets):
+                    if target.batch != number or (target.kind == "database") is not databases:
+                        continue
+                    if target.error is None:
+                        by_server[target.server][index] = target
+                    else:
+                        self._keep(index, not_attempted(self._context, target, target.error))
+                if not await run_unless(self._apply(failures, by_server), self._context.cancellation.at_once):
                     return False
             reason = failures.stop_reason(batch_finished=True)
             if reason is not None:
@@ -111,33 +122,280 @@ class _PlanExecution:
                 break
         return True
 
+    async def _apply(self, failures: BatchFailures, by_server: Mapping[str, Targets]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for server, targets in by_server.items():
+                breaker = self._breakers[server]
+                group.create_task(self._servers.apply(server, targets, failures, breaker, self._keep))
+
+    def _keep(self, number: int, result: TargetResult) -> None:
+        self._results[number] = result
+        if result.outcome != "not attempted":
+            server, now = result.target.server, self._context.clock.monotonic()
+            first, _ = self._spans.get(server, (now, now))
+            self._spans[server] = min(first, now - result.seconds), now
+
     def end(self, *, interrupted: bool) -> Result:
         """Close the run, with a result for every target; a ledger that fails only now changes no outcome."""
-        executor = self._executor
-        results = tuple(self._result(number) for number in range(len(self._plan.targets)))
-        lost = (name for name, state in executor.breakers().items() if state.failures and not state.unauthorized)
+        context = self._context
+        results = tuple(
+            self._results.get(number) or not_attempted(context, target, self._reason)
+            for number, target in enumerate(self._plan.targets)
+        )
+        states = {name: breaker.state for name, breaker in self._breakers.items()}
         result = Result(
-            self._context.run,
+            context.run,
             self._plan,
             results,
             interrupted=interrupted,
-            unreachable=frozenset(lost),
-            seconds=self._context.clock.monotonic() - self._began,
-            server_seconds={server: last - first for server, (first, last) in executor.spans.items()},
+            unreachable=frozenset(name for name, each in states.items() if each.failures and not each.unauthorized),
+            seconds=context.clock.monotonic() - self._began,
+            server_seconds={server: last - first for server, (first, last) in self._spans.items()},
         )
-        self._context.commits.flush()
-        if self._context.commits.failure is None:
+        context.commits.flush()
+        if context.commits.failure is None:
             with suppress(MsautoError):
-                if executor.unsettled:
-                    self._context.journal.leave(self._context.run)
+                if self._servers.unsettled:
+                    context.journal.leave(context.run)
                 else:
-                    self._context.journal.end(self._context.run, result)
-        self._context.notify(events.RunEnded(result))
+                    context.journal.end(context.run, result)
+        context.notify(events.RunEnded(result))
         return result
 
-    def _result(self, number: int) -> TargetResult:
-        found = self._executor.results.get(number)
-        if found is None:
-            found = not_attempted(self._plan.targets[number], self._reason)
-            self._context.notify(events.TargetFinished(found))
-        return found
+
+def not_attempted(context: ApplyContext, target: Target, reason: str) -> TargetResult:
+    """Return the result of a target that was not started, and notify of it."""
+    result = TargetResult(target, "not attempted", reason, (RequestResult("not sent"),) * len(target.requests))
+    context.notify(events.TargetFinished(result))
+    return result
+
+
+class BatchFailures:
+    """Counts the failed servers of one batch. Nothing stops the single batch of a plan that has no batches."""
+
+    def __init__(self, plan: Plan, number: int) -> None:
+        self._batch = plan.batches[number] if number < len(plan.batches) else None
+        self._name = f"batch {number + 1} of {len(plan.batches)}"
+        self._failed: dict[str, None] = {}
+        self._stopped = ""
+
+    def stop(self, reason: str) -> None:
+        """Stop the batch because of failures that are counted elsewhere."""
+        self._stopped = reason
+
+    def note(self, result: TargetResult, breaker: CircuitBreaker) -> None:
+        """Note the result of a target, and the circuit breaker of its server."""
+        if breaker.state.open or result.outcome in {"failed", "unverified"}:
+            self._failed[result.target.server] = None
+
+    def stop_reason(self, *, batch_finished: bool = False) -> str | None:
+        """Return why no further target may start; ``batch_finished``: all targets of the batch have finished."""
+        batch = self._batch
+        if self._stopped or batch is None or not self._failed:
+            return self._stopped or None
+        total = len(batch.servers)
+        failed = f"{len(self._failed)} of {total} servers failed ({', '.join(self._failed)})"
+        if batch.fatal:
+            rule = ", and any_errors_fatal is set"
+        elif batch.max_fail is not None and 100 * len(self._failed) > batch.max_fail * total:
+            rule = f", more than max_fail_percentage {batch.max_fail:g} allows"
+        elif batch_finished and set(batch.servers) <= set(self._failed):
+            rule = ": no server is left"
+        else:
+            return None
+        return f"not started: {self._name}: {failed}{rule}"
+
+
+# One server -----------------------------------------------------------------------------------------------------------
+
+
+class ServersHere:
+    """Applies the servers of a run in this process.
+
+    ``forks`` targets at a time, of all servers together and without those that wait for a restore. ``frozen`` is called
+    before each target: a text is why the target is not attempted (contract, «Limits»).
+    """
+
+    unsettled = False
+
+    def __init__(
+        self,
+        context: ApplyContext,
+        connections: Mapping[str, ServerConnection],
+        *,
+        forks: int,
+        frozen: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        self._context = context
+        self._connections = connections
+        self._slots = asyncio.Semaphore(forks)
+        self._frozen = frozen
+
+    async def apply(
+        self, server: str, targets: Targets, failures: BatchFailures, breaker: CircuitBreaker, on_result: OnResult
+    ) -> None:
+        """Implement :meth:`Servers.apply`."""
+        execution = _ServerExecution(
+            self._context, self._connections[server], failures, breaker, on_result, self._slots, self._frozen
+        )
+        await execution.run(targets)
+
+
+async def apply_server(
+    context: ApplyContext,
+    connection: ServerConnection,
+    targets: Targets,
+    records: Mapping[int, TargetRecord],
+    failures: BatchFailures,
+    breaker: CircuitBreaker,
+    on_result: OnResult,
+    *,
+    forks: int,
+    frozen: Callable[[], str | None] = lambda: None,
+) -> None:
+    """Apply targets of one server alone, or continue them, and record that; raises what the ledger raises.
+
+    ``records`` are those of a process that was lost: what it finished is not repeated, what it began is settled.
+    """
+    slots = asyncio.Semaphore(forks)
+    execution = _ServerExecution(context, connection, failures, breaker, on_result, slots, frozen, records)
+    try:
+        await execution.run(targets)
+    finally:
+        context.commits.flush()
+    if context.commits.failure is not None:
+        raise context.commits.failure
+
+
+class _ServerExecution:
+    """The targets of one server, which start in order: see :mod:`.circuit_breaker`."""
+
+    def __init__(
+        self,
+        context: ApplyContext,
+        connection: ServerConnection,
+        failures: BatchFailures,
+        breaker: CircuitBreaker,
+        on_result: OnResult,
+        slots: asyncio.Semaphore,
+        frozen: Callable[[], str | None],
+        records: Mapping[int, TargetRecord] | None = None,
+    ) -> None:
+        self._context = context
+        self._connection = connection
+        self._failures = failures
+        self._breaker = breaker
+        self._on_result = on_result
+        self._slots = slots
+        self._frozen = frozen
+        self._records = records or {}
+        self._probing = False  # the last target that started probes the server
+
+    async def run(self, targets: Targets) -> None:
+        """Apply the targets that may start. Those that were begun before are settled in any case."""
+        async with asyncio.TaskGroup() as group:
+            for number, target in targets.items():
+                record = self._records.get(number)
+                if record is not None and record.outcome is not None:
+                    self._note(number, structs.replace(result_of(record), target=target))
+                elif record is not None or self._may_start():
+                    slot = await self._admit()
+                    group.create_task(self._apply(number, target, record, slot, probes=self._probing))
+
+    def _may_start(self) -> bool:
+        return not self._context.cancellation.requested and self._failures.stop_reason() is None
+
+    async def _admit(self) -> ConcurrencySlot:
+        """Return a slot for the next target. While the breaker is half-open, it waits for the one before, and a pause.
+
+        Getting a slot takes time, in which the breaker may have become half-open: then the target waits again.
+        """
+        breaker = self._breaker
+        while True:
+            while self._probing and breaker.state.half_open:
+                await breaker.changed()
+            self._probing = breaker.state.half_open
+            if self._probing:
+                await self._pause()
+            await self._slots.acquire()
+            if self._probing or not breaker.state.half_open:
+                return ConcurrencySlot(self._slots)
+            self._slots.release()
+
+    async def _pause(self) -> None:
+        """Wait before the server is probed; not if the target will not start anyway."""
+        pauses, context = self._context.policy.half_open_pauses, self._context
+        if pauses and not (self._failures.stop_reason() or self._frozen() or context.commits.failure):
+            failures = self._breaker.state.failures
+            await context.cancellation.sleep(context.clock, pauses[min(failures, len(pauses)) - 1])
+
+    async def _apply(
+        self, number: int, target: Target, record: TargetRecord | None, slot: ConcurrencySlot, *, probes: bool
+    ) -> None:
+        try:
+            context, resumed = self._context, None
+            if record is not None:
+                context, resumed = _settling(context, record), progress_of(record)
+            elif not self._may_start():
+                return
+            else:
+                reason = self._breaker.state.why_not(target.requests, target.server, context.run) or self._frozen()
+                if reason is not None:
+                    self._note(number, not_attempted(context, target, reason))
+                    return
+            executor = TargetExecutor(context, self._connection, self._breaker, target, slot, resumed)
+            try:
+                await executor.run()
+            finally:
+                if executor.result is not None:
+                    self._note(number, executor.result)
+        finally:
+            slot.leave()
+            if probes:
+                self._probing = False
+                self._breaker.wake()
+
+    def _note(self, number: int, result: TargetResult) -> None:
+        self._failures.note(result, self._breaker)
+        self._on_result(number, result)
+
+
+# What another process has left ------------------------------------------------------------------------------------
+
+
+def _settling(context: ApplyContext, record: TargetRecord) -> ApplyContext:
+    """Return the context to settle a target by reading: once, if the server has done long ago what it does."""
+    sent = [datetime.fromisoformat(request.sent) for request in record.requests if request.sent is not None]
+    if context.cancellation.requested and all(context.clock.now() - each >= _SETTLED_AFTER for each in sent):
+        return replace(context, policy=structs.replace(context.policy, read_pauses=()))
+    return context
+
+
+def progress_of(record: TargetRecord) -> TargetProgress:
+    """Return how far the target had come when it was interrupted."""
+    results: list[RequestResult] = []
+    tries = 0
+    sending = False
+    for request in record.requests:
+        if request.state not in {"done", "failed", "unverified"}:
+            sending = request.state == "sending"
+            tries = request.tries if sending else 0
+            break
+        results.append(RequestResult(request.state, request.status, request.message, request.tries))
+    count, wait = len(record.target.requests), record.target.wait
+    return resume(TargetProgress(count, wait=wait, results=tuple(results), tries=tries), sending=sending)
+
+
+def result_of(record: TargetRecord) -> TargetResult:
+    """Return the result of a target that the ledger records as finished."""
+    assert record.outcome is not None
+    requests = tuple(
+        RequestResult(
+            "not sent" if each.state == "planned" or each.state == "sending" else each.state,
+            each.status,
+            each.message,
+            each.tries,
+        )
+        for each in record.requests
+    )
+    return TargetResult(record.target, record.outcome, record.message, requests, record.differences, record.learned)

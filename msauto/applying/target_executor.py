@@ -13,7 +13,7 @@ from msgspec import structs
 
 from msauto.applying import states, verification
 from msauto.applying.apply_context import ApplyContext, Call, ServerConnection
-from msauto.applying.circuit_breaker import TargetContact
+from msauto.applying.circuit_breaker import CircuitBreaker, TargetContact
 from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
 from msauto.applying.verification import Comparison, Verdict, memories
@@ -125,6 +125,7 @@ class TargetExecutor:
         self,
         context: ApplyContext,
         server: ServerConnection,
+        breaker: CircuitBreaker,
         target: Target,
         slot: ConcurrencySlot,
         resumed: states.TargetProgress | None = None,
@@ -133,7 +134,7 @@ class TargetExecutor:
         self._sender = server.sender
         self._target = target
         self._slot = slot
-        self._contact = TargetContact(server.breaker)
+        self._contact = TargetContact(breaker)
         self._reader = TargetReader(server, target, self._contact)
         self._memory = TargetMemory(context, target)
         self._progress = resumed or states.begin(len(target.requests), wait=target.wait)

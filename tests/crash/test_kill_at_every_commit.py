@@ -14,13 +14,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from msauto.applying.executor import apply
 from msauto.ledger import Ledger, sqlite_store
 from msauto.ledger.postgres_store import PostgresStore
 from msauto.model.plan import Target
 from msauto.model.result import Result
 from tests.conftest import COUNTED
-from tests.unit.applying.applying_world import Stage, fields_target, marker_target, plan_of
+from tests.unit.applying.applying_world import Stage, apply, fields_target, marker_target, plan_of
 
 pytestmark = pytest.mark.scale
 

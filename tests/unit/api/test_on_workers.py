@@ -13,9 +13,9 @@ import yaml
 
 from msauto.api.on_workers import Belongings, ServerApplying, SharedRun, apply_on_worker
 from msauto.applying import cluster
-from msauto.applying.batches import BatchFailures
 from msauto.applying.circuit_breaker import BreakerState
 from msauto.applying.cluster import Parcel, WorkerTask
+from msauto.applying.executor import BatchFailures
 from msauto.errors import LedgerError
 from msauto.model.desired import Intent
 from msauto.model.facts import Facts

@@ -8,11 +8,13 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from msgspec import structs
 
-from msauto.applying.executor import ServerConnection, apply
+from msauto.applying import executor
+from msauto.applying.executor import ServerConnection, ServersHere
 from msauto.errors import (
     InDoubtError,
     LedgerError,
@@ -294,6 +296,19 @@ class Events:
     def notify(self, event: Event) -> None:
         self.told.append(event)
         raise RuntimeError("an observer's mistake is not the run's affair")
+
+
+async def apply(
+    plan: Plan,
+    servers: Mapping[str, ServerConnection],
+    *ports: Any,
+    forks: int,
+    frozen: Callable[[], str | None] = lambda: None,
+    **options: Any,
+) -> Result:
+    """Apply a plan to servers, in this process."""
+    servers_of = partial(ServersHere, connections=servers, forks=forks, frozen=frozen)
+    return await executor.apply(servers_of, plan, *ports, **options)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from msauto.applying.circuit_breaker import BreakerState, contact_of
-from msauto.applying.executor import ServerConnection, apply
+from msauto.applying.executor import ServerConnection
 from msauto.errors import (
     InDoubtError,
     NotSentError,
@@ -21,7 +21,15 @@ from msauto.errors import (
 from msauto.model.desired import Batch
 from msauto.model.plan import Plan, Request, Target
 from msauto.model.result import RequestResult, Result
-from tests.unit.applying.applying_world import Stage, World, WorldReader, WorldSender, command_target, fields_target
+from tests.unit.applying.applying_world import (
+    Stage,
+    World,
+    WorldReader,
+    WorldSender,
+    apply,
+    command_target,
+    fields_target,
+)
 
 COUNT = 200
 

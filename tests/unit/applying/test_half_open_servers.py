@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from msauto.applying.executor import Cancellation, ServerConnection, apply
+from msauto.applying.executor import Cancellation, ServerConnection
 from msauto.model.desired import Batch
 from msauto.model.plan import Expectation, Plan, Request, Target
 from msauto.model.ports import Answer
@@ -22,6 +22,7 @@ from tests.unit.applying.applying_world import (
     World,
     WorldReader,
     WorldSender,
+    apply,
     command_target,
     fields_target,
     restore_target,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Mapping
 
 import pytest
 
-from msauto.applying.batches import BatchFailures, batch_numbers, waves
+from msauto.applying.circuit_breaker import CircuitBreaker
+from msauto.applying.executor import BatchFailures, Targets, apply
 from msauto.model.desired import Batch
 from msauto.model.live import Asset
 from msauto.model.plan import Change, Expectation, Json, Plan, Request, Settlement, Target
@@ -118,19 +120,24 @@ def test_a_target_of_which_nothing_can_be_seen_is_read_for_its_identity() -> Non
 # Batches -------------------------------------------------------------------------------------------------------
 
 
-def test_waves_take_databases_first() -> None:
+def test_each_batch_takes_its_databases_first() -> None:
     targets = (
         Target("a", "NEWS", "asset", "Film", batch=1),
         Target("a", "NEWS", "database", "NEWS", batch=0),
         Target("a", "NEWS", "asset", "News", batch=0),
         Target("a", "", "rss_channel", "ticker", batch=1),
     )
-    plan = plan_of(*targets)
-    assert batch_numbers(plan) == [0, 1]
-    shown = [[target.name for _, target in wave] for number in batch_numbers(plan) for wave in waves(plan, number)]
-    assert shown == [["NEWS"], ["News"], ["Film", "ticker"]]
-    taken = sorted(index for number in batch_numbers(plan) for wave in waves(plan, number) for index, _ in wave)
-    assert taken == list(range(4))
+    stage, shown = Stage(), list[tuple[str, ...]]()
+
+    class Recorder:
+        unsettled = False
+
+        async def apply(self, server: str, targets: Targets, *_: object) -> None:
+            shown.append((server, *(target.name for target in targets.values())))
+
+    ports = stage.journal, stage.memory, stage.world.clock, stage.events
+    asyncio.run(apply(lambda _: Recorder(), plan_of(*targets), *ports))
+    assert shown == [("a", "NEWS"), ("a", "News"), ("a", "Film", "ticker")]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
@@ -144,7 +151,9 @@ def test_when_a_batch_stops_the_run(size: int, max_fail: float | None, fatal: bo
             watch = BatchFailures(plan, 0)
             for number, server in enumerate(itertools.chain(servers, servers)):
                 bad = number % size < failed
-                watch.note(TargetResult(Target(server, "N", "asset", "x"), outcome if bad else "changed"))
+                watch.note(
+                    TargetResult(Target(server, "N", "asset", "x"), outcome if bad else "changed"), CircuitBreaker()
+                )
             at_once = failed > 0 and (fatal or (max_fail is not None and failed / size * 100 > max_fail))
             assert bool(watch.stop_reason()) is at_once
             assert bool(watch.stop_reason(batch_finished=True)) is (at_once or failed == size)
@@ -152,5 +161,5 @@ def test_when_a_batch_stops_the_run(size: int, max_fail: float | None, fatal: bo
 
 def test_a_plan_without_batches_is_stopped_by_nothing() -> None:
     watch = BatchFailures(plan_of(), 0)
-    watch.note(TargetResult(Target("a", "N", "asset", "x"), "failed"))
+    watch.note(TargetResult(Target("a", "N", "asset", "x"), "failed"), CircuitBreaker())
     assert watch.stop_reason(batch_finished=True) is None

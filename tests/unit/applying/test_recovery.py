@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from msauto.applying.executor import ServerConnection
 from msauto.applying.recovery import recover, settle_here
 from msauto.ledger import Ledger
 from msauto.model.plan import Target
@@ -58,21 +57,18 @@ def died(stage: Stage, folder: Path, target: Target, before: Before) -> str:
 
 
 def recovered(stage: Stage, folder: Path, run: str, *, available: bool = True) -> tuple[TargetResult, ...]:
-    def server_of(_: Target) -> ServerConnection | None:
-        return stage.server() if available else None
-
     with Ledger.open(folder, now=stage.world.clock.now) as ledger:
         details = ledger.run_details(run)
         settle = partial(
             settle_here,
             run=run,
-            server_of=server_of,
+            connections={"studio-a": stage.server()},
             journal=ledger.journal,
             memory=ledger.memory,
             clock=stage.world.clock,
             forks=2,
         )
-        work = recover(details, settle, ledger.journal)
+        work = recover(details, settle, lambda _: available, ledger.journal)
         return asyncio.run(work)
 
 

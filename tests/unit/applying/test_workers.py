@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit
-from msauto.applying.batches import BatchFailures
-from msauto.applying.circuit_breaker import BreakerState
-from msauto.applying.executor import apply_with
+from msauto.applying.circuit_breaker import BreakerState, CircuitBreaker
+from msauto.applying.executor import BatchFailures, Targets, apply, apply_server
 from msauto.applying.states import RetryPolicy
-from msauto.applying.workers_executor import AppliedServer, Targets, WorkersExecutor, apply_server, without_target
+from msauto.applying.workers import AppliedServer, ServersOnWorkers, without_target
 from msauto.errors import ClusterError, LedgerError
 from msauto.model.desired import Batch
 from msauto.model.plan import Target
@@ -77,17 +76,17 @@ class Workers:
         if self.lost_session_after is not None and len(self.stage.world.sent) >= self.lost_session_after:
             raise LedgerError("the session with the ledger is lost")
 
-    async def wait_until_ended(self, servers: Collection[str]) -> bool:
-        assert servers
+    async def wait_until_ended(self, server: str) -> bool:
+        assert server
         self.check()
         return True
 
     def stop_starting(self) -> None:
         self.stopping.set()
 
-    def records(self, positions: Collection[int]) -> Mapping[int, TargetRecord]:
+    def records(self, targets: Targets) -> Mapping[int, TargetRecord]:
         self.check()
-        return {position: self._record(self.targets[position]) for position in positions}
+        return {position: self._record(self.targets[position]) for position in targets}
 
     def _record(self, target: Target) -> TargetRecord:
         journal = self.stage.journal
@@ -126,15 +125,28 @@ class Workers:
                 raise WorkerDiedError
 
         world.on_send = on_send
-        connection = stage.server()
-        connection.breaker.state = breaker
         begun = {number: each for number, each in self.records(targets).items() if each.begun is not None}
         context = context_of(stage, cast("Journal", journal))
         try:
-            return await apply_server(context, connection, targets, begun, failures, lambda: None, 4)
+            return await applied(context, stage, targets, begun, failures, breaker)
         except LedgerError:
             assert journal.dead
             raise WorkerDiedError from None
+
+
+async def applied(
+    context: ApplyContext,
+    stage: Stage,
+    targets: Targets,
+    records: Mapping[int, TargetRecord],
+    failures: BatchFailures,
+    state: BreakerState | None = None,
+) -> AppliedServer:
+    """Do what a worker does."""
+    breaker, results = CircuitBreaker(), dict[int, TargetResult]()
+    breaker.state = state or breaker.state
+    await apply_server(context, stage.server(), targets, records, failures, breaker, results.__setitem__, forks=4)
+    return AppliedServer({number: without_target(each) for number, each in results.items()}, breaker.state)
 
 
 def context_of(stage: Stage, journal: Journal) -> ApplyContext:
@@ -155,8 +167,8 @@ def run(
     batches = (Batch("play", (targets[0].server,), fatal=True),) if fatal else ()
 
     async def everything() -> Result:
-        return await apply_with(
-            partial(WorkersExecutor, workers=workers, frozen=frozen),
+        return await apply(
+            partial(ServersOnWorkers, workers=workers, frozen=frozen),
             structs.replace(plan_of(*targets), batches=batches),
             stage.journal,
             stage.memory,
@@ -285,7 +297,7 @@ def test_the_next_attempt_sends_nothing_after_a_request_that_was_not_done(settle
 
     async def apply_again() -> AppliedServer:
         context, failures = context_of(stage, cast("Journal", stage.journal)), BatchFailures(plan_of(target), 0)
-        return await apply_server(context, stage.server(), {0: target}, records, failures, lambda: None, 4)
+        return await applied(context, stage, {0: target}, records, failures)
 
     assert asyncio.run(apply_again()).results[0].outcome == settled
     assert stage.world.sent == []
@@ -300,7 +312,7 @@ def test_what_is_in_progress_is_settled_although_nothing_may_start() -> None:
     async def settle() -> AppliedServer:
         context, failures = context_of(stage, cast("Journal", stage.journal)), BatchFailures(plan_of(), 0)
         context.cancellation()
-        return await apply_server(context, stage.server(), targets, records, failures, lambda: None, 4)
+        return await applied(context, stage, targets, records, failures)
 
     assert {number: each.outcome for number, each in asyncio.run(settle()).results.items()} == {1: "unverified"}
     assert stage.world.sent == []
