@@ -6,8 +6,10 @@ up here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import structs
 
 from msauto.aspects import (
     asset,
@@ -26,7 +28,11 @@ from msauto.aspects import (
     xmp_batch,
 )
 from msauto.aspects.aspect import Aspect
-from msauto.model.plan import AspectName, Change, Expectation, Request
+from msauto.aspects.merging import Merging
+from msauto.errors import PlanningError
+from msauto.model.desired import DesiredAsset, DesiredChannel, DesiredList
+from msauto.model.live import Asset, show_folder
+from msauto.model.plan import Change, Expectation, Request
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference
 
@@ -34,7 +40,7 @@ _MODULES = (
     asset, title, restore, field, xmp, segmentation, segment, marker, link, rss_item,
     command, thumbnail, proxy, xmp_batch,
 )  # fmt: skip
-ASPECTS: Final[Mapping[AspectName, Aspect]] = {module.ASPECT.name: module.ASPECT for module in _MODULES}
+ASPECTS: Final[Mapping[str, Aspect]] = {module.ASPECT.name: module.ASPECT for module in _MODULES}
 """All aspects by name, in the order in which an asset is planned."""
 
 
@@ -83,3 +89,60 @@ def difference(expect: Expectation, live: LiveTarget) -> Difference | None:
     desired = aspect.show_desired(expect, live) if expect.desired is not None else None
     shown = None if live.asset is None and aspect.needs_asset else aspect.show(expect, live)
     return Difference(expect.aspect, expect.key, desired=desired, live=shown)
+
+
+# What several tasks declare ------------------------------------------------------------------------------------------
+
+
+def merge_desired(declared: Sequence[DesiredAsset], asset: Asset, title: str) -> DesiredAsset:
+    """Return what all tasks declare for one asset; ``title`` is its current title.
+
+    Raises ``PlanningError`` that names both places of a contradiction.
+    """
+    merging = Merging(asset, title)
+    merged = _merge(declared, merging)
+    merging.check()
+    return merged
+
+
+def contradictions(declared: Sequence[DesiredAsset | DesiredChannel], title: str) -> list[PlanningError]:
+    """Return what contradicts whatever the server shows: two positions must differ at every frame rate."""
+    merging = Merging(None, title)
+    assets = [each for each in declared if isinstance(each, DesiredAsset)]
+    channels = [each for each in declared if isinstance(each, DesiredChannel)]
+    if assets:
+        _merge(assets, merging)
+    if channels:
+        rss_item.merge_channels(channels, merging)
+    return merging.found
+
+
+def _merge(declared: Sequence[DesiredAsset], merging: Merging) -> DesiredAsset:
+    absent = next((each for each in declared if not each.present), None)
+    present = next((each for each in declared if each.present), None)
+    if absent and present:
+        merging.removed("the asset", absent.source, present.source)
+        return declared[0]
+    merging.title = next((each.title.value for each in declared if each.title), merging.title)
+    parts: dict[str, Any] = {}
+    for name, aspect in ASPECTS.items():
+        mine = [each.parts[name] for each in declared if name in each.parts]
+        if len(mine) > 1 or (mine and isinstance(mine[0], DesiredList) and len(mine[0].items) > 1):
+            parts[name] = aspect.merge(merging, mine)
+        elif mine:
+            parts[name] = mine[0]
+    if len(declared) == 1:
+        return structs.replace(declared[0], parts=parts)
+    folders = [each.folder for each in declared if each.folder is not None]
+    return DesiredAsset(
+        declared[0].source,
+        parts,
+        declared[0].present,
+        missing="error" if any(each.missing == "error" for each in declared) else "skip",
+        unfinalized=min((each.unfinalized for each in declared), key=("error", "skip", "allow").index),
+        lossy=any(each.lossy for each in declared),
+        folder=merging.one("the folder", folders, lambda folder: repr(show_folder(folder))),
+        still={name: value for each in declared for name, value in each.still.items()},
+        notes=tuple(note for each in declared for note in each.notes),
+        with_links=any(each.with_links for each in declared),
+    )

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
 
 from msauto.aspects.comparison import mapping
+from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import PlanContext, Trigger
-from msauto.model.desired import DesiredAsset, Sourced, TaskSource
+from msauto.model.desired import DesiredList, Sourced, TaskSource
 from msauto.model.facts import Need
 from msauto.model.live import Asset, Folder, Link
 from msauto.model.plan import Action, AspectName, Change, Expectation, Json, Request, Target
@@ -61,6 +62,14 @@ class TimelineItem(NamedTuple):
     after: TimelinePlace | None
 
 
+class Reads(NamedTuple):
+    """What comparing a part takes beside the asset itself; ``links`` are all of the asset."""
+
+    xmp: frozenset[str] = frozenset()
+    folders: tuple[Folder, ...] = ()
+    links: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class AppliedChange:
     """A change that a run made, or may have made (``whole`` false), with the requests that were sent for it."""
@@ -77,7 +86,10 @@ class AppliedChange:
 
 @dataclass(frozen=True, slots=True)
 class UndoContext:
-    """What an aspect needs to undo its changes of one asset; ``notes`` takes what the user must know."""
+    """What an aspect needs to undo its changes of one asset.
+
+    ``notes`` takes what the user must know, ``still`` the live values that the writes require.
+    """
 
     record: TargetRecord
     made: Sequence[AppliedChange]
@@ -86,6 +98,7 @@ class UndoContext:
     asset: Asset
     live_links: Sequence[Link] | None
     notes: list[str]
+    still: dict[str, Json] = field(default_factory=dict)
 
     @property
     def links(self) -> Sequence[Link]:
@@ -119,10 +132,10 @@ def titles_of_item(change: Change) -> tuple[str, str, str]:
     return f"the title of {change.aspect} {change.key!r}", was, now
 
 
-def differing_items(what: str, now: Sequence[Sourced[Any]], then: Sequence[Sourced[Any]]) -> Iterator[Declared]:
+def differing_items(what: str, now: DesiredList[Any], then: DesiredList[Any]) -> Iterator[Declared]:
     """Yield the items of a list that have another value the second time, by their place in the playbook."""
-    items = {sourced.source.place: sourced for sourced in then}
-    for sourced in now:
+    items = {sourced.source.place: sourced for sourced in then.items}
+    for sourced in now.items:
         other = items.get(sourced.source.place)
         if other is not None and other.value != sourced.value:
             yield what, f"a {what}", sourced
@@ -132,9 +145,12 @@ def differing_items(what: str, now: Sequence[Sourced[Any]], then: Sequence[Sourc
 class Aspect:
     """One kind of state.
 
-    **Planning**: ``plan`` compares what tasks want of an asset and adds changes and requests; ``run`` adds what
-    one desired operation runs. ``looks`` are the names that the fingerprint covers, each with what it covers of the
-    asset, the live target and the rest of the name.
+    **Planning**: a *part* is what tasks declare of it. ``merge`` returns one part for those of several tasks. ``reads``
+    returns what comparing it takes, from the part, the asset and its title. ``plan`` compares it with the asset, and
+    adds changes and requests; ``run`` adds what one desired operation runs. ``looks`` are the names that the
+    fingerprint covers, each with what it covers of the asset, the live target and the rest of the name. ``of_entry``
+    turns a part that a task declares for another entry of the clip into one for the clip: from that entry, and its
+    title where the entries are one target.
 
     **Verification**: ``holds`` returns whether an expectation holds, ``None`` where reading cannot show it. An aspect
     without it is run rather than compared. ``show`` and ``show_desired`` return the two sides of a difference.
@@ -145,7 +161,8 @@ class Aspect:
     change of an asset with this title may alter. ``takes``: folder and title of an entry that a change makes or alters.
     ``is_slow``: its effect may take minutes. ``is_rename``: a change of it gives the asset its other address.
     ``deletes_target``: its deletion is that of the asset. ``is_entry``: it is another entry of the asset, which
-    only a title names. ``in_xmp``: reading it takes the XMP fields of its name.
+    only a title names. ``belongs_to_entry``: each entry of a clip has its own. ``in_xmp``: reading it takes the XMP
+    fields of its name.
 
     **Warnings**: ``leaves`` returns the live target as an expectation leaves it, ``spans`` what a task places between
     frames, ``titles`` what the title of a change is of, what it was and is. ``warn`` yields warnings of its own from
@@ -159,7 +176,7 @@ class Aspect:
     ``run: once`` is remembered. ``is_value``: a change shows the whole value before and after.
 
     **Undo**: ``for_good`` is why no change of it can be undone, ``why_not_undone`` why this one cannot. ``undo``
-    returns keyword arguments of :class:`DesiredAsset`.
+    returns the part that brings back what there was, if anything.
 
     **Shown**: ``label`` is how a change of it is called, ``subject`` what many of its changes have in common: the
     field, the track, the folder. ``is_called_by_subject``: next to its subject, its label repeats it. ``displayed``
@@ -171,7 +188,10 @@ class Aspect:
     """
 
     name: AspectName
-    plan: Callable[[PlanContext, DesiredAsset], None] | None = None
+    merge: Callable[[Merging, Sequence[Any]], Any] = lambda _, parts: parts[0]
+    reads: Callable[[Any, Asset, str], Reads] = lambda *_: Reads()
+    of_entry: Callable[[Any, Asset, str | None], Any] | None = None
+    plan: Callable[[PlanContext, Any], None] | None = None
     run: Callable[[PlanContext, Any, Trigger], None] | None = None
     looks: Mapping[str, Callable[[Any, LiveTarget, str], Any]] = field(default_factory=dict)
     holds: Callable[[Expectation, LiveTarget], bool | None] | None = None
@@ -189,12 +209,13 @@ class Aspect:
     is_entry: bool = False
     in_xmp: bool = False
     is_rename: bool = False
+    belongs_to_entry: bool = False
     leaves: Callable[[LiveTarget, Expectation], LiveTarget] = lambda live, _: live
-    spans: Callable[[PlanContext, DesiredAsset], Iterator[Span]] = _no_items
+    spans: Callable[[PlanContext, Any], Iterator[Span]] = _no_items
     titles: Callable[[Change], tuple[str, str, str] | None] = lambda _: None
-    warn: Callable[[PlanContext, DesiredAsset, Callable[[], LiveTarget]], Iterator[str]] = _no_items
+    warn: Callable[[PlanContext, Any, Callable[[], LiveTarget]], Iterator[str]] = _no_items
     facts: Callable[[str], Collection[str]] = lambda _: ()
-    differing: Callable[[DesiredAsset, DesiredAsset], Iterator[Declared]] = _no_items
+    differing: Callable[[Any, Any], Iterator[Declared]] = _no_items
     spoils: str = ""
     recreates: bool = False
     remember: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items
@@ -206,7 +227,7 @@ class Aspect:
     is_value: bool = False
     for_good: str = ""
     why_not_undone: Callable[[Change, TargetRecord, ServerSpec], str | None] = lambda *_: None
-    undo: Callable[[UndoContext], Mapping[str, Any]] = lambda _: {}
+    undo: Callable[[UndoContext], Any] = lambda _: None
     label: Callable[[Change], str] = lambda change: change.key
     subject: Callable[[Change], str] = lambda _: ""
     is_called_by_subject: bool = False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from contextlib import suppress
+from fractions import Fraction
 
 from msgspec import structs
 
@@ -13,14 +14,19 @@ from msauto.aspects.link_fields import compare_field, field_holds, remember_fiel
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import InAndOut
 from msauto.interface import requests, versions
-from msauto.model.desired import DesiredAsset
+from msauto.model.desired import Position, Sourced
+from msauto.model.live import Asset
 from msauto.model.plan import Change, Expectation, Json, Target
 from msauto.model.ports import LiveTarget
+from msauto.model.timecode import TimecodeError
+
+Fields = Mapping[str, Sourced[str | Position]]
+"""Link fields by name: texts, or positions for first_frame, last_frame and icon_pos."""
 
 
-def plan_fields(context: PlanContext, desired: DesiredAsset) -> None:
+def plan_fields(context: PlanContext, fields: Fields) -> None:
     """Write each field that differs."""
-    for name, sourced in desired.fields.items():
+    for name, sourced in fields.items():
         value = wire_value(context.asset, name, sourced.value, sourced.source)
         known = compare_field(context, name, value, context.asset.attributes, f"{context.title}: field {name}")
         if known is None:
@@ -34,24 +40,30 @@ def plan_fields(context: PlanContext, desired: DesiredAsset) -> None:
         context.builder.send(Phase.FIELD, requests.set_field(context.path, name, value), [number], expect)
 
 
-def _warn(context: PlanContext, desired: DesiredAsset, after: Callable[[], LiveTarget]) -> Iterator[str]:
+def _not_yet(fields: Fields, entry: Asset, _: str | None) -> Fields:
+    """Return the link fields that another entry of the clip does not have yet: the others need no request."""
+    missing: dict[str, Sourced[str | Position]] = {}
+    for name, sourced in fields.items():
+        live, value = entry.attributes.get(name), sourced.value
+        with suppress(TimecodeError):  # a position that is invalid is reported where it is used
+            text = str(value.to_frames(entry.rate or Fraction(1)) if live and isinstance(value, Position) else value)
+            if live is not None and same_value(name, live, text):
+                continue
+        missing[name] = sourced
+    return missing
+
+
+def _warn(context: PlanContext, fields: Fields, after: Callable[[], LiveTarget]) -> Iterator[str]:
     """Check the in point before the out point; where tasks name both, it is an error."""
     points = {"first_frame", "last_frame"}
     moved = [change for change in context.builder.changes if change.aspect == ASPECT.name and change.key in points]
     if not moved:
         return
-    for change in moved:
-        if change.key == "first_frame" and context.server.dialect.counts_from_in and desired.places_frames:
-            raise refuse(
-                "first_frame changes, and this server counts the positions of segments and markers from it",
-                change.source,
-                "change first_frame in a run of its own, before segments and markers",
-            )
     span = InAndOut.of(after().asset or context.asset)
     if not span.is_reversed:
         return
     message = f"the IN point (first_frame, frame {span.first}) lies after the OUT point (last_frame, frame {span.last})"
-    if points <= desired.fields.keys() and not desired.still:  # undo brings back what there was
+    if points <= fields.keys() and not context.still:  # undo brings back what there was
         raise refuse(message, moved[0].source, "let first_frame be at most last_frame")
     yield f"{message} ({moved[0].source.place})"
 
@@ -63,10 +75,10 @@ def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
     return structs.replace(live, asset=structs.replace(live.asset, attributes=attributes))
 
 
-def _differing(now: DesiredAsset, then: DesiredAsset) -> Iterator[Declared]:
-    for name in (name for name in now.fields if name in then.fields):
-        if not same_value(name, str(now.fields[name].value), str(then.fields[name].value)):
-            yield name, f"the field {name}", now.fields[name]
+def _differing(now: Fields, then: Fields) -> Iterator[Declared]:
+    for name in (name for name in now if name in then):
+        if not same_value(name, str(now[name].value), str(then[name].value)):
+            yield name, f"the field {name}", now[name]
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
@@ -79,12 +91,10 @@ def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
     return remember_field(f"field:{expect.key}", expect.desired, reported=reported)
 
 
-def _undo(context: UndoContext) -> Mapping[str, Any]:
+def _undo(context: UndoContext) -> Fields:
     changes = [one.change for one in context.of("field")]
-    return {
-        "fields": {change.key: context.sourced(text_of(change.before)) for change in changes},
-        "still": {f"field:{change.key}": change.after for change in changes},
-    }
+    context.still.update({f"field:{change.key}": change.after for change in changes})
+    return {change.key: context.sourced(text_of(change.before)) for change in changes}
 
 
 _POINTS = {"first_frame": "In", "last_frame": "Out", "icon_pos": "Icon"}
@@ -102,6 +112,9 @@ def _timeline(change: Change, _: Target) -> Iterator[TimelineItem]:
 
 ASPECT = Aspect(
     name="field",
+    belongs_to_entry=True,
+    merge=lambda merging, parts: merging.mapping("the field", parts),
+    of_entry=_not_yet,
     plan=plan_fields,
     looks={"field": lambda asset, _, name: asset.attributes.get(name)},
     holds=_holds,

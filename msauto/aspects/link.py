@@ -6,16 +6,19 @@ folder lists it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-from msauto.aspects.aspect import Aspect, Item, UndoContext
+from msgspec import Struct, field, structs
+
+from msauto.aspects.aspect import Aspect, Item, Reads, UndoContext
 from msauto.aspects.comparison import entry_called, mapping, same_shown, text_of
 from msauto.aspects.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
+from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.interface import requests, versions
 from msauto.interface.fields import LINK_FIELD
-from msauto.model.desired import ABSENT, DesiredAsset, DesiredLink, Sourced, TaskSource
+from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced, TaskSource
 from msauto.model.identity import differing, plain, same_folder, same_text
 from msauto.model.live import Asset, Entry, Folder, Link, parse_folder, show_folder
 from msauto.model.plan import Address, Basis, Change, Expectation, Json
@@ -24,11 +27,52 @@ from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
 
 
-def plan_links(context: PlanContext, desired: DesiredAsset) -> None:
+class DesiredLink(Struct, frozen=True, gc=False):
+    """A shortcut. ``title`` ABSENT: the asset's own. ``fields``: link fields of the shortcut itself, those named."""
+
+    folder: Folder
+    title: str | Absent = ABSENT
+    present: bool = True
+    fields: Mapping[str, str | Position] = field(default_factory=dict)
+
+
+Links = DesiredList[DesiredLink]
+
+
+def _merge(merging: Merging, declared: Sequence[Links]) -> Links:
+    def identity(link: DesiredLink) -> Hashable:
+        title = merging.title if link.title is ABSENT else link.title
+        return (*map(plain, link.folder), plain(title))
+
+    def called(link: DesiredLink) -> str:
+        return f"the link {'/'.join((*link.folder, *([] if link.title is ABSENT else [link.title])))}"
+
+    return Links(merging.items(declared, identity, called), exactly_of(declared))
+
+
+def _reads(links: Links, asset: Asset, title: str) -> Reads:
+    """Return the folders of the links, without the asset's own home."""
+    values = (sourced.value for sourced in links.items)
+    titled = ((link, title if link.title is ABSENT else link.title) for link in values)
+    folders = [link.folder for link, name in titled if not (link.present and is_home(asset, title, link.folder, name))]
+    return Reads(folders=tuple(dict.fromkeys(folders)), links=links.exactly is not None)
+
+
+def _of_entry(links: Links, _: Asset, title: str | None) -> Links:
+    """Return the links of another entry with its title, which is their default."""
+    if title is None:
+        return links
+    titled = (
+        structs.replace(each, value=structs.replace(each.value, title=title)) if each.value.title is ABSENT else each
+        for each in links.items
+    )
+    return structs.replace(links, items=tuple(titled))
+
+
+def plan_links(context: PlanContext, links: Links) -> None:
     """Make the links as desired; with ``exactly`` nothing else stays."""
-    exactly = desired.exactly.links
     named = []
-    for sourced in desired.links:
+    for sourced in links.items:
         title = context.title if sourced.value.title is ABSENT else sourced.value.title
         named.append((sourced.value.folder, title))
         if sourced.value.present:
@@ -42,8 +86,8 @@ def plan_links(context: PlanContext, desired: DesiredAsset) -> None:
                 context.builder.holding.append(Expectation("link", _key(sourced.value.folder, title), None))
             elif not _is_left(context, entry):
                 _delete(context, sourced.value.folder, title, sourced.source)
-    if exactly:
-        _only(context, named, exactly)
+    if links.exactly:
+        _only(context, named, links.exactly)
 
 
 def is_home(asset: Asset, title: str, folder: Folder, link_title: str) -> bool:
@@ -274,14 +318,14 @@ def _why_not_undone(change: Change, record: TargetRecord, spec: ServerSpec) -> s
     return "the link has the asset's own title: deleting by it would delete the asset" if own else None
 
 
-def _undo(context: UndoContext) -> Mapping[str, Any]:
+def _undo(context: UndoContext) -> Links:
     """Return the links as they were, except those with an ambiguous title; add a note for each of these."""
     links: list[Any] = []
-    still: dict[str, Json] = {}
     for change in (one.change for one in context.of("link")):
         if change.action == "add":
-            still[f"link:{change.key}"] = context.record.learned.get(f"link:{change.key}")
-        still |= {f"link-field:{change.key}#{name}": value for name, value in mapping(change.after).items()}
+            context.still[f"link:{change.key}"] = context.record.learned.get(f"link:{change.key}")
+        wrote = mapping(change.after)
+        context.still.update({f"link-field:{change.key}#{name}": value for name, value in wrote.items()})
         *folder, title = parse_folder(change.key)
         why = why_ambiguous(title, context.links) if change.action == "add" else None
         if why is not None:
@@ -290,7 +334,7 @@ def _undo(context: UndoContext) -> Mapping[str, Any]:
         fields = mapping(change.before) if change.action == "change" else {}
         before = {name: text_of(value) for name, value in fields.items()}
         links.append(context.sourced(DesiredLink(tuple(folder), title, present=change.action != "add", fields=before)))
-    return {"links": tuple(links), "still": still}
+    return Links(tuple(links))
 
 
 def _look_at_field(_: Asset, live: LiveTarget, key: str) -> Json:
@@ -301,6 +345,9 @@ def _look_at_field(_: Asset, live: LiveTarget, key: str) -> Json:
 
 ASPECT = Aspect(
     name="link",
+    merge=_merge,
+    reads=_reads,
+    of_entry=_of_entry,
     plan=plan_links,
     looks={
         "link": lambda _, live, key: link_entry(key, live) is not None,

@@ -5,13 +5,14 @@ No other marker is ever moved or reused: what ``exactly`` removes is deleted, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from sys import intern
 from typing import Any
 
 from msgspec import Struct, structs
+from msgspec import field as struct_field
 
 from msauto.aspects.aspect import (
     EXACTLY,
@@ -36,17 +37,74 @@ from msauto.aspects.comparison import (
     texts,
     track_of,
 )
+from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
-from msauto.aspects.positions import frames_if_valid, in_point, position_at, to_frames, to_point, to_wire
+from msauto.aspects.positions import (
+    check_in_point_stays,
+    frames_if_valid,
+    in_point,
+    position_at,
+    to_frames,
+    to_point,
+    to_wire,
+)
 from msauto.interface import requests, versions
 from msauto.interface.fields import DEFAULT_TRACK
-from msauto.model.desired import ABSENT, Absent, CompleteLists, DesiredAsset, DesiredMarker, Sourced, TaskSource
+from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced, TaskSource
 from msauto.model.identity import same_text
 from msauto.model.live import Asset, Marker
 from msauto.model.plan import Change, Expectation, Json, ShownMarker, Target
 from msauto.model.ports import LiveTarget
 
 _RESERVED = frozenset({"command", "uid", "frame", "pos", "track"})
+
+
+class DesiredMarker(Struct, frozen=True, gc=False):
+    """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named.
+
+    ``anew`` above 0: one more, whatever is at its place; the number distinguishes it from others like it (undo).
+    """
+
+    uid: int | Absent = ABSENT
+    at: Position | Absent = ABSENT
+    track: str | Absent = ABSENT
+    fields: Mapping[str, str] = struct_field(default_factory=dict)
+    present: bool = True
+    anew: int = 0
+
+
+class DesiredMarkers(DesiredList[DesiredMarker], frozen=True, gc=False):
+    """Markers; ``tracks`` narrows ``exactly`` to those of these tracks."""
+
+    tracks: frozenset[str] | None = None
+
+
+def _merge(merging: Merging, declared: Sequence[DesiredMarkers]) -> DesiredMarkers:
+    def identity(value: DesiredMarker) -> Hashable:
+        if value.uid is not ABSENT:
+            return value.uid
+        if value.anew:
+            return ("anew", value.anew)
+        return (DEFAULT_TRACK if value.track is ABSENT else value.track, merging.comparable(value.at))
+
+    def called(value: DesiredMarker) -> str:
+        if value.uid is not ABSENT:
+            return f"marker {value.uid}"
+        return f"the marker at {value.at} ({DEFAULT_TRACK if value.track is ABSENT else value.track})"
+
+    def covers(one: DesiredMarkers, value: DesiredMarker) -> bool:
+        """Return whether a marker has one of the tracks: its own, that of its uid, General."""
+        live = (m for m in (merging.asset.markers if merging.asset else ()) if m.uid == value.uid)
+        track = next(map(track_of, live), DEFAULT_TRACK) if value.track is ABSENT else value.track
+        return one.tracks is None or track in one.tracks
+
+    narrowed = [each.tracks for each in declared if each.exactly]
+    tracks = frozenset[str]().union(*(each for each in narrowed if each is not None))
+    return DesiredMarkers(
+        merging.items(declared, identity, called, ("at", "track"), covers),
+        exactly_of(declared),
+        tracks if narrowed and None not in narrowed else None,
+    )
 
 
 class _MarkerInFrames(Struct, frozen=True, eq=False):
@@ -79,16 +137,17 @@ class _MarkerInFrames(Struct, frozen=True, eq=False):
         return self.frame == marker.frame and same_text(self.track, track_of(marker))
 
 
-def plan_markers(context: PlanContext, desired: DesiredAsset) -> None:
+def plan_markers(context: PlanContext, desired: DesiredMarkers) -> None:
     """Make the markers as desired; with ``exactly`` nothing else stays (in its tracks)."""
     exactly = desired.exactly
-    if not desired.markers and not exactly.markers:
+    if not desired.items and not exactly:
         return
+    check_in_point_stays(context)
     context.builder.look("markers")
     origin = in_point(context.asset, context.server.dialect)
     live = {m.uid: structs.replace(m, frame=m.frame + origin) for m in context.asset.markers}
-    present = [_resolve(context, sourced) for sourced in desired.markers if sourced.value.present]
-    absent = [_resolve(context, sourced) for sourced in desired.markers if not sourced.value.present]
+    present = [_resolve(context, sourced) for sourced in desired.items if sourced.value.present]
+    absent = [_resolve(context, sourced) for sourced in desired.items if not sourced.value.present]
     for item in present:
         if item.uid is not None and item.uid not in live:
             known = ", ".join(map(str, live)) or "none"
@@ -101,14 +160,12 @@ def plan_markers(context: PlanContext, desired: DesiredAsset) -> None:
     matched = _match(present, absent, live)
     claimed = {marker.uid for _, marker in matched}
     gone = _gone(absent, present, live, claimed)
-    surplus = [
-        uid for uid, m in live.items() if exactly.markers and uid not in claimed | gone.keys() and _covers(exactly, m)
-    ]
+    surplus = [uid for uid, m in live.items() if exactly and uid not in claimed | gone.keys() and _covers(desired, m)]
     there = {id(item) for item, _ in matched}
     new = [item for item in present if id(item) not in there]
     _delete(context, live, gone)
-    if exactly.markers:
-        _delete(context, live, dict.fromkeys(surplus, exactly.markers), exactly=True)
+    if exactly:
+        _delete(context, live, dict.fromkeys(surplus, exactly), exactly=True)
     for item, marker in matched:
         if marker_misses(item.named, marker):
             _change(context, item, marker, origin)
@@ -117,15 +174,15 @@ def plan_markers(context: PlanContext, desired: DesiredAsset) -> None:
     staying = tuple(uid for uid in live if uid not in gone and uid not in surplus)
     for item in new:
         _create(context, item, origin, staying)
-    if exactly.markers:
-        only: dict[str, Json] = {} if exactly.tracks is None else {"tracks": [*sorted(exactly.tracks)]}
+    if exactly:
+        only: dict[str, Json] = {} if desired.tracks is None else {"tracks": [*sorted(desired.tracks)]}
         only["new"] = [{"frame": item.reported(origin)["frame"], "track": item.track} for item in new]
         context.builder.holding.append(Expectation("marker", EXACTLY, only, not_uids=tuple(live)))
-    covered = [m for m in live.values() if _covers(exactly, m)]
+    covered = [m for m in live.values() if _covers(desired, m)]
     if (
         surplus
         and len(surplus) == len(covered)
-        and not any(exactly.tracks is None or p.track in exactly.tracks for p in new)
+        and not any(desired.tracks is None or p.track in desired.tracks for p in new)
     ):
         context.builder.emptied.append(("marker", len(covered)))
 
@@ -142,8 +199,8 @@ def _resolve(context: PlanContext, sourced: Sourced[DesiredMarker]) -> _MarkerIn
     return _MarkerInFrames(uid, frame, track, value.fields, sourced.source, value.anew > 0)
 
 
-def _covers(exactly: CompleteLists, marker: Marker) -> bool:
-    return exactly.tracks is None or track_of(marker) in exactly.tracks
+def _covers(desired: DesiredMarkers, marker: Marker) -> bool:
+    return desired.tracks is None or track_of(marker) in desired.tracks
 
 
 # Identity ------------------------------------------------------------------------------------------------------
@@ -363,7 +420,7 @@ def _learn(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
 # Undo ----------------------------------------------------------------------------------------------------------
 
 
-def _undo(context: UndoContext) -> Mapping[str, Any]:
+def _undo(context: UndoContext) -> DesiredMarkers:
     """Return the markers as they were, of those that are still as the run left them; ``notes`` name the others."""
     made = context.of("marker")
     origin = in_point(context.asset, context.spec.dialect)
@@ -375,7 +432,7 @@ def _undo(context: UndoContext) -> Mapping[str, Any]:
     for uid, wrote in past.changed.items():
         if uid in past.live:
             context.notes.append(left_alone(f"marker uid {uid}", show_marker(past.live[uid]), dict(wrote)))
-    return {"markers": tuple(context.sourced(marker) for marker in former if marker is not None)}
+    return DesiredMarkers(tuple(context.sourced(marker) for marker in former if marker is not None))
 
 
 def _uid(one: AppliedChange) -> int:
@@ -449,8 +506,8 @@ def _former(shown: Attributes, uid: int | Absent = ABSENT, anew: int = 0) -> Des
 _START, _END = "Profanity Start", "Profanity End"
 
 
-def _spans(context: PlanContext, desired: DesiredAsset) -> Iterator[Span]:
-    for sourced in desired.markers:
+def _spans(context: PlanContext, desired: DesiredMarkers) -> Iterator[Span]:
+    for sourced in desired.items:
         value = sourced.value
         frame = frames_if_valid(value.at, context.asset) if value.present else None
         if frame is not None:
@@ -474,7 +531,7 @@ def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
     return structs.replace(live, asset=structs.replace(live.asset, markers=tuple(markers.values())))
 
 
-def _warn(context: PlanContext, _: DesiredAsset, after: Callable[[], LiveTarget]) -> Iterator[str]:
+def _warn(context: PlanContext, _: DesiredMarkers, after: Callable[[], LiveTarget]) -> Iterator[str]:
     """Yield the profanity starts without an end, and ends without a start, that the run makes."""
     touched = [change for change in context.builder.changes if change.aspect == ASPECT.name]
     sides = (mapping(side) for change in touched for side in (change.before, change.after))
@@ -564,6 +621,7 @@ def _staying(asset: Asset, origin: int, changes: Sequence[Change]) -> Mapping[st
 
 ASPECT = Aspect(
     name="marker",
+    merge=_merge,
     plan=plan_markers,
     looks={
         "markers": lambda asset, *_: [
@@ -581,7 +639,7 @@ ASPECT = Aspect(
     titles=titles_of_item,
     warn=_warn,
     facts=lambda _: {"fact:markers"},
-    differing=lambda now, then: differing_items("marker", now.markers, then.markers),
+    differing=lambda now, then: differing_items("marker", now, then),
     undo=_undo,
     label=_label,
     subject=_subject,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from msauto.aspects.plan_builder import refuse
+from msauto.aspects.plan_builder import PlanContext, refuse
 from msauto.errors import PlanningError
 from msauto.interface.dialect import Dialect
 from msauto.model.desired import ABSENT, Absent, Position, TaskSource
@@ -131,3 +131,14 @@ def to_wire(frame: int, origin: int, source: TaskSource) -> int:
             "move the in point first (first_frame), in a run of its own",
         )
     return frame - origin
+
+
+def check_in_point_stays(context: PlanContext) -> None:
+    """Refuse positions of a server that counts from the in point, where that moves in the same run."""
+    changes = context.builder.changes if context.server.dialect.counts_from_in else []
+    for change in (change for change in changes if change.aspect == "field" and change.key == "first_frame"):
+        raise refuse(
+            "first_frame changes, and this server counts the positions of segments and markers from it",
+            change.source,
+            "change first_frame in a run of its own, before segments and markers",
+        )

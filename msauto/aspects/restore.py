@@ -5,15 +5,12 @@ from __future__ import annotations
 from msauto.aspects.aspect import Aspect, Detail
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.interface import requests, versions
-from msauto.model.desired import DesiredAsset
+from msauto.model.desired import Sourced
 from msauto.model.plan import Expectation
 
 
-def plan_restore(context: PlanContext, desired: DesiredAsset) -> None:
+def plan_restore(context: PlanContext, wait: Sourced[float]) -> None:
     """Bring the file back where it is not on disk; the value is how many seconds verification may wait."""
-    wait = desired.restore
-    if wait is None:
-        return
     context.builder.look("hires")
     if context.asset.hires:
         return
@@ -33,6 +30,7 @@ def plan_restore(context: PlanContext, desired: DesiredAsset) -> None:
 
 ASPECT = Aspect(
     name="restore",
+    merge=lambda _, parts: max(parts, key=lambda sourced: sourced.value),
     plan=plan_restore,
     looks={"hires": lambda asset, *_: bool(asset.hires)},
     holds=lambda _, live: bool(live.asset and live.asset.hires),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from operator import itemgetter
@@ -23,14 +23,39 @@ from msauto.aspects.aspect import (
     titles_of_item,
 )
 from msauto.aspects.comparison import Attributes, mapping, same_shown
+from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import BETWEEN, PlanContext, left_alone, refuse
-from msauto.aspects.positions import beyond, frames_if_valid, in_point, position_at, to_frames
+from msauto.aspects.positions import beyond, check_in_point_stays, frames_if_valid, in_point, position_at, to_frames
+from msauto.aspects.segment_frames import DesiredSegment, DesiredSegments
+from msauto.aspects.segmentation import plan_segmentation
 from msauto.interface.fields import SEGMENT_NAMES
-from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegment, Sourced, TaskSource
-from msauto.model.identity import same_text
+from msauto.model.desired import ABSENT, Sourced, TaskSource
+from msauto.model.identity import plain, same_text
 from msauto.model.live import Asset, Segment
 from msauto.model.plan import Basis, Change, Expectation, Json, ShownSegment, Target
 from msauto.model.ports import LiveTarget
+
+
+def _merge(merging: Merging, declared: Sequence[DesiredSegments]) -> DesiredSegments:
+    def identity(value: DesiredSegment) -> Hashable:
+        if value.number is not ABSENT:
+            return value.number
+        place = (merging.comparable(value.start), merging.comparable(value.duration))
+        title = value.fields.get("title")
+        return (*place, plain(title)) if value.start is ABSENT and title is not None else place
+
+    def called(value: DesiredSegment) -> str:
+        if value.number is not ABSENT:
+            return f"segment {value.number}"
+        return f"segment {value.fields.get('title')!r}" if value.start is ABSENT else f"the segment at {value.start}"
+
+    whole = [each.segmentation for each in declared if each.segmentation is not None]
+    for other in whole[1:]:
+        one, another = whole[0].value, other.value
+        if not (merging.same(one.duration, another.duration) and merging.same(one.title, another.title)):
+            merging.differ("the segmentation", whole[0], other)
+    items = merging.items(declared, identity, called, ("start", "duration"))
+    return DesiredSegments(items, exactly_of(declared), whole[0] if whole else None)
 
 
 class _SegmentInFrames(Struct, frozen=True, eq=False):
@@ -53,14 +78,21 @@ class _SegmentInFrames(Struct, frozen=True, eq=False):
         return int(str(self.named.get("start", start))), int(str(self.named.get("duration", duration)))
 
 
-def plan_segments(context: PlanContext, desired: DesiredAsset) -> None:
+def _plan(context: PlanContext, desired: DesiredSegments) -> None:
+    if desired.items or desired.segmentation:
+        check_in_point_stays(context)
+    if desired.segmentation is not None:
+        plan_segmentation(context, desired)
+    elif desired.items or desired.exactly:
+        plan_segments(context, desired)
+
+
+def plan_segments(context: PlanContext, desired: DesiredSegments) -> None:
     """Make the segments as desired; with ``exactly`` nothing else stays."""
-    exactly = desired.exactly.segments
-    if desired.segmentation is not None or not (desired.segments or exactly):
-        return
+    exactly = desired.exactly
     context.builder.look("segments")
-    present = [_resolve(context, sourced) for sourced in desired.segments if sourced.value.present]
-    absent = [_resolve(context, sourced) for sourced in desired.segments if not sourced.value.present]
+    present = [_resolve(context, sourced) for sourced in desired.items if sourced.value.present]
+    absent = [_resolve(context, sourced) for sourced in desired.items if not sourced.value.present]
     if any(item.is_placed for item in present):
         context.builder.look("length")  # their ends are held against it
     _check_conflicts(present, absent)
@@ -425,13 +457,13 @@ class _SegmentNumbers:
         return ours and not frames.cannot_write_back(segment)
 
 
-def _undo(context: UndoContext) -> Mapping[str, Any]:
+def _undo(context: UndoContext) -> DesiredSegments:
     """Return the segments as they were; a segmentation is undone segment by segment."""
     made = context.of("segment", "segmentation")
     for change in (one.change for one in made if not one.change.reversible):
         lost = "its keywords, which were never known" if change.basis == "none" else "what cannot be written"
         context.notes.append(f"{change.aspect} {change.key} comes back without {lost}")
-    return {"segments": tuple(map(context.sourced, _former(made, context)))}
+    return DesiredSegments(tuple(map(context.sourced, _former(made, context))))
 
 
 def _former(made: Sequence[AppliedChange], context: UndoContext) -> Iterator[DesiredSegment]:
@@ -480,8 +512,8 @@ def _former_segment(number: int, before: Attributes | None, did: _SegmentNumbers
 # Editorial warnings --------------------------------------------------------------------------------------------
 
 
-def _spans(context: PlanContext, desired: DesiredAsset) -> Iterator[Span]:
-    for sourced in desired.segments:
+def _spans(context: PlanContext, desired: DesiredSegments) -> Iterator[Span]:
+    for sourced in desired.items:
         value = sourced.value
         start, length = (frames_if_valid(each, context.asset) for each in (value.start, value.duration))
         if value.present and start is not None and length:
@@ -521,7 +553,8 @@ def _staying(asset: Asset, origin: int, changes: Sequence[Change]) -> Mapping[st
 
 ASPECT = Aspect(
     name="segment",
-    plan=plan_segments,
+    merge=_merge,
+    plan=_plan,
     looks={"segments": lambda asset, *_: sorted(map(structs.asdict, asset.segments), key=itemgetter("number"))},
     holds=_holds,
     alike=_alike,
@@ -535,7 +568,7 @@ ASPECT = Aspect(
     spans=_spans,
     titles=titles_of_item,
     facts=lambda _: {"fact:segments"},
-    differing=lambda now, then: differing_items("segment", now.segments, then.segments),
+    differing=lambda now, then: differing_items("segment", now, then),
     recreates=True,
     value_items=lambda number: tuple(f"segment-{name}:{number}" for name in SEGMENT_NAMES[1:]),
     in_frames=True,

@@ -15,9 +15,10 @@ from msauto.aspects.aspect import SEGMENTS, Aspect, Item, TimelineItem, Timeline
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import in_point, show_length, to_frames
+from msauto.aspects.segment_frames import DesiredSegmentation, DesiredSegments
 from msauto.interface import requests
 from msauto.interface.fields import SEGMENT_NAMES
-from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegmentation, Sourced, TaskSource
+from msauto.model.desired import ABSENT, Sourced, TaskSource
 from msauto.model.live import Segment
 from msauto.model.plan import Action, Change, Expectation, Json, Target
 from msauto.model.ports import LiveTarget
@@ -39,13 +40,13 @@ class _Grid:
     others: list[Segment] = field(default_factory=list)
 
 
-def plan_segmentation(context: PlanContext, desired: DesiredAsset) -> None:
+def plan_segmentation(context: PlanContext, desired: DesiredSegments) -> None:
     """Divide the clip into equal pieces, the last one shorter; with ``exactly`` nothing else stays."""
-    segmentation, exactly = desired.segmentation, desired.exactly.segments
+    segmentation, exactly = desired.segmentation, desired.exactly
     if segmentation is None:
         return
-    if desired.segments:
-        first = desired.segments[0].source
+    if desired.items:
+        first = desired.items[0].source
         raise refuse(
             f"segments are desired one by one ({first.place}) and as a segmentation ({segmentation.source.place})",
             first,
@@ -187,7 +188,6 @@ def _timeline(change: Change, target: Target) -> Iterator[TimelineItem]:
 
 ASPECT = Aspect(
     name="segmentation",
-    plan=plan_segmentation,
     holds=_holds,
     show=lambda _, live: [frames.show_segment(segment) for segment in live.asset.segments] if live.asset else None,
     learn=_learn,

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from msauto.aspects.aspect import Aspect, UndoContext
 from msauto.aspects.plan_builder import Phase, PlanContext
 from msauto.interface import requests, versions
-from msauto.model.desired import DesiredAsset
+from msauto.model.desired import Sourced
 from msauto.model.identity import same_text
 from msauto.model.live import parse_folder
 from msauto.model.plan import Address, Expectation
 from msauto.model.ports import LiveTarget
 
 
-def plan_title(context: PlanContext, desired: DesiredAsset) -> None:
+def plan_title(context: PlanContext, title: Sourced[str]) -> None:
     """Rename the asset where it has another title."""
-    title, live_title = desired.title, context.live_title
-    if title is None:
-        return
+    live_title = context.live_title
     context.builder.look("title")
     if same_text(live_title, title.value):
         return
@@ -35,20 +30,21 @@ def _holds(expect: Expectation, live: LiveTarget) -> bool:
     return title is None or same_text(title, str(expect.desired))
 
 
-def _undo(context: UndoContext) -> Mapping[str, Any]:
+def _undo(context: UndoContext) -> Sourced[str] | None:
     """Return the former title of an asset that is found by its id; one found by title is renamed by that."""
     title = context.asset.title
     for one in context.of("title") if context.record.target.address.namespace else ():
         before, after = str(one.change.before), str(one.change.after)
         if title is None or same_text(title, after):
-            return {"title": context.sourced(before)}
+            return context.sourced(before)
         if not same_text(title, before):
             context.notes.append(f"the title is left alone: it is {title!r} now, and the run wrote {after!r}")
-    return {}
+    return None
 
 
 ASPECT = Aspect(
     name="title",
+    merge=lambda merging, parts: merging.one("the title", parts),
     plan=plan_title,
     looks={"title": lambda asset, *_: asset.title},
     holds=_holds,

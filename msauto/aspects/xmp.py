@@ -3,27 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
-from msauto.aspects.aspect import Aspect, Declared, UndoContext
+from msauto.aspects.aspect import Aspect, Declared, Reads, UndoContext
 from msauto.aspects.comparison import same_list, texts
+from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.interface import requests, versions
-from msauto.model.desired import DesiredAsset, Sourced
+from msauto.model.desired import Sourced
 from msauto.model.plan import Basis, Expectation, Json, Request
 from msauto.model.ports import LiveTarget
 
-Changed = tuple[str, Sourced[tuple[str, ...]], int]
+
+class DesiredXmp(Struct, frozen=True, gc=False):
+    """The values of an XMP field. Lists of several tasks are merged, while a single text is the whole value."""
+
+    values: tuple[str, ...]
+    is_list: bool = False
+
+    def __str__(self) -> str:
+        return repr(self.values[0] if len(self.values) == 1 else list(self.values))
 
 
-def plan_xmp(context: PlanContext, desired: DesiredAsset) -> None:
+Fields = Mapping[str, Sourced[DesiredXmp]]
+Changed = tuple[str, Sourced[DesiredXmp], int]
+
+
+def _merge(merging: Merging, declared: Sequence[Fields]) -> Fields:
+    """Merge XMP fields: lists of one field become one list, in the order of the tasks, each value once.
+
+    A field that one task clears or sets to a single text has only that value: other values are a contradiction.
+    """
+    merged: dict[str, Sourced[DesiredXmp]] = {}
+    whole: set[str] = set()
+    for name, sourced in (item for fields in declared for item in fields.items()):
+        first, desired = merged.setdefault(name, sourced), sourced.value
+        if not desired.is_list or not desired.values:
+            whole.add(name)
+        if first is sourced or same_list(first.value.values, desired.values):
+            continue
+        if name in whole:
+            merging.differ(f"the XMP field {name}", first, sourced)
+            continue
+        values = list(first.value.values)
+        for value in desired.values:
+            if not any(same_list([value], [each]) for each in values):
+                values.append(value)
+        both = DesiredXmp(tuple(values), is_list=True)
+        merged[name] = structs.replace(first, value=both, also=(*first.also, sourced.source))
+    return merged
+
+
+def plan_xmp(context: PlanContext, fields: Fields) -> None:
     """Write the XMP fields that differ."""
     separator = context.server.dialect.list_separator
     changed: list[Changed] = []
-    for name, sourced in desired.xmp.items():
-        for value in sourced.value:
+    for name, sourced in fields.items():
+        desired = sourced.value.values
+        for value in desired:
             if separator in value:  # the server would read it as several values
                 raise refuse(
                     f"the value {value!r} of {name} holds {separator!r}, which separates values on this server",
@@ -33,22 +71,22 @@ def plan_xmp(context: PlanContext, desired: DesiredAsset) -> None:
         before, basis = _known(context, name)
         if context.batch is None:
             context.builder.look(f"xmp:{name}")
-        if basis != "none" and same_list(before, sourced.value):
-            context.builder.holding.append(Expectation("xmp", name, list(sourced.value)))
+        if basis != "none" and same_list(before, desired):
+            context.builder.holding.append(Expectation("xmp", name, list(desired)))
             continue
         shown: Json = list(before) if basis != "none" else None
         still = context.still.get(f"xmp:{name}", shown)
         if basis != "none" and isinstance(still, list) and not same_list(before, [str(value) for value in still]):
             context.builder.warnings.append(left_alone(f"{context.title}: {name}", shown, still))
             continue
-        after: Json = list(sourced.value)
+        after: Json = list(desired)
         number = context.builder.change("change", "xmp", name, shown, after, sourced.source, basis=basis)
         changed.append((name, sourced, number))
     if changed:
         versions.require(context.server, versions.Feature.SET_USER_FIELDS)
     for group in _split(context, changed):
         visible = context.live.xmp is not None or context.batch is not None
-        expects = [Expectation("xmp", name, list(sourced.value), visible=visible) for name, sourced, _ in group]
+        expects = [Expectation("xmp", name, list(sourced.value.values), visible=visible) for name, sourced, _ in group]
         context.builder.send(Phase.XMP, _request(context, group), [number for *_, number in group], *expects)
 
 
@@ -74,7 +112,7 @@ def _split(context: PlanContext, changed: Sequence[Changed]) -> Iterator[list[Ch
 
 
 def _request(context: PlanContext, group: Sequence[Changed]) -> Request:
-    values = {name: sourced.value for name, sourced, _ in group}
+    values = {name: sourced.value.values for name, sourced, _ in group}
     return requests.set_user_fields(context.path, values, context.server.dialect.list_separator)
 
 
@@ -82,7 +120,7 @@ def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
     return None if live.xmp is None else same_list(live.xmp.get(expect.key, ()), texts(expect.desired))
 
 
-def _undo(context: UndoContext) -> Mapping[str, Any]:
+def _undo(context: UndoContext) -> Fields:
     separator = context.spec.dialect.list_separator
     changes = [one.change for one in context.of("xmp")]
     fields = {}
@@ -92,23 +130,26 @@ def _undo(context: UndoContext) -> Mapping[str, Any]:
             why = f"its former value holds {separator!r}, which separates values"
             context.notes.append(f"{change.key} is left alone: {why}")
         else:
-            fields[change.key] = context.sourced(values)
-    return {"xmp": fields, "still": {f"xmp:{change.key}": change.after for change in changes}}
+            fields[change.key] = context.sourced(DesiredXmp(values))
+    context.still.update({f"xmp:{change.key}": change.after for change in changes})
+    return fields
 
 
 def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
     return structs.replace(live, xmp={**(live.xmp or {}), expect.key: texts(expect.desired)})
 
 
-def _differing(now: DesiredAsset, then: DesiredAsset) -> Iterator[Declared]:
-    for name in (name for name in now.xmp if name in then.xmp):
-        if not same_list(now.xmp[name].value, then.xmp[name].value):
-            yield name, f"the XMP field {name}", now.xmp[name]
+def _differing(now: Fields, then: Fields) -> Iterator[Declared]:
+    for name in (name for name in now if name in then):
+        if not same_list(now[name].value.values, then[name].value.values):
+            yield name, f"the XMP field {name}", now[name]
 
 
 ASPECT = Aspect(
     name="xmp",
     in_xmp=True,
+    merge=_merge,
+    reads=lambda fields, *_: Reads(xmp=frozenset(fields)),
     plan=plan_xmp,
     looks={"xmp": lambda _, live, name: None if live.xmp is None else list(live.xmp.get(name, ()))},
     holds=_holds,

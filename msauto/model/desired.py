@@ -5,7 +5,7 @@ A playbook resolves to **intents**: a :data:`Ref` (which target) and a pure ``ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import Enum
@@ -154,92 +154,63 @@ Ref = TitleRef | IdRef | SelectRef | ChannelRef | DatabaseRef
 # Desired state of it --------------------------------------------------------------------------------------------
 
 
-class DesiredSegment(Struct, frozen=True, gc=False):
-    """A segment. ``number`` ABSENT: matched by start and duration, else title. ``present`` false removes it.
+class DesiredList(Struct, Generic[T], frozen=True, gc=False):
+    """A list that a task declares; ``exactly``: the place that makes it complete, so that nothing else may be there."""
 
-    ``fields``: title and keywords as texts, only those named.
-    """
-
-    number: int | Absent = ABSENT
-    start: Position | Absent = ABSENT
-    duration: Position | Absent = ABSENT
-    fields: Mapping[str, str] = msgspec.field(default_factory=dict)
-    present: bool = True
-
-
-class DesiredSegmentation(Struct, frozen=True, gc=False):
-    """The whole asset in segments of equal duration (CREATESEGMENTATION)."""
-
-    duration: Position
-    title: str | Absent = ABSENT
-
-
-class DesiredMarker(Struct, frozen=True, gc=False):
-    """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named.
-
-    ``anew`` above 0: one more, whatever is at its place; the number distinguishes it from others like it (undo).
-    """
-
-    uid: int | Absent = ABSENT
-    at: Position | Absent = ABSENT
-    track: str | Absent = ABSENT
-    fields: Mapping[str, str] = msgspec.field(default_factory=dict)
-    present: bool = True
-    anew: int = 0
-
-
-class DesiredLink(Struct, frozen=True, gc=False):
-    """A shortcut. ``title`` ABSENT: the asset's own. ``fields``: link fields of the shortcut itself, those named."""
-
-    folder: Folder
-    title: str | Absent = ABSENT
-    present: bool = True
-    fields: Mapping[str, str | Position] = msgspec.field(default_factory=dict)
-
-
-class CompleteLists(Struct, frozen=True, gc=False):
-    """Which lists are complete: nothing but what they name may be there. ``tracks`` narrows the markers."""
-
-    segments: TaskSource | None = None
-    markers: TaskSource | None = None
-    links: TaskSource | None = None
-    tracks: frozenset[str] | None = None
+    items: tuple[Sourced[T], ...] = ()
+    exactly: TaskSource | None = None
 
 
 class DesiredAsset(Struct, frozen=True, gc=False):
     """The state of one asset that one task asks for, or, merged, all tasks.
 
-    An empty mapping or tuple is "not named" unless ``exactly`` names the list. ``fields`` values are texts, or
-    positions for first_frame, last_frame and icon_pos. ``xmp_lists`` names the XMP fields that are written as lists:
-    lists of several tasks are merged, while a single text is the whole value. ``still`` (undo): the live values that a
-    write requires, by ``field:name`` and ``xmp:name``; a field with another value is left alone, with a warning.
-    ``notes`` are shown with the plan. ``with_links``: the asset may be deleted although links show it.
+    ``parts`` hold what each aspect is to be, by its name, in types of its own: a :class:`Sourced`, a mapping to such,
+    or a :class:`DesiredList`. What has no part is not managed. ``still`` (undo): the live values that a write requires,
+    by ``field:name`` and ``xmp:name``; a field with another value is left alone, with a warning. ``notes`` are shown
+    with the plan. ``with_links``: the asset may be deleted although links show it.
     """
 
     source: TaskSource
+    parts: Mapping[str, Any] = msgspec.field(default_factory=dict)
     present: bool = True
     missing: Literal["error", "skip"] = "error"
     unfinalized: Literal["error", "skip", "allow"] = "error"
     lossy: bool = False
     folder: Sourced[Folder] | None = None
-    title: Sourced[str] | None = None
-    fields: Mapping[str, Sourced[str | Position]] = msgspec.field(default_factory=dict)
-    xmp: Mapping[str, Sourced[tuple[str, ...]]] = msgspec.field(default_factory=dict)
-    xmp_lists: frozenset[str] = frozenset()
-    segments: tuple[Sourced[DesiredSegment], ...] = ()
-    segmentation: Sourced[DesiredSegmentation] | None = None
-    markers: tuple[Sourced[DesiredMarker], ...] = ()
-    links: tuple[Sourced[DesiredLink], ...] = ()
-    exactly: CompleteLists = CompleteLists()
-    restore: Sourced[float] | None = None  # seconds that verification may wait for the file
     still: Mapping[str, Any] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()
     with_links: bool = False
 
     @property
-    def places_frames(self) -> bool:
-        """Whether it names positions that some servers count from the in point."""
-        return bool(self.segments or self.markers or self.segmentation or self.exactly.markers)
+    def title(self) -> Sourced[str] | None:
+        """The title that it is to have."""
+        title: Sourced[str] | None = self.parts.get("title")
+        return title
+
+    def sourced(self) -> Iterator[Sourced[Any]]:
+        """Yield all values with their sources."""
+        yield from [self.folder] if self.folder is not None else []
+        for part in self.parts.values():
+            yield from _sourced_in(part)
+
+    def places(self) -> Iterator[SourceLocation]:
+        """Yield where a task names something of it."""
+        yield self.source.place
+        yield from (sourced.source.place for sourced in self.sourced())
+        lists = (part for part in self.parts.values() if isinstance(part, DesiredList))
+        yield from (part.exactly.place for part in lists if part.exactly is not None)
+
+
+def _sourced_in(part: object) -> Iterator[Sourced[Any]]:
+    if isinstance(part, Sourced):
+        yield part
+    elif isinstance(part, Mapping):
+        yield from part.values()
+    elif isinstance(part, DesiredList):
+        yield from part.items
+        for name in part.__struct_fields__:  # a list may have further values of its own
+            more = getattr(part, name)
+            yield from [more] if isinstance(more, Sourced) else []
 
 
 class DesiredRssItem(Struct, frozen=True, gc=False):
@@ -258,6 +229,9 @@ class DesiredRssItem(Struct, frozen=True, gc=False):
     def key(self) -> str:
         """What names the item in plans and in the ledger."""
         return self.guid or self.file
+
+    def __str__(self) -> str:
+        return f"{self.text!r} in {self.file}" if self.item is ABSENT else f"{dict(self.item)} in {self.file}"
 
 
 class DesiredChannel(Struct, frozen=True, gc=False):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, starmap
+from itertools import starmap
 from typing import Any
 
 from msgspec import UNSET, Struct, structs
@@ -17,34 +17,29 @@ from msgspec import UNSET, Struct, structs
 from msauto.aspects import ASPECTS, holds
 from msauto.aspects.asset import plan_deletion
 from msauto.aspects.comparison import mapping
-from msauto.aspects.link import is_home
+from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import PENDING_PREFIX, TASK, PlanBuilder, PlanContext, Trigger, answer_told, refuse
 from msauto.aspects.positions import in_point
-from msauto.aspects.rss_item import ChannelContext, plan_items
+from msauto.aspects.rss_item import ChannelContext, merge_channels, plan_items
 from msauto.aspects.xmp_batch import plan_batch
-from msauto.errors import MsautoError, PlanningError, SourceLocation
+from msauto.errors import MsautoError, PlanningError
 from msauto.interface import requests
 from msauto.interface.requests import asset_path
 from msauto.model.desired import (
-    ABSENT,
     Desired,
     DesiredAsset,
     DesiredChannel,
-    DesiredLink,
     DesiredOperation,
     DesiredXmpBatch,
     Handler,
-    Sourced,
 )
 from msauto.model.identity import ClipIdentity
-from msauto.model.live import Asset, Folder, RssChannel, show_folder
+from msauto.model.live import Asset, RssChannel, show_folder
 from msauto.model.plan import Address, Change, EmptiedList, Json, Target, TargetContext, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
 from msauto.planning.editorial_warnings import check_editorial
 from msauto.planning.target_reading import fingerprint
-
-_PLANS = tuple(aspect.plan for aspect in ASPECTS.values() if aspect.plan is not None)
 
 
 class LocatedAsset(Struct, frozen=True, eq=False):
@@ -70,17 +65,6 @@ class LocatedAsset(Struct, frozen=True, eq=False):
 def title_after(found: LocatedAsset, desired: DesiredAsset | None) -> str:
     """Return what the asset is called after the run."""
     return desired.title.value if desired and desired.title else found.title
-
-
-def link_places(found: LocatedAsset, desired: DesiredAsset) -> tuple[Folder, ...]:
-    """Return the folders of the desired links, without the asset's own home."""
-    title = title_after(found, desired)
-    folders = (sourced.value.folder for sourced in desired.links if not _at_home(found.asset, title, sourced.value))
-    return tuple(dict.fromkeys(folders))
-
-
-def _at_home(asset: Asset, title: str, link: DesiredLink) -> bool:
-    return link.present and is_home(asset, title, link.folder, title if link.title is ABSENT else link.title)
 
 
 class AssetPlanner:
@@ -113,7 +97,7 @@ class AssetPlanner:
             except MsautoError as error:
                 errors.append(error)
         if errors:
-            raise errors[0] if len(errors) == 1 else PlanningError("\n".join(map(str, errors)))
+            raise errors[0] if len(errors) == 1 else PlanningError("\n".join(dict.fromkeys(map(str, errors))))
 
     def _aspects(self) -> Iterator[Callable[[], None]]:
         context, desired = self._context, self._desired
@@ -123,8 +107,9 @@ class AssetPlanner:
         if not desired.present:
             yield partial(plan_deletion, context, desired.source)
             return
-        for plan in _PLANS:
-            yield partial(plan, context, desired)
+        for name, aspect in ASPECTS.items():
+            if name in desired.parts and aspect.plan is not None:
+                yield partial(aspect.plan, context, desired.parts[name])
         yield partial(check_editorial, context, desired)
 
     def handler(self, desired: DesiredOperation, name: str, pending: str) -> None:
@@ -181,9 +166,12 @@ def plan_database(
 
 
 def plan_channel(
-    server: ServerSpec, channel: RssChannel, desired: DesiredChannel, memory: Mapping[str, Json]
+    server: ServerSpec, channel: RssChannel, declared: Sequence[DesiredChannel], memory: Mapping[str, Json]
 ) -> tuple[Target, tuple[str, ...]]:
-    """Return the target of a channel, and warnings."""
+    """Return the target of a channel, and warnings. Raises ``PlanningError`` for contradictions of its tasks."""
+    merging = Merging(None, "")
+    desired = merge_channels(declared, merging)
+    merging.check()
     context = ChannelContext(server, channel, memory, desired)
     context.builder.warnings += desired.notes
     plan_items(context)
@@ -282,13 +270,13 @@ def notified(
 ) -> list[Handler]:
     """Return the handlers that the changes notify, each once, in the order of the plays."""
     places = {change.source.place for change in changes}
-    for sourced in _sourced_values(merged) if merged else ():
+    for sourced in merged.sourced() if merged else ():
         if sourced.source.place in places:
             places.update(source.place for source in sourced.also)
     return in_order(
         handler
         for handlers, desired in declared
-        if handlers and places & set(_places_of(desired))
+        if handlers and places & {*(desired.places() if isinstance(desired, DesiredAsset) else [desired.source.place])}
         for handler in handlers
     )
 
@@ -358,21 +346,3 @@ def _in_doubt(name: str, sent: Mapping[str, Json], then: str) -> str:
     return (
         f"the handler {name!r} was sent by run {sent.get('run')} and {answer_told(sent)}: it may have run, and {then}"
     )
-
-
-# Where a value is declared -------------------------------------------------------------------------------------
-
-
-def _places_of(desired: Desired) -> Iterator[SourceLocation]:
-    yield desired.source.place
-    if isinstance(desired, DesiredAsset):
-        yield from (sourced.source.place for sourced in _sourced_values(desired))
-        for exactly in (desired.exactly.segments, desired.exactly.markers, desired.exactly.links):
-            if exactly is not None:
-                yield exactly.place
-
-
-def _sourced_values(desired: DesiredAsset) -> Iterator[Sourced[Any]]:
-    single: tuple[Sourced[Any] | None, ...] = desired.folder, desired.title, desired.segmentation, desired.restore
-    yield from (sourced for sourced in single if sourced is not None)
-    yield from chain(desired.fields.values(), desired.xmp.values(), desired.segments, desired.markers, desired.links)

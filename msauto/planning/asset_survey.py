@@ -8,8 +8,8 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
+from msauto.aspects import ASPECTS, merge_desired
 from msauto.aspects.comparison import mapping
-from msauto.aspects.merging import merge_desired
 from msauto.aspects.plan_builder import PENDING_PREFIX, certain, refuse
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, TaskSource
@@ -25,9 +25,9 @@ from msauto.planning.asset_plan import (
     LocatedAsset,
     context_of,
     handlers_in_doubt,
-    link_places,
     notified,
     pending_calls,
+    title_after,
 )
 from msauto.planning.clip_finder import ClipFinder, Declared, PostponedError, check_guard, former_titles
 from msauto.planning.deletion import check_deletion, check_link_titles, places_of, with_places
@@ -311,12 +311,16 @@ async def _read_rest(
     xmp, links = layers.xmp, layers.links
     if desired is None:
         return LiveTarget(asset=found.asset, xmp=xmp, links=links)
-    if desired.xmp and xmp is None and found.database not in context.answers.batches:
-        names = frozenset(desired.xmp)
+    title = title_after(found, desired)
+    reads = [ASPECTS[name].reads(part, found.asset, title) for name, part in desired.parts.items()]
+    names = frozenset[str]().union(*(each.xmp for each in reads))
+    if names and xmp is None and found.database not in context.answers.batches:
         xmp = await read_xmp_fields(context.reader, found.database, found.address, names)
-    if links is None and (desired.exactly.links or not desired.present):
+    if links is None and (any(each.links for each in reads) or not desired.present):
         links = await context.reader.read_links(found.database, found.asset)
-    folders = await read_folders(context.reader.read_folder, found.database, link_places(found, desired))
+    folders = await read_folders(
+        context.reader.read_folder, found.database, dict.fromkeys(folder for each in reads for folder in each.folders)
+    )
     return LiveTarget(asset=found.asset, xmp=xmp, folders=folders, links=links)
 
 

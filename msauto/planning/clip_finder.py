@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from contextlib import suppress
-from fractions import Fraction
 from typing import NamedTuple
 
 from msgspec import structs
 
-from msauto.aspects.comparison import entry_called, same_value
+from msauto.aspects import ASPECTS
+from msauto.aspects.comparison import entry_called
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.clip_entries import are_one_clip
-from msauto.model.desired import ABSENT, Desired, DesiredAsset, Position, Sourced, TitleRef
+from msauto.model.desired import Desired, DesiredAsset, Sourced, TitleRef
 from msauto.model.facts import Facts, Need
 from msauto.model.identity import clip_key, content_of, same_folder, same_text
 from msauto.model.live import Asset, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
-from msauto.model.timecode import TimecodeError
 from msauto.planning.fact_layers import FoundClip
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember, check_entry, titles_like
 
@@ -289,21 +287,15 @@ class ClipFinder:
         if desired.folder is not None and not self._is_main(title):
             check_guard(asset, title, desired.folder)  # of this entry, not of the main one
             desired = structs.replace(desired, folder=None)
-        if not desired.present:
-            return structs.replace(desired, title=None)
-        if not self._is_main(title):
-            links = tuple(
-                structs.replace(sourced, value=structs.replace(sourced.value, title=title))
-                if self._group.merged and sourced.value.title is ABSENT
-                else sourced
-                for sourced in desired.links
-            )
-            desired = structs.replace(desired, links=links, fields=_not_yet(desired, asset))
-        if not self._keeps_former_title and same_text(member.title, part.name) and not same_text(title, part.name):
-            return structs.replace(
-                desired, title=Sourced(part.name, desired.title.source if desired.title else desired.source)
-            )
-        return structs.replace(desired, title=None)
+        parts = {name: part for name, part in desired.parts.items() if part is not desired.title}
+        if desired.present and not self._is_main(title):
+            entry = title if self._group.merged else None
+            for name, of_entry in ((name, ASPECTS[name].of_entry) for name in parts):
+                parts[name] = parts[name] if of_entry is None else of_entry(parts[name], asset, entry)
+        keeps = self._keeps_former_title or not same_text(member.title, part.name) or same_text(title, part.name)
+        if desired.present and not keeps:
+            parts["title"] = Sourced(part.name, desired.title.source if desired.title else desired.source)
+        return structs.replace(desired, parts=parts)
 
     def check_aliases(self, declared: Sequence[Declared]) -> None:
         """Refuse link fields that a task declares for another entry of the clip: the wrong entry would get them.
@@ -319,14 +311,22 @@ class ClipFinder:
             if one is not None and member.entry is not None and self._is_main(one.clip.title)
         }
         for member, desired, one in parts:
-            if one is None or not isinstance(desired, DesiredAsset) or not desired.fields or self._main is None:
+            if one is None or not isinstance(desired, DesiredAsset) or self._main is None:
                 continue
             title = one.clip.title
+            own = [
+                (name, item)
+                for name, part in desired.parts.items()
+                if ASPECTS[name].belongs_to_entry
+                for item in part.items()
+            ]
+            if not own:
+                continue
             if not self._is_main(title) and (member.entry is None or id(member.intent) not in on_main):
-                name, sourced = next(iter(desired.fields.items()))
+                aspect, (name, sourced) = own[0]
                 raise refuse(
-                    f"{title!r} and {self._main.clip.title!r} are two entries of one clip: tasks declare the field "
-                    f"{name} for one entry, and other things for the other",
+                    f"{title!r} and {self._main.clip.title!r} are two entries of one clip: tasks declare the "
+                    f"{aspect} {name} for one entry, and other things for the other",
                     sourced.source,
                     "declare the fields of a link under `links:` of the clip, or in a separate run",
                 )
@@ -368,19 +368,6 @@ def check_guard(asset: Asset, title: str, guard: Sourced[Folder]) -> None:
         guard.source,
         "correct the folder, or check that the title is that of the right clip",
     )
-
-
-def _not_yet(desired: DesiredAsset, asset: Asset) -> dict[str, Sourced[str | Position]]:
-    """Return the link fields that another entry of the clip does not have yet: the others need no request."""
-    missing: dict[str, Sourced[str | Position]] = {}
-    for name, sourced in desired.fields.items():
-        live, value = asset.attributes.get(name), sourced.value
-        with suppress(TimecodeError):  # a position that is invalid is reported where it is used
-            text = str(value.to_frames(asset.rate or Fraction(1)) if live and isinstance(value, Position) else value)
-            if live is not None and same_value(name, live, text):
-                continue
-        missing[name] = sourced
-    return missing
 
 
 def _needs_clip(member: IntentGroupMember) -> bool:

@@ -27,7 +27,8 @@ def check_editorial(context: PlanContext, desired: DesiredAsset) -> None:
     def after() -> LiveTarget:
         return live_after(structs.replace(context.live, asset=context.asset), context.builder.requests())
 
-    own = [warning for aspect in ASPECTS.values() for warning in aspect.warn(context, desired, after)]
+    parts = [(ASPECTS[name], part) for name, part in desired.parts.items()]
+    own = [warning for aspect, part in parts for warning in aspect.warn(context, part, after)]
     warnings = [*own, *_outside(context, desired, after), *_blank_ends(context)]
     context.builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
@@ -40,8 +41,8 @@ def _outside(context: PlanContext, desired: DesiredAsset, after: Callable[[], Li
     if span.is_reversed:
         return
     set_here = {change.source.place for change in changes}
-    for aspect in ASPECTS.values():
-        for what, first, last, source in aspect.spans(context, desired):
+    for name, part in desired.parts.items():
+        for what, first, last, source in ASPECTS[name].spans(context, part):
             where = span.misses(first, last) if moved or source.place in set_here else None
             if where is not None:
                 yield f"{what} {where} ({source.place})"

@@ -15,7 +15,6 @@ from typing import TypeVar
 from msgspec import structs
 
 from msauto.aspects import ASPECTS
-from msauto.aspects.merging import merge_channels
 from msauto.aspects.plan_builder import refuse
 from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError
@@ -192,7 +191,7 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
             "list the channels with `msauto show channels`; create a channel in the feed service",
         )
     memory = context.memory.recall(TargetId(context.server.name, "", "rss_channel", channel.name))
-    target, warnings = plan_channel(context.server, channel, merge_channels(declared), memory)
+    target, warnings = plan_channel(context.server, channel, declared, memory)
     return SurveyedTarget.of(hide_if_secret(target, LiveTarget(channel=channel), context.secrets), warnings)
 
 

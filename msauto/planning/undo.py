@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.aspect import AppliedChange, UndoContext
@@ -127,17 +126,12 @@ def _undo_asset(
     if is_another_clip(record.target.clip, asset, altered={"frames", "files"}):
         raise NoAssetError(name)  # the clip of the run is gone, and nothing of the other one is concerned
     context = UndoContext(record, made, spec, source, asset, facts.links, [])
-    named: dict[str, Any] = {}
-    still: dict[str, Any] = {}
-    for aspect in ASPECTS.values():
-        found = dict(aspect.undo(context))
-        still |= found.pop("still", {})
-        named |= found
+    parts = {name: part for name, aspect in ASPECTS.items() if (part := aspect.undo(context)) is not None}
     return DesiredAsset(
         source,
+        parts,
         unfinalized="allow",
         lossy=True,  # what cannot be written back was lost by the run; a note names it
-        still=still,
+        still=context.still,
         notes=tuple(f"{name}: {note}" for note in context.notes),
-        **named,
     )

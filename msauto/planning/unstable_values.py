@@ -48,6 +48,8 @@ def warn_of_repeated_changes(
 def _differences(now: DesiredAsset, then: DesiredAsset, changes: Sequence[Change]) -> Iterator[str]:
     for aspect in dict.fromkeys(change.aspect for change in changes):
         keys = {change.key for change in changes if change.aspect == aspect}
-        for key, what, sourced in ASPECTS[aspect].differing(now, then):
+        if aspect not in now.parts or aspect not in then.parts:
+            continue
+        for key, what, sourced in ASPECTS[aspect].differing(now.parts[aspect], then.parts[aspect]):
             if key in keys or key == aspect:
                 yield f"{what} ({sourced.source.place}) reads what it sets: every run changes it again"

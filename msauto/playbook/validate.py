@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from msauto.aspects.merging import contradictions
+from msgspec import Struct
+
+from msauto.aspects import contradictions
 from msauto.documents.document import Document, Problems, SourceNode, nearest
 from msauto.documents.value_types import as_list, is_template
 from msauto.errors import Problem, SourceLocation
@@ -209,11 +212,14 @@ def _is_skipped(code: Timecode) -> bool:
 
 
 def _positions(desired: model.DesiredAsset) -> Iterator[tuple[model.Position, model.TaskSource]]:
-    named: list[tuple[object, model.TaskSource]] = [(each.value, each.source) for each in desired.fields.values()]
-    if desired.segmentation is not None:
-        named.append((desired.segmentation.value.duration, desired.segmentation.source))
-    for segment in desired.segments:
-        named += [(value, segment.source) for value in (segment.value.start, segment.value.duration)]
-    named += [(marker.value.at, marker.source) for marker in desired.markers]
-    named += [(value, link.source) for link in desired.links for value in link.value.fields.values()]
-    yield from ((value, source) for value, source in named if isinstance(value, model.Position))
+    for sourced in desired.sourced():
+        yield from ((position, sourced.source) for position in _positions_in(sourced.value))
+
+
+def _positions_in(value: object) -> Iterator[model.Position]:
+    if isinstance(value, model.Position):
+        yield value
+    elif isinstance(value, Struct):
+        yield from chain.from_iterable(_positions_in(getattr(value, name)) for name in value.__struct_fields__)
+    elif isinstance(value, Mapping):
+        yield from chain.from_iterable(map(_positions_in, value.values()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from msauto.aspects import is_deletion
+from msauto.aspects import ASPECTS, is_deletion
 from msauto.errors import RefusedError
 from msauto.model.plan import Plan
 from msauto.report.sentences import count_deletions, refusal_error
@@ -23,9 +23,10 @@ def ask(plan: Plan, *, yes: bool) -> None:
     if yes or not plan.requests:
         return
     require_terminal()
-    deleted = [change.aspect for target in plan.targets for change in target.changes if is_deletion(change)]
+    deleted = [change for target in plan.targets for change in target.changes if is_deletion(change)]
     if deleted:
-        what = count_deletions(deleted.count("asset"), deleted.count("link"))
+        links = sum(ASPECTS[change.aspect].is_entry for change in deleted)
+        what = count_deletions(len(deleted) - links, links)
         agreed = prompt(f"This permanently deletes {what}. Type the number to continue: ") == str(len(deleted))
     else:
         agreed = prompt("Apply this plan? Type 'yes' to continue: ").lower() == "yes"

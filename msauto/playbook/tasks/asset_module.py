@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
 
+from msauto.aspects.link import DesiredLink, Links
+from msauto.aspects.marker import DesiredMarker, DesiredMarkers
+from msauto.aspects.segment_frames import DesiredSegment, DesiredSegmentation, DesiredSegments
+from msauto.aspects.xmp import DesiredXmp
 from msauto.documents.document import SourceNode
 from msauto.documents.value_types import as_list
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute, names
@@ -17,6 +21,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 DEFAULT_WAIT = 1800.0
 """Seconds that verification waits for a file from the archive, by default."""
+_NOTHING = (DesiredSegments(), DesiredMarkers(), Links())
 
 
 def asset_ref(args: schema.TargetKeys, database: str, where: Where | None) -> desired.Ref:
@@ -59,29 +64,38 @@ class _AssetConverter:
 
     def build(self) -> desired.DesiredAsset:
         args = self._args
-        xmp = args.xmp or {}
         return desired.DesiredAsset(
-            source=self._source(),
+            self._source(),
+            self._parts(),
             present=args.state != "absent",
             missing=args.missing or "error",
             unfinalized=args.unfinalized or "error",
             lossy=bool(args.lossy),
             with_links=bool(args.with_links),
             folder=None if args.folder is None else desired.Sourced(args.folder, self._source("folder")),
-            title=None if args.title is None else desired.Sourced(args.title, self._source("title")),
-            fields={
-                name: desired.Sourced(value, self._source("fields", name))
-                for name, value in (self._link_fields(args.fields) if args.fields else {}).items()
-            },
-            xmp={name: desired.Sourced(_values(texts), self._source("xmp", name)) for name, texts in xmp.items()},
-            xmp_lists=frozenset(name for name, texts in xmp.items() if isinstance(texts, list)),
-            segments=self._each("segments", args.segments, self._segment),
-            segmentation=self._segmentation(),
-            markers=self._each("markers", args.markers, self._marker),
-            links=self._each("links", args.links, self._link),
-            exactly=self._exactly(),
-            restore=self._restore(),
         )
+
+    def _parts(self) -> dict[str, Any]:
+        """Return the part of each aspect that the task names."""
+        args, exactly = self._args, self._exactly
+        fields = self._link_fields(args.fields) if args.fields else {}
+        named = args.exactly.markers if isinstance(args.exactly, schema.ExactlyArgs) else None
+        tracks = frozenset(named.tracks) if isinstance(named, schema.MarkersExactly) else None
+        parts = {
+            "title": None if args.title is None else desired.Sourced(args.title, self._source("title")),
+            "field": {name: desired.Sourced(value, self._source("fields", name)) for name, value in fields.items()},
+            "xmp": {
+                name: desired.Sourced(DesiredXmp(_values(texts), isinstance(texts, list)), self._source("xmp", name))
+                for name, texts in (args.xmp or {}).items()
+            },
+            "segment": DesiredSegments(
+                self._each("segments", args.segments, self._segment), exactly("segments"), self._segmentation()
+            ),
+            "marker": DesiredMarkers(self._each("markers", args.markers, self._marker), exactly("markers"), tracks),
+            "link": Links(self._each("links", args.links, self._link), exactly("links")),
+            "restore": self._restore(),
+        }
+        return {name: part for name, part in parts.items() if part and part not in _NOTHING}
 
     def _source(self, *path: str | int) -> desired.TaskSource:
         """Return the place of a value: its key in a mapping, as in the plan of the contract, or the item of a list."""
@@ -104,8 +118,8 @@ class _AssetConverter:
             if value is not None
         }
 
-    def _segment(self, item: schema.SegmentArgs) -> desired.DesiredSegment:
-        return desired.DesiredSegment(
+    def _segment(self, item: schema.SegmentArgs) -> DesiredSegment:
+        return DesiredSegment(
             number=_or_absent(item.number),
             start=self._position(item.start),
             duration=desired.ABSENT if item.duration is None else desired.Position(item.duration),
@@ -113,15 +127,15 @@ class _AssetConverter:
             present=item.state != "absent",
         )
 
-    def _segmentation(self) -> desired.Sourced[desired.DesiredSegmentation] | None:
+    def _segmentation(self) -> desired.Sourced[DesiredSegmentation] | None:
         args = self._args.segmentation
         if args is None:
             return None
-        equal = desired.DesiredSegmentation(desired.Position(args.duration), _or_absent(args.title))
+        equal = DesiredSegmentation(desired.Position(args.duration), _or_absent(args.title))
         return desired.Sourced(equal, self._source("segmentation"))
 
-    def _marker(self, item: schema.MarkerArgs) -> desired.DesiredMarker:
-        return desired.DesiredMarker(
+    def _marker(self, item: schema.MarkerArgs) -> DesiredMarker:
+        return DesiredMarker(
             uid=_or_absent(item.uid),
             at=self._position(item.at),
             track=_or_absent(item.track),
@@ -129,17 +143,11 @@ class _AssetConverter:
             present=item.state != "absent",
         )
 
-    def _link(self, item: schema.LinkArgs) -> desired.DesiredLink:
+    def _link(self, item: schema.LinkArgs) -> DesiredLink:
         fields, present = self._link_fields(item), item.state != "absent"
-        return desired.DesiredLink(item.folder, _or_absent(item.title), present=present, fields=fields)
+        return DesiredLink(item.folder, _or_absent(item.title), present=present, fields=fields)
 
-    def _exactly(self) -> desired.CompleteLists:
-        narrowed = getattr(self._args.exactly, "markers", None)
-        tracks = frozenset(narrowed.tracks) if isinstance(narrowed, schema.MarkersExactly) else None
-        complete = self._complete
-        return desired.CompleteLists(complete("segments"), complete("markers"), complete("links"), tracks)
-
-    def _complete(self, name: Literal["segments", "markers", "links"]) -> desired.TaskSource | None:
+    def _exactly(self, name: Literal["segments", "markers", "links"]) -> desired.TaskSource | None:
         """Return where a list is named as complete."""
         exactly = self._args.exactly
         if isinstance(exactly, list):

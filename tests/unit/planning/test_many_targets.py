@@ -40,7 +40,7 @@ def surveyed(comment: str) -> tuple[Survey, int]:
     clips = [Clip(f"Film {number}", folder="Raw", fields={"comment": "as it is"}) for number in range(MANY)]
     reader = Watcher(Server(clips={clip.title: clip for clip in clips}, folders={"Raw"}))
     reader.before = alive_assets()
-    desired = DesiredAsset(SOURCE, fields={"comment": Sourced(comment, SOURCE)})
+    desired = DesiredAsset(SOURCE, parts={"field": {"comment": Sourced(comment, SOURCE)}})
     everything = Intent(SelectRef("NEWS", ("Raw",)), SOURCE, lambda _: desired)
     work = ServerIntents(ServerSpec("studio-a", "http://studio-a:7901"), (everything,))
     return asyncio.run(survey(work.intents, SurveyContext(work.server, reader, DictMemory()), forks=FORKS)), reader.held

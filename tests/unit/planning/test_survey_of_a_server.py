@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from msauto.aspects.marker import DesiredMarkers
+from msauto.aspects.xmp import DesiredXmp
 from msauto.errors import InDoubtError, InputError, Problem, SourceLocation
 from msauto.model.desired import (
-    CompleteLists,
     Desired,
     DesiredAsset,
     DesiredCommand,
@@ -40,7 +41,7 @@ def source(name: str) -> TaskSource:
 
 
 def comment(text: str, name: str = "task") -> DesiredAsset:
-    return DesiredAsset(source(name), fields={"comment": Sourced(text, source(name))})
+    return DesiredAsset(source(name), parts={"field": {"comment": Sourced(text, source(name))}})
 
 
 def absent(name: str = "task", *, with_links: bool = False) -> DesiredAsset:
@@ -169,7 +170,7 @@ def test_facts_of_xmp_and_links_are_read_when_touched() -> None:
     def when(facts: Facts) -> bool:
         return bool(facts.get("xmp")["dc:a"] == ["1"] and facts.get("links")[0]["folder"] == "Playout")
 
-    desired = DesiredAsset(source("t"), xmp={"dc:a": Sourced(("1",), source("t"))})
+    desired = DesiredAsset(source("t"), {"xmp": {"dc:a": Sourced(DesiredXmp(("1",)), source("t"))}})
     found = context.plan(intent(film(), desired, when=when))
     assert found.unchanged == 1
     assert context.reader.asked == ["asset Film", "xmp Film", "links Film"]
@@ -300,7 +301,7 @@ def test_entries_of_what_is_deleted_are_read_once_and_those_of_removals_where_a_
         "create_time": "2026-11-20T08:00:00",
         "links": ["Master/Film"],
     }
-    cleared = intent(film(), DesiredAsset(source("task"), exactly=CompleteLists(markers=source("task"))))
+    cleared = intent(film(), DesiredAsset(source("task"), {"marker": DesiredMarkers(exactly=source("task"))}))
     context.server.clips["Film"].markers = [{"uid": 1, "frame": 0, "track": "General"}]
     assert only(context.plan(cleared)).places == ()
     assert only(context.plan(cleared, find_links=True)).places == ("Master/Film",)

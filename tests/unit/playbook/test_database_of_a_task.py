@@ -44,7 +44,7 @@ def resolved(folder: Path, text: str, *extra: str) -> list[tuple[str, str]]:
         desired = intent.evaluate(Facts(asset=Asset("EP001")))
         assert isinstance(intent.ref, TitleRef)
         assert isinstance(desired, DesiredAsset)
-        found.append((intent.ref.database, str(desired.fields["comment"].value)))
+        found.append((intent.ref.database, str(desired.parts["field"]["comment"].value)))
     return found
 
 

@@ -44,8 +44,9 @@ def test_a_change_points_at_the_key_that_it_comes_from(tmp_path: Path) -> None:
     assert isinstance(found, DesiredAsset)
     assert isinstance(feed, DesiredChannel)
     sourced = {
-        **found.fields, **found.xmp, "folder": found.folder, "title": found.title, "restore": found.restore,
-        "segment": found.segments[0], "marker": found.markers[0], "item": feed.items[0],
+        **found.parts["field"], **found.parts["xmp"], "folder": found.folder,
+        "title": found.title, "restore": found.parts["restore"],
+        "segment": found.parts["segment"].items[0], "marker": found.parts["marker"].items[0], "item": feed.items[0],
     }  # fmt: skip
     places = {name: (one.source.place.line, one.source.place.column) for name, one in sourced.items() if one}
     assert places["comment"] == (9, 18), "the very numbers of the contract's example"
@@ -53,5 +54,5 @@ def test_a_change_points_at_the_key_that_it_comes_from(tmp_path: Path) -> None:
         "comment": (9, 18), "user_0": (9, 34), "dc:subject": (11, 11), "folder": (8, 9), "title": (7, 9),
         "restore": (16, 9), "segment": (13, 13), "marker": (14, 19), "item": (19, 17),
     }  # fmt: skip
-    whole = (found.exactly.markers, found.exactly.segments, feed.exactly)
+    whole = (found.parts["marker"].exactly, found.parts["segment"].exactly, feed.exactly)
     assert [(one.place.line, one.place.column) for one in whole if one] == [(15, 19), (15, 34), (20, 9)]

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from msauto.aspects.marker import DesiredMarker
+from msauto.aspects.segment_frames import DesiredSegment
 from msauto.errors import InputError, SourceLocation
 from msauto.model.desired import (
     ABSENT,
     ChannelRef,
     DesiredAsset,
     DesiredChannel,
-    DesiredMarker,
     DesiredRssItem,
-    DesiredSegment,
     IdRef,
     Intent,
     Position,
@@ -100,41 +100,41 @@ def test_values_and_places(tmp_path: Path) -> None:
         unfinalized: allow""",
     )
     origin = Timecode.parse("10:00:00:00")
-    assert {name: sourced.value for name, sourced in found.fields.items()} == {
+    assert {name: sourced.value for name, sourced in found.parts["field"].items()} == {
         "comment": "",
         "user_0": "5",
         "first_frame": Position(Timecode.parse("10:00:01:00"), origin),
         "icon_pos": Position(Timecode.parse(7), origin),
     }
-    assert {name: sourced.value for name, sourced in found.xmp.items()} == {
+    assert {name: sourced.value.values for name, sourced in found.parts["xmp"].items()} == {
         "dc:subject": ("a", "b"),
         "dc:title": ("T",),
         "dc:empty": (),
         "dc:none": (),
     }
-    segment = found.segments[0].value
+    segment = found.parts["segment"].items[0].value
     assert segment == DesiredSegment(
         start=Position(origin, origin), duration=Position(Timecode.parse("00:00:02:00")), fields={"keywords": "a b"}
     )
     assert isinstance(segment.start, Position)
     assert segment.start.to_frames(Fraction(25)) == 0
-    assert [sourced.value for sourced in found.markers] == [
+    assert [sourced.value for sourced in found.parts["marker"].items] == [
         DesiredMarker(at=Position(Timecode.parse(3), origin), track="Icon", fields={"rating": "3"}),
         DesiredMarker(uid=9, present=False),
     ]
-    assert found.links[0].value.folder == ("Playout", "Tonight")
-    assert found.links[0].value.title is ABSENT
-    assert (found.exactly.links, found.exactly.tracks) == (None, frozenset({"Icon"}))
-    assert found.restore is not None
-    assert (found.restore.value, found.lossy, found.unfinalized) == (1800.0, True, "allow")
-    assert found.markers[1].source.place == SourceLocation(str(tmp_path / "p.yml"), 9, 56)
+    assert found.parts["link"].items[0].value.folder == ("Playout", "Tonight")
+    assert found.parts["link"].items[0].value.title is ABSENT
+    assert (found.parts["link"].exactly, found.parts["marker"].tracks) == (None, frozenset({"Icon"}))
+    assert found.parts["restore"] is not None
+    assert (found.parts["restore"].value, found.lossy, found.unfinalized) == (1800.0, True, "allow")
+    assert found.parts["marker"].items[1].source.place == SourceLocation(str(tmp_path / "p.yml"), 9, 56)
 
 
 def test_values_from_facts(tmp_path: Path) -> None:
     found = desired(
         tmp_path, '{title: A, markers: [{at: "{{ asset.frames - 50 }}", track: Icon, title: "{{ asset.fps }}"}]}'
     )
-    marker = found.markers[0].value
+    marker = found.parts["marker"].items[0].value
     assert marker.at == Position(Timecode.parse(250))
     assert marker.fields == {"title": "25"}
 
@@ -166,7 +166,7 @@ def test_rendered_text_is_not_rendered_again(tmp_path: Path) -> None:
     tricky = Facts(asset=Asset("{{ nobody }}"))
     found = intent.evaluate(tricky)
     assert isinstance(found, DesiredAsset)
-    assert found.fields["comment"].value == "{{ nobody }}"
+    assert found.parts["field"]["comment"].value == "{{ nobody }}"
 
 
 def test_when(tmp_path: Path) -> None:
