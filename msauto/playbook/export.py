@@ -22,7 +22,6 @@ from msauto.model.live import Asset, Marker, RssChannel, RssItem, Segment, Xmp, 
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, SkippedEntry
 from msauto.model.timecode import Timecode, TimecodeError, show_timecode
 from msauto.playbook.schema.asset import AttributeName
-from msauto.timelines.clock import TimelineClock
 from msauto.timelines.formats import WRITERS
 from msauto.timelines.timeline import (
     MARKER_TEXTS,
@@ -30,6 +29,7 @@ from msauto.timelines.timeline import (
     EditMarker,
     EditSegment,
     EditTimeline,
+    TimelineClock,
     TimelineError,
     WrittenTimeline,
 )

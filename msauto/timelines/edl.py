@@ -13,16 +13,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from msauto.timelines.clock import TimelineClock
-from msauto.timelines.colors import COLORS, color_of
-from msauto.timelines.extra_values import extra_values, with_extra_values
 from msauto.timelines.timeline import (
+    COLORS,
     EditMarker,
     EditSegment,
     EditTimeline,
+    TimelineClock,
     TimelineError,
     WrittenTimeline,
+    color_of,
+    extra_values,
     one_line,
+    with_extra_values,
 )
 
 _TC = r"\d{1,4}[:;]\d{2}[:;]\d{2}[:;]\d{2,3}"
@@ -52,8 +54,8 @@ def is_edl(text: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Event:
-    """An event, with the lines below it."""
+class _Entry:
+    """An event with the lines below it, or a locator."""
 
     line: int
     match: re.Match[str]
@@ -64,48 +66,57 @@ class _Event:
     extra: str = ""
 
     @property
+    def is_locator(self) -> bool:
+        return self.match.re is _LOCATOR
+
+    @property
     def is_video(self) -> bool:
-        return "V" in self.match["track"] or self.match["track"] == "B"
+        return not self.is_locator and ("V" in self.match["track"] or self.match["track"] == "B")
 
     @property
     def title(self) -> str:
         """The clip that the event shows; of a transition, the one that it leads to."""
         which = "FROM" if self.match["edit"] == "C" else "TO"
-        named = self.names.get(which) or self.names.get("FROM", "")
         reel = self.match["reel"]
-        return named or ("" if _NO_NAME.fullmatch(reel) else reel)
-
-
-@dataclass(slots=True)
-class _Locator:
-    line: int
-    match: re.Match[str]
-    drop: bool
-    extra: str = ""
+        return self.names.get(which) or self.names.get("FROM", "") or ("" if _NO_NAME.fullmatch(reel) else reel)
 
 
 def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
     """Read events as segments, and locators and the markers of Resolve as markers."""
     timeline = EditTimeline()
-    items = list(_items(text, timeline))
-    if not items and not is_edl(text):
+    entries = _entries(text, timeline)
+    if not entries and not is_edl(text):
         raise TimelineError("no event and no locator found", "export it as a CMX3600 EDL")
-    video = any(isinstance(each, _Event) and each.is_video for each in items)
-    for each in items:
-        if isinstance(each, _Locator):
-            timeline.markers.append(_locator(each, clock))
-        elif each.marker is not None:
-            _add_resolve_marker(timeline, each, each.marker, clock)
-        elif (each.is_video or not video) and each.match["reel"] != "BL":
-            timeline.segments += _segments(each, clock)
+    video = any(each.is_video for each in entries)
+    for entry in entries:
+        if entry.is_locator:
+            color, words = entry.match["color"] or "", entry.match["text"] or ""
+            if color.casefold() not in COLORS:
+                color, words = "", f"{color} {words}".strip()
+            frame = clock.position(entry.match["at"], entry.line, drop=entry.drop)
+            marker = EditMarker(frame, words, color=color)
+            timeline.markers.append(with_extra_values(marker, entry.extra, _marker_text, entry.line))
+        elif (found := entry.marker) is not None:
+            start = clock.position(entry.match["start"], entry.line, drop=entry.drop)
+            notes = "\n".join(filter(None, (*entry.notes, found["note"])))
+            marker = EditMarker(start, found["name"], notes, color=found["color"].removeprefix("ResolveColor"))
+            frames = int(found["duration"])
+            timeline.add(marker, frames if frames > 1 else 0)
+        elif (entry.is_video or not video) and entry.match["reel"] != "BL":
+            start, end = (clock.position(entry.match[at], entry.line, drop=entry.drop) for at in ("start", "end"))
+            if end < start:
+                raise TimelineError("the event ends before it starts", "correct the record time codes", entry.line)
+            if end > start:  # the outgoing side of a transition has no length
+                segment = EditSegment(start, end - start, entry.title)
+                timeline.segments.append(with_extra_values(segment, entry.extra, _segment_text, entry.line))
     return timeline
 
 
-def _items(text: str, timeline: EditTimeline) -> Iterator[_Event | _Locator]:
-    """Yield events and locators; each is complete once the next one is asked for."""
+def _entries(text: str, timeline: EditTimeline) -> list[_Entry]:
+    """Return events and locators in their order; set the title of the timeline."""
     drop = False
-    event: _Event | None = None
-    last: _Event | _Locator | None = None
+    event: _Entry | None = None
+    entries: list[_Entry] = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         if line.startswith("FCM:"):
@@ -113,60 +124,27 @@ def _items(text: str, timeline: EditTimeline) -> Iterator[_Event | _Locator]:
         elif line.startswith("TITLE:"):
             timeline.title = line.removeprefix("TITLE:").strip()
         elif found := _EVENT.fullmatch(line):
-            event = last = _Event(number, found, drop)
-            yield event
+            event = _Entry(number, found, drop)
+            entries.append(event)
         elif _LIKE_EVENT.match(line):
             raise TimelineError(f"invalid event: {line[:60]!r}", "export the EDL again as CMX3600", number)
         elif re.match(r"\*\s*LOC:", line):
-            last = _Locator(number, _locator_line(line, number), drop)
-            yield last
-        elif (found := _EXTRA.fullmatch(line)) and last is not None:
-            last.extra += found["json"]
-        elif event is not None:
-            _add_line(event, line)
-
-
-def _locator_line(line: str, number: int) -> re.Match[str]:
-    found = _LOCATOR.fullmatch(line)
-    if found is None:
-        raise TimelineError(f"the locator has no time code: {line!r}", "write * LOC: 01:00:00:00 RED text", number)
-    return found
-
-
-def _add_line(event: _Event, line: str) -> None:
-    if found := _CLIP_NAME.fullmatch(line):
-        event.names[found["which"]] = found["name"].strip()
-    elif found := _RESOLVE.fullmatch(line):
-        event.marker = found
-    elif line and event.marker is None and not line.startswith(("*", "M2", ">")):
-        event.notes.append(line)
-
-
-def _locator(locator: _Locator, clock: TimelineClock) -> EditMarker:
-    color, text = locator.match["color"] or "", locator.match["text"] or ""
-    if color.casefold() not in COLORS:
-        color, text = "", f"{color} {text}".strip()
-    frame = clock.position(locator.match["at"], locator.line, drop=locator.drop)
-    marker = EditMarker(frame, text, color=color)
-    return with_extra_values(marker, locator.extra, _marker_text, locator.line)
-
-
-def _add_resolve_marker(timeline: EditTimeline, event: _Event, found: re.Match[str], clock: TimelineClock) -> None:
-    frame = clock.position(event.match["start"], event.line, drop=event.drop)
-    notes = "\n".join(filter(None, (*event.notes, found["note"])))
-    frames = int(found["duration"])
-    color = found["color"].removeprefix("ResolveColor")
-    timeline.add(EditMarker(frame, found["name"], notes, color=color), frames if frames > 1 else 0)
-
-
-def _segments(event: _Event, clock: TimelineClock) -> Iterator[EditSegment]:
-    start = clock.position(event.match["start"], event.line, drop=event.drop)
-    end = clock.position(event.match["end"], event.line, drop=event.drop)
-    if end < start:
-        raise TimelineError("the event ends before it starts", "correct the record time codes", event.line)
-    if end > start:  # the outgoing side of a transition has no length
-        segment = EditSegment(start, end - start, event.title)
-        yield with_extra_values(segment, event.extra, _segment_text, event.line)
+            found = _LOCATOR.fullmatch(line)
+            if found is None:
+                remedy = "write * LOC: 01:00:00:00 RED text"
+                raise TimelineError(f"the locator has no time code: {line!r}", remedy, number)
+            entries.append(_Entry(number, found, drop))
+        elif (found := _EXTRA.fullmatch(line)) and entries:
+            entries[-1].extra += found["json"]
+        elif event is None:
+            continue
+        elif found := _CLIP_NAME.fullmatch(line):
+            event.names[found["which"]] = found["name"].strip()
+        elif found := _RESOLVE.fullmatch(line):
+            event.marker = found
+        elif line and event.marker is None and not line.startswith(("*", "M2", ">")):
+            event.notes.append(line)
+    return entries
 
 
 # Writing -------------------------------------------------------------------------------------------------------
@@ -174,48 +152,26 @@ def _segments(event: _Event, clock: TimelineClock) -> Iterator[EditSegment]:
 
 def write_edl(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     """Write segments as events and markers as locators below the event that they are in, else above all events."""
-    lines = [f"TITLE: {_shortened(timeline.title)}", f"FCM: {'DROP' if clock.drop else 'NON-DROP'} FRAME", ""]
-    waiting = sorted(timeline.markers, key=lambda marker: marker.frame)
     segments = sorted(timeline.segments, key=lambda segment: segment.start)
-    inside: list[list[EditMarker]] = [[] for _ in segments]
-    for marker in waiting:
-        at = _segment_at(segments, marker.frame)
-        if at is None:
-            lines += _locator_lines(marker, clock)
-        else:
-            inside[at].append(marker)
-    lines += [""] if lines[-1] else []
-    for number, (segment, markers) in enumerate(zip(segments, inside, strict=True), 1):
-        lines += _event_lines(number, segment, clock)
-        for marker in markers:
-            lines += _locator_lines(marker, clock)
-        lines.append("")
+    locators: list[list[str]] = [[] for _ in (None, *segments)]  # above all events, then below each of them
+    for marker in sorted(timeline.markers, key=lambda marker: marker.frame):
+        inside = (at for at, each in enumerate(segments, 1) if each.start <= marker.frame < each.start + each.duration)
+        text = _marker_text(marker)
+        line = f"* LOC: {clock.show(marker.frame)} {color_of(marker.track).upper():7} {text}".rstrip()
+        locators[next(inside, 0)] += [line, *_extra_lines(extra_values(marker, text))]
+    lines = [f"TITLE: {_shortened(timeline.title)}", f"FCM: {'DROP' if clock.drop else 'NON-DROP'} FRAME", ""]
+    lines += [*locators[0], ""] if locators[0] else []
+    for number, (segment, below) in enumerate(zip(segments, locators[1:], strict=True), 1):
+        times = f"{clock.show(segment.start)} {clock.show(segment.start + segment.duration)}"
+        lines.append(f"{number:03}  AX       V     C        {times} {times}")
+        text = _segment_text(segment)
+        lines += [f"* FROM CLIP NAME: {text}"] if text else []
+        lines += [*_extra_lines(extra_values(segment, text)), *below, ""]
     return WrittenTimeline("\n".join(lines).rstrip("\n") + "\n", tuple(_warnings(timeline)))
 
 
-def _segment_at(segments: list[EditSegment], frame: int) -> int | None:
-    inside = (at for at, each in enumerate(segments) if each.start <= frame < each.start + each.duration)
-    return next(inside, None)
-
-
-def _event_lines(number: int, segment: EditSegment, clock: TimelineClock) -> Iterator[str]:
-    times = f"{clock.show(segment.start)} {clock.show(segment.start + segment.duration)}"
-    yield f"{number:03}  AX       V     C        {times} {times}"
-    text = _segment_text(segment)
-    if text:
-        yield f"* FROM CLIP NAME: {text}"
-    yield from _extra_lines(extra_values(segment, text))
-
-
-def _locator_lines(marker: EditMarker, clock: TimelineClock) -> Iterator[str]:
-    text = _marker_text(marker)
-    yield f"* LOC: {clock.show(marker.frame)} {color_of(marker.track).upper():7} {text}".rstrip()
-    yield from _extra_lines(extra_values(marker, text))
-
-
-def _extra_lines(values: str) -> Iterator[str]:
-    for part in _EXTRA_PART.findall(values):
-        yield f"* MSAUTO: {part}"
+def _extra_lines(values: str) -> list[str]:
+    return [f"* MSAUTO: {part}" for part in _EXTRA_PART.findall(values)]
 
 
 def _marker_text(marker: EditMarker) -> str:

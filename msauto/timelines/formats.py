@@ -6,14 +6,18 @@ import codecs
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from msauto.timelines.avid_markers import is_marker_list, read_marker_list
 from msauto.timelines.captions import read_captions, write_vtt
-from msauto.timelines.clock import TimelineClock
-from msauto.timelines.colors import check_tracks, with_track
 from msauto.timelines.edl import is_edl, read_edl, write_edl
 from msauto.timelines.otio import read_otio, write_otio
-from msauto.timelines.tables import is_table, read_csv, read_xlsx, write_csv
-from msauto.timelines.timeline import EditTimeline, TimelineError, WrittenTimeline
+from msauto.timelines.tables import is_marker_list, is_table, read_csv, read_marker_list, read_xlsx, write_csv
+from msauto.timelines.timeline import (
+    EditTimeline,
+    TimelineClock,
+    TimelineError,
+    WrittenTimeline,
+    check_tracks,
+    with_track,
+)
 
 WRITERS: Final[Mapping[str, Callable[[EditTimeline, TimelineClock], WrittenTimeline]]] = {
     "edl": write_edl,
@@ -51,12 +55,9 @@ def read_timeline(
     """
     own_tracks = check_tracks(tracks or {})
     found = _read(content, name.rpartition(".")[2].casefold(), clock, columns or {}, encoding)
-    markers = [with_track(marker, own_tracks) for marker in found.markers]
-    return EditTimeline(
-        sorted(markers, key=lambda marker: marker.frame),
-        sorted(found.segments, key=lambda segment: segment.start),
-        found.title,
-    )
+    found.markers = sorted((with_track(each, own_tracks) for each in found.markers), key=lambda each: each.frame)
+    found.segments.sort(key=lambda segment: segment.start)
+    return found
 
 
 def _read(content: bytes, ending: str, clock: TimelineClock, columns: Mapping[str, str], encoding: str) -> EditTimeline:
@@ -69,10 +70,6 @@ def _read(content: bytes, ending: str, clock: TimelineClock, columns: Mapping[st
         return _READERS[ending](text, clock)
     if ending in {"csv", "tsv"} and not is_marker_list(text):
         return read_csv(text, clock, columns)
-    return _read_by_content(text, clock, columns)
-
-
-def _read_by_content(text: str, clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
     if text.startswith("WEBVTT") or " --> " in text[:1000]:
         return read_captions(text, clock)
     if '"OTIO_SCHEMA"' in text[:10_000]:

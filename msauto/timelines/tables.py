@@ -1,9 +1,11 @@
-"""Cue sheets: CSV, TSV and XLSX with named columns, also as Premiere and Frame.io export markers.
+"""Tables: cue sheets (CSV, TSV, XLSX) with named columns, also of Premiere and Frame.io, and marker lists of Avid.
 
 Formats: Premiere, «Export > Markers», UTF-16 with tabs: ``Marker Name, Description, In, Out, Duration, Marker Type``
 (read by PremiereMarkerTools, «import_premiere»; the duration is that of Out less In). Frame.io, «Export comments as
 CSV»: ``Comment, Commenter, Timecode`` and ``Duration`` in frames (repository logik-portal/python, frame_io). Quoting
-against spreadsheets: https://owasp.org/www-community/attacks/CSV_Injection.
+against spreadsheets: https://owasp.org/www-community/attacks/CSV_Injection. Avid Media Composer: a line for each marker
+with tabs between user, time code, track, color, comment and length in frames (repository adamhawkey/EDL_tools,
+Marker_tools/README.md); a line break in a comment continues it on the next line.
 """
 
 from __future__ import annotations
@@ -12,14 +14,19 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
-from msauto.timelines.clock import TimelineClock
-from msauto.timelines.colors import color_of
-from msauto.timelines.timeline import MARKER_TEXTS, EditMarker, EditTimeline, TimelineError, WrittenTimeline
+from msauto.timelines.timeline import (
+    MARKER_TEXTS,
+    EditMarker,
+    EditTimeline,
+    TimelineClock,
+    TimelineError,
+    WrittenTimeline,
+    color_of,
+)
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "start": ("start", "in", "timecode in", "tc in", "timecode", "tc", "at", "position", "time", "start time",
@@ -55,17 +62,6 @@ def header_delimiter(text: str) -> str:
 # Reading -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """The cells of a row by column; a missing or empty cell is an empty text."""
-
-    line: int
-    cells: Mapping[str, str]
-
-    def __getitem__(self, column: str) -> str:
-        return self.cells.get(column, "")
-
-
 def is_table(text: str) -> bool:
     """Return whether a text begins with a header that names where markers start."""
     try:
@@ -95,8 +91,8 @@ def read_rows(rows: Iterable[Row], clock: TimelineClock, columns: Mapping[str, s
     for line, row in filled[1:]:
         if len(row) > len(filled[0][1]) and any(row[len(filled[0][1]) :]):
             raise TimelineError("the row has more cells than the header", "quote cells that hold the separator", line)
-        found = {name: unquoted(row[at]) for name, at in places.items() if at < len(row)}
-        _add_row(timeline, _Cells(line, found), clock)
+        cells = {name: unquoted(row[at]) if at < len(row) else "" for name, at in places.items()}
+        _add_row(timeline, dict.fromkeys(COLUMNS, "") | cells, line, clock)
     return timeline
 
 
@@ -124,40 +120,32 @@ def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
     return places
 
 
-def _add_row(timeline: EditTimeline, row: _Cells, clock: TimelineClock) -> None:
+def _add_row(timeline: EditTimeline, row: Mapping[str, str], line: int, clock: TimelineClock) -> None:
     if not row["start"].strip():
-        raise TimelineError("the row has no position", "add a time code, or delete the row", row.line)
-    start = clock.position(row["start"], row.line)
+        raise TimelineError("the row has no position", "add a time code, or delete the row", line)
+    start, duration = clock.position(row["start"], line), 0
+    if row["duration"].strip():
+        duration = clock.duration(row["duration"], line)
+    elif row["end"].strip():
+        duration = clock.position(row["end"], line) - start
+        if duration < 0:
+            raise TimelineError("the row ends before it starts", "correct its time codes", line)
+    numbers: dict[str, int | None] = {"rating": None, "number": None}
+    for column in numbers:
+        if text := row[column].strip():
+            if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
+                raise TimelineError(f"{column} {text[:40]!r} is not a whole number", "write digits", line)
+            numbers[column] = int(text)
     track = row["track"].strip()
     marker = EditMarker(
         start,
         **{name: row[name] for name in MARKER_TEXTS},
-        rating=_whole(row, "rating") or 0,
+        rating=numbers["rating"] or 0,
         track="" if _EDIT_TRACK.fullmatch(track) else track,
         color=row["color"].strip(),
-        line=row.line,
+        line=line,
     )
-    timeline.add(marker, _duration(row, start, clock), _whole(row, "number"))
-
-
-def _duration(row: _Cells, start: int, clock: TimelineClock) -> int:
-    if row["duration"].strip():
-        return clock.duration(row["duration"], row.line)
-    if not row["end"].strip():
-        return 0
-    end = clock.position(row["end"], row.line)
-    if end < start:
-        raise TimelineError("the row ends before it starts", "correct its time codes", row.line)
-    return end - start
-
-
-def _whole(row: _Cells, column: str) -> int | None:
-    text = row[column].strip()
-    if not text:
-        return None
-    if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
-        raise TimelineError(f"{column} {text[:40]!r} is not a whole number", "write digits", row.line)
-    return int(text)
+    timeline.add(marker, duration, numbers["number"])
 
 
 # Cue sheets as XLSX: the first sheet, by python-calamine (extra ``xlsx``) ----------------------------------------
@@ -170,17 +158,13 @@ def read_xlsx(content: bytes, clock: TimelineClock, columns: Mapping[str, str]) 
     except ImportError as error:
         raise TimelineError("reading XLSX needs python-calamine", "pip install 'msauto[xlsx]'") from error
     try:
-        _check_size(content)
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if sum(each.file_size for each in archive.infolist()) > _MOST_BYTES:
+                raise TimelineError(f"the file is larger than {_MOST_BYTES >> 20} MiB unpacked", "save it as CSV")
         rows = calamine.load_workbook(io.BytesIO(content)).get_sheet_by_index(0).to_python(skip_empty_area=False)
     except (calamine.CalamineError, zipfile.BadZipFile) as error:
         raise TimelineError(f"not a valid XLSX file: {error}", "save it again as XLSX, or as CSV") from error
     return read_rows([(number, [_text(cell) for cell in row]) for number, row in enumerate(rows, 1)], clock, columns)
-
-
-def _check_size(content: bytes) -> None:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        if sum(each.file_size for each in archive.infolist()) > _MOST_BYTES:
-            raise TimelineError(f"the file is larger than {_MOST_BYTES >> 20} MiB unpacked", "save it as CSV")
 
 
 def _text(cell: Any) -> str:
@@ -210,25 +194,19 @@ def _clock_time(length: timedelta) -> str:
 
 def write_csv(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     """Write a row for each segment and marker. It begins with a byte order mark: spreadsheets look for one."""
+    rows: list[tuple[int, tuple[str, ...]]] = []
+    for segment in timeline.segments:
+        times = (clock.show(segment.start), clock.show_duration(segment.duration))
+        number = "" if segment.number is None else str(segment.number)
+        rows.append((segment.start, (*times, segment.title, "", "", "", "", segment.keywords, "", number)))
+    for marker in timeline.markers:
+        texts = (marker.title, marker.comment, color_of(marker.track), marker.track, marker.user, marker.keywords)
+        rows.append((marker.frame, (clock.show(marker.frame), "", *texts, str(marker.rating or ""), "")))
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(_WRITTEN)
-    rows = [*_segment_rows(timeline, clock), *_marker_rows(timeline, clock)]
     writer.writerows([quoted(cell) for cell in row] for _, row in sorted(rows, key=lambda each: each[0]))
     return WrittenTimeline(f"\ufeff{out.getvalue()}")
-
-
-def _segment_rows(timeline: EditTimeline, clock: TimelineClock) -> Iterator[tuple[int, tuple[str, ...]]]:
-    for each in timeline.segments:
-        times = (clock.show(each.start), clock.show_duration(each.duration))
-        number = "" if each.number is None else str(each.number)
-        yield each.start, (*times, each.title, "", "", "", "", each.keywords, "", number)
-
-
-def _marker_rows(timeline: EditTimeline, clock: TimelineClock) -> Iterator[tuple[int, tuple[str, ...]]]:
-    for each in timeline.markers:
-        texts = (each.title, each.comment, color_of(each.track), each.track, each.user, each.keywords)
-        yield each.frame, (clock.show(each.frame), "", *texts, str(each.rating or ""), "")
 
 
 def quoted(cell: str) -> str:
@@ -243,3 +221,34 @@ def quoted(cell: str) -> str:
 def unquoted(cell: str) -> str:
     """Return what :func:`quoted` quoted."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+_MARKER = re.compile(r"[^\t]*\t\d{1,2}[:;]\d{2}[:;]\d{2}[:;]\d{2,3}\t")
+
+
+def is_marker_list(text: str) -> bool:
+    """Return whether a text looks like a marker list of Avid."""
+    return any(map(_MARKER.match, text.splitlines()[:20]))
+
+
+def read_marker_list(text: str, clock: TimelineClock) -> EditTimeline:
+    """Read markers; one of more than one frame becomes a segment."""
+    lines: list[tuple[int, str]] = []  # those that a comment continues on joined
+    for number, line in enumerate(text.splitlines(), 1):
+        if _MARKER.match(line):
+            lines.append((number, line))
+        elif line.strip() and lines:
+            lines[-1] = (lines[-1][0], f"{lines[-1][1]} {line.strip(' ')}")
+        elif line.strip():
+            raise TimelineError(
+                f"the line is not a marker of Avid: {line[:60]!r}",
+                "export the markers as text again: user, time code, track, color, comment",
+                number,
+            )
+    timeline = EditTimeline()
+    for number, line in lines:
+        user, at, _, color, comment, length = [*line.split("\t"), "", "", ""][:6]
+        frames = clock.duration(length, number) if length.strip() else 1
+        marker = EditMarker(clock.position(at, number), comment.strip(), user=user.strip(), color=color.strip())
+        timeline.add(marker, frames if frames > 1 else 0)
+    return timeline

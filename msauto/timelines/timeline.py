@@ -1,13 +1,22 @@
-"""What the formats have in common: markers and segments in frames from the first frame of the clip."""
+"""What the formats have in common: markers and segments, time codes and frames, colors and tracks, further values.
+
+Positions are frames from the first frame of the clip. Names of colors: the eight locator colors of Avid Media Composer
+(as in ``* LOC:`` lines, repository adamhawkey/EDL_tools), those of OpenTimelineIO
+(``opentimelineio.schema.MarkerColor``), and the marker types of Premiere.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from fractions import Fraction
+from typing import Any, Final, TypeVar
 
 from msauto.interface import fields as registry
+from msauto.interface.fields import DEFAULT_TRACK, TRACKS, track_named
+from msauto.model.timecode import DROP_FRAME_RATES, Timecode, TimecodeError, show_rate, show_timecode
 
 _BLANKS = re.compile(r"\s+")
 
@@ -70,14 +79,13 @@ class EditSegment:
         return {**number, "start": self.start, "duration": self.duration, **_filled(self, SEGMENT_TEXTS)}
 
 
-def _held(kind: type[EditMarker] | type[EditSegment], attributes: tuple[registry.Attribute, ...]) -> tuple[str, ...]:
-    known = {each.name for each in fields(kind)}
-    return tuple(name for name in registry.names(attributes, "text") if name in known)
+def _texts(kind: type, attributes: tuple[registry.Attribute, ...]) -> tuple[str, ...]:
+    return tuple(name for name in registry.names(attributes, "text") if name in {each.name for each in fields(kind)})
 
 
-MARKER_TEXTS = _held(EditMarker, registry.MARKER_ATTRIBUTES)
+MARKER_TEXTS = _texts(EditMarker, registry.MARKER_ATTRIBUTES)
 """The attributes of a marker that a timeline holds, besides rating and track."""
-SEGMENT_TEXTS = _held(EditSegment, registry.SEGMENT_ATTRIBUTES)
+SEGMENT_TEXTS = _texts(EditSegment, registry.SEGMENT_ATTRIBUTES)
 """The attributes of a segment that a timeline holds."""
 
 
@@ -107,15 +115,14 @@ def joined(markers: Iterable[EditMarker]) -> list[EditMarker]:
     places: dict[tuple[int, str], list[EditMarker]] = {}
     for marker in markers:
         places.setdefault((marker.frame, marker.track or registry.DEFAULT_TRACK), []).append(marker)
-    return [together[0] if len(together) == 1 else _join(together) for together in places.values()]
-
-
-def _join(markers: list[EditMarker]) -> EditMarker:
-    texts: dict[str, Any] = {}
-    for name in MARKER_TEXTS:
-        found = dict.fromkeys(getattr(each, name) for each in markers)
-        texts[name] = ("\n" if name == "comment" else " / ").join(filter(None, found))
-    return replace(markers[0], **texts, rating=max(each.rating for each in markers))
+    found = []
+    for together in places.values():
+        texts: dict[str, Any] = {}
+        for name in MARKER_TEXTS:
+            values = dict.fromkeys(getattr(each, name) for each in together)
+            texts[name] = ("\n" if name == "comment" else " / ").join(filter(None, values))
+        found.append(replace(together[0], **texts, rating=max(each.rating for each in together)))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +140,213 @@ def one_line(text: str) -> str:
     'two lines'
     """
     return _BLANKS.sub(" ", text).strip()
+
+
+_Found = TypeVar("_Found")
+_CLOCK_TIME = re.compile(r"(?:(\d{1,6})[:;])?(\d{1,2})[:;](\d{2})(?:([:;])(\d{2,3})|[.,](\d{1,12}))?", re.ASCII)
+_NTSC = (24, 30, 48, 60, 120)
+_MOST_FRAMES_PER_SECOND = 1000
+
+
+def parse_rate(value: object) -> Fraction:
+    """Return frames per second, exact; 29.97 and the like are 30000/1001.
+
+    >>> parse_rate("29.97"), parse_rate(25)
+    (Fraction(30000, 1001), Fraction(25, 1))
+    """
+    text = str(value).strip().removesuffix("fps").strip()
+    try:
+        rate = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        rate = Fraction(0)
+    if not 0 < rate <= _MOST_FRAMES_PER_SECOND:
+        raise TimelineError(f"{text[:40]!r} is not a frame rate", "write rate=asset.rate, 25, '29.97' or '30000/1001'")
+    exact = (Fraction(nominal * 1000, 1001) for nominal in _NTSC)
+    return next((each for each in exact if abs(each - rate) < Fraction(1, 200)), rate)
+
+
+def parse_origin(text: str | int) -> Timecode:
+    """Return the time code of the first frame of a clip; raises :class:`TimelineError`."""
+    try:
+        return _parse(str(text))
+    except TimecodeError as error:
+        remedy = "write the time code of the first frame: origin='10:00:00:00'"
+        raise TimelineError(f"origin: {error}", remedy) from error
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineClock:
+    """The rate of a clip, and the time code of its first frame; ``None``: that of the file, else 0."""
+
+    rate: Fraction
+    origin: Timecode | None = None
+
+    @property
+    def first(self) -> int:
+        """The time code of the first frame, in frames."""
+        return 0 if self.origin is None else self._frames(self.origin)
+
+    @property
+    def drop(self) -> bool:
+        """Whether written time codes are drop frame: where the rate has it, unless the origin is non-drop."""
+        other = self.origin is not None and self.origin.kind == "non_drop" and self.first != 0
+        return self.rate in DROP_FRAME_RATES and not other
+
+    def position(self, text: str, line: int, *, drop: bool = False) -> int:
+        """Return the frame of the clip at a time code; ``drop``: in this file, colons mean drop frame."""
+        timecode = self._timecode(text, line, drop=drop)
+        if timecode.kind == "frames":
+            return timecode.frames
+        self._check_counting(timecode, line)
+        frame = self._on_line(lambda: self._frames(timecode), line) - self.first
+        if frame < 0:
+            raise TimelineError(
+                f"{text} is before the first frame of the clip, {self.origin or '00:00:00:00'}",
+                "set origin= to the time code of the first frame",
+                line,
+            )
+        return frame
+
+    def duration(self, text: str, line: int, *, drop: bool = False) -> int:
+        """Return a duration in frames; a number is frames."""
+        return self._on_line(lambda: self._frames(self._timecode(text, line, drop=drop)), line)
+
+    def show(self, frame: int) -> str:
+        """Return the time code of a frame of the clip."""
+        return show_timecode(self.first + frame, self.rate, drop=self.drop)
+
+    def show_duration(self, frames: int) -> str:
+        """Return a duration as a time code."""
+        return show_timecode(frames, self.rate, drop=self.drop)
+
+    def _frames(self, timecode: Timecode) -> int:
+        return timecode.to_frames(self.rate)
+
+    def _timecode(self, text: str, line: int, *, drop: bool) -> Timecode:
+        return self._on_line(lambda: _parse(text, drop=drop), line)
+
+    def _on_line(self, function: Callable[[], _Found], line: int) -> _Found:
+        try:
+            return function()
+        except TimecodeError as error:
+            remedy = f"correct the time code, or check rate= ({show_rate(self.rate)})"
+            raise TimelineError(str(error), remedy, line) from error
+
+    def _check_counting(self, timecode: Timecode, line: int) -> None:
+        """Refuse an origin that is counted in another way: at 29.97 the same digits are seconds apart."""
+        if self.origin is None or self.rate.denominator == 1 or self.first == 0:
+            return
+        if self.origin.kind != timecode.kind:
+            names = {"drop": "drop frame", "non_drop": "non-drop frame", "seconds": "in seconds", "frames": "frames"}
+            example = {"drop": "10:00:00;00", "non_drop": "10:00:00:00", "seconds": "10:00:00.0"}[timecode.kind]
+            raise TimelineError(
+                f"{timecode} is {names[timecode.kind]}, but origin {self.origin} is {names[self.origin.kind]}",
+                f"write origin= as the file does, for example {example!r}",
+                line,
+            )
+
+
+def _parse(text: str, *, drop: bool = False) -> Timecode:
+    """Parse the forms that other programs write: ``1:00:00:00``, ``01;00;00;00``, ``00:00:01,500``, ``10:00:05``."""
+    found = _CLOCK_TIME.fullmatch(text.strip())
+    if found is None:
+        return Timecode.parse(text)
+    hours, minutes, seconds, separator, frames, decimals = found.groups(default="")
+    clock = f"{hours or '0':0>2}:{minutes:0>2}:{seconds}"
+    if not frames:
+        return Timecode.parse(f"{clock}.{decimals or '0'}")
+    if not hours:
+        return Timecode.parse(text)  # MM:SS:FF is ambiguous: raises, with the valid forms
+    return Timecode.parse(f"{clock}{';' if drop or separator == ';' else ':'}{frames}")
+
+
+TRACK_OF_COLOR: Final[Mapping[str, str]] = {
+    "blue": "General",
+    "red": "Cue Point",
+    "green": "Secondary Event",
+    "magenta": "Goto Cue",
+    "yellow": "Game Time",
+    "cyan": "Icon",
+    "white": "Picture",
+    "black": "Profanity Start",
+    "pink": "Profanity End",
+    "flash cue point": "Cue Point",
+}
+"""The track of a color; any other color is General."""
+COLOR_OF_TRACK: Final = {track: color for color, track in TRACK_OF_COLOR.items() if " " not in color}
+_MORE = "orange purple fuchsia rose lavender sky mint lemon sand cocoa cream"
+COLORS: Final = frozenset({*COLOR_OF_TRACK.values(), *_MORE.split()})
+"""The colors of Avid and Resolve."""
+OTHERS: Final = "*"
+"""The key of ``tracks=`` for markers without a color of their own in it."""
+
+
+def color_of(track: str) -> str:
+    """Return the color of a track, as :data:`TRACK_OF_COLOR` has it."""
+    return COLOR_OF_TRACK.get(track, COLOR_OF_TRACK[DEFAULT_TRACK])
+
+
+def check_tracks(tracks: Mapping[str, str]) -> dict[str, str]:
+    """Return the tracks that a lookup sets by color, with the color in lower case; raises :class:`TimelineError`."""
+    checked = {str(color).casefold(): track_named(str(track)) for color, track in tracks.items()}
+    for color, track in checked.items():
+        if track not in TRACKS:
+            raise TimelineError(f"tracks: {color!r} has the unknown track {track!r}", unknown=(track, TRACKS))
+    return checked
+
+
+def with_track(marker: EditMarker, tracks: Mapping[str, str]) -> EditMarker:
+    """Return a marker with its track: by name, else by color; raises :class:`TimelineError` for an unknown name."""
+    named, color = marker.track, marker.color.casefold()
+    if named.casefold() in tracks and named:
+        return replace(marker, track=tracks[named.casefold()])
+    if named:
+        track = track_named(named)
+        if track not in TRACKS:
+            raise TimelineError(f"unknown track {named!r}", line=marker.line or None, unknown=(named, TRACKS))
+        return replace(marker, track=track)
+    default = tracks.get(OTHERS) or TRACK_OF_COLOR.get(color, DEFAULT_TRACK if color else "")
+    return replace(marker, track=tracks.get(color, default))
+
+
+Item = TypeVar("Item", EditMarker, EditSegment)
+_NATIVE = frozenset({"frame", "start", "duration", "color", "line"})
+"""What every format holds; ``color`` follows from the track."""
+
+
+def extra_values(item: EditMarker | EditSegment, shown: str, *, colored: bool = True) -> str:
+    """Return the values of an item that its position and the text that is shown do not hold, as JSON.
+
+    ``colored``: the file shows the color of its track.
+    """
+    values = {each.name: getattr(item, each.name) for each in fields(item) if each.name not in _NATIVE}
+    found = {name: value for name, value in values.items() if value not in {"", 0, None} or name == "number"}
+    if found.get("number") is None:
+        found.pop("number", None)
+    if item.title == shown:
+        found.pop("title", None)
+    elif shown:
+        found["title"] = item.title
+    if colored and TRACK_OF_COLOR.get(color_of(found.get("track", ""))) == found.get("track"):
+        found.pop("track", None)
+    return json.dumps(found, separators=(",", ":")).replace(">", "\\u003e") if found else ""
+
+
+def with_extra_values(item: Item, text: str, show: Callable[[Item], str], line: int) -> Item:
+    """Return an item with its further values; a title that was edited in the file wins over the further ones."""
+    if not text:
+        return item
+    try:
+        values = json.loads(text)
+        changed = replace(item, **{name: _checked(type(item), name, value) for name, value in values.items()})
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        remedy = "remove the MSAUTO values, or export again"
+        raise TimelineError("the MSAUTO values are not as msauto writes them", remedy, line) from error
+    return changed if show(changed) == item.title else replace(changed, title=item.title)
+
+
+def _checked(kind: type[EditMarker] | type[EditSegment], name: str, value: Any) -> Any:
+    known = {each.name for each in fields(kind)} - _NATIVE
+    if name not in known or not isinstance(value, int if name in {"rating", "number"} else str):
+        raise TypeError(name)
+    return value

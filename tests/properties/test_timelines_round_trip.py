@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from msauto.interface.fields import TRACKS
 from msauto.model.timecode import Timecode
-from msauto.timelines.clock import TimelineClock
 from msauto.timelines.formats import WRITERS, read_timeline
-from msauto.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineError
+from msauto.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineClock, TimelineError
 from tests.examples import examples
 
 TEXTS = st.one_of(

@@ -29,9 +29,8 @@ from msauto.report.sentences import plural
 from msauto.secrets.redaction import Secrets
 from msauto.server.reader import ServerReader
 from msauto.server.snapshots import Snapshots, Take, channel_snapshot
-from msauto.timelines.clock import parse_origin
 from msauto.timelines.formats import WRITERS
-from msauto.timelines.timeline import TimelineError
+from msauto.timelines.timeline import TimelineError, parse_origin
 
 Snapshot = AssetSnapshot | ChannelSnapshot | SkippedEntry
 

@@ -26,7 +26,7 @@ from msauto.documents.document import nearest
 from msauto.documents.loader import plain
 from msauto.model.timecode import Timecode, show_timecode
 from msauto.playbook.templates.names import SecretTracker
-from msauto.timelines.clock import parse_rate
+from msauto.timelines.timeline import parse_rate
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -18,10 +18,9 @@ from msauto.errors import InputError
 from msauto.playbook.input_files import LookupContext
 from msauto.playbook.templates.filters import LOOKUPS, template_lookup
 from msauto.playbook.templates.names import TemplateFunctionError
-from msauto.timelines.clock import TimelineClock, parse_origin, parse_rate
 from msauto.timelines.formats import read_timeline
 from msauto.timelines.tables import header_delimiter
-from msauto.timelines.timeline import TimelineError, joined
+from msauto.timelines.timeline import TimelineClock, TimelineError, joined, parse_origin, parse_rate
 
 _REQUIRED = object()
 

@@ -13,9 +13,17 @@ import pytest
 from timecode.timecode import Timecode as OtherTimecode
 
 from msauto.documents.document import nearest
-from msauto.timelines.clock import TimelineClock, parse_origin, parse_rate
 from msauto.timelines.formats import WRITERS, read_timeline
-from msauto.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineError, joined
+from msauto.timelines.timeline import (
+    EditMarker,
+    EditSegment,
+    EditTimeline,
+    TimelineClock,
+    TimelineError,
+    joined,
+    parse_origin,
+    parse_rate,
+)
 
 CASES = Path(__file__).parents[2] / "cases" / "timelines"
 
