@@ -54,7 +54,7 @@ def is_edl(text: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Entry:
+class _EditLine:
     """An event with the lines below it, or a locator."""
 
     line: int
@@ -112,11 +112,11 @@ def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
     return timeline
 
 
-def _entries(text: str, timeline: EditTimeline) -> list[_Entry]:
+def _entries(text: str, timeline: EditTimeline) -> list[_EditLine]:
     """Return events and locators in their order; set the title of the timeline."""
     drop = False
-    event: _Entry | None = None
-    entries: list[_Entry] = []
+    event: _EditLine | None = None
+    entries: list[_EditLine] = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         if line.startswith("FCM:"):
@@ -124,7 +124,7 @@ def _entries(text: str, timeline: EditTimeline) -> list[_Entry]:
         elif line.startswith("TITLE:"):
             timeline.title = line.removeprefix("TITLE:").strip()
         elif found := _EVENT.fullmatch(line):
-            event = _Entry(number, found, drop)
+            event = _EditLine(number, found, drop)
             entries.append(event)
         elif _LIKE_EVENT.match(line):
             raise TimelineError(f"invalid event: {line[:60]!r}", "export the EDL again as CMX3600", number)
@@ -133,7 +133,7 @@ def _entries(text: str, timeline: EditTimeline) -> list[_Entry]:
             if found is None:
                 remedy = "write * LOC: 01:00:00:00 RED text"
                 raise TimelineError(f"the locator has no time code: {line!r}", remedy, number)
-            entries.append(_Entry(number, found, drop))
+            entries.append(_EditLine(number, found, drop))
         elif (found := _EXTRA.fullmatch(line)) and entries:
             entries[-1].extra += found["json"]
         elif event is None:
