@@ -5,8 +5,8 @@ Formats: Premiere, «Export > Markers», UTF-16 with tabs: ``Marker Name, Descri
 CSV»: ``Comment, Commenter, Timecode`` and ``Duration`` in frames (repository logik-portal/python, frame_io). Quoting
 against spreadsheets: https://owasp.org/www-community/attacks/CSV_Injection.
 
-Avid Media Composer writes a line for each marker, with tabs between user, time code, track, color, comment and length in
-frames (repository adamhawkey/EDL_tools, Marker_tools/README.md). A line break in a comment continues it on the next line.
+Avid Media Composer writes a line for each marker, with tabs between user, time code, track, color, comment and length
+in frames (repository adamhawkey/EDL_tools, Marker_tools/README.md). A line break in a comment continues it below.
 """
 
 from __future__ import annotations
