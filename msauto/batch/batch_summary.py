@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final, get_args
 from zoneinfo import ZoneInfo
 
@@ -20,7 +21,7 @@ from msauto.report.terminal.tables import aligned
 from msauto.report.value_texts import show_seconds
 
 _DRIFTING: Final = 10
-"""How many drifting targets of a job the text lists."""
+"""How many drifting targets of a job are listed; the JSON holds all."""
 
 
 def heading_of(result: BatchResult) -> str:
@@ -37,34 +38,21 @@ def heading_of(result: BatchResult) -> str:
 
 def render_text(result: BatchResult, zone: str, *, colour: bool = False) -> str:
     """Return the summary for a terminal or a mail; times in a time zone."""
-    lines = [paint(visible(heading_of(result)), RED if result.code else GREEN, colour=colour)]
-    rows = [
-        [f"  {each.job}", outcome_text(each.outcome, each.code), _duration(each), visible(details_of(each))]
-        for each in result.jobs
-    ]
-    lines += aligned(rows)
+    heading = paint(visible(heading_of(result)), RED if result.code else GREEN, colour=colour)
+    rows = [[f"  {job}", *cells] for job, *cells in _rows(result)]
+    return "".join(f"{line}\n" for line in (heading, *aligned(rows), *_notes(result, zone)))
+
+
+def _render(name: str, result: BatchResult, zone: str) -> str:
+    heading = visible(heading_of(result))
+    return template(name).render(heading=heading, rows=_rows(result), more=_notes(result, zone))
+
+
+def _rows(result: BatchResult) -> Iterator[tuple[str, str, str, str]]:
+    """Yield each job with its outcome, its duration, and why it is not ok or its counts."""
     for each in result.jobs:
-        lines += [f"  {each.job}: {line}" for line in _drift_lines(each)]
-    lines += [f"missed: {local_time(start, zone)}" for start in result.missed]
-    lines += [
-        visible(f"{each.kind} {each.to}: not delivered: {each.error}") for each in result.deliveries if each.error
-    ]
-    lines += list(_next_steps(result))
-    return "".join(f"{line}\n" for line in lines)
-
-
-def details_of(job: JobResult) -> str:
-    """Return why a job is not ok, or its counts."""
-    attempts = f"; {job.attempts} attempts" if job.attempts > 1 else ""
-    warned = f"; {plural(len(job.warnings), 'warning')}: {job.warnings[0]}" if job.warnings else ""
-    if job.reason:
-        return f"{job.reason}{attempts}{warned}"
-    if job.outcome == "not attempted":
-        return ""
-    if job.drift:
-        return f"{plural(len(job.drift), 'target')} differ{'s' if len(job.drift) == 1 else ''}{attempts}{warned}"
-    planned = ", ".join(f"{job.summary[each]} to {each}" for each in get_args(Action) if job.summary.get(each))
-    return (count_outcomes(job.summary) or planned or "nothing to do") + attempts + warned
+        took = show_seconds(seconds_between(each.started, each.ended)) if each.started and each.ended else ""
+        yield each.job, outcome_text(each.outcome, each.code), took, visible(_details_of(each))
 
 
 def outcome_text(outcome: str, code: int | None) -> str:
@@ -72,20 +60,38 @@ def outcome_text(outcome: str, code: int | None) -> str:
     return f"{outcome} ({code})" if code else outcome
 
 
-def _duration(job: JobResult) -> str:
-    if job.started is None or job.ended is None:
+def _details_of(job: JobResult) -> str:
+    if job.outcome == "not attempted" and not job.reason:
         return ""
-    return show_seconds(seconds_between(job.started, job.ended))
+    planned = ", ".join(f"{job.summary[each]} to {each}" for each in get_args(Action) if job.summary.get(each))
+    text = job.reason or count_outcomes(job.summary) or planned or "nothing to do"
+    if job.drift and not job.reason:
+        text = f"{plural(len(job.drift), 'target')} differ{'s' if len(job.drift) == 1 else ''}"
+    attempts = f"; {job.attempts} attempts" if job.attempts > 1 else ""
+    warned = f"; {plural(len(job.warnings), 'warning')}: {job.warnings[0]}" if job.warnings else ""
+    return f"{text}{attempts}{warned}"
 
 
-def _drift_lines(job: JobResult) -> Iterator[str]:
-    for each in job.reported_drift[:_DRIFTING]:
-        yield visible(drift_sentence(each))
-    if len(job.reported_drift) > _DRIFTING:
-        yield f"{len(job.reported_drift) - _DRIFTING} more differ"
+def _notes(result: BatchResult, zone: str) -> Iterator[str]:
+    """Yield what the rows do not hold: what differs, missed starts, what was not delivered, what to do next."""
+    for job in result.jobs:
+        drift = job.reported_drift
+        yield from (f"{job.job}: {visible(_drift_sentence(each))}" for each in drift[:_DRIFTING])
+        if len(drift) > _DRIFTING:
+            yield f"{job.job}: {len(drift) - _DRIFTING} more differ"
+    yield from (f"missed: {local_time(start, zone)}" for start in result.missed)
+    for sent in result.deliveries:
+        if sent.error:
+            yield visible(f"{sent.kind} {sent.to}: not delivered: {sent.error}")
+    left = [each for each in result.jobs if not each.done]
+    runs = [f"msauto history {run}" for each in left for run in each.runs]
+    if runs:
+        yield f"→ for details: {', '.join(runs)}"
+    if left and not result.check:  # a check is not recorded
+        yield f"→ to run these jobs again: msauto batch run {visible(result.file)} --failed"
 
 
-def drift_sentence(target: DifferingTarget) -> str:
+def _drift_sentence(target: DifferingTarget) -> str:
     """Return which target differs, in what, since when, and by whom."""
     new = "new" if target.nights == 1 else f"for {target.nights} nights"
     by = f", by {', '.join(target.by)}" if target.by else ""
@@ -93,78 +99,35 @@ def drift_sentence(target: DifferingTarget) -> str:
     return f"{place}: {target.name} differs ({new}{by}): {', '.join(target.changes)}"
 
 
-def _next_steps(result: BatchResult) -> Iterator[str]:
-    runs = [run for each in result.jobs if not each.done for run in each.runs]
-    if runs:
-        yield f"→ for details: {', '.join(f'msauto history {run}' for run in runs)}"
-    if any(not each.done for each in result.jobs) and not result.check:  # a check is not recorded
-        yield f"→ to run these jobs again: msauto batch run {visible(result.file)} --failed"
-
-
 def local_time(text: str, zone: str) -> str:
     """Return a time of a result in a time zone, to the minute."""
     return f"{moment_of(text).astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M %Z}"
 
 
-# Other forms ------------------------------------------------------------------------------------------------------
-
-
-def render_json(result: BatchResult, zone: str) -> str:
+def render_json(result: BatchResult, _zone: str = "") -> str:
     """Return the summary as ``msauto-batch`` version 1."""
-    del zone
     return dump(to_json(result))
 
 
-def _render_markdown(result: BatchResult, zone: str) -> str:
-    return _render("batch/summary.md.j2", result, zone)
-
-
-def _render_html(result: BatchResult, zone: str) -> str:
-    return _render("batch/summary.html.j2", result, zone)
-
-
-def _render(name: str, result: BatchResult, zone: str) -> str:
-    heading = visible(heading_of(result))
-    return template(name).render(heading=heading, rows=_cells(result), more=_more(result, zone))
-
-
-def _cells(result: BatchResult) -> Iterator[tuple[str, str, str, str]]:
-    for each in result.jobs:
-        yield each.job, outcome_text(each.outcome, each.code), _duration(each), visible(details_of(each))
-
-
-def _more(result: BatchResult, zone: str) -> Iterator[str]:
-    """Yield what the table does not hold."""
-    for each in result.jobs:
-        yield from (f"{each.job}: {visible(drift_sentence(target))}" for target in each.reported_drift)
-    yield from (f"missed: {local_time(start, zone)}" for start in result.missed)
-    yield from _next_steps(result)
-
-
-def _is_failure(job: JobResult) -> bool:
-    return bool(job.code) or job.outcome == "not attempted"
-
-
-def _render_junit(result: BatchResult, zone: str) -> str:
-    del zone
+def _render_junit(result: BatchResult, _zone: str) -> str:
     jobs = result.jobs or (JobResult(job=result.batch, code=result.code, reason=result.reason),)
     return render_xml(suite_of(result.batch, [_test_case(each, result) for each in jobs], time=result.started))
 
 
 def _test_case(job: JobResult, result: BatchResult) -> TestCase:
     seconds = seconds_between(job.started, job.ended)
-    if _is_failure(job):
+    if job.code or job.outcome == "not attempted":
         return TestCase(job.job, "failure", job.outcome, job.reason or result.reason, seconds=seconds)
     if job.outcome == "skipped":
         return TestCase(job.job, "skipped", message=job.reason or result.reason, seconds=seconds)
-    return TestCase(job.job, details=details_of(job), seconds=seconds)
+    return TestCase(job.job, details=_details_of(job), seconds=seconds)
 
 
 SUMMARY_FORMS: Final[Mapping[str, tuple[str, Callable[[BatchResult, str], str]]]] = {
     "text": ("txt", render_text),
     "json": ("json", render_json),
-    "markdown": ("md", _render_markdown),
-    "html": ("html", _render_html),
+    "markdown": ("md", partial(_render, "batch/summary.md.j2")),
+    "html": ("html", partial(_render, "batch/summary.html.j2")),
     "junit": ("xml", _render_junit),
 }
 """The ending of a report file, and the function that writes the summary; its last argument is a time zone."""
