@@ -1,9 +1,14 @@
-"""A stage for whole-way tests: a simulator, a folder, and the way from a playbook's text to the server and back."""
+"""The stage of tests: simulators, a folder, and the way from a playbook's text to the servers and back."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,78 +27,119 @@ from msauto.model.result import Result
 from msauto.playbook.inventory.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.simulator import LogEntry, Simulator
+from tests.dialects.fitting import auth_of, ours_of, server_of
+from tests.dialects.pairwise import Row
 
 BOLD = Limits(delete_assets=1000, allow_remove=1000)
+QUICK = RetryPolicy(backoff=(0.01,), read_pauses=(0.01, 0.03))
+Work = Mapping[str, Any]
+"""A task, or a play: what has ``tasks``."""
 
 
 @dataclass
 class Stage:
-    """Plans and applies playbooks against ``sim``; ``dialect`` is that of the inventory.
+    """Plans and applies tasks or plays as the command line does it.
 
-    ``place`` is where the ledger is; default is a local one in the folder.
+    The servers are ``studio``, or hosts of the group ``playout`` by their names; the inventory holds what they want to
+    know of who asks. ``dialect`` is that of the inventory. ``place`` is where the ledger is; default is in the folder.
+    A run waits shortly for what shows late.
     """
 
-    sim: Simulator
+    servers: Simulator | Mapping[str, Simulator]
     folder: Path
     dialect: Mapping[str, str] = field(default_factory=dict)
     version: str | None = None
-    policy: RetryPolicy | None = None
+    policy: RetryPolicy = QUICK
     place: Path | str = ""
 
     def __post_init__(self) -> None:
         self.place = self.place or self.folder / "state"
 
-    def resolved(self, *tasks: Mapping[str, Any]) -> ResolvedPlaybooks:
-        server: dict[str, Any] = {"url": self.sim.url, "dialect": dict(self.dialect)}
-        if self.version:
-            server["version"] = self.version
-        inventory = {"all": {"hosts": {"studio": {"server": server, "database": "NEWS"}}}}
-        play = [{"name": "A test", "hosts": "all", "tasks": [dict(task) for task in tasks]}]
-        self._write("inventory.yml", inventory)
-        self._write("playbook.yml", play)
+    @property
+    def sims(self) -> Mapping[str, Simulator]:
+        return self.servers if isinstance(self.servers, Mapping) else {"studio": self.servers}
+
+    @property
+    def sim(self) -> Simulator:
+        """The only server, or the first."""
+        return next(iter(self.sims.values()))
+
+    def on(self, row: Row) -> Stage:
+        """Give all servers the habits of a row of the pairwise set, and the inventory what fits them."""
+        for sim in self.sims.values():
+            sim.dialect = server_of(row)
+        self.dialect = ours_of(row)
+        return self
+
+    # Planning and applying ---------------------------------------------------------------------------------------
+
+    def resolved(self, *work: Work, limit: str | None = None, tags: tuple[str, ...] = ()) -> ResolvedPlaybooks:
+        self.write(*work)
         return resolve(
             ResolveOptions(
                 playbooks=(str(self.folder / "playbook.yml"),),
                 inventories=(str(self.folder / "inventory.yml"),),
+                limit=limit,
+                tags=tags,
                 env={},
                 now=datetime.now(UTC),
             )
         )
 
-    def plan(self, *tasks: Mapping[str, Any], limits: Limits = BOLD) -> Plan:
-        resolved = self.resolved(*tasks)
-        with Ledger.open(self.place, readonly=True) as ledger:
-            return asyncio.run(make_plan(resolved, memory=ledger.memory, clock=SystemClock(), forks=8, limits=limits))
+    def plan(self, *work: Work, limits: Limits = BOLD, forget_pending: bool = False, **options: Any) -> Plan:
+        return self._plan(self.resolved(*work, **options), limits=limits, forget_pending=forget_pending)
 
-    def apply(self, *tasks: Mapping[str, Any], limits: Limits = BOLD) -> Result:
+    def planned(self, resolved: ResolvedPlaybooks) -> Plan:
+        """Plan; nothing may be sent by that but reads. The log is that of it alone."""
+        self.sim.clear_log()
+        plan = self._plan(resolved)
+        assert {entry.method for entry in self.sim.log} <= {"GET"}, "planning reads and does nothing else"
+        return plan
+
+    def _plan(self, resolved: ResolvedPlaybooks, **options: Any) -> Plan:
+        with Ledger.open(self.place, readonly=True) as ledger:
+            options = {"limits": BOLD, "forks": 8, "clock": SystemClock(), **options}
+            return asyncio.run(make_plan(resolved, memory=ledger.memory, **options))
+
+    def apply(self, *work: Work, forks: int = 8, **options: Any) -> Result:
         """Plan and apply; the plan is ``result.plan``, errors of targets left out."""
-        plan = self.plan(*tasks, limits=limits)
+        plan = self.plan(*work, **options)
+        scope = {name: value for name, value in options.items() if name in {"limit", "tags"}}
+        return self.applied(plan, self.resolved(*work, **scope), forks=forks)
+
+    def applied(self, plan: Plan, resolved: ResolvedPlaybooks, *, forks: int = 8) -> Result:
+        """Apply the plan as it is."""
         with Ledger.open(self.place) as ledger:
-            return asyncio.run(
-                apply_plan(
-                    plan,
-                    specs_of(self.resolved(*tasks)),
-                    ledger=ledger,
-                    clock=SystemClock(),
-                    observer=SilentObserver(),
-                    forks=8,
-                    policy=self.policy,
-                )
-            )
+            return asyncio.run(self._apply(plan, specs_of(resolved), ledger, forks))
+
+    async def _apply(self, plan: Plan, specs: Any, ledger: Ledger, forks: int = 8) -> Result:
+        clock, observer = SystemClock(), SilentObserver()
+        return await apply_plan(
+            plan, specs, ledger=ledger, clock=clock, observer=observer, forks=forks, policy=self.policy
+        )
 
     def undo(self, run: str = "last", *, dry: bool = False, limits: Limits = BOLD) -> Any:
         """Take a run back, as ``msauto undo`` does; ``dry``: the plan of it."""
         specs = specs_of(self.resolved())
-        clock = SystemClock()
         with Ledger.open(self.place) as ledger:
             resolved = undo_of(ledger.run_details(run), specs)
-            plan = asyncio.run(make_plan(resolved, memory=ledger.memory, clock=clock, forks=8, limits=limits))
-            if dry:
-                return plan
-            work = apply_plan(
-                plan, specs, ledger=ledger, clock=clock, observer=SilentObserver(), forks=8, policy=self.policy
-            )
-            return asyncio.run(work)
+            plan = asyncio.run(make_plan(resolved, memory=ledger.memory, clock=SystemClock(), forks=8, limits=limits))
+            return plan if dry else asyncio.run(self._apply(plan, specs, ledger))
+
+    def killed(self, *work: Work, when: Callable[[], bool]) -> None:
+        """Apply in a process of its own, and kill it as soon as ``when`` is true."""
+        self.write(*work)
+        command = [sys.executable, "-m", "msauto", "apply", "-i", "inventory.yml", "playbook.yml", "--yes"]
+        command += ["--state-dir", "state"]
+        with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            end = time.monotonic() + 30
+            while not when():
+                assert process.poll() is None, process.stderr.read().decode() if process.stderr else ""
+                assert time.monotonic() < end, "what the test waits for did not come"
+                time.sleep(0.01)
+            os.kill(process.pid, signal.SIGKILL)
+
+    # What came of it ---------------------------------------------------------------------------------------------
 
     def runs(self) -> list[str]:
         """The runs in the ledger, newest first."""
@@ -104,14 +150,53 @@ class Stage:
         """The writes since the log was last cleared."""
         return self.sim.writes()
 
-    def reads(self) -> list[str]:
-        """The targets of the reads since the log was last cleared."""
-        return [entry.target for entry in self.sim.log if entry.method == "GET"]
+    def writes(self) -> list[str]:
+        """``METHOD target`` of the writes that were done, and of downloads, since the log was last cleared."""
+        return [entry.line for entry in self.sim.log if entry.method != "GET" or _is_download(entry.target)]
 
-    def _write(self, name: str, value: Any) -> None:
+    def reads(self) -> list[str]:
+        """The targets of the reads that are not downloads, since the log was last cleared."""
+        return [entry.target for entry in self.sim.log if entry.method == "GET" and not _is_download(entry.target)]
+
+    # Files -------------------------------------------------------------------------------------------------------
+
+    def write(self, *work: Work) -> None:
+        """Write inventory and playbook."""
+        hosts = {name: {"server": self._server(sim), "database": "NEWS"} for name, sim in self.sims.items()}
+        self.save("inventory.yml", {"all": {"children": {"playout": {"hosts": hosts}}}})
+        plays = [dict(each) for each in work if "tasks" in each]
+        tasks = [dict(each) for each in work if "tasks" not in each]
+        plays += [{"name": "A test", "tasks": tasks}] if tasks or not plays else []
+        self.save("playbook.yml", [{"hosts": "playout", **play} for play in plays])
+
+    def save(self, name: str, value: Any) -> None:
+        """Write a file beside the playbook."""
         (self.folder / name).write_text(yaml.safe_dump(value, allow_unicode=True, sort_keys=False), encoding="utf-8")
+
+    def _server(self, sim: Simulator) -> dict[str, Any]:
+        block: dict[str, Any] = {"url": sim.url, "dialect": dict(self.dialect), "auth": auth_of(sim.dialect)}
+        return block | ({"version": self.version} if self.version else {})
+
+
+def _is_download(target: str) -> bool:
+    return "/GETICON" in target or "/WP" in target
 
 
 def lines(entries: Iterable[LogEntry]) -> list[str]:
     """``METHOD target`` of each."""
     return [entry.line for entry in entries]
+
+
+def changes(plan: Plan) -> list[str]:
+    """``action aspect key`` of all changes, in the order of the run."""
+    return [f"{each.action} {each.aspect} {each.key}" for target in plan.targets for each in target.changes]
+
+
+def errors(plan: Plan) -> list[str]:
+    """The errors of all targets."""
+    return [target.error for target in plan.targets if target.error]
+
+
+def outcomes(result: Result) -> list[str]:
+    """``server name: outcome`` of each target."""
+    return [f"{each.target.server} {each.target.name}: {each.outcome}" for each in result.targets]

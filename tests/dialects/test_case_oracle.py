@@ -8,18 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from msauto.applying.states import RetryPolicy
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.plan import Plan
 from msauto.model.result import Result
 from msauto.simulator import SimDialect, SimMarker, Simulator, empty_state
-from tests.dialects.authenticated_stage import AuthenticatedStage
 from tests.dialects.case_seed import load_cases
 from tests.dialects.fitting import ours_of
 from tests.dialects.test_cases_on_dialects import Play
+from tests.stage import Stage
 
 CASES = {case.name: case for case in load_cases()}
-HASTY = RetryPolicy(read_pauses=(0.02, 0.05))
 Spoil = Callable[[Simulator], None]
 
 
@@ -30,13 +28,13 @@ def sim() -> Iterator[Simulator]:
 
 
 @dataclass
-class SpoiledStage(AuthenticatedStage):
+class SpoiledStage(Stage):
     """Where something happens to the store that no plan names."""
 
     spoil: Spoil = lambda _: None
 
-    def applied(self, plan: Plan, resolved: ResolvedPlaybooks) -> Result:
-        result = super().applied(plan, resolved)
+    def applied(self, plan: Plan, resolved: ResolvedPlaybooks, *, forks: int = 8) -> Result:
+        result = super().applied(plan, resolved, forks=forks)
         self.spoil(self.sim)
         return result
 
@@ -59,7 +57,7 @@ def test_a_wrong_dialect(
     switches = SimDialect().with_values(server)
     told = ours_of(server) | ours
     with pytest.raises(AssertionError):
-        Play(CASES[name], AuthenticatedStage(sim, tmp_path, told, policy=HASTY), switches, told)()
+        Play(CASES[name], Stage(sim, tmp_path, told), switches, told)()
 
 
 def _other_clip(sim: Simulator) -> None:

@@ -7,26 +7,26 @@ looked up in the store.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from msauto.applying.states import RetryPolicy
 from msauto.errors import InputError
+from msauto.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
-from msauto.model.plan import Plan
+from msauto.model.plan import Plan, TargetId
 from msauto.model.result import Result
 from msauto.simulator import LogEntry, SimDialect, Simulator, empty_state
-from tests.dialects.authenticated_stage import AuthenticatedStage
 from tests.dialects.case_end import end_of
 from tests.dialects.case_refusals import BY_DIALECT, refusal, told_by_server
-from tests.dialects.case_seed import Case, ledger_of, load_cases, pins_of, put_case, tasks_of
+from tests.dialects.case_seed import CREATED, Case, ledger_of, load_cases, pins_of, put_case, tasks_of
 from tests.dialects.fitting import ours_of, rows, server_of
 from tests.dialects.pairwise import Row
 from tests.dialects.store import differences, evened, plain_store
+from tests.stage import Stage
 
 pytestmark = pytest.mark.scale
 
@@ -49,7 +49,7 @@ class Play:
     """One case on one server."""
 
     case: Case
-    stage: AuthenticatedStage
+    stage: Stage
     server: SimDialect
     ours: dict[str, str]
 
@@ -60,7 +60,7 @@ class Play:
     def __call__(self) -> None:
         put_case(self.stage.sim, self.case, self.server)
         if self.case.ledger:
-            self.stage.remember(ledger_of(self.case, self.stage.folder))
+            self.remember(ledger_of(self.case, self.stage.folder))
         before = plain_store(self.stage.sim)
         words = refusal(self.case, self.server, self.ours)
         plan, resolved = self.plan()
@@ -69,6 +69,17 @@ class Play:
         else:
             assert isinstance(plan, Plan), f"{plan}\n{self.told}"
             self.check_done(plan, resolved, before)
+
+    def remember(self, items: Mapping[str, Any]) -> None:
+        """Put items into the ledger, of each target that the case may mean."""
+        url = self.stage.sim.url
+        with Ledger.open(self.stage.place) as ledger:
+            for target in (
+                TargetId(url, "NEWS", "asset", "Film", 1, CREATED),
+                TargetId(url, "NEWS", "database", "NEWS"),
+                TargetId(url, "", "rss_channel", "ticker"),
+            ):
+                ledger.memory.remember(target, items)
 
     def plan(self) -> tuple[Plan | InputError, Any]:
         try:
@@ -144,9 +155,7 @@ def told(log: list[LogEntry], plan: Plan) -> list[str]:
 
 def play(case: Case, row: Row, sim: Simulator, folder: Path) -> None:
     row = row | pins_of(case)
-    stage = AuthenticatedStage(
-        sim, folder, ours_of(row), case.sourced.get("version"), RetryPolicy(read_pauses=(0.02, 0.05))
-    )
+    stage = Stage(sim, folder, ours_of(row), case.sourced.get("version"))
     Play(case, stage, server_of(row), ours_of(row))()
 
 

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from msauto.simulator import SimClip, SimMarker, SimSegment, Simulator, empty_state
-from tests.dialects.authenticated_stage import AuthenticatedStage
 from tests.dialects.fitting import ours_of, rows, server_of
 from tests.dialects.pairwise import Row
-from tests.stage import lines
+from tests.stage import Stage, lines
 
 ROWS = rows()
 AWKWARD = (
@@ -75,7 +74,7 @@ def check(clip: SimClip, title: str) -> None:
 
 def play(title: str, row: Row, sim: Simulator, folder: Path) -> None:
     clip, ours = put(sim, title, row), ours_of(row)
-    stage = AuthenticatedStage(sim, folder, ours)
+    stage = Stage(sim, folder, ours)
     resolved = stage.resolved(asset(title))
     plan = stage.planned(resolved)
     result = stage.applied(plan, resolved)

@@ -17,7 +17,6 @@ from msauto.errors import InputError
 from msauto.interface.dialect import Dialect
 from msauto.model.plan import Plan
 from msauto.simulator import SimDialect, Simulator, empty_state
-from tests.dialects.authenticated_stage import AuthenticatedStage
 from tests.dialects.fitting import FITTING, LOOKS_AT, ours_of, parameters, possible, rows, server_of
 from tests.dialects.pairwise import Row, all_pairs, pairs_of
 from tests.dialects.story import FILM, LINK, STORY, check_end, put_story
@@ -72,7 +71,7 @@ def play(row: Row, sim: Simulator, folder: Path) -> None:
     """Play the story on a row."""
     server, ours = server_of(row), ours_of(row)
     put_story(sim, server)
-    stage = AuthenticatedStage(sim, folder, ours)
+    stage = Stage(sim, folder, ours)
     plan = stage.plan(*STORY)
     assert not plan.errors, told(plan)
     assert not sim.writes()

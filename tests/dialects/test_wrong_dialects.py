@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from msauto.applying.states import RetryPolicy
 from msauto.aspects import holds
 from msauto.model.live import Asset, Marker
 from msauto.model.plan import Limits
@@ -32,7 +31,7 @@ def sim() -> Iterator[Simulator]:
 
 def make_stage(sim: Simulator, folder: Path, server: dict[str, str], ours: dict[str, str]) -> Stage:
     put_story(sim, SimDialect().with_values(server))
-    return Stage(sim, folder, ours, policy=RetryPolicy(read_pauses=(0.02, 0.05)))
+    return Stage(sim, folder, ours)
 
 
 def link(folder: str, title: str) -> dict[str, Any]:

@@ -19,11 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msauto.applying.states import RetryPolicy
 from msauto.interface.dialect import Dialect
 from msauto.interface.rss_files import default_file, file_key
 from msauto.report.terminal.text import render_result
-from msauto.simulator import Simulator, empty_state
+from msauto.simulator import SimDialect, Simulator, empty_state
 from tests.examples import examples
 from tests.stage import Stage
 from tests.unit.planning.planning_world import stage
@@ -78,6 +77,8 @@ class HashedGuids(BaseHTTPRequestHandler):
 class Other:
     """Replaces the simulator of the stage."""
 
+    dialect = SimDialect()
+
     def __init__(self, url: str) -> None:
         self.url = url
 
@@ -107,7 +108,7 @@ def test_an_item_that_cannot_be_recognised_is_not_removed_as_a_stranger(other: A
 @pytest.mark.parametrize("exactly", [False, True])
 def test_an_item_that_does_not_show_is_told_and_put_again(other: Any, tmp_path: Path, exactly: bool) -> None:
     HashedGuids.files, HashedGuids.drops = {"n-0.txt": "Old"}, True
-    stage = Stage(other, tmp_path, policy=RetryPolicy(read_pauses=(0.01,)))
+    stage = Stage(other, tmp_path)
     task = {"rss": {**TASK["rss"], "exactly": exactly}}
     for run in (1, 2):
         result = stage.apply(task)

@@ -20,7 +20,6 @@ from msauto.model.result import TargetResult
 from msauto.simulator import Fault, ServerState, SimClip, SimMarker, Simulator, empty_state
 from tests.stage import Stage, lines
 
-QUICK = RetryPolicy(backoff=(0.01,), read_pauses=(0.01, 0.02))
 FILM = "/storage/NEWS@Film"
 
 
@@ -37,7 +36,7 @@ def sim() -> Iterator[Simulator]:
 
 @pytest.fixture
 def stage(sim: Simulator, tmp_path: Path) -> Stage:
-    return Stage(sim, tmp_path, policy=QUICK)
+    return Stage(sim, tmp_path)
 
 
 def film(**desired: Any) -> dict[str, Any]:
@@ -264,7 +263,7 @@ def late(stage: Stage, task: dict[str, Any], change: Any, *, after: float) -> Ta
     plan = structs.replace(plan, read_since=plan.read_since - timedelta(seconds=after))
     with Ledger.open(stage.place) as ledger:
         specs, clock = specs_of(stage.resolved(task)), SystemClock()
-        work = apply_plan(plan, specs, ledger=ledger, clock=clock, observer=SilentObserver(), forks=8, policy=QUICK)
+        work = apply_plan(plan, specs, ledger=ledger, clock=clock, observer=SilentObserver(), forks=8)
         (target,) = asyncio.run(work).targets
     return target
 

@@ -14,13 +14,13 @@ from msauto.model.plan import Plan
 from msauto.playbook.resolve import divide
 from msauto.simulator import Simulator, empty_state
 from tests.dialects.pairwise import Row
-from tests.theatre import Theatre, outcomes
+from tests.stage import Stage, outcomes
 
 NAMES = ("a", "b", "c", "d")
 
 
 @pytest.fixture
-def stage(row: Row, tmp_path: Path) -> Iterator[Theatre]:
+def stage(row: Row, tmp_path: Path) -> Iterator[Stage]:
     with ExitStack() as stack:
         sims = {}
         for name in NAMES:
@@ -28,14 +28,14 @@ def stage(row: Row, tmp_path: Path) -> Iterator[Theatre]:
             for title in ("Film", "News"):
                 state.add_clip(title, "Raw", frames=500)
             sims[name] = stack.enter_context(Simulator(state=state))
-        yield Theatre(sims, tmp_path).on(row)
+        yield Stage(sims, tmp_path).on(row)
 
 
 def play(title: str = "Film", *, text: str = "Ready", **more: Any) -> dict[str, Any]:
     return {"name": f"{title} is ready", "tasks": [{"asset": {"title": title, "fields": {"comment": text}}}], **more}
 
 
-def fail(stage: Theatre, *names: str, match: str = "SETFIELD") -> None:
+def fail(stage: Stage, *names: str, match: str = "SETFIELD") -> None:
     for name in names:
         stage.sims[name].faults.add(f"status:403@{match}")
 
@@ -62,7 +62,7 @@ def told(result: Any) -> str:
         ("{{ 1 + 1 }}", [("a", "b"), ("c", "d")]),
     ],
 )
-def test_serial(stage: Theatre, serial: Any, expected: list[tuple[str, ...]]) -> None:
+def test_serial(stage: Stage, serial: Any, expected: list[tuple[str, ...]]) -> None:
     plan = stage.plan(play(serial=serial))
     assert batches(plan) == expected
     assert [target.server for target in plan.targets] == list(NAMES)
@@ -78,14 +78,14 @@ def test_divide_leaves_nobody_out() -> None:
         assert all(divide(hosts, serial))
 
 
-def test_without_serial_there_are_no_batches(stage: Theatre) -> None:
+def test_without_serial_there_are_no_batches(stage: Stage) -> None:
     plan = stage.plan(play(), play("News"))
     assert (plan.batches, {target.batch for target in plan.targets}) == ((), {0})
     fail(stage, "a", "b", "c", "d", match="Film.command=SETFIELD")
     assert told(stage.apply(play(), play("News"))) == "af ac bf bc cf cc df dc"
 
 
-def test_one_after_the_other(stage: Theatre) -> None:
+def test_one_after_the_other(stage: Stage) -> None:
     assert stage.apply(play(serial=1)).ok
     times = [next(e.time for e in stage.sims[name].log if e.method == "POST") for name in NAMES]
     assert times == sorted(times)
@@ -95,7 +95,7 @@ def test_one_after_the_other(stage: Theatre) -> None:
     )
 
 
-def test_a_failed_batch_stops_the_next_ones(stage: Theatre) -> None:
+def test_a_failed_batch_stops_the_next_ones(stage: Stage) -> None:
     fail(stage, "b")
     result = stage.apply(play(serial=1))
     assert told(result) == "ac bf cn dn"
@@ -104,12 +104,12 @@ def test_a_failed_batch_stops_the_next_ones(stage: Theatre) -> None:
     assert stage.sims["c"].writes() == []
 
 
-def test_half_a_batch_goes_on(stage: Theatre) -> None:
+def test_half_a_batch_goes_on(stage: Stage) -> None:
     fail(stage, "b")
     assert told(stage.apply(play(serial=2))) == "ac bf cc dc"
 
 
-def test_max_fail_percentage(stage: Theatre) -> None:
+def test_max_fail_percentage(stage: Stage) -> None:
     fail(stage, "b")
     assert told(stage.apply(play(serial=2, max_fail_percentage=50))) == "ac bf cc dc", "more than, not as much as"
     stage.sims["b"].faults.clear()
@@ -117,21 +117,21 @@ def test_max_fail_percentage(stage: Theatre) -> None:
     assert told(stage.apply(play(text="x", serial=[3, 1], max_fail_percentage=30))) == "ac bc cf dn"
 
 
-def test_any_errors_fatal(stage: Theatre) -> None:
+def test_any_errors_fatal(stage: Stage) -> None:
     fail(stage, "b")
     result = stage.apply(play(any_errors_fatal=True), forks=1)
     assert told(result) == "ac bf cn dn"
     assert "any_errors_fatal" in result.targets[2].message
 
 
-def test_the_next_play_is_not_begun_either(stage: Theatre) -> None:
+def test_the_next_play_is_not_begun_either(stage: Stage) -> None:
     fail(stage, "a", match="Film.command")
     result = stage.apply(play(serial=1), play("News"))
     assert outcomes(result)[0] == "a Film: failed"
     assert {each.outcome for each in result.targets[1:]} == {"not attempted"}
 
 
-def test_the_first_play_decides(stage: Theatre) -> None:
+def test_the_first_play_decides(stage: Stage) -> None:
     """A target of several plays is applied once, whole, in the batch of the first play that names it."""
     second = {"tasks": [{"asset": {"title": "Film", "fields": {"user_1": "x"}}}]}
     plan = stage.plan(play(serial=2), second, play("News"))
@@ -139,13 +139,13 @@ def test_the_first_play_decides(stage: Theatre) -> None:
     assert [(t.name, t.batch) for t in plan.targets if t.server == "c"] == [("Film", 1), ("News", 2)]
 
 
-def test_everything_is_planned_before_anything_is_sent(stage: Theatre) -> None:
+def test_everything_is_planned_before_anything_is_sent(stage: Stage) -> None:
     stage.sims["d"].state.databases["NEWS"].remove_clip(stage.sims["d"].state.clip("Film"))
     plan = stage.plan(play(serial=1))
     assert plan.errors == 1
 
 
-def test_limits_and_what_they_leave(stage: Theatre) -> None:
+def test_limits_and_what_they_leave(stage: Stage) -> None:
     assert batches(stage.plan(play(serial=2), limit="a,c:d:!c")) == [("a", "d")]
     (stage.folder / "failed.txt").write_text("b\n\n# a comment\nc\n")
     assert batches(stage.plan(play(serial=1), limit=f"@{stage.folder / 'failed.txt'}")) == [("b",), ("c",)]

@@ -14,7 +14,7 @@ from msauto.simulator import Simulator, empty_state
 from tests.dialects.keeping_switches import keeps
 from tests.dialects.pairwise import Row
 from tests.plan_documents import plan_to_json
-from tests.theatre import Theatre, changes, outcomes
+from tests.stage import Stage, changes, outcomes
 
 EXPORT = {"name": "Export", "command": {"name": "PARTNER_EXPORT_VERSION"}}
 COPY = {"name": "Copy", "command": {"name": "PARTNER_COPY_PROGRAM_FIELDS"}}
@@ -22,13 +22,13 @@ STILL = {"name": "A still", "thumbnail": {"pos": 0, "dest": "out/{{ asset.title 
 
 
 @pytest.fixture
-def stage(row: Row, tmp_path: Path) -> Iterator[Theatre]:
+def stage(row: Row, tmp_path: Path) -> Iterator[Stage]:
     state = empty_state()
     for title in ("Film", "News", "Promo"):
         state.add_clip(title, "Raw", frames=500)
     state.databases["NEWS"].make_folder("Tonight")
     with Simulator(state=state) as sim:
-        yield Theatre({"studio": sim}, tmp_path).on(row)
+        yield Stage(sim, tmp_path).on(row)
 
 
 def comment(title: str, text: str = "Ready", notify: Any = "Export", **more: Any) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def play(
     return {"name": "A test", "tasks": list(tasks), "handlers": list(handlers), **more}
 
 
-def sent(stage: Theatre) -> list[str]:
+def sent(stage: Stage) -> list[str]:
     """Which commands were sent to which title."""
     told = []
     for line in stage.writes():
@@ -58,7 +58,7 @@ def sent(stage: Theatre) -> list[str]:
 # Which run -----------------------------------------------------------------------------------------------------
 
 
-def test_once_for_each_target_that_changed(stage: Theatre) -> None:
+def test_once_for_each_target_that_changed(stage: Stage) -> None:
     assert stage.apply(play(comment("News"))).ok
     tasks = [comment(title) for title in ("Film", "News", "Promo")]
     tasks.append({"asset": {"title": "Film", "markers": [{"at": 5, "title": "x"}]}, "notify": ["Export"]})
@@ -80,39 +80,8 @@ def test_once_for_each_target_that_changed(stage: Theatre) -> None:
     assert (again.requests, again.unchanged, again.warnings) == (0, 3, ())
 
 
-@keeps(link_fields="reported")
-def test_only_those_that_the_changed_task_names(stage: Theatre) -> None:
-    tasks = [
-        comment("Film", notify="Export"),
-        {"asset": {"title": "Film", "fields": {"user_1": "x"}}, "notify": "Copy"},
-    ]
-    stage.sim.state.clip("Film").home.fields["comment"] = "Ready"
-    assert changes(stage.plan(play(*tasks))) == [
-        "change field user_1",
-        "run command PARTNER_COPY_PROGRAM_FIELDS",
-    ]
-
-
-def test_in_the_order_in_which_they_are_defined(stage: Theatre) -> None:
-    plan = stage.plan(play(comment("Film", notify=["A still", "Copy", "Export"])))
-    assert [change.handler for change in plan.targets[0].changes] == ["", "Export", "Copy", "A still"]
-
-
-def test_two_tasks_that_say_more_of_one_marker_both_notify(stage: Theatre) -> None:
-    tasks = [
-        {"asset": {"title": "Film", "markers": [{"at": 5, "title": "x"}]}, "notify": "Export"},
-        {"asset": {"title": "Film", "markers": [{"at": 5, "comment": "y"}]}, "notify": "Copy"},
-    ]
-    assert [change.handler for change in stage.plan(play(*tasks)).targets[0].changes] == ["", "Export", "Copy"]
-
-
-def test_of_two_tasks_that_say_the_same_the_first_one_changed(stage: Theatre) -> None:
-    tasks = [comment("Film", notify="Export"), comment("Film", notify="Copy")]
-    assert [change.handler for change in stage.plan(play(*tasks)).targets[0].changes] == ["", "Export"]
-
-
 @keeps(ns_id="yes")
-def test_a_handler_follows_a_rename_and_the_address(stage: Theatre) -> None:
+def test_a_handler_follows_a_rename_and_the_address(stage: Stage) -> None:
     stage.sim.state.handles["7"] = stage.sim.state.clip("Promo")
     tasks = [
         {"asset": {"title": "Film 2", "was": ["Film"]}, "notify": "Export"},
@@ -127,14 +96,14 @@ def test_a_handler_follows_a_rename_and_the_address(stage: Theatre) -> None:
     ]
 
 
-def test_block_and_import_hand_notify_down(stage: Theatre) -> None:
+def test_block_and_import_hand_notify_down(stage: Stage) -> None:
     stage.save("more.yml", [{"asset": {"title": "News", "fields": {"comment": "x"}}}])
     block = {"block": [{"asset": {"title": "Film", "fields": {"comment": "x"}}}], "notify": "Export"}
     plan = stage.plan(play(block, {"import_tasks": "more.yml", "notify": "Copy"}))
     assert {target.name: target.changes[-1].handler for target in plan.targets} == {"Film": "Export", "News": "Copy"}
 
 
-def test_handlers_have_conditions_loops_facts_and_no_tags(stage: Theatre) -> None:
+def test_handlers_have_conditions_loops_facts_and_no_tags(stage: Stage) -> None:
     handlers = (
         {**EXPORT, "when": "asset.title == 'Film'"},
         {
@@ -149,14 +118,14 @@ def test_handlers_have_conditions_loops_facts_and_no_tags(stage: Theatre) -> Non
     assert runs == {"Film": ["command", "thumbnail", "thumbnail"], "News": ["thumbnail", "thumbnail"]}
 
 
-def test_a_still_of_a_handler_is_made_anew(stage: Theatre) -> None:
+def test_a_still_of_a_handler_is_made_anew(stage: Stage) -> None:
     assert stage.apply(play(comment("Film", notify="A still"))).ok
     result = stage.apply(play(comment("Film", "other", notify="A still")))
     assert [change.aspect for change in result.plan.targets[0].changes] == ["field", "thumbnail"]
     assert stage.plan(play(comment("Film", "other", notify="A still"))).requests == 0
 
 
-def test_before_a_deletion(stage: Theatre) -> None:
+def test_before_a_deletion(stage: Stage) -> None:
     task = {"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}
     plan = stage.plan(play(task))
     shown = plan_to_json(plan)["targets"][0]["changes"]
@@ -171,7 +140,7 @@ def test_before_a_deletion(stage: Theatre) -> None:
     ("fault", "words"),
     [("cut_before", "and its answer was lost"), ("status:500", "and the server answered 500")],
 )
-def test_a_deletion_waits_for_its_handler(stage: Theatre, fault: str, words: str) -> None:
+def test_a_deletion_waits_for_its_handler(stage: Stage, fault: str, words: str) -> None:
     """The handler may have run, and the clip is there: neither is sent again until the user has checked the server."""
     task = {"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}
     stage.sim.faults.add(f"{fault}@PARTNER*1")
@@ -189,19 +158,7 @@ def test_a_deletion_waits_for_its_handler(stage: Theatre, fault: str, words: str
     assert stage.plan(play(task)).warnings == ()
 
 
-@pytest.mark.scale
-def test_killed_while_the_handler_before_a_deletion_is_under_way(stage: Theatre) -> None:
-    task = {"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}
-    (stage.folder / "msauto.toml").write_text("[limits]\ndelete_assets = 1\n", encoding="utf-8")
-    stage.sim.faults.add("delay:5@EXPORT")
-    stage.killed(play(task), when=lambda: any(stage.sim.faults.hits().values()))
-    stage.sim.faults.clear()
-    again = stage.plan(play(task))
-    assert (again.requests, again.left_out) == (0, 1)
-    assert "'Export' was sent by run" in again.warnings[0]
-
-
-def test_a_handler_that_was_refused_before_a_deletion_is_planned_with_it_again(stage: Theatre) -> None:
+def test_a_handler_that_was_refused_before_a_deletion_is_planned_with_it_again(stage: Stage) -> None:
     task = {"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}
     stage.sim.faults.add("status:403@PARTNER*1")
     assert outcomes(stage.apply(play(task))) == ["studio Promo: failed"]
@@ -210,7 +167,7 @@ def test_a_handler_that_was_refused_before_a_deletion_is_planned_with_it_again(s
     assert again.warnings == ()
 
 
-def test_a_deletion_calls_a_handler_whose_answer_was_lost_after_another_change(stage: Theatre) -> None:
+def test_a_deletion_calls_a_handler_whose_answer_was_lost_after_another_change(stage: Stage) -> None:
     """The deletion is a reason of its own: the handler was never sent for it."""
     stage.sim.faults.add("cut_before@EXPORT*1")
     stage.apply(play(comment("Promo")))
@@ -221,7 +178,7 @@ def test_a_deletion_calls_a_handler_whose_answer_was_lost_after_another_change(s
 
 
 @keeps(link_fields="reported")
-def test_a_handler_that_was_answered_with_500_is_not_called_lost(stage: Theatre) -> None:
+def test_a_handler_that_was_answered_with_500_is_not_called_lost(stage: Stage) -> None:
     stage.sim.faults.add("status:500@EXPORT*1")
     assert outcomes(stage.apply(play(comment("Film")))) == ["studio Film: unverified"]
     again = stage.plan(play(comment("Film")))
@@ -231,25 +188,10 @@ def test_a_handler_that_was_answered_with_500_is_not_called_lost(stage: Theatre)
     assert "lost" not in warning
 
 
-@keeps(link_fields="reported")
-@pytest.mark.parametrize("run", ["once", "changed"])
-def test_a_command_that_was_answered_with_500_is_not_called_lost(stage: Theatre, run: str) -> None:
-    tasks: list[dict[str, Any]] = [
-        {"asset": {"title": "Film", "fields": {"comment": "Ready"}}},
-        {"command": {"name": "PARTNER_EXPORT_VERSION", "title": "Film", "run": run}},
-    ]
-    stage.sim.faults.add("status:500@EXPORT*1")
-    assert outcomes(stage.apply(play(*tasks))) == ["studio Film: unverified"]
-    again = stage.plan(play(*tasks))
-    assert again.requests == 0
-    (warning,) = again.warnings
-    assert "and the server answered 500. It may have run" in warning
-
-
 # Owed ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_handler_that_was_not_reached_is_owed(stage: Theatre) -> None:
+def test_a_handler_that_was_not_reached_is_owed(stage: Stage) -> None:
     task = comment("Film", notify=["Copy", "Export"])
     stage.sim.faults.add("status:403@EXPORT*1")
     result = stage.apply(play(task))
@@ -266,7 +208,7 @@ def test_a_handler_that_was_not_reached_is_owed(stage: Theatre) -> None:
     assert (last.requests, last.unchanged, last.warnings) == (0, 1, ())
 
 
-def test_what_is_still_owed_keeps_the_run_that_it_comes_from(stage: Theatre) -> None:
+def test_what_is_still_owed_keeps_the_run_that_it_comes_from(stage: Stage) -> None:
     task = comment("Film")
     stage.sim.faults.add("status:403@EXPORT*2")
     first = stage.apply(play(task))
@@ -277,7 +219,7 @@ def test_what_is_still_owed_keeps_the_run_that_it_comes_from(stage: Theatre) -> 
     assert stage.plan(play(task)).requests == 0
 
 
-def test_forgotten(stage: Theatre) -> None:
+def test_forgotten(stage: Stage) -> None:
     task = comment("Film")
     stage.sim.faults.add("status:403@EXPORT*1")
     stage.apply(play(task))
@@ -290,7 +232,7 @@ def test_forgotten(stage: Theatre) -> None:
 
 
 @keeps(link_fields="reported")
-def test_nothing_is_owed_where_nothing_changed(stage: Theatre) -> None:
+def test_nothing_is_owed_where_nothing_changed(stage: Stage) -> None:
     task = comment("Film")
     stage.sim.faults.add("status:403@SETFIELD*1")
     assert outcomes(stage.apply(play(task))) == ["studio Film: failed"]
@@ -300,7 +242,7 @@ def test_nothing_is_owed_where_nothing_changed(stage: Theatre) -> None:
 
 @pytest.mark.scale
 @keeps(link_fields="reported")
-def test_killed_between_the_change_and_the_handler(stage: Theatre) -> None:
+def test_killed_between_the_change_and_the_handler(stage: Stage) -> None:
     task = comment("Film", notify=["Copy", "Export"])
     stage.sim.faults.add("delay:5@EXPORT")
     stage.killed(play(task), when=lambda: any(stage.sim.faults.hits().values()))
@@ -313,24 +255,8 @@ def test_killed_between_the_change_and_the_handler(stage: Theatre) -> None:
     assert stage.plan(play(task), forget_pending=True).warnings == ()
 
 
-@pytest.mark.scale
 @keeps(link_fields="reported")
-def test_killed_while_the_change_is_under_way(stage: Theatre) -> None:
-    """The server has done it, or will: the handler is pending if the change is there, and planned with it if not."""
-    task = comment("Film")
-    stage.sim.faults.add("delay:2@SETFIELD")
-    stage.killed(play(task), when=lambda: any(stage.sim.faults.hits().values()))
-    stage.sim.faults.clear()
-    there = stage.plan(play(task))
-    stage.sim.state.clip("Film").home.fields["comment"] = "Ready"
-    done = stage.plan(play(task))
-    assert [change.aspect for change in there.targets[0].changes] in (["field", "command"], ["command"])
-    assert [change.aspect for change in done.targets[0].changes] == ["command"]
-    assert done.targets[0].changes[0].pending
-
-
-@keeps(link_fields="reported")
-def test_owed_though_when_is_false_by_now(stage: Theatre) -> None:
+def test_owed_though_when_is_false_by_now(stage: Stage) -> None:
     task = comment("Film", when="asset.comment != 'Ready'")
     stage.sim.state.clip("Film").home.fields["comment"] = "raw"
     stage.sim.faults.add("status:403@EXPORT*1")
@@ -341,7 +267,7 @@ def test_owed_though_when_is_false_by_now(stage: Theatre) -> None:
     assert (last.requests, last.skipped) == (0, 1)
 
 
-def test_a_playbook_that_does_not_know_the_handler(stage: Theatre) -> None:
+def test_a_playbook_that_does_not_know_the_handler(stage: Stage) -> None:
     stage.sim.faults.add("status:403@EXPORT*1")
     result = stage.apply(play(comment("Film")))
     plan = stage.plan(play(comment("Film", notify="Copy")))
@@ -351,7 +277,7 @@ def test_a_playbook_that_does_not_know_the_handler(stage: Theatre) -> None:
     assert "--forget-pending" in warning
 
 
-def test_owed_after_a_rename(stage: Theatre) -> None:
+def test_owed_after_a_rename(stage: Stage) -> None:
     task = {"asset": {"title": "Film 2", "was": ["Film"]}, "notify": "Export"}
     stage.sim.faults.add("status:403@EXPORT*1")
     result = stage.apply(play(task))
@@ -363,7 +289,7 @@ def test_owed_after_a_rename(stage: Theatre) -> None:
 
 @pytest.mark.scale
 @keeps(link_fields="hidden")
-def test_killed_where_the_change_is_not_reported(stage: Theatre) -> None:
+def test_killed_where_the_change_is_not_reported(stage: Stage) -> None:
     """It is unknown whether a difference is left, so a request that may have been done is not sent again."""
     stage.sim.dialect = stage.sim.dialect.with_values({"link_fields": "hidden"})
     task = comment("Film", notify=["Copy", "Export"])
@@ -382,7 +308,7 @@ def test_killed_where_the_change_is_not_reported(stage: Theatre) -> None:
 
 
 @keeps(link_fields="reported")
-def test_a_certain_change_calls_again_what_may_have_run(stage: Theatre) -> None:
+def test_a_certain_change_calls_again_what_may_have_run(stage: Stage) -> None:
     stage.sim.faults.add("cut_before@EXPORT*1")
     assert outcomes(stage.apply(play(comment("Film")))) == ["studio Film: unverified"]
     stage.sim.clear_log()

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from msauto.applying.executor import RetryPolicy
 from msauto.simulator import Simulator, empty_state
 from tests.stage import Stage
 
-QUICK = RetryPolicy(backoff=(0.01,), read_pauses=(0.01, 0.02))
 DOCUMENT = {"guid": "x", "file": "x.xml", "item": {"title": "News", "description": "News"}}
 TEXT = {"guid": "01", "file": "n-1.txt", "text": "News"}
 
@@ -26,7 +24,7 @@ def sim() -> Iterator[Simulator]:
 
 @pytest.mark.parametrize("lost", ["x.xml", "n-1.txt"])
 def test_one_live_item_is_not_taken_for_both(sim: Simulator, tmp_path: Path, lost: str) -> None:
-    stage = Stage(sim, tmp_path, policy=QUICK)
+    stage = Stage(sim, tmp_path)
     sim.faults.add(f"swallow@PUT .*{lost}*1")
     ticker = {"name": "The ticker", "rss": {"channel": "ticker", "items": [DOCUMENT, TEXT]}}
     (target,) = stage.apply(ticker).targets

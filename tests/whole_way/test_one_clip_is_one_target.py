@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from msauto.model.plan import Plan
 from msauto.simulator import Simulator, sample_state
 from msauto.simulator.state import SimMarker
-from tests.stage import BOLD, Stage, lines
+from tests.stage import BOLD, Stage, errors, lines
 
 PROMO = "/storage/NEWS@Promo%201"
 TONIGHT = "Playout/Tonight/Promo 1 tonight"
@@ -36,55 +35,13 @@ def selected(select: dict[str, Any], **desired: Any) -> dict[str, Any]:
     return {"name": "Selected", "asset": {"select": select, **desired}}
 
 
-def errors(plan: Plan) -> list[str]:
-    return [target.error for target in plan.targets if target.error]
-
-
 # Deleting ------------------------------------------------------------------------------------------------------
-
-
-def test_a_clip_is_not_deleted_by_the_title_of_a_link(stage: Stage) -> None:
-    (error,) = errors(stage.plan(asset("Promo 1 tonight", state="absent")))
-    assert TONIGHT in error
-    assert "Promos/Promo 1" in error
-
-
-def test_a_clip_is_not_deleted_while_links_show_it(stage: Stage) -> None:
-    (error,) = errors(stage.plan(asset("Promo 1", state="absent")))
-    assert "has several entries (" in error
-    assert "Promos/Promo 1" in error
-    assert TONIGHT in error
-    assert "with_links: true" in error
 
 
 def test_a_selected_link_does_not_delete_its_clip(stage: Stage) -> None:
     plan = stage.plan(selected({"folder": "Playout/Tonight"}, state="absent"))
     assert len(errors(plan)) == 3
     assert plan.requests == 0
-
-
-def test_with_consent_the_clip_goes_with_its_links_and_the_plan_shows_them(stage: Stage) -> None:
-    result = stage.apply(asset("Promo 1", state="absent", with_links=True))
-    (change,) = result.plan.targets[0].changes
-    assert change.before == {
-        "folder": "Promos",
-        "frames": 750,
-        "create_time": "2026-09-01T08:30:00",
-        "links": [TONIGHT],
-    }
-    assert result.ok
-    assert lines(stage.sent()) == [f"DELETE {PROMO}"]
-    assert stage.plan(asset("Promo 1", state="absent", with_links=True)).targets == ()
-
-
-@pytest.mark.parametrize("names", ["reported", "hidden"])
-def test_a_link_whose_title_leads_nowhere_shows_its_clip(stage: Stage, names: str) -> None:
-    stage.sim.dialect = replace(stage.sim.dialect, link_titles="nowhere", orig_name=names)
-    (error,) = errors(stage.plan(asset("Promo 1", state="absent")))
-    assert TONIGHT in error
-    protecting = replace(BOLD, protected=("Playout/*",))
-    plan = stage.plan(asset("Promo 1", state="absent", with_links=True), limits=protecting)
-    assert [(refusal.code, refusal.limit) for refusal in plan.refusals] == [("protected", "Playout/*")]
 
 
 def test_the_title_of_a_link_does_not_delete_its_clip_with_consent_either(stage: Stage) -> None:
@@ -106,15 +63,6 @@ def test_protection_holds_by_every_title_and_folder(stage: Stage, glob: str, tit
 
 def _markers(count: int) -> list[SimMarker]:
     return [SimMarker(number, number, {"track": "General"}) for number in range(1, count + 1)]
-
-
-def test_an_open_file_of_a_deleted_clip_is_not_deleted_again(stage: Stage) -> None:
-    sim = stage.sim
-    sim.state.handles["4711"] = sim.state.databases["NEWS"].clip("EP002")
-    gone = {"name": "Gone", "asset": {"id": "handle:4711", "state": "absent"}}
-    assert stage.apply(gone).ok
-    assert lines(stage.sent()) == ["DELETE /storage/NEWS@handle:4711"]
-    assert stage.plan(gone).targets == ()
 
 
 # Two clips of one title ----------------------------------------------------------------------------------------
@@ -301,34 +249,6 @@ def test_a_clip_is_not_removed_as_a_link_of_its_link(tmp_path: Path) -> None:
 # Renaming ------------------------------------------------------------------------------------------------------
 
 
-def test_a_renamed_clip_with_a_link_of_its_old_title_is_as_desired(stage: Stage) -> None:
-    task = asset("EP001b", was=["EP001"], fields={"comment": "x"})
-    assert stage.apply(task).ok
-    assert lines(stage.sent())[:1] == ["POST /storage/NEWS@EP001?command=SETFIELD&name=clip_name&val=EP001b"]
-    assert stage.plan(task).targets == ()
-    undone = stage.undo()
-    assert undone.ok
-    assert undone.plan.warnings == ()
-    assert stage.sim.state.databases["NEWS"].clip("EP001").home.title == "EP001"
-
-
-def test_a_link_that_has_the_new_title_already_does_not_hide_the_rename(stage: Stage) -> None:
-    news = stage.sim.state.databases["NEWS"]
-    news.add_entry(news.clip("EP001"), "Playout", "EP001b")
-    task = asset("EP001b", was=["EP001"])
-    assert stage.apply(task).ok
-    assert news.clip("EP001b").home.title == "EP001b"
-    assert stage.plan(task).targets == ()
-
-
-def test_another_clip_of_the_old_title_is_still_an_error(stage: Stage) -> None:
-    task = asset("EP002b", was=["EP002"])
-    stage.apply(task)
-    stage.sim.state.databases["NEWS"].add_clip("EP002", "Raw", frames=77)
-    (error,) = errors(stage.plan(task))
-    assert "both 'EP002b' and 'EP002' exist" in error
-
-
 def test_the_old_title_leads_to_the_renamed_clip_on_every_run(stage: Stage) -> None:
     tasks = (asset("EP003b", was=["EP003"]), asset("EP003", fields={"comment": "x"}))
     assert stage.apply(*tasks).ok
@@ -340,14 +260,6 @@ def test_an_old_title_that_is_to_be_absent_never_deletes_the_renamed_clip(stage:
     stage.apply(asset("EP003b", was=["EP003"]))
     plan = stage.plan(asset("EP003b", was=["EP003"]), asset("EP003", state="absent"))
     assert (errors(plan), plan.requests) == ([], 0)
-
-
-def test_another_spelling_of_a_title_is_found(stage: Stage) -> None:
-    stage.sim.state.databases["NEWS"].add_clip("E\u0301te\u0301", "Raw", frames=90)
-    task = asset("Été", was=["E\u0301te\u0301"], fields={"comment": "x"})
-    result = stage.apply(task)
-    assert result.ok
-    assert stage.plan(task).targets == ()
 
 
 def test_a_chain_of_renames_needs_a_run_for_each(stage: Stage) -> None:
@@ -370,11 +282,6 @@ def test_a_chain_of_renames_needs_a_run_for_each(stage: Stage) -> None:
     assert clips[5].home.fields["comment"] == "was 5"
     last = stage.plan(*tasks)
     assert (last.targets, last.warnings) == ((), ())
-
-
-def test_a_chain_whose_other_clips_are_missing_is_an_error(stage: Stage) -> None:
-    (error,) = errors(stage.plan(asset("New", was=["EP006"]), asset("EP006", was=["Old"])))
-    assert "'EP006' may be the clip to rename to 'New', or the one that had the title 'Old'" in error
 
 
 def test_exchanged_titles_are_an_error(stage: Stage) -> None:

@@ -94,12 +94,6 @@ def test_an_older_version_is_refused_when_planning(feature: Feature, sim: Simula
     assert not any(target.requests for target in plan.targets)
 
 
-@pytest.mark.parametrize("feature", NEEDS, ids=lambda feature: feature.name)
-def test_its_own_version_is_planned(feature: Feature, sim: Simulator, tmp_path: Path) -> None:
-    plan = Stage(sim, tmp_path, version=show_version(feature.since)).plan(NEEDS[feature])
-    assert (plan.errors, plan.requests) == (0, 1), told(plan)
-
-
 def test_one_refusal_leaves_nothing_of_the_target_and_all_of_the_others(sim: Simulator, tmp_path: Path) -> None:
     sim.state.databases["NEWS"].add_clip("Other", "Raw")
     stage = Stage(sim, tmp_path, version="2.9.86")

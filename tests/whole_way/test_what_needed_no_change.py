@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from msauto.applying.executor import RetryPolicy
 from msauto.model.result import Difference, Result
 from msauto.simulator import Fault, ServerState, SimMarker, SimSegment, Simulator, empty_state
 from tests.plan_documents import plan_to_json
 from tests.stage import Stage
 
-QUICK = RetryPolicy(backoff=(0.01,), read_pauses=(0.01, 0.02))
 EVERYTHING: dict[str, Any] = {
     "title": "Film",
     "fields": {"user_1": "one"},
@@ -39,7 +37,7 @@ def sim() -> Iterator[Simulator]:
 
 @pytest.fixture
 def stage(sim: Simulator, tmp_path: Path) -> Stage:
-    stage = Stage(sim, tmp_path, policy=QUICK)
+    stage = Stage(sim, tmp_path)
     (target,) = stage.apply({"name": "Before", "asset": EVERYTHING}).targets
     assert target.outcome == "changed"
     return stage

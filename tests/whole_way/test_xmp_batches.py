@@ -14,21 +14,21 @@ from msauto.simulator import Simulator, empty_state
 from tests.dialects.keeping_switches import keeps
 from tests.dialects.pairwise import Row
 from tests.plan_documents import plan_to_json
-from tests.theatre import Theatre, changes, errors, outcomes
+from tests.stage import Stage, changes, errors, outcomes
 
 BATCH = '<batch><clip title="Film"><field name="dc:title">From traffic</field></clip></batch>'
 PUT = "PUT /storage/NEWS?connector=TRAFFIC"
 
 
 @pytest.fixture
-def stage(row: Row, tmp_path: Path) -> Iterator[Theatre]:
+def stage(row: Row, tmp_path: Path) -> Iterator[Stage]:
     state = empty_state()
     for title in ("Film", "News"):
         state.add_clip(title, "Raw", frames=500)
     state.databases["NEWS"].connectors["TRAFFIC"] = []
     (tmp_path / "batch.xml").write_text(BATCH)
     with Simulator(state=state) as sim:
-        yield Theatre({"studio": sim}, tmp_path).on(row)
+        yield Stage(sim, tmp_path).on(row)
 
 
 def load(**args: Any) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def play(*tasks: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"name": "A test", "tasks": list(tasks), **more}
 
 
-def test_once_for_each_content(stage: Theatre) -> None:
+def test_once_for_each_content(stage: Stage) -> None:
     stage.sim.clear_log()
     result = stage.apply(play(load()))
     assert result.ok
@@ -59,7 +59,7 @@ def test_once_for_each_content(stage: Theatre) -> None:
     assert stage.plan(play(load())).requests == 1
 
 
-def test_what_a_batch_may_have_overwritten_is_written_again(stage: Theatre) -> None:
+def test_what_a_batch_may_have_overwritten_is_written_again(stage: Stage) -> None:
     hidden = replace(stage, dialect={"xmp_read": "never"})
     ours = play(titled("Film", "Ours"), titled("News", "Ours"))
     assert hidden.apply(ours).ok
@@ -72,7 +72,7 @@ def test_what_a_batch_may_have_overwritten_is_written_again(stage: Theatre) -> N
     assert hidden.plan(play(load()), ours).requests == 0, "the same batch is loaded once"
 
 
-def test_a_batch_that_was_never_sent_makes_nothing_unknown(stage: Theatre) -> None:
+def test_a_batch_that_was_never_sent_makes_nothing_unknown(stage: Stage) -> None:
     hidden = replace(stage, dialect={"xmp_read": "never"})
     ours = play(titled("Film", "Ours"))
     assert hidden.apply(ours).ok
@@ -80,7 +80,7 @@ def test_a_batch_that_was_never_sent_makes_nothing_unknown(stage: Theatre) -> No
     assert hidden.plan(ours).requests == 0
 
 
-def test_the_plan_holds_it_whole(stage: Theatre) -> None:
+def test_the_plan_holds_it_whole(stage: Stage) -> None:
     plan = stage.plan(play(load()))
     assert changes(plan) == ["run xmp_batch batch.xml"]
     assert plan_to_json(plan_from_json(plan_to_json(plan))) == plan_to_json(plan)
@@ -89,7 +89,7 @@ def test_the_plan_holds_it_whole(stage: Theatre) -> None:
     assert not target.changes[0].reversible
 
 
-def test_it_goes_before_the_assets_of_its_database(stage: Theatre) -> None:
+def test_it_goes_before_the_assets_of_its_database(stage: Stage) -> None:
     tasks = [titled("Film", "Ours"), titled("News", "Ours"), load()]
     stage.sim.clear_log()
     result = stage.apply(play(*tasks))
@@ -100,7 +100,7 @@ def test_it_goes_before_the_assets_of_its_database(stage: Theatre) -> None:
     assert (again.requests, again.unchanged) == (0, 3)
 
 
-def test_wanted_fields_are_sent_whatever_is_there(stage: Theatre) -> None:
+def test_wanted_fields_are_sent_whatever_is_there(stage: Stage) -> None:
     stage.sim.state.clip("Film").xmp["dc:title"] = ["Ours"]
     stage.sim.clear_log()
     plan = stage.plan(play(load(), titled("Film", "Ours")))
@@ -124,7 +124,7 @@ def test_wanted_fields_are_sent_whatever_is_there(stage: Theatre) -> None:
     ],
 )
 @keeps(xmp_shape="attr", xmp_without_field="all", our_xmp_read="auto")
-def test_a_template_that_reads_xmp_is_an_error_naming_both(stage: Theatre, task: dict[str, Any]) -> None:
+def test_a_template_that_reads_xmp_is_an_error_naming_both(stage: Stage, task: dict[str, Any]) -> None:
     found = errors(stage.plan(play(load(), task)))
     assert found
     for error in found:
@@ -143,7 +143,7 @@ def test_a_template_that_reads_xmp_is_an_error_naming_both(stage: Theatre, task:
         ("status:500", "the server answered 500"),
     ],
 )
-def test_a_lost_batch_is_told_and_not_sent_again(stage: Theatre, fault: str, words: str) -> None:
+def test_a_lost_batch_is_told_and_not_sent_again(stage: Stage, fault: str, words: str) -> None:
     stage.sim.faults.add(f"{fault}@PUT*1")
     result = stage.apply(play(load(), titled("News", "Ours")))
     assert outcomes(result) == ["studio NEWS: unverified", "studio News: changed"], "the others go on"
@@ -157,7 +157,7 @@ def test_a_lost_batch_is_told_and_not_sent_again(stage: Theatre, fault: str, wor
 
 
 @keeps(errors="status")
-def test_a_refused_batch_is_tried_by_the_next_run(stage: Theatre) -> None:
+def test_a_refused_batch_is_tried_by_the_next_run(stage: Stage) -> None:
     result = stage.apply(play(load(connector="NOBODY")))
     assert outcomes(result) == ["studio NEWS: unverified"], "500, and nobody can see what came of it"
     stage.sim.faults.add("status:403@TRAFFIC*1")
@@ -166,7 +166,7 @@ def test_a_refused_batch_is_tried_by_the_next_run(stage: Theatre) -> None:
 
 
 @pytest.mark.scale
-def test_killed_while_a_batch_is_under_way(stage: Theatre) -> None:
+def test_killed_while_a_batch_is_under_way(stage: Stage) -> None:
     stage.sim.faults.add("delay:5@PUT")
     stage.killed(play(load()), when=lambda: any(stage.sim.faults.hits().values()))
     stage.sim.faults.clear()
@@ -174,13 +174,13 @@ def test_killed_while_a_batch_is_under_way(stage: Theatre) -> None:
     assert (again.requests, len(again.warnings)) == (0, 1)
 
 
-def test_a_database_that_is_not_there_and_a_version_that_lacks_it(stage: Theatre) -> None:
+def test_a_database_that_is_not_there_and_a_version_that_lacks_it(stage: Stage) -> None:
     assert "database 'SPORT' not found" in errors(stage.plan(play(load(), database="SPORT")))[0]
     stage.version = "2.0.59"
     assert "2.0.60" in errors(stage.plan(play(load())))[0]
 
 
-def test_two_batches_go_in_their_order_and_the_same_twice_once(stage: Theatre) -> None:
+def test_two_batches_go_in_their_order_and_the_same_twice_once(stage: Stage) -> None:
     (stage.folder / "b.xml").write_text(BATCH.replace("traffic", "the desk"))
     stage.sim.clear_log()
     assert stage.apply(play(load(src="b.xml"), load(), load())).ok
