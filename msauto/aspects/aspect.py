@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msauto.aspects.comparison import mapping
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import PlanContext, Trigger
-from msauto.model.desired import DesiredList, Sourced, TaskSource
+from msauto.model.desired import Sourced, TaskSource
 from msauto.model.facts import Need
 from msauto.model.live import Asset, Folder, Link
 from msauto.model.plan import Action, AspectName, Change, Expectation, Json, Request, Target
@@ -23,8 +23,6 @@ Item = tuple[str, Json]
 EXACTLY: Final = "exactly"
 """The key of the expectation that a list has no items but those that existed when planned, or are desired."""
 
-Declared = tuple[str, str, Sourced[Any]]
-"""What a task declares: its key, what it is, and its value."""
 Span = tuple[str, int, int, TaskSource]
 """What a task places: what it is, its first and its last frame, and where the task names it."""
 
@@ -132,15 +130,6 @@ def titles_of_item(change: Change) -> tuple[str, str, str]:
     return f"the title of {change.aspect} {change.key!r}", was, now
 
 
-def differing_items(what: str, now: DesiredList[Any], then: DesiredList[Any]) -> Iterator[Declared]:
-    """Yield the items of a list that have another value the second time, by their place in the playbook."""
-    items = {sourced.source.place: sourced for sourced in then.items}
-    for sourced in now.items:
-        other = items.get(sourced.source.place)
-        if other is not None and other.value != sourced.value:
-            yield what, f"a {what}", sourced
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aspect:
     """One kind of state.
@@ -166,8 +155,7 @@ class Aspect:
 
     **Warnings**: ``leaves`` returns the live target as an expectation leaves it, ``spans`` what a task places between
     frames, ``titles`` what the title of a change is of, what it was and is. ``warn`` yields warnings of its own from
-    the live target after the run; it raises ``PlanningError`` for what cannot be meant. ``facts`` names the facts that
-    show what a change sets, ``differing`` what two evaluations of one task declare differently.
+    the live target after the run; it raises ``PlanningError`` for what cannot be meant.
 
     **Memory**: ``spoils`` begins the items that it makes unknown for every asset of the database. ``recreates``: what
     it deletes may be created again by a later request. ``remember`` returns what to keep of an expectation,
@@ -214,8 +202,6 @@ class Aspect:
     spans: Callable[[PlanContext, Any], Iterator[Span]] = _no_items
     titles: Callable[[Change], tuple[str, str, str] | None] = lambda _: None
     warn: Callable[[PlanContext, Any, Callable[[], LiveTarget]], Iterator[str]] = _no_items
-    facts: Callable[[str], Collection[str]] = lambda _: ()
-    differing: Callable[[Any, Any], Iterator[Declared]] = _no_items
     spoils: str = ""
     recreates: bool = False
     remember: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from msgspec import structs
 
-from msauto.aspects.aspect import POINTS, Aspect, Declared, Item, TimelineItem, TimelinePlace, UndoContext, frames_of
+from msauto.aspects.aspect import POINTS, Aspect, Item, TimelineItem, TimelinePlace, UndoContext, frames_of
 from msauto.aspects.comparison import same_value, text_of
 from msauto.aspects.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
@@ -75,12 +75,6 @@ def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
     return structs.replace(live, asset=structs.replace(live.asset, attributes=attributes))
 
 
-def _differing(now: Fields, then: Fields) -> Iterator[Declared]:
-    for name in (name for name in now if name in then):
-        if not same_value(name, str(now[name].value), str(then[name].value)):
-            yield name, f"the field {name}", now[name]
-
-
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
     attributes = live.asset.attributes if live.asset else {}
     return field_holds(expect.key, str(expect.desired), attributes, visible=expect.visible)
@@ -122,8 +116,6 @@ ASPECT = Aspect(
     alters=lambda change, _: {"frames"} if change.key in {"first_frame", "last_frame"} else (),
     leaves=_leaves,
     warn=_warn,
-    facts=lambda name: {f"fact:{name}"},
-    differing=_differing,
     remember=_remember,
     value_items=lambda name: (f"field:{name}",),
     is_value=True,

@@ -23,7 +23,6 @@ from msauto.aspects.aspect import (
     TimelineItem,
     TimelinePlace,
     UndoContext,
-    differing_items,
     frames_of,
     titles_of_item,
 )
@@ -638,8 +637,6 @@ ASPECT = Aspect(
     spans=_spans,
     titles=titles_of_item,
     warn=_warn,
-    facts=lambda _: {"fact:markers"},
-    differing=lambda now, then: differing_items("marker", now, then),
     undo=_undo,
     label=_label,
     subject=_subject,

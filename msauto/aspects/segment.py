@@ -19,7 +19,6 @@ from msauto.aspects.aspect import (
     Span,
     TimelineItem,
     UndoContext,
-    differing_items,
     titles_of_item,
 )
 from msauto.aspects.comparison import Attributes, mapping, same_shown
@@ -567,8 +566,6 @@ ASPECT = Aspect(
     leaves=_leaves,
     spans=_spans,
     titles=titles_of_item,
-    facts=lambda _: {"fact:segments"},
-    differing=lambda now, then: differing_items("segment", now, then),
     recreates=True,
     value_items=lambda number: tuple(f"segment-{name}:{number}" for name in SEGMENT_NAMES[1:]),
     in_frames=True,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from msauto.aspects.aspect import Aspect, Declared, Reads, UndoContext
+from msauto.aspects.aspect import Aspect, Reads, UndoContext
 from msauto.aspects.comparison import same_list, texts
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
@@ -139,12 +139,6 @@ def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
     return structs.replace(live, xmp={**(live.xmp or {}), expect.key: texts(expect.desired)})
 
 
-def _differing(now: Fields, then: Fields) -> Iterator[Declared]:
-    for name in (name for name in now if name in then):
-        if not same_list(now[name].value.values, then[name].value.values):
-            yield name, f"the XMP field {name}", now[name]
-
-
 ASPECT = Aspect(
     name="xmp",
     in_xmp=True,
@@ -155,8 +149,6 @@ ASPECT = Aspect(
     holds=_holds,
     show=lambda expect, live: list((live.xmp or {}).get(expect.key, ())),
     leaves=_leaves,
-    facts=lambda name: {f"xmp:{name}", "fact:xmp"},
-    differing=_differing,
     remember=lambda expect, live: iter([(f"xmp:{expect.key}", expect.desired if live.xmp is None else None)]),
     value_items=lambda name: (f"xmp:{name}",),
     is_value=True,

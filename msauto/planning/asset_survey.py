@@ -35,7 +35,6 @@ from msauto.planning.fact_layers import Layers, XmpAnswers
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.target_reading import hide_if_secret, read_folders, read_xmp_fields
 from msauto.planning.titles import SimilarTitles, TargetChoice
-from msauto.planning.unstable_values import warn_of_repeated_changes
 from msauto.secrets.redaction import Secrets
 
 State = Literal["changed", "unchanged", "skipped", "left out"]
@@ -233,7 +232,6 @@ async def _compare(
     plan_context = context_of(found, desired, live, recalled.items, files=files, batch=batch, places=places, hide=hide)
     plan = AssetPlanner(found, desired, plan_context)
     plan.tasks(runs)
-    warn_of_repeated_changes(here, layers, found, live.xmp, plan.builder)
     await check_link_titles(context.reader, found.database, found.asset, found.title, plan.builder.changes)
     warnings = await _call_handlers(plan, layers, group, here, desired, recalled.items)
     live = structs.replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)
