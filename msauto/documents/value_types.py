@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
-from pydantic import Discriminator, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag
+from pydantic import Discriminator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from msauto.documents.document import Path
@@ -146,6 +146,29 @@ class Read:
         return dict(self._schema)
 
 
+def matching(
+    pattern: str,
+    message: str,
+    remedy: str = "",
+    read: Callable[[str], Any] = str,
+    *,
+    text: Callable[[Any], str] | None = None,
+    words: str = "",
+) -> Read:
+    """Read a text that has a pattern, which is that of its JSON Schema too; ``message`` may hold ``{}`` for the value.
+
+    ``text`` makes a text of a value beforehand; without it, only texts are read.
+    """
+
+    def read_text(value: Any) -> Any:
+        found = value if text is None else text(value)
+        if not isinstance(found, str) or not re.fullmatch(pattern, found, re.DOTALL):
+            raise invalid(message.format(shown_value(found)), remedy)
+        return read(found)
+
+    return Read(read_text, words, type="string", pattern=pattern)
+
+
 Then: TypeAlias = Annotated[T, Tag("then")]
 Else: TypeAlias = Annotated[T, Tag("else")]
 
@@ -206,7 +229,8 @@ def reportable(text: str) -> str:
     return text
 
 
-def _strict_text(value: Any) -> str:
+def strict_text(value: Any) -> str:
+    """Return a text; a number is refused, because its notation counts."""
     if isinstance(value, WrittenInt | WrittenFloat | int) and not isinstance(value, bool):
         written = getattr(value, "text", str(value))
         raise invalid(f"must be text, not the number {written}", f'quote it: "{written}"', kind="wrong-type")
@@ -220,63 +244,9 @@ def _name(value: Any) -> str:
     return text
 
 
-def _secret(value: Any) -> str:
-    if not isinstance(value, str):
-        raise invalid(f"must be text, not {kind_of(value)}", "quote it", kind="wrong-type")
-    return str(value)
-
-
-def _whole(value: Any) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return int(value)
-    digits = isinstance(value, str) and value.strip().isdecimal()
-    remedy = "remove the quotes, or add | int to the template" if digits else ""
-    raise invalid(f"must be a whole number, not {shown_value(value)}", remedy, kind="wrong-type")
-
-
-def _rating(value: Any) -> int:
-    number = _whole(value)
-    if -MOST - 1 <= number <= MOST:
-        return number
-    raise invalid("must fit in 64 bits", f"use a value from {-MOST - 1} to {MOST}")
-
-
-def _count(value: Any) -> int:
-    number = _whole(value)
-    if number < 0:
-        raise invalid("must not be negative")
-    if number > MOST:
-        raise invalid("is too large", f"use at most {MOST}")
-    return number
-
-
-def between(low: int, high: int) -> Read:
-    """Read a whole number within bounds, both included."""
-
-    def read(value: Any) -> int:
-        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
-            return int(value)
-        raise invalid(f"must be a whole number from {low} to {high}, not {shown_value(value)}")
-
-    return Read(read, type="integer", minimum=low, maximum=high)
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
-        return float(value)
-    raise invalid(f"must be a number of at least 0, not {shown_value(value)}")
-
-
-def _seconds(value: Any) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_TIMEOUT:
-        return float(value)
-    raise invalid(f"must be more than 0 and at most {LONGEST_TIMEOUT} seconds (a week), not {shown_value(value)}")
-
-
-def _flag(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise invalid(f"must be true or false, not {shown_value(value)}", kind="wrong-type")
+def between(low: float, high: float, words: str = "") -> Any:
+    """Return the bounds of a number, both included."""
+    return Field(ge=low, le=high, json_schema_extra={KIND: words} if words else None)
 
 
 def shown_value(value: Any) -> str:
@@ -309,33 +279,20 @@ def _expressions(value: Any) -> tuple[str, ...]:
     return tuple(_expression(each) for each in as_list(value))
 
 
-def _ns_name(value: Any) -> str:
-    if isinstance(value, str) and re.fullmatch(r"[^\s:=&?#]+:[^\s=&?#]+", value):
-        return reportable(value)
-    raise invalid(f"{str(value)[:60]!r} is not a valid XMP field name", "write it as ns:name, for example dc:subject")
-
-
-def _key_id(value: Any) -> str:
-    text = _name(value)
-    if not re.fullmatch(r"[^:\s][^:]*:.+", text, re.DOTALL):
-        raise invalid(f"{text[:60]!r} is not a valid id", 'write NS:ID, for example "handle:4711"')
-    return text
-
-
 _EXPRESSION = {"type": ["string", "boolean"], "not": {"type": "string", "pattern": r"\{[{%]|^\s*$"}}
 
 Text = Annotated[str, Read(_text, "text", type=["string", "integer"])]
 """Text; a whole number becomes its text, any other value that is not text is refused."""
 Label = Annotated[str, Read(_label, "text", type=["string", "integer"])]
 """Text that is not sent to a server, such as the name of a task."""
-Quoted = Annotated[str, Read(_strict_text, "text, quoted", type="string")]
+Quoted = Annotated[str, Read(strict_text, "text, quoted", type="string")]
 Name = Annotated[str, Read(_name, "text", type=["string", "integer"], pattern=r"\S")]
-SecretText = Annotated[str, Read(_secret, type="string")]
-Rating = Annotated[int, Read(_rating, "a whole number", type="integer", minimum=-MOST - 1, maximum=MOST)]
-Count = Annotated[int, Read(_count, "a whole number, 0 or more", type="integer", minimum=0, maximum=MOST)]
-Seconds = Annotated[float, Read(_seconds, type="number", exclusiveMinimum=0, maximum=LONGEST_TIMEOUT)]
-Number = Annotated[float, Read(_number, "a number, 0 or more", type="number", minimum=0)]
-Flag = Annotated[bool, Read(_flag, "true or false", type="boolean")]
+SecretText = str
+Rating = Annotated[int, between(-MOST - 1, MOST, "a whole number")]
+Count = Annotated[int, between(0, MOST, "a whole number, 0 or more")]
+Seconds = Annotated[float, Field(gt=0, le=LONGEST_TIMEOUT)]
+Number = Annotated[float, Field(ge=0, allow_inf_nan=False, json_schema_extra={KIND: "a number, 0 or more"})]
+Flag = bool
 FolderText = Annotated[Folder, Read(lambda value: parse_folder(_text(value)), "text", type=["string", "integer"])]
 Expressions = Annotated[
     tuple[str, ...],
@@ -345,8 +302,21 @@ Expressions = Annotated[
 ]
 Texts = Annotated[Then[list[Value[Text]]] | Else[Text], IF_LIST]
 """A text, or a list of texts: :func:`as_list` makes a list of either."""
-NsName = Annotated[str, Read(_ns_name, type="string", pattern=r"^[^\s:=&?#]+:[^\s=&?#]+$")]
-KeyId = Annotated[str, Read(_key_id, "NS:ID", type="string", pattern=r"^[^:\s][^:]*:.+")]
+NsName = Annotated[
+    str,
+    matching(
+        r"^[^\s:=&?#]+:[^\s=&?#]+$",
+        "{} is not a valid XMP field name",
+        "write it as ns:name, for example dc:subject",
+        reportable,
+    ),
+]
+KeyId = Annotated[
+    str,
+    matching(
+        r"^[^:\s][^:]*:.+", "{} is not a valid id", 'write NS:ID, for example "handle:4711"', text=_name, words="NS:ID"
+    ),
+]
 
 
 # Positions, durations and times ----------------------------------------------------------------------------------
@@ -366,15 +336,14 @@ def _position(value: Any) -> Timecode:
         raise invalid(str(error), kind="time-code") from error
 
 
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|m|h|d)")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def _span(value: Any) -> timedelta:
-    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match is None or float(match[1]) * _SECONDS[match[2]] > 1e10:
-        raise invalid(f"must be a duration such as 90s, 30m, 2h or 3d, not {shown_value(value)}")
-    return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
+def _span(text: str) -> timedelta:
+    seconds = float(text.strip()[:-1]) * _UNITS[text.strip()[-1]]
+    if seconds > 1e10:
+        raise invalid("must be a duration of at most 1e10 seconds")
+    return timedelta(seconds=seconds)
 
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d|$)", re.ASCII)
@@ -407,7 +376,12 @@ ClearablePos = Annotated[
 """A position, or an empty text, which clears the field."""
 Span = Annotated[
     timedelta,
-    Read(_span, "a duration such as 90s, 30m, 2h, 3d", type="string", pattern=r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhd]\s*$"),
+    matching(
+        r"^\s*[0-9]{1,9}(\.[0-9]{1,6})?\s*[smhd]\s*$",
+        "must be a duration such as 90s, 30m, 2h or 3d, not {}",
+        read=_span,
+        words="a duration such as 90s, 30m, 2h, 3d",
+    ),
 ]
 _DATE = r"^\s*\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([T ]\d\d:\d\d.*)?\s*$"
 When = Annotated[datetime | date, Read(_when, "a date, or a date and time", type="string", pattern=_DATE)]

@@ -138,6 +138,8 @@ def _one(value: Mapping[str, Any]) -> str:
     if value.get("type") == "array":
         items = value.get("items") or {}
         return f"a list of {_kind(items)[0]}" if items else "a list"
+    if value.get("type") == "boolean":
+        return "true or false"
     if value.get("type") == "integer":
         return f"a whole number, {value['minimum']} to {value['maximum']}"
     if "$ref" in value or value.get("type") == "object":

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import time, timedelta
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from msauto.concurrency import MOST_FORKS
 from msauto.documents import key_rules as rule
@@ -26,6 +25,7 @@ from msauto.documents.value_types import (
     Then,
     between,
     invalid,
+    matching,
     shown_value,
 )
 from msauto.playbook.schema.inventory import TimezoneName
@@ -37,35 +37,7 @@ Requirement = Literal["ok", "any"]
 """What a job requires of an earlier one: that it ended with 0, or only that it ended."""
 
 
-def _named(pattern: str, what: str, remedy: str) -> Callable[[Any], str]:
-    """Return what reads a name that must match a pattern."""
-
-    def read(value: Any) -> str:
-        if isinstance(value, str) and re.fullmatch(pattern, value):
-            return str(value)
-        raise invalid(f"{shown_value(value)} is not a valid {what}", remedy)
-
-    return read
-
-
-_BATCH_NAME = r"^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$"  # Kubernetes limits the names of CronJobs to these
-_read_batch_name = _named(
-    _BATCH_NAME, "batch name", "use at most 52 lower-case letters, digits and hyphens, such as nightly"
-)
 _JOB_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
-_read_job_name = _named(
-    _JOB_NAME, "job name", "use at most 63 letters, digits, hyphens, dots and underscores, such as news"
-)
-_VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
-_read_variable_name = _named(_VARIABLE_NAME, "environment variable", "use a name such as CHAT_URL")
-_CREDENTIAL_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
-_read_credential_name = _named(_CREDENTIAL_NAME, "credential name", "use letters, digits, hyphens and dots")
-
-
-def _minute(value: Any) -> time:
-    if isinstance(value, str) and re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", value, re.ASCII):
-        return time.fromisoformat(value)
-    raise invalid(f"must be a time of day such as 03:10, not {shown_value(value)}")
 
 
 def _some_time(value: timedelta) -> timedelta:
@@ -83,7 +55,7 @@ def _requirements(value: Any) -> dict[str, Requirement]:
         for name, required in item.items() if isinstance(item, dict) else [(item, "ok")]:
             if required not in ("ok", "any"):
                 raise invalid(f"{shown_value(required)} is not a valid requirement", "use ok or any")
-            found[_read_job_name(name)] = "any" if required == "any" else "ok"
+            found[_job_name.read(name)] = "any" if required == "any" else "ok"
     return found
 
 
@@ -93,23 +65,36 @@ def _argv(value: Any) -> tuple[str, ...]:
     raise invalid("must be a list of texts: a program and its arguments", 'write [["logger", "done"]]; no shell runs')
 
 
-def _some_events(events: list[Event]) -> list[Event]:
-    if not events:
-        raise invalid("names no event, so nothing is ever sent", "add an event such as failed")
-    return events
-
-
-def _some_jobs(jobs: dict[str, Any]) -> dict[str, Any]:
-    if not jobs:
-        raise invalid("names no job", "add a job")
-    return jobs
-
-
-BatchName = Annotated[str, Read(_read_batch_name, type="string", pattern=_BATCH_NAME)]
-JobName = Annotated[str, Read(_read_job_name, type="string", pattern=_JOB_NAME)]
-VariableName = Annotated[str, Read(_read_variable_name, type="string", pattern=_VARIABLE_NAME)]
-CredentialName = Annotated[str, Read(_read_credential_name, type="string", pattern=_CREDENTIAL_NAME)]
-MinuteOfDay = Annotated[time, Read(_minute, type="string", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+BatchName = Annotated[
+    str,
+    matching(
+        r"^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$",  # Kubernetes limits the names of CronJobs to these
+        "{} is not a valid batch name",
+        "use at most 52 lower-case letters, digits and hyphens, such as nightly",
+    ),
+]
+_job_name = matching(
+    _JOB_NAME,
+    "{} is not a valid job name",
+    "use at most 63 letters, digits, hyphens, dots and underscores, such as news",
+)
+JobName = Annotated[str, _job_name]
+VariableName = Annotated[
+    str,
+    matching(r"^[A-Za-z_][A-Za-z0-9_]*$", "{} is not a valid environment variable", "use a name such as CHAT_URL"),
+]
+CredentialName = Annotated[
+    str,
+    matching(
+        r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "{} is not a valid credential name", "use letters, digits, hyphens and dots"
+    ),
+]
+MinuteOfDay = Annotated[
+    time,
+    matching(
+        r"^([01][0-9]|2[0-3]):[0-5][0-9]$", "must be a time of day such as 03:10, not {}", read=time.fromisoformat
+    ),
+]
 """A time of day without seconds or a zone: no scheduler of all four can start more exactly."""
 UpToAWeek = Annotated[Span, AfterValidator(_some_time)]
 _NAME_SCHEMA = {"type": "string", "pattern": _JOB_NAME}
@@ -150,7 +135,7 @@ class ScheduleArgs(Model):
     """When the batch starts."""
 
     at: MinuteOfDay = need("time of day in tz, such as 03:10")
-    days: Plain[Days] = key("days of the week, mon to sun; default all", json_schema_extra={"minItems": 1})
+    days: Plain[Days] = key("days of the week, mon to sun; default all")
     tz: TimezoneName = need("time zone, such as Europe/Oslo")
     spread: Plain[UpToAWeek] = key("start up to this much later, at random, to spread the load: 10m; default 0")
 
@@ -182,8 +167,8 @@ class NotifyArgs(Model):
     to: SecretOrText = need(
         "address as an Apprise URL, such as mailto://ops@example.org, or the source of a secret one"
     )
-    on: Annotated[list[Event], AfterValidator(_some_events)] = need(
-        "events: failed, refused, locked, missed, changed, drift, ok, recovered", json_schema_extra={"minItems": 1}
+    on: Annotated[list[Event], Field(min_length=1)] = need(
+        "events: failed, refused, locked, missed, changed, drift, ok, recovered"
     )
 
 
@@ -265,6 +250,4 @@ class BatchFileArgs(Model):
     reports: Plain[ReportArgs] = key("dated report files")
     notify: Plain[list[NotifyArgs]] = key("addresses that get a notice")
     defaults: Plain[DefaultArgs] = key("values for all jobs")
-    jobs: Annotated[dict[JobName, JobArgs], AfterValidator(_some_jobs)] = need(
-        "jobs by name, in the order in which they run", json_schema_extra={"minProperties": 1}
-    )
+    jobs: Annotated[dict[JobName, JobArgs], Field(min_length=1)] = need("jobs by name, in the order in which they run")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from typing import Annotated, Any, ClassVar, Final, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 from zoneinfo import ZoneInfo
 
-from pydantic import ConfigDict, create_model
+from pydantic import ConfigDict, Field, create_model
 
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
@@ -22,19 +21,11 @@ from msauto.documents.value_types import (
     Value,
     between,
     invalid,
-    shown_value,
+    matching,
+    strict_text,
 )
 from msauto.interface.dialect import Dialect
 from msauto.model.server import UrlError, parse_server_url
-
-
-def _version(value: Any) -> tuple[int, ...]:
-    if isinstance(value, bool) or not isinstance(value, str):
-        written = getattr(value, "text", str(value).lower())
-        raise invalid(f"must be text, not {written}", f'quote it: "{written}"', kind="wrong-type")
-    if not re.fullmatch(r"\d{1,6}(\.\d{1,6}){0,5}", value.strip()):
-        raise invalid(f"{value[:40]!r} is not a valid version", 'write it as "2.9.87"')
-    return tuple(int(part) for part in value.strip().split("."))
 
 
 def _timezone(value: Any) -> str:
@@ -44,12 +35,6 @@ def _timezone(value: Any) -> str:
     except (OSError, ValueError, KeyError) as error:
         raise invalid(f"unknown time zone {str(value)[:40]!r}", "use an IANA name such as Europe/Oslo") from error
     return name
-
-
-def _separator(value: Any) -> str:
-    if isinstance(value, str) and value:
-        return value
-    raise invalid("must be text with at least one character")
 
 
 def _url(value: Any) -> str:
@@ -63,26 +48,23 @@ def _url(value: Any) -> str:
     return found.shown()
 
 
-_LOWEST_RATE: Final = 0.1
-_HIGHEST_RATE: Final = 10_000
-
-
-def _requests_per_second(value: Any) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and _LOWEST_RATE <= value <= _HIGHEST_RATE:
-        return float(value)
-    raise invalid(f"must be a number from {_LOWEST_RATE} to {_HIGHEST_RATE}, not {shown_value(value)}")
-
-
 _HOST = r"(?!\S*:0+/*\s*$)[^/?#@\s]+"
 _Url = Annotated[str, Read(_url, type="string", pattern=rf"^\s*[Hh][Tt][Tt][Pp][Ss]?://{_HOST}/*\s*$")]
 _Connections = Annotated[int, between(1, 1024)]
-_RequestsPerSecond = Annotated[
-    float, Read(_requests_per_second, type="number", minimum=_LOWEST_RATE, maximum=_HIGHEST_RATE)
-]
+_RequestsPerSecond = Annotated[float, between(0.1, 10_000)]
 _RequestLine = Annotated[int, between(256, 2**20)]  # every server takes the least; none takes lines of megabytes
-_Version = Annotated[tuple[int, ...], Read(_version, type="string", pattern=r"^\s*\d{1,6}(\.\d{1,6}){0,5}\s*$")]
+_Version = Annotated[
+    tuple[int, ...],
+    matching(
+        r"^\s*[0-9]{1,6}(\.[0-9]{1,6}){0,5}\s*$",
+        "{} is not a valid version",
+        'write it as "2.9.87"',
+        read=lambda text: tuple(int(part) for part in text.strip().split(".")),
+        text=strict_text,
+    ),
+]
 TimezoneName = Annotated[str, Read(_timezone, type="string")]
-_Separator = Annotated[str, Read(_separator, type="string", minLength=1)]
+_Separator = Annotated[str, Field(min_length=1)]
 
 
 def _dialect_fields() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from msauto.documents.document import Path, SourceNode, nearest
 from msauto.documents.key_rules import BrokenRule
 from msauto.documents.strict_model import Model, ValidationRecord, keys_of
-from msauto.documents.value_types import kind_of
+from msauto.documents.value_types import kind_of, shown_value
 from msauto.errors import InputError, Problem, ProblemKind
 from msauto.playbook.schema.play import GROUPS, HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
 
@@ -117,7 +117,7 @@ def _kind(error: Any, message: str) -> ProblemKind:
             kind: ProblemKind = error["ctx"]["kind"]
             return kind
         case other:
-            return "wrong-type" if other in _EXPECTED else "invalid-value"
+            return "wrong-type" if other in _EXPECTED or other in _NUMBERS else "invalid-value"
 
 
 def _with_indentation(
@@ -177,12 +177,26 @@ def _message(error: Any, path: Path, data: Any, mappings: _Mappings) -> tuple[st
     if kind == "missing":
         return f"{loc[-1]} is missing", "add it", on_key
     given = kind_of(error["input"])
+    if kind in _NUMBERS:
+        shown = shown_value(error["input"])
+        digits = kind == "int_type" and isinstance(error["input"], str) and shown.strip("' ").isdecimal()
+        remedy = "remove the quotes, or add | int to the template" if digits else ""
+        return f"{label or 'this'} must be {_NUMBERS[kind]}, not {shown}", remedy, on_key
+    if kind in _BOUNDS:
+        name, words = _BOUNDS[kind]
+        bound = context[name]
+        if kind == "greater_than_equal" and not bound:
+            return f"{label} must not be negative", "", on_key
+        bound = int(bound) if bound == int(bound) else bound
+        return f"{label} must be {words} {bound}, not {shown_value(error['input'])}", "", on_key
+    if kind in {"too_short", "string_too_short"}:
+        return f"{label} must not be empty", "add an item, or remove the key" if kind == "too_short" else "", on_key
     if kind == "literal_error":
         shown = str(error["input"]) if isinstance(error["input"], str) else given
         choices = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
         remedy = _hint(shown, choices, "use one of: " + ", ".join(choices))
         return f"{label} cannot be {shown[:60]!r}", remedy, on_key
-    remedy = _LIST_FORM.get(given, "") if kind == "list_type" else ""
+    remedy = _LIST_FORM.get(given, "") if kind == "list_type" else "quote it" if kind == "string_type" else ""
     return f"{label or 'this'} must be {_EXPECTED.get(kind, 'something else')}, not {given}", remedy, on_key
 
 
@@ -214,8 +228,17 @@ _EXPECTED = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
     "string_type": "text",
+}
+_NUMBERS = {
     "bool_type": "true or false",
     "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a number",
+}
+_BOUNDS = {
+    "greater_than": ("gt", "more than"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than_equal": ("le", "at most"),
 }
 _STARTS = ("must ", "has ", "is ", "does not ", "names ", "holds ", "contains ")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import time
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Discriminator, Tag
+from pydantic import Discriminator, Field, Tag
 
 from msauto.concurrency import MOST_FORKS
 from msauto.documents import key_rules as rule
@@ -27,13 +27,7 @@ def _clock(value: Any) -> time:
     return read
 
 
-def _at_least_one(days: list[Day]) -> list[Day]:
-    if not days:
-        raise invalid("names no day, so it never applies", "remove `days` for every day")
-    return days
-
-
-Days = Annotated[list[Day], AfterValidator(_at_least_one)]
+Days = Annotated[list[Day], Field(min_length=1)]
 _Clock = Annotated[time, Read(_clock, type="string", pattern=r"^\d\d:\d\d")]
 
 
@@ -50,7 +44,7 @@ class LimitArgs(Model):
 class FreezeArgs(Model):
     """A period of the week in which nothing may be changed."""
 
-    days: Plain[Days] = key("days of the week, mon to sun; default all", json_schema_extra={"minItems": 1})
+    days: Plain[Days] = key("days of the week, mon to sun; default all")
     start: _Clock = need("from this time of day", alias="from")
     to: _Clock = need("to this time of day; before from: the next day")
     tz: TimezoneName = need("the time zone, such as Europe/Oslo")

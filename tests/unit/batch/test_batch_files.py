@@ -103,7 +103,7 @@ def test_settings_are_those_beside_the_playbook_first(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("jobs: {}\n", "jobs names no job"),
+        ("jobs: {}\n", "jobs must not be empty"),
         ("jobs: {a b: {playbooks: x.yml}}\n", "'a b' is not a valid job name"),
         ("jobs: {a: {}}\n", "the job has neither playbooks nor plan"),
         ("jobs: {a: {playbooks: x.yml, plan: p}}\n", "a has both playbooks and plan"),
@@ -124,7 +124,7 @@ def test_settings_are_those_beside_the_playbook_first(folder: Path) -> None:
             "'../x' is not a valid credential",
         ),
         ("heartbeat: {env: A B}\njobs: {a: {plan: p}}\n", "'A B' is not a valid environment variable"),
-        ("notify: [{to: x, on: []}]\njobs: {a: {plan: p}}\n", "on names no event"),
+        ("notify: [{to: x, on: []}]\njobs: {a: {plan: p}}\n", "on must not be empty"),
         ("metrics: {file: x.txt}\njobs: {a: {plan: p}}\n", "the metrics file does not end with .prom"),
         ('window: {from: "03:10", to: "03:10"}\njobs: {a: {plan: p}}\n', "from and to are equal"),
         (
@@ -147,7 +147,7 @@ def test_wrong_files(text: str, message: str, folder: Path) -> None:
         ('{at: "24:00", tz: Europe/Oslo}', "at must be a time of day such as 03:10, not '24:00'"),
         ('{at: "03:10"}', "tz is missing"),
         ('{at: "03:10", tz: Oslo}', "unknown time zone 'Oslo'"),
-        ('{at: "03:10", tz: UTC, days: []}', "days names no day, so it never applies"),
+        ('{at: "03:10", tz: UTC, days: []}', "days must not be empty"),
         ('{at: "03:10", tz: UTC, days: [mo]}', "an item of days cannot be 'mo'"),
     ],
 )
@@ -206,7 +206,7 @@ def test_wrong_settings_do_not_hide_the_rest(folder: Path) -> None:
     assert found(folder, HEAD.replace("03:10", "02:30") + JOB) == [
         f"warning batch.yml:2: on Sun 2027-03-28, {skipped}",
         f"warning batch.yml:2: on Sun 2027-10-31, {repeated}",
-        "error msauto.toml:1: forks must be a whole number from 1 to 512, not 0",
+        "error msauto.toml:1: forks must be at least 1, not 0",
     ]
 
 

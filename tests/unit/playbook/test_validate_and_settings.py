@@ -145,7 +145,7 @@ tz = "Europe/London"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("forks = -1", r"msauto.toml:1:9: forks must be a whole number from 1 to 512, not -1"),
+        ("forks = -1", r"msauto.toml:1:9: forks must be at least 1, not -1"),
         ("[limits]\ndelete_asets = 1", r"msauto.toml:2:1: unknown key 'delete_asets' .*\n.*\n.*\n.*'delete_assets'"),
         ("a = ", r"msauto.toml:1:5: invalid TOML"),
         ('[[freeze]]\nfrom = "25:00"\nto = "1:00"\ntz = "Oslo"', r"msauto.toml:2:8: from must be a time of day"),
