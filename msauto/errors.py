@@ -20,8 +20,7 @@
           ├── UnreadableError  the answer is not what the interface documents: HTML, a DTD, another clip
           └── UnsupportedError the configured product version lacks a feature
 
-A message names the problem and its location; ``remedy`` what to do. Only the command line turns an error into an exit
-code. No message holds a secret.
+A message names the problem and its location; ``remedy`` what to do. No message holds a secret.
 """
 
 from __future__ import annotations
@@ -29,6 +28,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
+
+from msauto import exit_codes
 
 UNAUTHORIZED_STATUSES: Final = frozenset({401, 407})
 GATEWAY_STATUSES: Final = frozenset({502, 504})
@@ -104,10 +105,11 @@ class Problem:
 class MsautoError(Exception):
     """The root: ``except MsautoError`` catches all errors that msauto raises on purpose.
 
-    ``shown``: the document on stdout contains the error already.
+    ``shown``: the document on stdout contains the error already. ``exit_code``: how a command ends with it.
     """
 
     shown = False
+    exit_code = exit_codes.ERROR
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(message)
@@ -149,7 +151,9 @@ class PlanningError(MsautoError):
 
 
 class RefusedError(MsautoError):
-    """Nothing was sent, because a user must decide first (exit code 4)."""
+    """Nothing was sent, because a user must decide first."""
+
+    exit_code = exit_codes.REFUSED
 
 
 class AddressError(MsautoError, ValueError):
@@ -157,7 +161,9 @@ class AddressError(MsautoError, ValueError):
 
 
 class LockedError(MsautoError):
-    """Another run holds a lock that this run needs (exit code 5)."""
+    """Another run holds a lock that this run needs."""
+
+    exit_code = exit_codes.LOCKED
 
 
 class LedgerError(MsautoError):
@@ -229,6 +235,11 @@ class AnotherClipError(MsautoError):
 
 class UnsupportedError(ServerError):
     """The product version configured for the server lacks the feature (interface, «Versioning»)."""
+
+
+def exit_code_of(error: Exception) -> int:
+    """Return the exit code of any error."""
+    return error.exit_code if isinstance(error, MsautoError) else exit_codes.ERROR
 
 
 def one_line(error: BaseException) -> str:

@@ -3,78 +3,32 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import click
 
-from msauto.api.saved_plans import is_plan_file, open_plan_file
-from msauto.cli.report_forms import FORMS, PLAN_FORMS
+from msauto.api.inputs import Inputs, read_inputs
+from msauto.cli.output import print_message
+from msauto.cli.reports import FORMS, PLAN_FORMS, Display
 from msauto.concurrency import MOST_FORKS
 from msauto.errors import MsautoError
-from msauto.ledger import LedgerPlace
-from msauto.model.plan import Plan, PlanOptions
-from msauto.playbook.inventory.hosts import NamedServer, ResolveOptions
-from msauto.playbook.settings import Settings, load_settings
+from msauto.model.plan import PlanOptions
+from msauto.playbook.inventory.hosts import NamedServer
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _LONGEST = 86_400.0  # seconds: a day
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
-    """The shared flags (contract, «Commands»), with the settings file already read.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags(Display):
+    """The shared flags (contract, «Commands»): what is asked for, and how the result is shown."""
 
-    ``given`` is what shapes a plan, without the defaults of the settings: as on the command line, in a plan file, or
-    with a past run. ``agreed`` is the saved plan, whose paths start from ``base``; ``typed_vars`` are the
-    variables that are not from it.
-    ``state_dir`` is the folder of this machine, and ``ledger`` the same folder or a URL.
-    ``summary`` shows only what decides of a plan.
-    ``on`` is the address of a Dask cluster.
-    """
-
-    given: PlanOptions
-    given_forks: int | None
-    state_dir: Path
-    ledger: LedgerPlace
-    format: str
-    verbosity: int
-    no_color: bool
-    settings: Settings = field(default_factory=Settings)
-    forks: int = 8
-    agreed: Plan | None = None
-    base: Path = Path()
-    typed_vars: tuple[str, ...] = ()
-    summary: bool = False
-    on: str | None = None
-
-    def under(self, settings: Settings) -> Flags:
-        """Return the flags under other settings: the command line wins over them, and the ledger stays the same."""
-        return replace(self, settings=settings, forks=self.given_forks or settings.forks or 8)
-
-    @property
-    def options(self) -> ResolveOptions:
-        """What the playbooks are resolved with."""
-        given, settings = self.given, self.settings
-        return ResolveOptions(
-            playbooks=given.playbooks,
-            inventories=given.inventories or (() if given.server is not None else settings.inventories),
-            server_url=given.server,
-            extra_vars=given.extra_vars,
-            limit=given.limit,
-            tags=given.tags,
-            skip_tags=given.skip_tags,
-            env=dict(os.environ),
-            now=datetime.fromisoformat(given.now),
-            lookup_folders=settings.lookup_folders,
-            download_folders=settings.download_folders,
-        )
+    inputs: Inputs
 
 
 def parse_seconds(context: click.Context, option: click.Parameter, text: str) -> float:
@@ -200,13 +154,9 @@ table_flags = shared_flags_of("text", "json")
 
 
 def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
-    """Read the settings file, and return the value of the shared flags; ``own`` are the command's own arguments.
-
-    A plan file in place of playbooks names those that it was made from.
-    """
-    playbooks: tuple[str, ...] = tuple(own.get("playbooks") or ())
+    """Return the value of the shared flags, with the settings file read; ``own`` are the command's own arguments."""
     given = PlanOptions(
-        playbooks=playbooks,
+        playbooks=tuple(own.get("playbooks") or ()),
         inventories=shared["inventory"],
         server=shared["server"],
         config=shared["config"],
@@ -218,52 +168,22 @@ def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
         forget_pending=shared.get("forget_pending", False),
         now=datetime.now(UTC).isoformat(),
     )
-    agreed: Plan | None = None
-    base = Path()
-    if playbooks and is_plan_file(playbooks[0]):
-        agreed, given, base = open_plan_file(playbooks, given)
-    named = given.playbooks or tuple(own.get("paths") or ())
-    settings = load_settings(given.config, *(_folder_of(path) for path in named[:1]))
-    flags = Flags(
-        given=given,
-        given_forks=shared["forks"],
-        state_dir=state_folder(shared["state_dir"], settings),
-        ledger=ledger_place(shared["state_dir"], settings),
+    inputs = read_inputs(
+        given,
+        paths=own.get("paths") or (),
+        state_dir=shared["state_dir"],
+        forks=shared["forks"],
+        on=shared.get("on"),
+        tell=print_message,
+    )
+    return Flags(
+        inputs=inputs,
         format=shared["form"],
         verbosity=shared["verbose"],
         no_color=shared["no_color"],
-        agreed=agreed,
-        base=base,
-        typed_vars=shared["extra_vars"],
         summary=shared.get("summary", False),
-        on=shared.get("on"),
+        playbook=next(iter(inputs.given.playbooks), "plan"),
     )
-    return flags.under(settings)
-
-
-def _folder_of(path: str) -> Path:
-    return Path(path) if os.path.isdir(path) else Path(path).parent  # noqa: PTH112 - no error for a bad name
-
-
-def state_folder(given: str | None, settings: Settings) -> Path:
-    """Return the folder of the ledger: the flag, the settings, ``$XDG_STATE_HOME/msauto``, ``~/.local/state/msauto``.
-
-    There is one for each user, not for each working directory, so that all runs of a user share the locks.
-    """
-    if given:
-        return Path(os.path.expanduser(given))  # no shell expands it in --state-dir=~/msauto  # noqa: PTH111 - no error for an unknown user
-    if settings.state_dir:
-        return Path(settings.state_dir)
-    home = os.environ.get("XDG_STATE_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "state") / "msauto"
-
-
-def ledger_place(given: str | None, settings: Settings) -> LedgerPlace:
-    """Return where the ledger is: shared if the settings name a URL, even with ``--state-dir``; else the state folder.
-
-    Otherwise a run with a folder of its own would not see the locks of the others.
-    """
-    return settings.ledger_url or state_folder(given, settings)
 
 
 def _split(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,10 +14,10 @@ from typing import Final
 
 import click
 
-from msauto.cli.exit_codes import ERROR, INTERRUPTED, OK, exit_code_of
 from msauto.cli.interrupts import importing, restored_handler
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, use_colour
-from msauto.errors import MsautoError
+from msauto.errors import MsautoError, exit_code_of
+from msauto.exit_codes import ERROR, INTERRUPTED, OK
 from msauto.version import __version__
 
 COMMANDS: Final[Mapping[str, str]] = {
@@ -181,7 +181,7 @@ def _wants_document(arguments: list[str]) -> bool:
 
 
 def _print_problems(error: MsautoError | str, remedy: str = "") -> None:
-    from msauto.cli.runs.plan_output import print_problems
+    from msauto.cli.reports import print_problems
 
     with suppress(OutputError):  # stderr gets the error in any case
         print_problems(error, remedy)

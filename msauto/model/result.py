@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, get_args
 
-from msgspec import Meta, Struct, field, structs
+from msgspec import Meta, Struct, field
 
 from msauto.model.plan import AspectName, Json, Plan, Target
 
@@ -106,12 +106,3 @@ class Result(Struct, frozen=True):
         """How many targets have each outcome, by :func:`key_of`."""
         outcomes = [target.outcome for target in self.targets]
         return {key_of(outcome): outcomes.count(outcome) for outcome in OUTCOMES}
-
-    def with_left_out(self, plan: Plan) -> Result:
-        """Return the result for the whole ``plan``; its targets in error, which the run left out, are not attempted."""
-        attempted = iter(self.targets)
-        targets = tuple(
-            next(attempted) if target.error is None else TargetResult(target, "not attempted", target.error)
-            for target in plan.targets
-        )
-        return structs.replace(self, plan=plan, targets=targets)

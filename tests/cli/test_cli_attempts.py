@@ -92,7 +92,7 @@ def test_interrupted_while_it_plans(desk: Desk, monkeypatch: pytest.MonkeyPatch)
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("msauto.cli.runs.plan_sources.make_plan", interrupt)
+    monkeypatch.setattr("msauto.api.loading.make_plan", interrupt)
     entry = the_only(desk, desk.run("apply", desk.comment("new"), *JSON, "--yes"), 130, "interrupted")
     assert entry["reason"] == "nothing was sent"
 
@@ -183,7 +183,7 @@ def test_old_attempts_are_forgotten_with_old_runs(desk: Desk) -> None:
 def test_a_window_that_closes_before_the_first_target_is_refused_in_the_history(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("msauto.cli.runs.apply_run.ask", lambda *_, **__: desk.write("late", ""))
+    monkeypatch.setattr("msauto.cli.plan_and_apply.ask", lambda *_, **__: desk.write("late", ""))
     now = SystemClock().now().replace(hour=12, minute=0)
     late = now.replace(hour=14)
     monkeypatch.setattr(SystemClock, "now", lambda _: late if (desk.folder / "late").exists() else now)

@@ -15,8 +15,8 @@ import pytest
 
 from msauto.batch.batch_file import load_batch
 from msauto.batch.batch_result import BatchResult
-from msauto.cli.runs.batch_job import BatchSignals
-from msauto.cli.runs.batch_session import BatchSession, JobChoice
+from msauto.cli.batch_job import BatchSignals
+from msauto.cli.batch_session import BatchSession, JobChoice
 from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger, LockScope
 from msauto.simulator import Simulator

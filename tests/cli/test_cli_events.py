@@ -142,7 +142,7 @@ def test_a_partly_written_line_is_taken_back(desk: Desk) -> None:
     """A process that may write 1,000 bytes of a file: as on a full disk, but without a disk of one's own."""
     desk.comment("new")
     limit = "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-    limit += "from msauto.cli.runs.run_watch import RunWatch; from msauto.model.events import TargetsFound\n"
+    limit += "from msauto.cli.watch import RunWatch; from msauto.model.events import TargetsFound\n"
     limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); watch = RunWatch('none', 'run.jsonl')\n"
     limit += "watch.open(); [watch.notify(TargetsFound('studio-a', each)) for each in range(99)]; watch.end(0, '')\n"
 

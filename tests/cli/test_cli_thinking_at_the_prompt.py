@@ -11,15 +11,18 @@ from unittest import mock
 
 import pytest
 
-from msauto.cli.exit_codes import OK
+from msauto.api.attempts import Attempt
+from msauto.api.inputs import Inputs
+from msauto.api.loading import loaded_from
+from msauto.api.run import AllowedTimes, RunOptions
 from msauto.cli.flags import Flags
-from msauto.cli.runs.apply_run import ApplyRun
-from msauto.cli.runs.attempt_record import Attempt
-from msauto.cli.runs.options import AllowedTimes, RunOptions
-from msauto.cli.runs.plan_sources import resolved_source
+from msauto.cli.plan_and_apply import RunDialog
+from msauto.cli.run_flags import RunFlags
 from msauto.concurrency import SystemClock
 from msauto.errors import RefusedError
+from msauto.exit_codes import OK
 from msauto.model.plan import Limits, PlanOptions
+from msauto.playbook.settings import Settings
 from msauto.simulator import Simulator, empty_state
 from msauto.simulator.faults import parse_change
 from tests.stage import Stage
@@ -70,12 +73,12 @@ def sim() -> Iterator[Simulator]:
 def ask(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
     def run(task: dict[str, Any], *steps: Step, **limits: Any) -> tuple[int, str]:
         clock = ThinkingClock()
-        flags = Flags(PlanOptions(), None, tmp_path, tmp_path, "text", 4, no_color=True)
-        options = RunOptions(Limits(**limits), AllowedTimes(), Attempt(None, ()))
+        inputs = Inputs(PlanOptions(), Settings(), tmp_path, tmp_path)
+        given = RunFlags(RunOptions(Limits(**limits), AllowedTimes()), Attempt(None, ()))
         person = Person(clock, sim, *steps)
-        source = resolved_source(Stage(sim, tmp_path).resolved({"name": "A task", "asset": task}), PlanOptions())
+        loaded = loaded_from(Stage(sim, tmp_path).resolved({"name": "A task", "asset": task}), inputs)
         with mock.patch.object(sys, "stdin", person):
-            code = ApplyRun(flags, (), source, options, clock).run()
+            code = RunDialog(Flags(inputs=inputs, verbosity=4, no_color=True), loaded, given, clock).run()
         assert not person.steps
         return code, "".join(capsys.readouterr())
 

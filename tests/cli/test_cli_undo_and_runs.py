@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from msauto.cli.runs import apply_run, consent
+from msauto.cli import plan_and_apply
 from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan
@@ -139,8 +139,7 @@ def test_a_window_that_closes_before_the_first_target(
     """A confirmation may come late: nothing was written, so it is refused."""
     late: list[bool] = []
     at(monkeypatch, lambda: NIGHT + timedelta(minutes=2 if late else 0))
-    monkeypatch.setattr(consent, "ask", lambda *_, **__: late.append(True))
-    monkeypatch.setattr(apply_run, "ask", consent.ask)
+    monkeypatch.setattr(plan_and_apply, "ask", lambda *_, **__: late.append(True))
     if freeze:
         desk.write("msauto.toml", '[[freeze]]\nfrom = "05:30"\nto = "23:00"\ntz = "Europe/Oslo"\n')
     sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes", *(() if freeze else WINDOW))

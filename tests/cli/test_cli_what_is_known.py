@@ -86,3 +86,6 @@ def test_nothing_but_what_is_left_out(desk: Desk, sim: Simulator) -> None:
     sourced = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml")
     assert (sourced.code, sim.writes()) == (3, [])
     assert "Not everything is as desired: 1 not attempted; 0 requests in " in sourced.out
+    (run,) = desk.run("history", "--format", "json").json
+    assert (run["status"], run["code"], run["summary"]["not_attempted"]) == ("failed", 3, 1)
+    assert "'No Such Clip' not found" in desk.run("history", "last").out

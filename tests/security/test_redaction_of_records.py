@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from msauto.api.attempts import Attempt
+from msauto.api.inputs import Inputs
+from msauto.api.loading import Loaded
+from msauto.api.run import AllowedTimes, RunOptions
 from msauto.cli.flags import Flags
-from msauto.cli.runs.apply_run import ApplyRun
-from msauto.cli.runs.attempt_record import Attempt
-from msauto.cli.runs.options import AllowedTimes, RunOptions
-from msauto.cli.runs.plan_sources import PlanSource
+from msauto.cli.plan_and_apply import RunDialog
+from msauto.cli.run_flags import RunFlags
 from msauto.errors import MsautoError
 from msauto.model.plan import Limits, Plan, PlanOptions
+from msauto.playbook.settings import Settings
 from msauto.secrets.redaction import Secrets
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
@@ -55,10 +57,10 @@ def test_the_message_of_an_unexpected_exception_shows_no_secret(tmp_path: Path) 
     async def plan(*_: object) -> Plan:
         raise ValueError(f"cannot encode {TOKEN}")
 
-    flags = Flags(PlanOptions(), None, tmp_path, tmp_path, "text", 0, no_color=True)
-    source = PlanSource((), frozenset(), Secrets([TOKEN]), plan, PlanOptions())
-    options = RunOptions(Limits(), AllowedTimes(), Attempt(None, ()))
+    inputs = Inputs(PlanOptions(), Settings(), tmp_path, tmp_path)
+    loaded = Loaded(inputs, (), frozenset(), Secrets([TOKEN]), plan)
+    options = RunOptions(Limits(), AllowedTimes())
     for check in (True, False):
         with pytest.raises(MsautoError, match="msauto itself failed: ValueError") as failure:
-            ApplyRun(flags, (), source, replace(options, check=check)).run()
+            RunDialog(Flags(inputs=inputs), loaded, RunFlags(options, Attempt(None, ()), check=check)).run()
         assert TOKEN not in str(failure.value)

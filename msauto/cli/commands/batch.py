@@ -14,17 +14,18 @@ from typing import Final, TextIO
 
 import click
 
+from msauto.api.inputs import ledger_place, state_folder
 from msauto.batch.batch_file import BatchFile, load_batch
 from msauto.batch.batch_summary import render_json, render_text
 from msauto.batch.check import CheckContext, check_batch, unreachable_addresses
 from msauto.batch.past_batches import last_result, past_results, status_of, status_row
-from msauto.cli.exit_codes import ERROR, INCOMPLETE, OK
-from msauto.cli.flags import ledger_place, no_color_flag, on_flag, parse_age, state_folder
+from msauto.cli.batch_job import BatchSignals
+from msauto.cli.batch_session import BatchSession, JobChoice, open_batch
+from msauto.cli.flags import no_color_flag, on_flag, parse_age
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
-from msauto.cli.runs.batch_job import BatchSignals
-from msauto.cli.runs.batch_session import BatchSession, JobChoice, open_batch
 from msauto.documents.document import nearest
 from msauto.errors import InputError, MsautoError
+from msauto.exit_codes import ERROR, INCOMPLETE, OK
 from msauto.ledger import Ledger
 from msauto.model.codec import to_json
 from msauto.playbook.settings import load_settings

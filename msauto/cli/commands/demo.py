@@ -13,10 +13,10 @@ from pathlib import Path
 
 import click
 
-from msauto.cli.exit_codes import INTERRUPTED, OK, REFUSED
 from msauto.cli.flags import no_color_flag
 from msauto.cli.output import print_result
 from msauto.errors import MsautoError
+from msauto.exit_codes import INTERRUPTED, OK, REFUSED
 
 
 @dataclass(frozen=True, slots=True)

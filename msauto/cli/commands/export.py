@@ -13,12 +13,12 @@ from typing import IO, Any
 import click
 
 from msauto.api.stages import ReadServer, reading_here, reading_on
-from msauto.cli.exit_codes import ERROR, OK
 from msauto.cli.flags import Flags, database_flag, on_flag, require_database, shared_flags_of
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
 from msauto.cli.timeline_files import TimelineFiles, file_errors, make_folder
 from msauto.errors import MsautoError, RefusedError
+from msauto.exit_codes import ERROR, OK
 from msauto.file_writing import FileNames, NewFile
 from msauto.model.live import Folder, parse_folder, show_folder
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry
@@ -237,14 +237,14 @@ class _Exporter:
     async def run(self) -> None:
         async with AsyncExitStack() as stack:
             secrets = Secrets()
-            servers = named_servers(self.flags.options, secrets)
+            servers = named_servers(self.flags.inputs.resolving, secrets)
             specs = [server.spec for server in servers]
             reading: ReadServer = reading_here
-            if self.flags.on is not None:
-                reading = await stack.enter_async_context(reading_on(self.flags.on, specs))
+            if self.flags.inputs.on is not None:
+                reading = await stack.enter_async_context(reading_on(self.flags.inputs.on, specs))
             for server in servers:
                 prefix = (server.spec.name,) if len(servers) > 1 else ()
-                async with reading(server.spec, self.flags.forks) as (reader, take):
+                async with reading(server.spec, self.flags.inputs.forks) as (reader, take):
                     if self.selection.whole or self.selection.titles or self.selection.folders:
                         await self._export_assets(reader, take, server, prefix)
                     await self._export_channels(reader, server, prefix)
@@ -318,7 +318,7 @@ class _Exporter:
             return
         dialect = server.spec.dialect
         options = WriterOptions(dialect.list_separator, dialect.rss_guid, dialect.removes_links)
-        hosts = "all" if self.flags.options.server_url is not None else server.spec.name
+        hosts = "all" if self.flags.inputs.resolving.server_url is not None else server.spec.name
         waiting: list[SkippedEntry] = []
         begun = False
         async for snapshot in snapshots:

@@ -35,7 +35,7 @@ def command(*, flags: Flags, run: str | None, every: bool, batch: str | None, si
     Instead of a name, its first characters are enough if no other name begins with them. In a repository (a folder with
     msauto.toml or .git, and those below it) the list has the runs of this repository.
     """
-    with Ledger.open(flags.ledger, readonly=True) as ledger:
+    with Ledger.open(flags.inputs.ledger, readonly=True) as ledger:
         if run is not None:
             found = ledger.find(run)
             if found.batch and not found.job:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
-from msauto.cli.exit_codes import OK
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError, RefusedError
+from msauto.exit_codes import OK
 
 _DOT = "dot-"
 """Prefix of hidden files in ``skeleton``: builds leave out names that begin with a dot."""

@@ -7,22 +7,22 @@ from dataclasses import asdict
 
 import click
 
-from msauto.cli.exit_codes import OK
+from msauto.api.attempts import Attempt
+from msauto.api.loading import load
+from msauto.api.run import RunOptions, allowed_times
 from msauto.cli.flags import Flags, planning_flags
 from msauto.cli.output import print_result
-from msauto.cli.runs.apply_run import ApplyRun
-from msauto.cli.runs.attempt_record import Attempt
-from msauto.cli.runs.options import (
-    RunOptions,
-    allowed_times,
+from msauto.cli.plan_and_apply import RunDialog
+from msauto.cli.run_flags import (
+    RunFlags,
     forget_pending_flag,
     keep_going_flag,
     plan_flags,
     window_flag,
     with_output,
 )
-from msauto.cli.runs.plan_sources import open_source
-from msauto.cli.runs.run_watch import RunWatch, watch_flags
+from msauto.cli.watch import RunWatch, watch_flags
+from msauto.exit_codes import OK
 from msauto.playbook.resolve import PlayOutline, outline
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible
@@ -63,24 +63,24 @@ def command(
 ) -> int:
     """Show what would change: reads the servers and writes nothing."""
     if listed is not None:
-        print_result(_listing(outline(flags.options), listed, flags.format))
+        print_result(_listing(outline(flags.inputs.resolving), listed, flags.format))
         return OK
     flags = with_output(flags, out)
     if stills and flags.format != "html":
         raise click.UsageError("--stills shows pictures only in HTML: add --format html")
-    options = RunOptions(
-        flags.settings.limits,
-        allowed_times(flags, window),
+    settings = flags.inputs.settings
+    given = RunFlags(
+        RunOptions(settings.limits, allowed_times(settings, window)),
         Attempt(None, playbooks),
+        watch,
         check=True,
         keep_going=keep_going,
         out=out,
         detailed_exitcode=detailed_exitcode,
-        watch=watch,
         stills=stills or 0,
     )
     try:
-        return ApplyRun(flags, playbooks, open_source(flags, keep_going=keep_going), options).run()
+        return RunDialog(flags, load(flags.inputs, keep_going=keep_going), given).run()
     except KeyboardInterrupt:
         raise KeyboardInterrupt("planning only reads; nothing was sent") from None
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import click
 
-from msauto.cli.exit_codes import INCOMPLETE, OK
+from msauto.api.run import allowed_times
 from msauto.cli.flags import Flags, database_flag, require_database, table_flags
 from msauto.cli.interrupts import SIGNALS, run_async
 from msauto.cli.output import print_message, print_result
-from msauto.cli.runs.consent import prompt, require_terminal
-from msauto.cli.runs.options import allowed_times
+from msauto.cli.plan_and_apply import prompt, require_terminal
 from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError, RefusedError
+from msauto.exit_codes import INCOMPLETE, OK
 from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Link, show_folder
 from msauto.model.plan import Change, Limits, Plan, Target
@@ -50,7 +50,7 @@ def command(
 
     Reads only; with --scratch it also creates and changes items of one asset, and restores them.
     """
-    servers = [(server, require_database(server, database)) for server in named_servers(flags.options)]
+    servers = [(server, require_database(server, database)) for server in named_servers(flags.inputs.resolving)]
     if scratch is None:
         _show(run_async(_read_each(servers, title, xmp_field)), flags)
         return OK
@@ -60,7 +60,7 @@ def command(
     _refuse_frozen(flags, override_freeze)
     trial = TrialOptions(scratch, xmp_field)
     _ask(server, name, trial, yes=yes)
-    result = run_async(_try(server, name, trial, flags.settings.limits))
+    result = run_async(_try(server, name, trial, flags.inputs.settings.limits))
     _show([result], flags)
     for item in result.left or ():
         print_message(f"Left on {scratch!r}: {item}")
@@ -105,7 +105,7 @@ def _refuse_frozen(flags: Flags, override_freeze: str | None) -> None:
     reason = (override_freeze or "").strip()
     if reason:
         print_message(f"Freezes are overridden: {reason}")
-    times = allowed_times(flags, None, override_freeze=reason)
+    times = allowed_times(flags.inputs.settings, override_freeze=reason)
     if refused := [*times.refusals(SystemClock().now())]:
         raise refusal_error(refused)
 

@@ -11,8 +11,7 @@ from msauto.batch.batch_summary import SUMMARY_FORMS
 from msauto.batch.past_batches import past_results
 from msauto.cli.flags import Flags, report_flags
 from msauto.cli.output import print_result
-from msauto.cli.report_forms import FORMS
-from msauto.cli.runs.plan_output import layout_of
+from msauto.cli.reports import FORMS, layout_of
 from msauto.ledger import Ledger
 from msauto.model.plan import InputHash, Plan, PlannedServer
 from msauto.model.result import RequestResult, Result, TargetResult
@@ -25,7 +24,7 @@ from msauto.secrets.redaction import HIDDEN
 @report_flags
 def command(*, flags: Flags, run: str) -> None:
     """Show a past run again, in any form: by its name in `msauto history`, the start of it, or `last`."""
-    with Ledger.open(flags.ledger, readonly=True) as ledger:
+    with Ledger.open(flags.inputs.ledger, readonly=True) as ledger:
         found = ledger.find(run)
         if found.batch and not found.job:
             result = next(each for each in past_results(ledger, found.batch) if each.run == found.run)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
+from msauto.api.inputs import state_folder
 from msauto.batch.batch_file import load_batch
 from msauto.batch.schedulers import SCHEDULERS, ScheduledStart, scheduler_files
-from msauto.cli.flags import state_folder
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError
 from msauto.file_writing import write_file

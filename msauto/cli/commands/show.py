@@ -92,7 +92,7 @@ async def _read_all(
     flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Awaitable[ShownTable]]
 ) -> dict[str, ShownTable]:
     shown = {}
-    for server in named_servers(flags.options):
+    for server in named_servers(flags.inputs.resolving):
         async with AsyncMediaServer(server.spec, read_only=True) as client:
             shown[server.spec.name] = await read(client, server)
     return shown

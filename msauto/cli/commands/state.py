@@ -9,10 +9,11 @@ from time import monotonic
 import click
 from msgspec import structs
 
-from msauto.cli.exit_codes import CHANGES, OK
-from msauto.cli.flags import ledger_place, no_color_flag
+from msauto.api.inputs import ledger_place
+from msauto.cli.flags import no_color_flag
 from msauto.cli.output import print_message, print_result, print_table
 from msauto.errors import MsautoError
+from msauto.exit_codes import CHANGES, OK
 from msauto.ledger import Ledger, LedgerPlace
 from msauto.ledger.copying import LedgerFacts
 from msauto.model.codec import to_json

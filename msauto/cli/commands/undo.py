@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import click
 
+from msauto.api.loading import load
 from msauto.cli.flags import Flags, run_planning_flags
-from msauto.cli.runs.apply_run import ApplyRun
-from msauto.cli.runs.attempt_record import recorded
-from msauto.cli.runs.options import RunOptions, run_flags
-from msauto.cli.runs.plan_sources import open_source
-from msauto.cli.runs.run_watch import watch_flags
+from msauto.cli.plan_and_apply import RunDialog
+from msauto.cli.run_flags import RunFlags, recorded, run_flags
+from msauto.cli.watch import watch_flags
 
 
 @click.command("undo")
@@ -18,10 +17,11 @@ from msauto.cli.runs.run_watch import watch_flags
 @watch_flags
 @run_planning_flags
 @run_flags
-def command(*, flags: Flags, run_options: RunOptions) -> int:
+def command(*, flags: Flags, given: RunFlags) -> int:
     """Undo a run: plan the earlier values from the ledger, ask, apply, verify.
 
     A value that has changed since the run is left alone and reported. What cannot be undone is listed: deleted
     assets, commands, batches, restored and saved files, and links on servers that cannot remove them.
     """
-    return ApplyRun(flags, (f"undo {flags.given.undo}",), open_source(flags), run_options).run()
+    given.attempt.playbooks = (f"undo {flags.inputs.given.undo}",)
+    return RunDialog(flags, load(flags.inputs), given).run()

@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from msauto.cli.exit_codes import ERROR, OK
 from msauto.cli.flags import Flags, shared_flags_of
 from msauto.cli.output import print_message, print_result, use_colour
+from msauto.exit_codes import ERROR, OK
 from msauto.playbook.validate import validate
 from msauto.report.annotations import errors_first, problems_gitlab, render_github
 from msauto.report.json import dump, problems_json
@@ -20,7 +20,7 @@ from msauto.report.terminal.text import render_problems
 @shared_flags_of("text", "json", "github", "gitlab")
 def command(*, flags: Flags, paths: tuple[str, ...]) -> int:
     """Find all errors of playbooks and inventories that need no server; warnings do not change the exit code."""
-    problems = validate(paths, flags.options)
+    problems = validate(paths, flags.inputs.resolving)
     if flags.format == "json":
         print_result(dump(problems_json(problems)))
     elif flags.format == "gitlab":

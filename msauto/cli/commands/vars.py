@@ -31,7 +31,7 @@ def command(*, flags: Flags, host: str, name: str | None) -> None:
 
     Variables of plays, blocks and tasks are not shown: they belong to a playbook. Secrets are hidden.
     """
-    definitions = report_variables(flags.options, host, name)
+    definitions = report_variables(flags.inputs.resolving, host, name)
     if flags.format == "json":
         print_result(dump([_json(each, wins=name is None or each is definitions[0]) for each in definitions]))
         return

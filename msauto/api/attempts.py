@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -10,14 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import click
-
-from msauto.cli.exit_codes import INTERRUPTED, LOCKED, REFUSED, exit_code_of
-from msauto.cli.flags import Flags
-from msauto.cli.output import print_message
-from msauto.errors import InputError, LedgerError, MsautoError
+from msauto.api.inputs import Inputs, Tell, tell_nothing
+from msauto.errors import InputError, LedgerError, MsautoError, exit_code_of
+from msauto.exit_codes import INTERRUPTED, LOCKED, REFUSED
 from msauto.ledger import Ledger, LedgerPlace
 from msauto.ledger.history import ATTEMPT, BATCH, CODE, FOLDER, JOB, REASON, REPOSITORY, SETTINGS, USER
 from msauto.ledger.journal import new_run_name
@@ -34,28 +30,47 @@ _STATUS: Final[Mapping[int, RunStatus]] = {REFUSED: "refused", LOCKED: "locked",
 
 @dataclass(slots=True)
 class Attempt:
-    """One call of ``apply`` or ``undo``, as far as it got.
+    """One attempt to apply or to undo, as far as it got.
 
-    ``given`` is the ledger until the settings are read. ``flags`` is set when they are, ``plan`` when it is made,
-    ``run`` and ``result`` when the attempt becomes a run. With ``check`` nothing is recorded. ``notes`` are recorded
-    with it: the job of a batch, for example.
+    ``given`` is the ledger until the settings are read. ``inputs`` is set when they are, ``plan`` when it is made,
+    ``run`` and ``result`` when the attempt becomes a run. ``closed`` collects why targets did not begin: a freeze, the
+    window. With ``check`` nothing is recorded. ``notes`` are recorded with it: the job of a batch, for example.
     """
 
     given: LedgerPlace | None
     playbooks: tuple[str, ...]
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
-    flags: Flags | None = None
+    inputs: Inputs | None = None
     run: str = ""
     reason: str = ""
     summary: dict[str, int] = field(default_factory=dict)
     check: bool = False
     plan: Plan | None = None
     result: Result | None = None
+    closed: list[str] = field(default_factory=list)
     notes: Mapping[str, str] = field(default_factory=dict)
+    tell: Tell = tell_nothing
+
+    def follow(self, work: Callable[[], int]) -> int:
+        """Do the work of the attempt, and record how it ends; return its exit code."""
+        try:
+            code = work()
+        except KeyboardInterrupt as interrupt:
+            self.reason = str(interrupt) or "interrupted"
+            with suppress(KeyboardInterrupt):
+                self.record(INTERRUPTED)
+            raise
+        except Exception as error:
+            self.reason = reason_of(error)
+            if not isinstance(error, LedgerError):  # if the ledger cannot be used, nothing is recorded
+                self.record(exit_code_of(error))
+            raise
+        self.record(code)
+        return code
 
     def record(self, code: int) -> None:
         """Record the attempt and its exit code; a failure is a warning and changes nothing else."""
-        place = self.flags.ledger if self.flags is not None else self.given
+        place = self.inputs.ledger if self.inputs is not None else self.given
         if place is None or self.check:
             return
         try:
@@ -66,11 +81,11 @@ class Attempt:
                     ledger.note_end(self.run, {CODE: str(code)} | ({REASON: self.reason} if self.reason else {}))
         except (LedgerError, OSError) as error:
             message = error.message if isinstance(error, MsautoError) else str(error)
-            print_message(f"Warning: this attempt is missing from the history: {message}")
+            self.tell(f"Warning: this attempt is missing from the history: {message}")
 
     def _record(self, place: LedgerPlace, code: int) -> None:
-        required = self.flags is not None and self.flags.settings.require_state
-        if required and not Ledger.exists(place):
+        settings = self.inputs.settings if self.inputs is not None else None
+        if settings is not None and settings.require_state and not Ledger.exists(place):
             return  # do not create a ledger in a folder that is not mounted
         now = datetime.now(UTC)
         with Ledger.open(place) as ledger:
@@ -85,7 +100,7 @@ class Attempt:
                     code=code,
                     reason=self.reason,
                     host=socket.gethostname(),
-                    **origin_of(self.playbooks, self.flags.settings if self.flags is not None else None),
+                    **origin_of(self.playbooks, settings),
                     batch=self.notes.get(BATCH, ""),
                     job=self.notes.get(JOB, ""),
                     attempt=int(self.notes[ATTEMPT]) if ATTEMPT in self.notes else None,
@@ -94,56 +109,21 @@ class Attempt:
 
 
 def origin_of(playbooks: Sequence[str], settings: Settings | None = None) -> dict[str, str]:
-    """Return who applies, from which folder, the repository of the playbooks, and the path of the settings used."""
+    """Return who applies, from which folder, the repository of the playbooks, and the path of the settings used.
+
+    The repository is that of the first playbook that exists, else of the working folder; empty without one.
+    """
     try:
         folder = str(Path.cwd())
     except OSError:  # it was removed
         folder = ""
+    repository = None
+    with suppress(OSError, ValueError):  # a name that cannot be one, or a folder that was removed
+        named = next((path for path in map(Path, playbooks) if path.exists()), Path())
+        repository = find_repository(named if named.is_dir() else named.parent)
     used = settings.file if settings is not None else None
     path = os.path.normpath(Path(folder, used)) if used is not None else ""
-    return {USER: user_name(), FOLDER: folder, REPOSITORY: _repository(playbooks), SETTINGS: path}
-
-
-def _repository(playbooks: Sequence[str]) -> str:
-    """Return the repository of the first playbook that exists, else of the working folder; empty without one."""
-    try:
-        named = next((path for path in map(Path, playbooks) if path.exists()), Path())
-        return str(find_repository(named if named.is_dir() else named.parent) or "")
-    except (OSError, ValueError):  # a name that cannot be one, or a folder that was removed
-        return ""
-
-
-def recorded(function: Callable[..., int]) -> Callable[..., int]:
-    """Record every call of a command that applies; apply it above ``shared_flags``, to record their errors as well."""
-
-    @functools.wraps(function)
-    def command(**given: Any) -> int:
-        named = (f"{verb} {given[name]}" for name, verb in (("run", "undo"), ("resumed", "resume")) if given.get(name))
-        folder: str | None = given["state_dir"]
-        place = Path(os.path.expanduser(folder)) if folder else None  # noqa: PTH111 - no error for an unknown user
-        attempt = Attempt(place, tuple(given.get("playbooks") or ()) or tuple(named))
-        click.get_current_context().obj = attempt
-        return record_end(attempt, functools.partial(function, **given))
-
-    return command
-
-
-def record_end(attempt: Attempt, work: Callable[[], int]) -> int:
-    """Do the work of an attempt, and record how it ends; return its exit code."""
-    try:
-        code = work()
-    except KeyboardInterrupt as interrupt:
-        attempt.reason = str(interrupt) or "interrupted"
-        with suppress(KeyboardInterrupt):
-            attempt.record(INTERRUPTED)
-        raise
-    except Exception as error:
-        attempt.reason = reason_of(error)
-        if not isinstance(error, LedgerError):  # if the ledger cannot be used, nothing is recorded
-            attempt.record(exit_code_of(error))
-        raise
-    attempt.record(code)
-    return code
+    return {USER: user_name(), FOLDER: folder, REPOSITORY: str(repository or ""), SETTINGS: path}
 
 
 def reason_of(error: Exception) -> str:
@@ -154,4 +134,5 @@ def reason_of(error: Exception) -> str:
         return f"{place}{first.message}" + (f" (and {len(more)} more)" if more else "")
     if isinstance(error, MsautoError):
         return error.message
-    return error.format_message() if isinstance(error, click.ClickException) else f"internal error: {error}"
+    usage: Callable[[], str] | None = getattr(error, "format_message", None)  # an error of click
+    return usage() if usage is not None else f"internal error: {error}"

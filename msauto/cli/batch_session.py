@@ -16,6 +16,8 @@ from pathlib import Path
 
 from msgspec import structs
 
+from msauto.api.attempts import Attempt, origin_of, reason_of
+from msauto.api.inputs import ledger_place, state_folder
 from msauto.batch.batch_file import BatchFile, Job, load_batch
 from msauto.batch.batch_result import INTERRUPTED, BatchResult, JobResult, SentMessage, outcome_of
 from msauto.batch.batch_run import BatchRun, due_now, failed_jobs, moment_of, run_end_programs, time_text, why_missed
@@ -23,13 +25,11 @@ from msauto.batch.batch_summary import heading_of
 from msauto.batch.monitoring import Monitor, notify_systemd
 from msauto.batch.past_batches import last_result, record_result
 from msauto.batch.schedule import DueStarts, outside_of
-from msauto.cli.exit_codes import ERROR, REFUSED, exit_code_of
-from msauto.cli.flags import ledger_place, state_folder
+from msauto.cli.batch_job import BatchJobs, BatchSignals
 from msauto.cli.output import print_message
-from msauto.cli.runs.attempt_record import Attempt, origin_of, reason_of
-from msauto.cli.runs.batch_job import BatchJobs, BatchSignals
 from msauto.concurrency import SystemClock
-from msauto.errors import InputError, MsautoError
+from msauto.errors import InputError, MsautoError, exit_code_of
+from msauto.exit_codes import ERROR, REFUSED
 from msauto.ledger import Ledger, LedgerPlace
 from msauto.ledger.history import FOLDER, REPOSITORY, USER
 from msauto.ledger.journal import new_run_name
@@ -49,7 +49,7 @@ def open_batch(file: str, state_dir: str | None, *, check: bool) -> BatchFile:
     except InputError as error:
         with suppress(MsautoError):
             place = ledger_place(state_dir, load_settings(None, Path(file).parent))
-            Attempt(place, (file,), reason=reason_of(error), check=check).record(ERROR)
+            Attempt(place, (file,), reason=reason_of(error), check=check, tell=print_message).record(ERROR)
         raise
 
 

@@ -20,21 +20,23 @@ from pathlib import Path
 from threading import Event
 from types import FrameType
 
+from msauto.api.attempts import Attempt
+from msauto.api.inputs import Inputs
+from msauto.api.loading import load
+from msauto.api.run import AllowedTimes, RunOptions, allow
 from msauto.api.saved_plans import open_plan_file
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.batch_result import DifferingTarget
 from msauto.batch.batch_run import JobAttempt
-from msauto.cli.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED, exit_code_of
 from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS
 from msauto.cli.output import print_message
-from msauto.cli.runs.apply_run import ApplyRun
-from msauto.cli.runs.attempt_record import Attempt, record_end
-from msauto.cli.runs.options import AllowedTimes, RunOptions, allow
-from msauto.cli.runs.plan_sources import open_source
+from msauto.cli.plan_and_apply import RunDialog
+from msauto.cli.run_flags import RunFlags
 from msauto.concurrency import SystemClock
 from msauto.documents.value_types import as_list
-from msauto.errors import ClusterError, LockedError, MsautoError, UnreachableError
+from msauto.errors import ClusterError, LockedError, MsautoError, UnreachableError, exit_code_of
+from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger import LedgerPlace
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.model.codec import to_json
@@ -131,12 +133,12 @@ class BatchJobs:
             return JobAttempt(OK, f"{job.plan} does not exist", skipped=True)
         notes = {**self.notes, BATCH: self.batch.name, JOB: job.name, ATTEMPT: str(attempt)}
         check = self.check or job.args.do == "plan"
-        record = Attempt(self.ledger, job.playbooks or (job.plan or "",), notes=notes, check=check)
-        closed: list[str] = []
+        playbooks = job.playbooks or (job.plan or "",)
+        record = Attempt(self.ledger, playbooks, notes=notes, check=check, tell=print_message)
         again = False
         try:
             with redirect_stdout(sys.stderr), self.signals.interrupting():
-                code = record_end(record, partial(self._run, job, record, until, closed))
+                code = record.follow(partial(self._run, job, record, until))
         except KeyboardInterrupt:
             code = INTERRUPTED
         except MsautoError as error:
@@ -145,31 +147,25 @@ class BatchJobs:
         except Exception as error:  # noqa: BLE001 - a job never stops the others
             print_message(f"Error: {_bug(error)}")
             code = ERROR
-        again = again or (code in {ERROR, INCOMPLETE} and not closed and _only_unreachable(record))
+        again = again or (code in {ERROR, INCOMPLETE} and not record.closed and _only_unreachable(record))
         refusals = record.plan.refusals if record.plan is not None and job.args.do != "plan" else ()
         if self.check and code == OK and refusals:
             code, record.reason = REFUSED, visible(refusal_reason(refusals[0]))
-        return _attempt_of(job, record, code, again, closed)
+        return _attempt_of(job, record, code, again)
 
-    def _run(self, job: Job, record: Attempt, until: datetime | None, closed: list[str]) -> int:
-        flags = self._flags(job)
-        record.flags = flags
-        args, settings = job.args, flags.settings
+    def _run(self, job: Job, record: Attempt, until: datetime | None) -> int:
+        inputs = record.inputs = self._inputs(job)
+        args, settings = job.args, inputs.settings
         extra = args.allow
         limits = allow(settings.limits, extra.delete, extra.remove, None) if extra else settings.limits
-        options = RunOptions(
-            limits=limits,
-            times=AllowedTimes(settings.freezes, self.batch.window, until),
-            attempt=record,
-            yes=True,
-            check=record.check,
-            keep_going=bool(args.keep_going),
-        )
-        source = open_source(flags, keep_going=options.keep_going)
-        run = ApplyRun(flags, record.playbooks, source, options, self.clock, closed, self.signals.note_only)
-        return run.run()
+        times = AllowedTimes(settings.freezes, self.batch.window, until)
+        options = RunOptions(limits, times)
+        given = RunFlags(options, record, yes=True, check=record.check, keep_going=bool(args.keep_going))
+        flags = Flags(inputs=inputs, no_color=True, playbook=next(iter(inputs.given.playbooks), "plan"))
+        loaded = load(inputs, keep_going=given.keep_going)
+        return RunDialog(flags, loaded, given, self.clock, self.signals.note_only).run()
 
-    def _flags(self, job: Job) -> Flags:
+    def _inputs(self, job: Job) -> Inputs:
         given = PlanOptions(
             playbooks=job.playbooks,
             inventories=job.inventories,
@@ -183,20 +179,18 @@ class BatchJobs:
         if job.plan is not None:
             agreed, given, base = open_plan_file((job.plan,), given)
         settings = job.settings(Path(each).parent for each in given.playbooks[:1])
-        flags = Flags(
-            given=given,
-            given_forks=job.args.forks,
-            state_dir=self.state_dir,
+        return Inputs(
+            given,
+            settings,
             ledger=settings.ledger_url or self.ledger,
-            format="text",
-            verbosity=0,
-            no_color=True,
+            state_dir=self.state_dir,
+            given_forks=job.args.forks,
             agreed=agreed,
             base=base,
             typed_vars=job.extra_vars,
             on=self.on,
+            tell=print_message,
         )
-        return flags.under(settings)
 
 
 def _bug(error: Exception) -> str:
@@ -218,7 +212,7 @@ def _only_unreachable(record: Attempt) -> bool:
     return all(each.outcome != "unverified" and each.target.server in lost for each in left)
 
 
-def _attempt_of(job: Job, record: Attempt, code: int, again: bool, closed: list[str]) -> JobAttempt:
+def _attempt_of(job: Job, record: Attempt, code: int, again: bool) -> JobAttempt:
     summary = dict(record.summary)
     if record.result is not None:
         outcomes = [each.outcome.replace(" ", "_") for each in record.result.targets]
@@ -227,7 +221,7 @@ def _attempt_of(job: Job, record: Attempt, code: int, again: bool, closed: list[
         }
     elif record.plan is not None:
         summary |= to_json(record.plan.summary)
-    reason = record.reason or (closed[-1] if closed else "")
+    reason = record.reason or (record.closed[-1] if record.closed else "")
     if code != OK and not reason:
         reason = _unfinished(record)
     if code == REFUSED and record.plan is not None:

@@ -16,12 +16,12 @@ from typing import Any, Final
 
 import click
 
-from msauto.cli.exit_codes import INTERRUPTED, OK, exit_code_of
+from msauto.api.attempts import Attempt, reason_of
 from msauto.cli.flags import Decorator, with_options
 from msauto.cli.output import print_message
-from msauto.cli.runs.attempt_record import Attempt, reason_of
 from msauto.concurrency import SystemClock
-from msauto.errors import MsautoError
+from msauto.errors import MsautoError, exit_code_of
+from msauto.exit_codes import INTERRUPTED, OK
 from msauto.model.events import CommandEnded, Event
 from msauto.report.event_lines import EventLines
 from msauto.report.sanitizing import visible

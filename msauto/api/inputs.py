@@ -1,0 +1,119 @@
+"""What a command or a program gives: what shapes a plan, the settings that hold, and where the ledger is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from msauto.api.saved_plans import is_plan_file, open_plan_file
+from msauto.ledger import LedgerPlace
+from msauto.model.plan import Plan, PlanOptions
+from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.settings import Settings, load_settings
+
+Tell = Callable[[str], None]
+"""Receives warnings and notes for the user."""
+
+
+def tell_nothing(_: str) -> None:
+    """Ignore a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a plan is made from, with the settings file read.
+
+    ``given`` is what shapes a plan, without the defaults of the settings: as on the command line, in a plan file, or
+    with a past run. ``state_dir`` is the folder of this machine, and ``ledger`` the same folder or a URL.
+    ``agreed`` is the saved plan, whose paths start from ``base``; ``typed_vars`` are the variables that are not from
+    it. ``on`` is the address of a Dask cluster.
+    """
+
+    given: PlanOptions
+    settings: Settings
+    ledger: LedgerPlace
+    state_dir: Path
+    given_forks: int | None = None
+    agreed: Plan | None = None
+    base: Path = Path()
+    typed_vars: tuple[str, ...] = ()
+    on: str | None = None
+    tell: Tell = field(default=tell_nothing, compare=False)
+
+    @property
+    def forks(self) -> int:
+        """The targets at a time."""
+        return self.given_forks or self.settings.forks or 8
+
+    def under(self, settings: Settings) -> Inputs:
+        """Return the inputs under other settings: what is given wins over them, and the ledger stays the same."""
+        return replace(self, settings=settings)
+
+    @property
+    def resolving(self) -> ResolveOptions:
+        """What the playbooks are resolved with."""
+        given, settings = self.given, self.settings
+        return ResolveOptions(
+            playbooks=given.playbooks,
+            inventories=given.inventories or (() if given.server is not None else settings.inventories),
+            server_url=given.server,
+            extra_vars=given.extra_vars,
+            limit=given.limit,
+            tags=given.tags,
+            skip_tags=given.skip_tags,
+            env=dict(os.environ),
+            now=datetime.fromisoformat(given.now),
+            lookup_folders=settings.lookup_folders,
+            download_folders=settings.download_folders,
+        )
+
+
+def read_inputs(
+    given: PlanOptions,
+    *,
+    paths: Sequence[str] = (),
+    state_dir: str | None = None,
+    forks: int | None = None,
+    on: str | None = None,
+    tell: Tell = tell_nothing,
+) -> Inputs:
+    """Return the inputs with the settings that hold, those nearest to the first playbook (or of ``paths``).
+
+    A plan file in place of playbooks names those that it was made from. Raises :class:`InputError`.
+    """
+    typed_vars, agreed, base = given.extra_vars, None, Path()
+    if given.playbooks and is_plan_file(given.playbooks[0]):
+        agreed, given, base = open_plan_file(given.playbooks, given)
+    named = (*given.playbooks, *paths)
+    settings = load_settings(given.config, *(_folder_of(path) for path in named[:1]))
+    folder = state_folder(state_dir, settings)
+    place = ledger_place(state_dir, settings)
+    return Inputs(given, settings, place, folder, forks, agreed, base, typed_vars, on, tell)
+
+
+def _folder_of(path: str) -> Path:
+    return Path(path) if os.path.isdir(path) else Path(path).parent  # noqa: PTH112 - no error for a bad name
+
+
+def state_folder(given: str | None, settings: Settings) -> Path:
+    """Return the folder of the ledger: the flag, the settings, ``$XDG_STATE_HOME/msauto``, ``~/.local/state/msauto``.
+
+    There is one for each user, not for each working directory, so that all runs of a user share the locks.
+    """
+    if given:
+        return Path(os.path.expanduser(given))  # no shell expands it in --state-dir=~/msauto  # noqa: PTH111 - no error for an unknown user
+    if settings.state_dir:
+        return Path(settings.state_dir)
+    home = os.environ.get("XDG_STATE_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "state") / "msauto"
+
+
+def ledger_place(given: str | None, settings: Settings) -> LedgerPlace:
+    """Return where the ledger is: shared if the settings name a URL, even with ``--state-dir``; else the state folder.
+
+    Otherwise a run with a folder of its own would not see the locks of the others.
+    """
+    return settings.ledger_url or state_folder(given, settings)

@@ -1,0 +1,232 @@
+"""What a run works on: playbooks, or a run to undo, which are planned now; and what was agreed to before.
+
+A saved plan, and the rest of a run, are planned again like anything else, and then compared with what was agreed to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from msgspec import structs
+
+from msauto.api.inputs import Inputs
+from msauto.api.saved_plans import changed_inputs, options_again
+from msauto.api.stages import check_servers, make_plan, scopes_of, specs_of, undo_of
+from msauto.errors import RefusedError
+from msauto.ledger import Ledger, LockScope
+from msauto.ledger.history import OPTIONS
+from msauto.ledger.remembered_values import LedgerMemory
+from msauto.model.codec import load as load_json
+from msauto.model.desired import ResolvedPlaybooks
+from msauto.model.events import Observer
+from msauto.model.plan import Limits, Plan, PlanOptions, TargetId
+from msauto.model.ports import Clock
+from msauto.model.run_records import RunDetails, RunSummary, TargetRecord
+from msauto.model.server import ServerSpec
+from msauto.planning.plan_assembly import refusals
+from msauto.planning.saved_plan import refuse_differences
+from msauto.planning.undo import servers_of
+from msauto.playbook.inventory.hosts import named_servers
+from msauto.playbook.resolve import resolve
+from msauto.playbook.settings import load_settings
+from msauto.report.sanitizing import visible
+from msauto.secrets.redaction import Secrets
+
+MakePlan = Callable[[LedgerMemory, Clock, Limits, Observer], Awaitable[Plan]]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The servers of a run, what it must lock, its secrets, and how to plan it, which sends GET and HEAD only.
+
+    ``inputs`` make the same plan again.
+    """
+
+    inputs: Inputs
+    specs: tuple[ServerSpec, ...]
+    scopes: frozenset[LockScope]
+    secrets: Secrets
+    plan: MakePlan
+
+
+def load(inputs: Inputs, *, keep_going: bool = False, as_planned: bool = False) -> Loaded:
+    """Return what the inputs name: playbooks, a saved plan, a run to undo, or the rest of a run.
+
+    ``as_planned``: what that run did not reach must be as it was planned then. Raises :class:`InputError`, and
+    :class:`RefusedError` for a saved plan whose files have changed.
+    """
+    agreed, given = inputs.agreed, inputs.given
+    stale = [] if agreed is None else [*changed_inputs(agreed, inputs.base, inputs.settings.used)]
+    if stale and not keep_going:
+        raise RefusedError(
+            f"the plan is stale: {', '.join(stale)}; nothing was sent",
+            remedy="make the plan again, or apply the targets that are the same with --keep-going",
+        )
+    if given.undo:
+        details = find_run(inputs, given.undo)
+        servers = named_servers(inputs.resolving, names=servers_of(details))
+        loaded = loaded_from(undo_of(details, tuple(each.spec for each in servers)), inputs)
+    else:
+        loaded = loaded_from(resolve(inputs.resolving), inputs)
+    if given.resume:
+        loaded = _rest_of(find_run(inputs, given.resume), loaded, as_planned=as_planned)
+    if agreed is not None:
+        _check_servers(inputs, agreed, loaded.specs)
+        loaded = _held_to(agreed, loaded, warnings=tuple(f"the plan is stale: {each}" for each in stale))
+    return loaded
+
+
+def loaded_from(resolved: ResolvedPlaybooks, inputs: Inputs) -> Loaded:
+    """Return what to plan for playbooks, or for what undoes a run."""
+
+    async def plan(memory: LedgerMemory, clock: Clock, limits: Limits, observer: Observer) -> Plan:
+        return await make_plan(
+            resolved,
+            memory=memory,
+            clock=clock,
+            forks=inputs.forks,
+            limits=limits,
+            forget_pending=inputs.given.forget_pending,
+            targets=inputs.given.targets,
+            observer=observer,
+            on=inputs.on,
+        )
+
+    return Loaded(inputs, specs_of(resolved), scopes_of(resolved), resolved.secrets, plan)
+
+
+def _held_to(
+    agreed: Plan | None,
+    loaded: Loaded,
+    *,
+    only: Collection[TargetId] | None = None,
+    begun: Collection[TargetId] = (),
+    warnings: tuple[str, ...] = (),
+) -> Loaded:
+    """Return what to plan so that only what was agreed to is sent, of ``only`` these targets."""
+
+    async def plan(memory: LedgerMemory, clock: Clock, limits: Limits, observer: Observer) -> Plan:
+        made = await loaded.plan(memory, clock, limits, observer)
+        targets = tuple(each for each in made.targets if only is None or each.id in only)
+        made = structs.replace(made, targets=targets, warnings=(*warnings, *made.warnings))
+        if agreed is not None:
+            made = refuse_differences(made, agreed, begun)
+        return structs.replace(made, refusals=refusals(made, limits))
+
+    return replace(loaded, plan=plan)
+
+
+def _check_servers(inputs: Inputs, plan: Plan, specs: tuple[ServerSpec, ...]) -> None:
+    """Refuse to apply a plan to another server: two inventories may use the same name, and a variable may move one."""
+    urls = {server.name: server.url for server in plan.servers}
+    folder = str(Path(*inputs.given.playbooks[:1]).parent)
+    typed = replace(inputs.resolving, extra_vars=inputs.typed_vars)
+    names = [spec.name for spec in specs] if inputs.typed_vars != inputs.given.extra_vars else []
+    known = {each.spec.name: each.spec for each in named_servers(typed, names=names, folder=folder)} if names else {}
+    for spec in specs:
+        planned = urls.get(spec.name, spec.url)
+        if planned != spec.url:
+            raise RefusedError(
+                f"the plan was made for {spec.name} at {planned}, but the inventory has it at {spec.url}",
+                remedy="use the inventory of the plan (-i), or make the plan again",
+            )
+        if known.get(spec.name, spec) != spec:
+            raise RefusedError(
+                f"the variables of the plan change the server {spec.name}, and a plan file cannot decide where to send",
+                remedy="give them again with -e",
+            )
+
+
+def _rest_of(details: RunDetails, loaded: Loaded, *, as_planned: bool) -> Loaded:
+    """Return what to plan for what a run did not finish; raises ``RefusedError``."""
+    name = details.summary.run
+    if details.summary.status == "running":
+        raise RefusedError(f"run {name} is still running", remedy="wait until it ends")
+    rest = [each for each in details.targets if each.outcome not in {"changed", "unchanged", "skipped"}]
+    if not rest:
+        raise RefusedError(f"run {name} finished every target", remedy="apply the playbooks without --resume")
+    check_servers(details, loaded.specs)
+    left = [each.target for each in rest if _was_not_reached(each)]
+    return _held_to(
+        Plan(details.summary.started, details.msauto, targets=tuple(left)) if as_planned else None,
+        loaded,
+        only={each.target.id for each in rest},
+        begun={each.target.id for each in rest} - {each.id for each in left},
+        warnings=(f"--resume narrows this plan to what run {name} did not finish",),
+    )
+
+
+def _was_not_reached(record: TargetRecord) -> bool:
+    return record.outcome == "not attempted" or (record.begun is None and record.outcome is None)
+
+
+# Past runs -----------------------------------------------------------------------------------------------------------
+
+
+def inputs_of_past_run(inputs: Inputs, *, undone: str | None = None, resumed: str | None = None) -> Inputs:
+    """Return the inputs to undo a run, or to plan its rest; under its settings, unless playbooks are named.
+
+    Its protected names, limits and freezes then apply in any folder; the ledger stays the one in which it was found.
+    """
+    given, past = inputs.given, None
+    if resumed is not None:
+        details = find_run(inputs, resumed)
+        if given.playbooks:
+            given = structs.replace(given, resume=details.summary.run)
+        else:
+            past, given = details, _options_of(details, given)
+    if undone is not None or given.undo:
+        past = find_run(inputs, undone if undone is not None else given.undo, to_undo=True)
+        given = structs.replace(given, undo=past.summary.run)
+    found = replace(inputs, given=given)
+    recorded = past.summary.settings if past is not None and inputs.given.config is None else ""
+    if recorded and Path(recorded).is_file():
+        return found.under(load_settings(recorded))
+    if recorded and inputs.settings.file is not None:
+        remedy = "name the settings to use: --config FILE"
+        used = visible(inputs.settings.file)
+        inputs.tell(f"Warning: {visible(recorded)} does not exist; using {used}\n  → {remedy}")
+    return found
+
+
+def find_run(inputs: Inputs, name: str, *, to_undo: bool = False) -> RunDetails:
+    """Return a run by its name, or ``last``; raises ``LedgerError`` if it is not found.
+
+    If the ``last`` run changed nothing, the run before it may be days old: the user must decide whether to undo that
+    one, so :class:`RefusedError` names it.
+    """
+    with Ledger.open(inputs.ledger, readonly=True) as ledger:
+        details = ledger.run_details(name)
+        run, newest = details.summary.run, ledger.find("last")
+        if name == "last" and newest.run != run:
+            why = visible(f"{newest.status}: {newest.reason}")
+            inputs.tell(f"Note: the last attempt, {newest.run}, wrote nothing ({why}); the last run is {run}")
+        if not to_undo or name != "last" or details.summary.status == "running" or servers_of(details):
+            return details
+        earlier = (each for each in ledger.history() if each.run != run and _may_have_changed(each))
+        changed = next((each.run for each in earlier if servers_of(ledger.run_details(each.run))), None)
+    undo_it = f"undo the last run that did: msauto undo {changed}"
+    raise RefusedError(
+        f"the last run, {run}, changed nothing",
+        remedy=undo_it if changed else "no run in the ledger changed anything",
+    )
+
+
+def _may_have_changed(run: RunSummary) -> bool:
+    """Return whether a run may have changed something, by its summary; a run that has not ended has no counts yet."""
+    return run.ended is None or any(
+        run.summary.get(each) for each in ("changed", "failed", "unverified", "interrupted")
+    )
+
+
+def _options_of(details: RunDetails, given: PlanOptions) -> PlanOptions:
+    """Return the options that a run was planned with, to plan it again; raises ``RefusedError``."""
+    kept, name = details.notes.get(OPTIONS), details.summary.run
+    if kept is None:
+        raise RefusedError(
+            f"run {name} does not record what it was planned with",
+            remedy=f"name its playbooks: msauto apply PLAYBOOK --resume {name}",
+        )
+    return structs.replace(options_again(load_json(PlanOptions, kept), given, f"run {name}", None), resume=name)

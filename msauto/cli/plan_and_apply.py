@@ -1,0 +1,312 @@
+"""What ``plan``, ``apply`` and ``undo`` share: they plan, show, ask, apply, and show the result."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from msauto.api.loading import Loaded
+from msauto.api.run import Run, is_state_missing, open_run, plan_only, refuse_plan, refuse_stale
+from msauto.api.saved_plans import is_plan_file, write_plan_file
+from msauto.aspects import ASPECTS, is_deletion
+from msauto.cli import output
+from msauto.cli.flags import Flags
+from msauto.cli.interrupts import SIGNALS, ignore_interrupts, run_async
+from msauto.cli.reports import FORMS, layout_of, show_plan
+from msauto.cli.run_flags import RunFlags
+from msauto.cli.watch import STDOUT
+from msauto.concurrency import SystemClock
+from msauto.errors import RefusedError
+from msauto.exit_codes import CHANGES, ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
+from msauto.model.plan import Plan
+from msauto.model.ports import Clock
+from msauto.model.result import Result
+from msauto.planning.saved_plan import differences, plan_document
+from msauto.report.html.stills import NO_STILLS, Stills
+from msauto.report.json import dump_document
+from msauto.report.sanitizing import visible
+from msauto.report.sentences import count_deletions, plural, refusal_error
+from msauto.secrets.redactor import redact_plan
+
+T = TypeVar("T")
+_LONGEST_THOUGHT: Final = 60.0
+"""Seconds after which the user's consent may be to something that is no longer so."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunDialog:
+    """One run as the user sees it. ``end_signals`` removes the signal handlers once nothing more is sent."""
+
+    flags: Flags
+    loaded: Loaded
+    given: RunFlags
+    clock: Clock = field(default_factory=SystemClock)
+    end_signals: Callable[[asyncio.AbstractEventLoop], None] = ignore_interrupts
+
+    def run(self) -> int:
+        """Plan, and apply unless ``--check`` is given; return the exit code. No error that it raises has a secret."""
+        with self.loaded.secrets.redacted_errors():
+            return self._check() if self.given.check else self._plan_and_apply()
+
+    def _check(self) -> int:
+        """Plan, show, and write nothing anywhere except ``--out``."""
+        given = self.given
+        with _nothing_sent():
+            plan = self._plan_only()
+            stills = run_async(self._stills(plan)) if given.stills else NO_STILLS
+        given.attempt.plan = plan
+        try:
+            refuse_stale(plan)
+        except RefusedError as error:
+            show_plan(plan, self.flags, keep_going=given.keep_going, error=error)
+            raise
+        if given.out == STDOUT:
+            output.print_result(dump_document(plan_document(plan)))
+        else:
+            if given.out is not None:
+                write_plan_file(plan, given.out)
+            show_plan(plan, self.flags, keep_going=given.keep_going, stills=stills)
+        if plan.errors:
+            self._report_errors(plan)
+            return ERROR
+        return CHANGES if given.detailed_exitcode and plan.requests else OK
+
+    def _plan_only(self) -> Plan:
+        return run_async(self._watched(plan_only(self.loaded, self.given.options, self.clock, self.given.watch)))
+
+    async def _stills(self, plan: Plan) -> Stills:
+        from msauto.cli.stills import fetch_stills
+
+        inputs = self.loaded.inputs
+        folder = inputs.state_dir / "stills"
+        return await fetch_stills(plan, self.loaded.specs, folder, most=self.given.stills, forks=inputs.forks)
+
+    def _plan_and_apply(self) -> int:
+        """Lock, plan, show, ask, apply; return the exit code.
+
+        No event loop runs between these stages, so that Ctrl-C works as usual while the user is asked.
+        """
+        self._refuse_missing_state()
+        given = self.given
+        opening = open_run(self.loaded, given.options, given.attempt, clock=self.clock, observer=given.watch)
+        opened = AsyncExitStack()
+        with asyncio.Runner() as runner:
+            try:
+                with _nothing_sent():
+                    run = run_async(opened.enter_async_context(opening), runner)
+                    plan = self._agreed_plan(run, runner)
+                    if plan is None:
+                        return ERROR
+                result = runner.run(self._apply(run, plan))
+            finally:
+                runner.run(opened.aclose())
+        return self._finish(plan, result)
+
+    def _agreed_plan(self, run: Run, runner: asyncio.Runner) -> Plan | None:
+        """Return the plan that may be applied; ``None`` after an error. Raises ``RefusedError``.
+
+        The user may think for long. After a minute, it is planned again; if the plan is another one by then, the
+        difference is shown and the question is asked again.
+        """
+        agreed: Plan | None = None
+        while True:
+            plan = run_async(self._watched(run.plan()), runner)
+            if agreed is not None:
+                changed = differences(agreed, plan)
+                if not changed and plan.refusals == agreed.refusals:
+                    return plan
+                output.print_message("The plan has changed since it was shown, and nothing was sent:")
+                for (server, _, _, name, _), why in changed.items():
+                    output.print_message(f"  {visible(f'{server}: {name}: {why}')}")
+            shown = self.clock.monotonic()
+            if not self._may_apply(plan):
+                return None
+            if self.clock.monotonic() - shown <= _LONGEST_THOUGHT:
+                return plan
+            agreed = plan
+
+    # May the plan be applied? ------------------------------------------------------------------------------------
+
+    def _refuse_missing_state(self) -> None:
+        """Show what would be done, and refuse it, if the settings require a ledger and this one is empty."""
+        if not is_state_missing(self.loaded.inputs):
+            return
+        with _nothing_sent():
+            plan = self._plan_only()
+        error = refusal_error([each for each in plan.refusals if each.code == "state"])
+        self._show_before(plan)
+        self._show_instead(plan, error)
+        raise error
+
+    def _may_apply(self, plan: Plan) -> bool:
+        """Show the plan and ask; raises ``RefusedError`` if the answer is no."""
+        given = self.given
+        try:
+            self._show_before(plan)
+            if plan.errors and not given.keep_going:
+                refuse_stale(plan)
+                first = next(target for target in redact_plan(plan).targets if target.error is not None)
+                message = f"{first.name}: {str(first.error).partition(chr(10))[0]}"
+                given.attempt.reason = f"cannot plan {plural(plan.errors, 'target')}: {message}"
+                self._show_instead(plan)
+                self._report_errors(plan)
+                return False
+            ask(plan, yes=given.yes)
+        except RefusedError as error:
+            self._show_instead(plan, error)
+            raise
+        except output.ReaderGoneError as error:
+            given.attempt.reason = f"{error.message}: nothing was sent"
+            output.print_message(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
+            return False
+        return True
+
+    # Apply -------------------------------------------------------------------------------------------------------
+
+    async def _apply(self, run: Run, plan: Plan) -> Result:
+        """Apply the plan; the first Ctrl-C finishes the requests in flight, the second stops at once."""
+        from msauto.applying.executor import Cancellation
+
+        stop, loop = Cancellation(), asyncio.get_running_loop()
+
+        def interrupted() -> None:
+            self.given.watch.erase()
+            if not stop.requested:
+                output.print_message("Stopping after the requests in flight. Press Ctrl-C again to stop at once.")
+            stop()
+
+        try:
+            for number in SIGNALS:
+                loop.add_signal_handler(number, interrupted)
+            return await self._watched(run.apply(plan, stop))
+        finally:
+            self.end_signals(loop)
+
+    async def _watched(self, work: Awaitable[T]) -> T:
+        async with self.given.watch.ticking():
+            return await work
+
+    # What is shown -----------------------------------------------------------------------------------------------
+
+    def _show_before(self, plan: Plan) -> None:
+        """Show the plan before the question: other forms than text follow on stdout, with the result."""
+        if self.flags.format == "text":
+            show_plan(plan, self.flags, keep_going=self.given.keep_going)
+        elif sys.stdin.isatty() and not self.given.yes:
+            layout = layout_of(self.flags, keep_going=self.given.keep_going, stream=sys.stderr)
+            output.print_message("".join(FORMS["text"].plan(plan, layout)), rendered=True)
+
+    def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:
+        """Show the plan in place of a result, unless it is shown already."""
+        if self.flags.format != "text":
+            show_plan(plan, self.flags, keep_going=self.given.keep_going, error=error)
+
+    def _report_errors(self, plan: Plan) -> None:
+        """Report on stderr the errors of a plan that only the document on stdout names."""
+        if self.flags.format != "text":
+            output.print_message(
+                f"Error: cannot plan {plural(plan.errors, 'target')}; nothing was sent\n"
+                "  → the plan shows the errors; --keep-going applies the other targets"
+            )
+
+    def _finish(self, plan: Plan, result: Result) -> int:
+        """Show the result; return the exit code, which does not depend on whether the result can be written."""
+        attempt = self.given.attempt
+        began = any(each.outcome != "not attempted" for each in result.targets)
+        refused = bool(attempt.closed) and not began
+        code = INTERRUPTED if result.interrupted else OK if result.ok else REFUSED if refused else INCOMPLETE
+        try:
+            output.print_result(FORMS[self.flags.format].result(result, layout_of(self.flags)))
+        except output.ReaderGoneError:
+            return code
+        except output.OutputError as error:
+            output.print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
+            return code or INCOMPLETE
+        left = [each for each in result.targets if each.outcome in {"interrupted", "not attempted"}]
+        context = click.get_current_context(silent=True)  # none in a batch, which prints for all of its jobs
+        if context is not None and code != REFUSED and any(each.target.error is None for each in left):
+            command = plan.secrets.redact_message(_continuing(context, attempt.playbooks, result.run))
+            output.print_message(f"  → to continue: {visible(command)}")
+        if code == REFUSED:
+            attempt.reason = f"{attempt.closed[-1]}: nothing was sent"
+            output.print_message(f"Error: {attempt.reason}\n  → run it again at an allowed time")
+        return code
+
+
+_KEPT: Final = ("inventory", "server", "extra_vars", "limit", "tags", "skip_tags", "state_dir", "config", "on")
+"""The flags that decide what is planned, and where the ledger is. Consent is asked for again."""
+
+
+def _continuing(context: click.Context, playbooks: Sequence[str], run: str) -> str:
+    """Return the command that continues a run, with the flags that the user gave."""
+    verb, _, name = playbooks[0].partition(" ")
+    if verb == "undo" and name:
+        words = ["msauto", "undo", name]
+    elif (verb == "resume" and name) or is_plan_file(playbooks[0]):
+        words = ["msauto", "apply", "--resume", run]
+    else:
+        words = ["msauto", "apply", *playbooks, "--resume", "last"]
+    for option in context.command.params:
+        given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+        if given and option.name in _KEPT:
+            value = context.params[option.name]
+            for each in value if isinstance(value, tuple) else (value,):
+                words += [option.opts[0], str(each)]
+    return shlex.join(words)
+
+
+@contextmanager
+def _nothing_sent() -> Iterator[None]:
+    """Add to a ``KeyboardInterrupt`` that nothing was sent; while applying, Ctrl-C raises none."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("nothing was sent") from None
+
+
+# Consent -------------------------------------------------------------------------------------------------------------
+
+
+def ask(plan: Plan, *, yes: bool) -> None:
+    """Return if the plan may be applied; otherwise raise :class:`RefusedError`.
+
+    Limits come first, also with ``yes``. On a terminal, the user agrees to delete more assets than the limit by
+    typing their number (contract, «Limits»).
+    """
+    refuse_plan(plan, asked={"delete_assets"} if sys.stdin.isatty() and not yes else ())
+    if yes or not plan.requests:
+        return
+    require_terminal()
+    deleted = [change for target in plan.targets for change in target.changes if is_deletion(change)]
+    if deleted:
+        links = sum(ASPECTS[change.aspect].is_entry for change in deleted)
+        what = count_deletions(len(deleted) - links, links)
+        agreed = prompt(f"This permanently deletes {what}. Type the number to continue: ") == str(len(deleted))
+    else:
+        agreed = prompt("Apply this plan? Type 'yes' to continue: ").lower() == "yes"
+    if not agreed:
+        raise RefusedError("no consent: nothing was sent")
+
+
+def require_terminal() -> None:
+    """Raise :class:`RefusedError` if the user cannot be asked."""
+    if not sys.stdin.isatty():
+        raise RefusedError("no consent: stdin is not a terminal", remedy="use --yes, or run it on a terminal")
+
+
+def prompt(question: str) -> str:
+    """Ask on stderr, because stdout carries the result; the end of the input is an empty answer."""
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line.endswith("\n"):
+        sys.stderr.write("\n")
+    return line.strip()

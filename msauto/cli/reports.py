@@ -1,0 +1,100 @@
+"""How plans and results are shown. A new form (``--format``) is a module of ``report`` and a row of ``FORMS``."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Final
+
+from msauto.cli.output import can_draw, print_result, use_colour
+from msauto.concurrency import SystemClock
+from msauto.errors import MsautoError
+from msauto.model.plan import Plan
+from msauto.model.result import Result
+from msauto.planning.saved_plan import plan_document
+from msauto.report import html, junit, markdown
+from msauto.report.html.stills import NO_STILLS, Stills
+from msauto.report.json import dump_document, error_json, result_json
+from msauto.report.layout import Layout
+from msauto.report.terminal import plan_text, text
+from msauto.version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class ReportForm:
+    """The functions that write a plan, and the result of applying it, in one form: in pieces of any size."""
+
+    plan: Callable[[Plan, Layout], Iterable[str]]
+    result: Callable[[Result, Layout], Iterable[str]]
+
+
+def _json_plan(plan: Plan, layout: Layout) -> Iterable[str]:
+    if layout.error is None:
+        return dump_document(plan_document(plan))
+    layout.error.shown = True
+    return dump_document(plan_document(plan) | error_json(layout.error))
+
+
+FORMS: Final[Mapping[str, ReportForm]] = {
+    "text": ReportForm(plan_text.render_plan, text.render_result),
+    "json": ReportForm(_json_plan, lambda result, _: dump_document(result_json(plan_document(result.plan), result))),
+    "markdown": ReportForm(markdown.render_plan, markdown.render_result),
+    "html": ReportForm(html.render_plan, html.render_result),
+    "junit": ReportForm(lambda plan, _: (junit.render_plan(plan),), lambda result, _: (junit.render_result(result),)),
+}
+PLAN_FORMS: Final = tuple(form for form in FORMS if form != "junit")
+"""The forms of ``msauto plan``: JUnit XML is for what came of a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Display:
+    """How a result is shown. ``summary`` shows only what decides of a plan; ``playbook`` names it."""
+
+    format: str = "text"
+    verbosity: int = 0
+    no_color: bool = False
+    summary: bool = False
+    playbook: str = "plan"
+
+
+_WIDTH = 100
+"""Columns of text that does not go to a terminal, unless ``COLUMNS`` is set: as logs and mails show it."""
+
+
+def show_plan(
+    plan: Plan,
+    display: Display,
+    *,
+    keep_going: bool = False,
+    error: MsautoError | None = None,
+    stills: Stills = NO_STILLS,
+) -> None:
+    """Write the plan to stdout in the form of ``--format``; ``error``: why the command ends here, for JSON."""
+    layout = replace(layout_of(display, keep_going=keep_going, error=error), stills=stills)
+    print_result(FORMS[display.format].plan(plan, layout))
+
+
+def layout_of(
+    display: Display, *, keep_going: bool = False, error: MsautoError | None = None, stream: IO[str] | None = None
+) -> Layout:
+    """Return the layout for stdout, or another stream: its colour, width and signs, and the playbook's name."""
+    return Layout(
+        use_colour(stream or sys.stdout, no_color=display.no_color),
+        display.verbosity,
+        shutil.get_terminal_size((_WIDTH, 24)).columns,
+        not can_draw(stream or sys.stdout),
+        display.summary,
+        re.sub(r"[^A-Za-z0-9_.]+", "-", Path(display.playbook).stem),
+        keep_going,
+        error,
+    )
+
+
+def print_problems(error: MsautoError | str, remedy: str = "") -> None:
+    """Write the JSON document of a plan that cannot be made: it is empty except for the problems."""
+    empty = Plan(SystemClock().now().isoformat(timespec="seconds"), __version__)
+    print_result(dump_document(plan_document(empty) | error_json(error, remedy)))

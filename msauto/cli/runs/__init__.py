@@ -1,1 +1,0 @@
-"""What ``plan``, ``apply`` and ``undo`` share, from the options to the exit code."""
