@@ -61,7 +61,7 @@ class Travel:
 
     def comment(self) -> str:
         intent: Intent = self.parcel.open()[0].intents[0]
-        return str(cast("Any", intent.evaluate(FACTS)).fields["comment"].value)
+        return str(cast("Any", intent.evaluate(FACTS)).parts["field"]["comment"].value)
 
 
 @pytest.fixture(autouse=True)
