@@ -35,7 +35,7 @@ from msauto.playbook.change_windows import DatedFreeze, Freeze, Window, freeze_a
 from msauto.playbook.input_files import base_of
 from msauto.playbook.settings import Settings
 from msauto.report.sanitizing import visible
-from msauto.report.sentences import plural, refusal_error, refusal_reason
+from msauto.report.texts import plural, refusal_error, refusal_reason
 
 if TYPE_CHECKING:
     from msauto.applying.executor import Cancellation

@@ -11,14 +11,12 @@ from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult
 from msauto.batch.batch_run import moment_of, seconds_between
 from msauto.model.codec import to_json
 from msauto.model.plan import Action
+from msauto.report.ci_forms import TestCase, render_xml, suite_of
 from msauto.report.json import dump
-from msauto.report.junit import TestCase, render_xml, suite_of
+from msauto.report.layout import template
+from msauto.report.lines import GREEN, RED, aligned, paint
 from msauto.report.sanitizing import visible
-from msauto.report.sentences import count_outcomes, plural
-from msauto.report.templates import template
-from msauto.report.terminal.lines import GREEN, RED, paint
-from msauto.report.terminal.tables import aligned
-from msauto.report.value_texts import show_seconds
+from msauto.report.texts import count_outcomes, plural, show_seconds
 
 _DRIFTING: Final = 10
 """How many drifting targets of a job are listed; the JSON holds all."""

@@ -37,7 +37,7 @@ from msauto.file_writing import write_file
 from msauto.playbook.input_files import beside
 from msauto.playbook.inventory.server_block import secret_of_file
 from msauto.playbook.schema.batch import Event, SecretSource
-from msauto.report.templates import template
+from msauto.report.layout import template
 from msauto.secrets.redaction import Secrets
 
 _SECONDS: Final = 10.0

@@ -19,7 +19,7 @@ from msauto.batch.batch_file import BatchFile
 from msauto.batch.schedule import Schedule, clock_changes, time_between
 from msauto.playbook.change_windows import DAYS
 from msauto.playbook.input_files import beside
-from msauto.report.templates import template
+from msauto.report.layout import template
 from msauto.version import __version__
 
 _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -44,8 +44,8 @@ from msauto.model.plan import Change, Plan, PlanOptions, Target
 from msauto.model.ports import Clock
 from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import visible
-from msauto.report.sentences import plural, refusal_reason
-from msauto.report.terminal.text import render_error
+from msauto.report.text import render_error
+from msauto.report.texts import plural, refusal_reason
 from msauto.secrets.redactor import redact_plan
 
 _ALLOW = re.compile(r"--allow-(delete|remove) (\d+)")

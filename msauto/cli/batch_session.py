@@ -36,7 +36,7 @@ from msauto.ledger.journal import new_run_name
 from msauto.model.ports import Clock
 from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible
-from msauto.report.terminal.text import render_error
+from msauto.report.text import render_error
 from msauto.version import __version__
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")

@@ -203,7 +203,7 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _report(error: MsautoError, arguments: list[str]) -> int:
-    from msauto.report.terminal.text import render_error
+    from msauto.report.text import render_error
 
     if _wants_document(arguments) and not error.shown:
         _print_problems(error)

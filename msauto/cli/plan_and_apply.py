@@ -30,10 +30,10 @@ from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
 from msauto.planning.saved_plan import differences, plan_document
-from msauto.report.html.stills import NO_STILLS, Stills
+from msauto.report.clip_timeline import NO_STILLS, Stills
 from msauto.report.json import dump_document
 from msauto.report.sanitizing import visible
-from msauto.report.sentences import count_deletions, plural, refusal_error
+from msauto.report.texts import count_deletions, plural, refusal_error
 from msauto.secrets.redactor import redact_plan
 
 T = TypeVar("T")

@@ -16,11 +16,10 @@ from msauto.errors import MsautoError
 from msauto.model.plan import Plan
 from msauto.model.result import Result
 from msauto.planning.saved_plan import plan_document
-from msauto.report import html, junit, markdown
-from msauto.report.html.stills import NO_STILLS, Stills
+from msauto.report import ci_forms, html, markdown, text
+from msauto.report.clip_timeline import NO_STILLS, Stills
 from msauto.report.json import dump_document, error_json, result_json
 from msauto.report.layout import Layout
-from msauto.report.terminal import plan_text, text
 from msauto.version import __version__
 
 
@@ -40,11 +39,13 @@ def _json_plan(plan: Plan, layout: Layout) -> Iterable[str]:
 
 
 FORMS: Final[Mapping[str, ReportForm]] = {
-    "text": ReportForm(plan_text.render_plan, text.render_result),
+    "text": ReportForm(text.render_plan, text.render_result),
     "json": ReportForm(_json_plan, lambda result, _: dump_document(result_json(plan_document(result.plan), result))),
     "markdown": ReportForm(markdown.render_plan, markdown.render_result),
     "html": ReportForm(html.render_plan, html.render_result),
-    "junit": ReportForm(lambda plan, _: (junit.render_plan(plan),), lambda result, _: (junit.render_result(result),)),
+    "junit": ReportForm(
+        lambda plan, _: (ci_forms.render_plan(plan),), lambda result, _: (ci_forms.render_result(result),)
+    ),
 }
 PLAN_FORMS: Final = tuple(form for form in FORMS if form != "junit")
 """The forms of ``msauto plan``: JUnit XML is for what came of a run."""

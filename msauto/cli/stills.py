@@ -15,7 +15,7 @@ from msauto.file_writing import write_file
 from msauto.model.live import whole
 from msauto.model.plan import Plan, Target
 from msauto.model.server import ServerSpec
-from msauto.report.html.stills import StillPlace, Stills, choose_stills
+from msauto.report.clip_timeline import StillPlace, Stills, choose_stills
 from msauto.report.sanitizing import visible
 from msauto.server.client import AsyncMediaServer
 

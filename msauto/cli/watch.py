@@ -24,8 +24,8 @@ from msauto.errors import MsautoError, exit_code_of
 from msauto.exit_codes import INTERRUPTED, OK
 from msauto.model.events import CommandEnded, Event
 from msauto.report.event_lines import EventLines
+from msauto.report.progress import Mode, ProgressDisplay
 from msauto.report.sanitizing import visible
-from msauto.report.terminal.progress import Mode, ProgressDisplay
 
 STDOUT: Final = "-"
 _BEGINNING: Final = b'{"type":"'

@@ -1,19 +1,24 @@
 """What a clip looks like before and after the changes of a plan: its segments, markers and points, in frames.
 
 The timelines of the terminal, of Markdown and of the HTML page are drawn from it, and pictures are chosen by it. Texts
-are safe to show. Frames count from the first one of the file.
+are safe to show. Frames count from the first one of the file. :func:`timeline_of` reduces the clip to what one line of
+text can show; :func:`draw_timeline` draws it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
-from msauto.aspects import ASPECTS
-from msauto.aspects.aspect import SEGMENTS, TimelineItem, TimelinePlace
-from msauto.model.plan import Target
+from msauto.aspects import ASPECTS, is_deletion
+from msauto.aspects.aspect import POINTS, SEGMENTS, TimelineItem, TimelinePlace
+from msauto.model.plan import Action, Plan, Target
 from msauto.report.sanitizing import show
+from msauto.report.texts import show_frames
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +56,209 @@ def _shown(item: TimelineItem) -> TimelineItem:
         for place in (item.before, item.after)
     )
     return TimelineItem(item.action, show(item.name), before, after)
+
+
+_STRENGTH: Final[Mapping[Action | None, int]] = {None: 0, "run": 0, "add": 1, "change": 2, "delete": 3}
+"""Of several markers in one column the sign of the strongest change is drawn."""
+
+
+class TimelineSegment(NamedTuple):
+    """A segment; ``action`` is what happens to it, ``None`` where it stays as it is."""
+
+    start: int
+    duration: int
+    number: str
+    action: Action | None = None
+
+
+class TimelineMarker(NamedTuple):
+    """A marker; ``action`` is what happens to it, ``None`` where it stays as it is."""
+
+    frame: int
+    action: Action | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineSide:
+    """What is on a clip, before the changes or after them."""
+
+    segments: tuple[TimelineSegment, ...]
+    markers: tuple[TimelineMarker, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A clip of ``frames`` frames, whose segments or markers change. ``length`` is its length as a time code."""
+
+    frames: int
+    length: str
+    before: TimelineSide
+    after: TimelineSide
+
+    @property
+    def only_adds(self) -> bool:
+        """Whether nothing on it is moved, changed or removed."""
+        return all(each.action is None for items in (self.before.segments, self.before.markers) for each in items)
+
+
+def timeline_of(target: Target) -> Timeline | None:
+    """Return the timeline of an asset; ``None`` where no segment or marker changes, or the length is not known."""
+    clip = clip_timeline(target)
+    if clip is None or not clip.frames:
+        return None
+    changed = {place.lane for item in clip.items if item.action for place in (item.before, item.after) if place}
+    if not changed - {POINTS}:
+        return None
+    length = show_frames(clip.frames, clip.rate)
+    return Timeline(
+        clip.frames,
+        length.partition(" ")[0] if clip.rate else length,
+        before=_side((item.before, item) for item in clip.items),
+        after=_side((item.after, item) for item in clip.items),
+    )
+
+
+def timeline_of_all(targets: Sequence[Target]) -> Timeline | None:
+    """Return the timeline that all targets have; ``None`` where they differ."""
+    timeline = timeline_of(targets[0])
+    return timeline if all(timeline_of(target) == timeline for target in targets[1:]) else None
+
+
+def _side(items: Iterable[tuple[TimelinePlace | None, TimelineItem]]) -> TimelineSide:
+    segments, markers = [], []
+    for place, item in items:
+        if place is not None and place.lane == SEGMENTS:
+            segments.append(TimelineSegment(place.start, place.duration, item.name, item.action))
+        elif place is not None and place.lane != POINTS:
+            markers.append(TimelineMarker(place.start, item.action))
+    return TimelineSide(
+        tuple(sorted(segments, key=lambda each: each.start)), tuple(sorted(markers, key=lambda each: each.frame))
+    )
+
+
+# Drawing -------------------------------------------------------------------------------------------------------
+
+
+class TimelineSigns(NamedTuple):
+    """The signs of a drawing, each one column wide."""
+
+    left: str
+    right: str
+    empty: str
+    kept: str
+    changed: str
+    border: str
+    markers: Mapping[Action | None, str]
+
+
+UNICODE: Final = TimelineSigns("├", "┤", "┄", "─", "━", "┬", {None: "•", "add": "+", "change": "~", "delete": "×"})
+ASCII: Final = TimelineSigns("[", "]", ".", "-", "=", "|", {None: "o", "add": "+", "change": "~", "delete": "x"})
+
+
+def draw_timeline(timeline: Timeline, width: int, signs: TimelineSigns) -> list[tuple[str, str]]:
+    """Return the rows as label and drawing: *after*, and above it *before* where something there changes or goes.
+
+    ``width``: columns of a drawing, its two ends included, at least 12.
+    """
+    sides = [("before", timeline.before), ("after", timeline.after)]
+    return [
+        (label, f"{signs.left}{_draw(side, timeline.frames, width - 2, signs)}{signs.right}")
+        for label, side in (sides[1:] if timeline.only_adds else sides)
+    ]
+
+
+def legend_of(drawn: Collection[str], signs: TimelineSigns) -> str:
+    """Return what the signs in drawings mean; empty if none of them needs to be explained."""
+    meanings = {
+        signs.kept: "segment",
+        signs.changed: "new or changed segment",
+        signs.markers[None]: "marker",
+        signs.markers["add"]: "new",
+        signs.markers["change"]: "changed",
+        signs.markers["delete"]: "removed",
+    }
+    used = [f"{sign} {meaning}" for sign, meaning in meanings.items() if sign in drawn]
+    return f"Timeline: {', '.join(used)}" if used else ""
+
+
+def _draw(side: TimelineSide, frames: int, columns: int, signs: TimelineSigns) -> str:
+    cells = [signs.empty] * columns
+
+    def column(frame: int) -> int:
+        return max(0, min(columns - 1, frame * columns // frames))
+
+    for segment in side.segments:
+        end = max(column(segment.start) + 1, -(-(segment.start + segment.duration) * columns // frames))
+        fill = signs.kept if segment.action is None else signs.changed
+        for place in range(column(segment.start), min(end, columns)):
+            cells[place] = fill
+    starts = [column(segment.start) for segment in side.segments]
+    for segment, start, end in zip(side.segments, starts, (*starts[1:], columns), strict=False):
+        border = signs.border if start else ""
+        shown = border + segment.number
+        for place, sign in enumerate(shown if len(shown) < end - start else border, start):
+            cells[place] = sign
+    marks: dict[int, Action | None] = {}
+    for marker in side.markers:
+        place = column(marker.frame)
+        marks[place] = max(marks.get(place), marker.action, key=lambda action: _STRENGTH[action])
+    for place, action in marks.items():
+        cells[place] = signs.markers[action]
+    return "".join(cells)
+
+
+class StillPlace(NamedTuple):
+    """A frame of a target, which is named by its index in the plan.
+
+    The frame counts from the first one of the file; ``None`` is the picture that the server chooses.
+    """
+
+    target: int
+    frame: int | None
+
+
+Stills = Mapping[StillPlace, bytes]
+"""Pictures as PNG."""
+NO_STILLS: Final[Stills] = {}
+
+
+def choose_stills(plan: Plan, most: int) -> list[StillPlace]:
+    """Return the places of the first ``most`` pictures: deleted clips first, then changes in the order of the plan."""
+    gone = (StillPlace(number, None) for number, target in _planned(plan) if _is_deleted(target))
+    changed = (
+        StillPlace(number, frame)
+        for number, target in _planned(plan)
+        if not _is_deleted(target)
+        for frame in dict.fromkeys(_new_frames(target))
+    )
+    return list(islice((place for places in (gone, changed) for place in places), most))
+
+
+def pictures_by_target(stills: Stills) -> dict[int, list[list[Any]]]:
+    """Return the pictures as data, by the index of their target: frame and URI, in the order of the clip."""
+    found: dict[int, list[list[Any]]] = {}
+    for place, png in sorted(stills.items(), key=lambda item: item[0].frame or 0):
+        found.setdefault(place.target, []).append([place.frame, picture_uri(png)])
+    return found
+
+
+def picture_uri(png: bytes) -> str:
+    """Return a picture as a URI that contains it."""
+    return f"data:image/png;base64,{b64encode(png).decode()}"
+
+
+def _planned(plan: Plan) -> Iterator[tuple[int, Target]]:
+    return ((number, each) for number, each in enumerate(plan.targets) if each.kind == "asset" and each.error is None)
+
+
+def _is_deleted(target: Target) -> bool:
+    return any(is_deletion(change) and ASPECTS[change.aspect].deletes_target for change in target.changes)
+
+
+def _new_frames(target: Target) -> Iterator[int]:
+    """Yield the frames at which markers and segments of a clip begin after the changes and did not before."""
+    timeline = clip_timeline(target)
+    for item in timeline.items if timeline else ():
+        start = item.before.start if item.before else None
+        if item.action in {"add", "change"} and item.after and item.after.start != start:
+            yield item.after.start

@@ -18,7 +18,7 @@ from msauto import errors
 from msauto.model.codec import LazyItems, to_json
 from msauto.model.result import ReportedProblem, RequestResult, Result, TargetResult
 from msauto.report.sanitizing import is_hidden
-from msauto.report.sentences import TargetKey, target_key
+from msauto.report.texts import TargetKey, target_key
 
 _UNPLAIN: Final = re.compile(r"[^\n -~]")
 """Signs that may have to be escaped: a plan of 300,000 targets has 400 MB, too many to check one by one."""

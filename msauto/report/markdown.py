@@ -16,12 +16,11 @@ from typing import Any, Final
 from msauto.model.codec import to_key
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.report.layout import PLAIN, Layout
+from msauto.report.clip_timeline import UNICODE, draw_timeline, timeline_of_all
+from msauto.report.layout import PLAIN, Layout, template
 from msauto.report.plan_view import Block, view_plan
 from msauto.report.result_view import view_result
-from msauto.report.sentences import plural
-from msauto.report.templates import template
-from msauto.report.terminal.timeline import UNICODE, draw_timeline, timeline_of_all
+from msauto.report.texts import plural
 
 LIMIT: Final = 65_000
 """UTF-16 units: GitHub allows 65,536 in a comment."""

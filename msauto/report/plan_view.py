@@ -38,19 +38,21 @@ from msauto.interface.fields import LINK_FIELDS, names
 from msauto.model.codec import to_key
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, AspectName, Change, Json, Plan, Target
-from msauto.report.name_ranges import NameRange, name_ranges, show_range
-from msauto.report.sanitizing import message_lines, show
-from msauto.report.sentences import (
+from msauto.report.sanitizing import NameRange, message_lines, name_ranges, show, show_range
+from msauto.report.texts import (
     KINDS,
+    change_notes,
+    change_parts,
     count_deletions,
+    emptied_lists,
     folder_note,
     plan_sentence,
     plural,
     refusal_sentence,
     settings_line,
+    show_key,
     target_heading,
 )
-from msauto.report.value_texts import change_notes, change_parts, emptied_lists, show_key
 from msauto.secrets.redactor import redact_plan
 
 OWN_TITLE: Final = "<title>"

@@ -13,8 +13,7 @@ from msauto.model.plan import Target
 from msauto.model.result import OUTCOMES, Difference, Outcome, RequestResult, Result, TargetResult, key_of
 from msauto.report.plan_view import FEWEST_ALIKE, OWN_TITLE, TargetGroup
 from msauto.report.sanitizing import show, visible, visible_lines
-from msauto.report.sentences import count_outcomes, plural, settings_line
-from msauto.report.value_texts import show_duration, show_pair_of
+from msauto.report.texts import count_outcomes, plural, settings_line, show_duration, show_pair_of
 from msauto.secrets.redactor import Redactor
 
 NOT_DONE: Final = frozenset({"failed", "unverified", "interrupted", "not attempted"})

@@ -12,7 +12,7 @@ from msauto.aspects import holds
 from msauto.model.live import Asset, Marker
 from msauto.model.plan import Limits
 from msauto.model.ports import LiveTarget
-from msauto.report.terminal.text import render_result
+from msauto.report.text import render_result
 from msauto.simulator import SimDialect, Simulator, empty_state
 from tests.dialects.story import FILM, LINK, STORY, TICKER, put_story
 from tests.stage import Stage

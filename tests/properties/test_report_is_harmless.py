@@ -17,11 +17,10 @@ from msauto.model.desired import TaskSource
 from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Action, AspectName, Body, Change, Plan, PlannedServer, Refusal, Request, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
-from msauto.report import html, markdown
+from msauto.report import html, markdown, text
 from msauto.report.json import dump
 from msauto.report.layout import Layout
-from msauto.report.terminal import plan_text, text
-from msauto.report.terminal.tables import render_table
+from msauto.report.lines import render_table
 from tests.examples import examples
 
 NASTY = [
@@ -99,10 +98,10 @@ def is_harmless(shown: str) -> bool:
 @given(plans(), st.integers(0, 2), st.integers(1, 200))
 @settings(deadline=None, max_examples=examples(150))
 def test_text_of_a_plan_writes_nothing_but_text(plan: Plan, verbosity: int, width: int) -> None:
-    plain = "".join(plan_text.render_plan(plan, Layout(verbosity=verbosity, width=width)))
+    plain = "".join(text.render_plan(plan, Layout(verbosity=verbosity, width=width)))
     assert "\x1b" not in plain
     assert is_harmless(plain)
-    coloured = "".join(plan_text.render_plan(plan, Layout(colour=True, verbosity=verbosity, width=width)))
+    coloured = "".join(text.render_plan(plan, Layout(colour=True, verbosity=verbosity, width=width)))
     assert is_harmless(coloured)
     assert COLOURS.sub("", coloured) == plain
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from msauto.interface.dialect import Dialect
 from msauto.interface.rss_files import default_file, file_key
-from msauto.report.terminal.text import render_result
+from msauto.report.text import render_result
 from msauto.simulator import SimDialect, Simulator, empty_state
 from tests.examples import examples
 from tests.stage import Stage

@@ -30,8 +30,8 @@ from msauto.ledger import Ledger
 from msauto.model.codec import to_json
 from msauto.playbook.settings import load_settings
 from msauto.report.json import dump, problems_json
-from msauto.report.sentences import plural
-from msauto.report.terminal.text import render_problems
+from msauto.report.text import render_problems
+from msauto.report.texts import plural
 
 
 @click.group("batch")

@@ -18,7 +18,7 @@ from msauto.playbook import reference
 from msauto.playbook.reference import ReferenceEntry, ReferenceKey, ReferenceTopic, module, modules, render_topic
 from msauto.report.json import dump
 from msauto.report.layout import Layout
-from msauto.report.terminal.lines import BOLD, Line, TextSpan, render_lines, words
+from msauto.report.lines import BOLD, Line, TextSpan, render_lines, words
 
 _LISTS: Mapping[str, tuple[str, Callable[[], Sequence[ReferenceEntry]]]] = {
     "facts": ("The facts of an asset for templates: asset.NAME.", reference.facts),

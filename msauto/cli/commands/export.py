@@ -25,7 +25,7 @@ from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, S
 from msauto.playbook.export import HEADER, TimelineForm, WriterOptions, header_lines, play_lines, task_lines
 from msauto.playbook.inventory.hosts import NamedServer, named_servers
 from msauto.report.sanitizing import visible
-from msauto.report.sentences import plural
+from msauto.report.texts import plural
 from msauto.secrets.redaction import Secrets
 from msauto.server.reader import ServerReader
 from msauto.server.snapshots import Snapshots, Take, channel_snapshot

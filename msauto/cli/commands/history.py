@@ -19,8 +19,7 @@ from msauto.model.run_records import RequestRecord, RunDetails, RunSummary, Targ
 from msauto.playbook.input_files import find_repository
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible
-from msauto.report.sentences import count_outcomes, plural, target_heading
-from msauto.report.value_texts import show_seconds
+from msauto.report.texts import count_outcomes, plural, show_seconds, target_heading
 
 
 @click.command("history")

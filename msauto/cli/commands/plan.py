@@ -26,7 +26,7 @@ from msauto.exit_codes import OK
 from msauto.playbook.resolve import PlayOutline, outline
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible
-from msauto.report.sentences import plural
+from msauto.report.texts import plural
 
 _out_flag, _detailed_exitcode_flag = plan_flags()
 

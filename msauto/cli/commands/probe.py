@@ -25,7 +25,7 @@ from msauto.planning.plan_assembly import refusals
 from msauto.playbook.inventory.hosts import NamedServer, named_servers
 from msauto.probe.probe import ProbeResult, TrialOptions, probe, probe_by_trial
 from msauto.report.json import dump
-from msauto.report.sentences import refusal_error
+from msauto.report.texts import refusal_error
 
 
 @click.command("probe")

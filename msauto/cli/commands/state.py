@@ -20,7 +20,7 @@ from msauto.model.codec import to_json
 from msauto.model.ledger_url import LedgerUrlError, is_ledger_url, parse_ledger_url
 from msauto.playbook.settings import Settings, load_settings
 from msauto.report.json import dump
-from msauto.report.sentences import plural
+from msauto.report.texts import plural
 
 _config_flag = click.option("--config", metavar="FILE", help="Settings file, instead of the nearest msauto.toml.")
 

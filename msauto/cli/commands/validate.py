@@ -10,9 +10,9 @@ from msauto.cli.flags import Flags, shared_flags_of
 from msauto.cli.output import print_message, print_result, use_colour
 from msauto.exit_codes import ERROR, OK
 from msauto.playbook.validate import validate
-from msauto.report.annotations import errors_first, problems_gitlab, render_github
+from msauto.report.ci_forms import errors_first, problems_gitlab, render_github
 from msauto.report.json import dump, problems_json
-from msauto.report.terminal.text import render_problems
+from msauto.report.text import render_problems
 
 
 @click.command("validate")

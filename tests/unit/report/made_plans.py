@@ -25,7 +25,7 @@ from msauto.model.plan import (
 )
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.report.layout import Layout
-from msauto.report.terminal.plan_text import render_plan
+from msauto.report.text import render_plan
 
 GOLDEN = Path(__file__).parent / "golden"
 PAL = Fraction(25)

@@ -17,9 +17,8 @@ from msgspec import structs
 from msauto.model.plan import Expectation, Json, Plan, Request, ShownMarker, ShownSegment, Target, TargetContext
 from msauto.model.result import Result, TargetResult
 from msauto.report import html
-from msauto.report.html.page import embed_list
-from msauto.report.html.stills import StillPlace
-from msauto.report.html.target_data import clip_data, link_ids
+from msauto.report.clip_timeline import StillPlace
+from msauto.report.html import clip_data, embed_list, link_ids
 from msauto.report.layout import Layout
 from tests.unit.report.made_plans import (
     NTSC,

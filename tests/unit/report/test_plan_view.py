@@ -12,8 +12,8 @@ from msgspec import structs
 
 from msauto.aspects import is_deletion
 from msauto.model.plan import Change, Json, Plan, Target
-from msauto.report.name_ranges import NameRange, name_ranges
 from msauto.report.plan_view import OWN_TITLE, Block, PlanView, merge_blocks, view_plan
+from msauto.report.sanitizing import NameRange, name_ranges
 from tests.unit.report.made_plans import PAL, change, film, lost, plan_of
 
 

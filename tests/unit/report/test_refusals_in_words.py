@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from msauto.model.plan import Refusal
-from msauto.report.sentences import refusal_error, refusal_sentence
+from msauto.report.texts import refusal_error, refusal_sentence
 
 DELETE = Refusal("delete_assets", 0, 2, "--allow-delete 2")
 MASTER = Refusal(

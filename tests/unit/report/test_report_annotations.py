@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from msauto.errors import Problem, SourceLocation
-from msauto.report.annotations import errors_first, problems_gitlab, render_github
+from msauto.report.ci_forms import errors_first, problems_gitlab, render_github
 
 ODD = Problem("100% wrong: a,b\nand more\x1b", SourceLocation("a,b:c.yml", 3, 7), "fix it")
 

@@ -7,11 +7,10 @@ from types import ModuleType
 
 import pytest
 
-from msauto.report import name_ranges, sentences, templates, value_texts
-from msauto.report import sanitizing as visible
+from msauto.report import layout, sanitizing, texts
 
 
-@pytest.mark.parametrize("module", [name_ranges, sentences, templates, value_texts, visible])
+@pytest.mark.parametrize("module", [layout, sanitizing, texts])
 def test_examples_are_true(module: ModuleType) -> None:
     failed, tried = doctest.testmod(module)
     assert tried

@@ -6,7 +6,7 @@ from lxml import etree
 from msgspec import structs
 
 from msauto.model.plan import Refusal
-from msauto.report.junit import TestCase, render_plan, render_result, render_xml, suite_of
+from msauto.report.ci_forms import TestCase, render_plan, render_result, render_xml, suite_of
 from tests.unit.report.made_plans import mixed_result, whole_plan
 
 

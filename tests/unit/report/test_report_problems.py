@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msauto.errors import InputError, PlanningError, Problem, RefusedError, RejectedError, SourceLocation
 from msauto.report.json import problems_json
-from msauto.report.terminal.text import render_error, render_problems
+from msauto.report.text import render_error, render_problems
 from tests.unit.report.made_plans import check_golden
 
 PROBLEMS = [

@@ -25,8 +25,8 @@ from msauto.model.events import (
 )
 from msauto.model.plan import Plan
 from msauto.model.result import RequestResult, TargetResult
+from msauto.report.progress import Mode, ProgressDisplay
 from msauto.report.sanitizing import display_width
-from msauto.report.terminal.progress import Mode, ProgressDisplay
 from tests.unit.report.made_plans import episode, film, mixed_result
 
 ERASE = "\r\x1b[2K"

@@ -15,7 +15,7 @@ from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.report.json import dump, dump_document, result_json
 from msauto.report.layout import Layout
 from msauto.report.result_view import recap_of, result_sentence
-from msauto.report.terminal.text import render_result
+from msauto.report.text import render_result
 from tests.unit.report.made_plans import check_golden, episode, film, lost, mixed_result, plan_of
 
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
+from msauto.report.lines import render_table
 from msauto.report.sanitizing import display_width, shorten, show, show_pair, visible
-from msauto.report.terminal.tables import render_table
-from msauto.report.value_texts import show_frames, show_list, show_pair_of, show_seconds, show_value
+from msauto.report.texts import show_frames, show_list, show_pair_of, show_seconds, show_value
 
 ROWS = [["Новости дня", "25"], ["日本のニュース", "50"], ["Cafe\u0301", "29.97"], ["a\tb", ""]]
 

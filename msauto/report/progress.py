@@ -19,8 +19,7 @@ from typing import Final, Literal, TextIO
 from msauto.model import events
 from msauto.model.plan import Target
 from msauto.report.sanitizing import display_width, shorten, show
-from msauto.report.sentences import TargetKey, plural, target_key
-from msauto.report.value_texts import show_seconds
+from msauto.report.texts import TargetKey, plural, show_seconds, target_key
 
 Mode = Literal["auto", "plain", "none"]
 _ERASE: Final = "\r\x1b[2K"

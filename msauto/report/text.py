@@ -1,4 +1,4 @@
-"""A plan as text for a terminal, folded so that it can be read. Pure; the text ends with a newline.
+"""A plan as text for a terminal, folded so that it can be read; results and problems. The text ends with a newline.
 
 The order is that of a decision: what changes, errors, warnings, counts, refusals, and at the end every deletion, just
 above the closing sentence and the question.
@@ -11,10 +11,26 @@ from dataclasses import replace
 from typing import Final
 
 from msauto.aspects import ASPECTS
+from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.plan import Action, Change, Plan, Request, Target
-from msauto.report import value_texts
+from msauto.model.result import Result
+from msauto.report.clip_timeline import ASCII, UNICODE, TimelineSigns, draw_timeline, legend_of, timeline_of_all
 from msauto.report.layout import PLAIN, Layout
-from msauto.report.name_ranges import show_range
+from msauto.report.lines import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    MAGENTA,
+    RED,
+    YELLOW,
+    Line,
+    TextSpan,
+    paint,
+    render_lines,
+    words,
+    wrap,
+)
 from msauto.report.plan_view import (
     ACTIONS,
     Block,
@@ -26,10 +42,30 @@ from msauto.report.plan_view import (
     merge_blocks,
     view_plan,
 )
-from msauto.report.sanitizing import display_width, pad, show, visible
-from msauto.report.sentences import folder_note, plural, target_heading
-from msauto.report.terminal.lines import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Line, TextSpan, render_lines, words, wrap
-from msauto.report.terminal.timeline import ASCII, UNICODE, TimelineSigns, draw_timeline, legend_of, timeline_of_all
+from msauto.report.result_view import ResultGroup, ResultView, view_result
+from msauto.report.sanitizing import (
+    display_width,
+    is_hidden,
+    pad,
+    show,
+    show_range,
+    visible,
+    visible_lines,
+    without_command,
+)
+from msauto.report.texts import (
+    SIGNS,
+    WHOLE,
+    ValueWidth,
+    change_notes,
+    change_parts,
+    folder_note,
+    plural,
+    show_body,
+    show_duration,
+    show_key,
+    target_heading,
+)
 
 NARROWEST: Final = 60
 _BODY: Final = 80
@@ -135,7 +171,7 @@ def _heading(heading: str, folder: str) -> Line:
 def _row(row: Row, before: Sequence[str], block: Block, layout: Layout) -> Iterator[Line]:
     action = row.kind.action
     red = RED if action == "delete" else ""
-    spans = [TextSpan(f"  {value_texts.SIGNS[action]} ", _COLOURS[action]), *(TextSpan(each, red) for each in before)]
+    spans = [TextSpan(f"  {SIGNS[action]} ", _COLOURS[action]), *(TextSpan(each, red) for each in before)]
     hang = sum(display_width(span.text) for span in spans)
     hang = hang if hang <= layout.width * 2 // 5 else 8
     if row.same:
@@ -155,16 +191,16 @@ def _row(row: Row, before: Sequence[str], block: Block, layout: Layout) -> Itera
 
 def _example(target: Target, change: Change, block: Block, layout: Layout, style: str) -> Line:
     name = f"{show(target.name, quoted=': ' in target.name)}: " if block.level != "alone" else ""
-    key = value_texts.show_key(change)
+    key = show_key(change)
     key = "" if ASPECTS[change.aspect].is_called_by_subject or not key else f"{key}  "
     return Line((TextSpan(f"      {name}"), TextSpan(key, style), *_values(change, target, layout, style)), 8)
 
 
 def _values(change: Change, target: Target, layout: Layout, style: str) -> Iterator[TextSpan]:
     """Yield what a change does, then its notes."""
-    parts = [str(part) for part in value_texts.change_parts(change, target, _value_width(layout))]
+    parts = [str(part) for part in change_parts(change, target, _value_width(layout))]
     yield from _listed(parts, style)
-    notes = "; ".join(value_texts.change_notes(change))
+    notes = "; ".join(change_notes(change))
     if notes:
         gap = "  " if parts else ""
         yield TextSpan(f"{gap}({notes})", style or (DIM if change.reversible else YELLOW))
@@ -181,7 +217,7 @@ def _source(change: Change) -> str:
 
 def _requests(requests: tuple[Request, ...]) -> Iterator[Line]:
     for number, request in enumerate(requests, 1):
-        body = f"  {value_texts.show_body(request.body, _BODY)}" if request.body else ""
+        body = f"  {show_body(request.body, _BODY)}" if request.body else ""
         text = f"    {number:>3}. {request.method} {visible(request.path)}{body}"
         yield Line((TextSpan(text, DIM),), wrapped=False)
 
@@ -202,10 +238,10 @@ def _signs(layout: Layout) -> TimelineSigns:
     return ASCII if layout.ascii_only else UNICODE
 
 
-def _value_width(layout: Layout) -> value_texts.ValueWidth:
+def _value_width(layout: Layout) -> ValueWidth:
     """Return how much of a value is shown: a few rows of it, or everything."""
     space = _VALUE_ROWS * (layout.width - 20)
-    return value_texts.WHOLE if layout.verbosity else value_texts.ValueWidth(space, space)
+    return WHOLE if layout.verbosity else ValueWidth(space, space)
 
 
 # Names ---------------------------------------------------------------------------------------------------------
@@ -284,3 +320,111 @@ def _deletions(plan: PlanView) -> Iterator[Line]:
         note = "  (removed by `exactly`)" if each.change.losses else ""
         yield Line((TextSpan(f"  - {what}{note}", RED, together=False), TextSpan("  ", RED), *facts), 6)
     yield Line(())
+
+
+_OUTCOMES: Final[dict[str, str]] = {
+    "changed": YELLOW,
+    "unchanged": GREEN,
+    "failed": RED,
+    "unverified": MAGENTA,
+    "interrupted": MAGENTA,
+    "skipped": CYAN,
+    "not attempted": MAGENTA,
+}
+_STYLES: Final = {"difference": RED, "advice": DIM}
+
+
+# Results -------------------------------------------------------------------------------------------------------
+
+
+def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:
+    """Yield a result: the targets that are not as desired (``verbosity`` 1: all), counts, the closing sentence.
+
+    At least 3 targets with the same outcome for the same reason are one block with their names (``verbosity`` 1: not).
+    A run without targets is shown by its plan alone.
+    """
+    if not result.targets and not result.plan.left_out:
+        return
+    view = view_result(result, folded=not layout.verbosity)
+    style = GREEN if result.ok and not result.interrupted else RED
+    closing = words(visible(view.sentence), style)
+    lines = [*(line for group in view.groups for line in _group(group, layout.verbosity)), *_recap(view), closing]
+    yield from render_lines(lines, layout)
+
+
+def _group(group: ResultGroup, verbosity: int) -> Iterator[Line]:
+    outcome = TextSpan(group.outcome, _OUTCOMES[group.outcome])
+    yield Line((TextSpan(group.heading, BOLD, together=False), TextSpan(": "), outcome), 4)
+    for kind, line in group.lines:
+        yield replace(words(f"  {line}", _STYLES.get(kind, ""), hang=4), wrapped=kind != "request" or not verbosity)
+    if group.named:
+        yield names_line(group.named)
+    yield Line(())
+
+
+def _recap(view: ResultView) -> Iterator[Line]:
+    width = max((display_width(show(server)) for server in view.recaps), default=0)
+    for server, counts in view.recaps.items():
+        spans = (
+            TextSpan(f"{name}={number} ", _OUTCOMES.get(name.replace("_", " "), "") if number else "")
+            for name, number in counts.items()
+            if number or name != "interrupted"
+        )
+        seconds = view.result.server_seconds.get(server)
+        took = [] if seconds is None else [TextSpan(f"in {show_duration(seconds)}")]
+        yield Line((TextSpan(f"{pad(show(server), width)} : "), *spans, *took), 4)
+    if view.recaps:
+        yield Line(())
+
+
+# Problems ------------------------------------------------------------------------------------------------------
+
+
+def render_problems(problems: Iterable[Problem], colour: bool) -> str:
+    """Return each problem: place and message, the excerpt with its caret, the remedy; at the end their number."""
+    blocks = ["".join(f"{without_command(line)}\n" for line in _problem(problem, colour)) for problem in problems]
+    if not blocks:
+        return ""
+    return "\n".join([*blocks, paint(f"{plural(len(blocks), 'problem')}.", BOLD, colour=colour) + "\n"])
+
+
+def render_error(error: MsautoError, *, colour: bool) -> str:
+    """Return an error; :class:`InputError` with all its problems."""
+    if isinstance(error, InputError):
+        return render_problems(error.problems, colour)
+    first, *rest = visible_lines(str(error))
+    head = "Refused:" if isinstance(error, RefusedError) else "Error:"
+    lines = [f"{paint(head, RED, colour=colour)} {first}", *(f"  {line.strip()}" for line in rest if line.strip())]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _problem(problem: Problem, colour: bool) -> Iterator[str]:
+    first, *rest = visible_lines(problem.message)
+    place = " ".join(visible_lines(f"{problem.place}: ")) if problem.place else ""
+    warning = problem.level == "warning"
+    message = paint(f"warning: {first}", YELLOW, colour=colour) if warning else paint(first, RED, colour=colour)
+    yield f"{paint(place, BOLD, colour=colour)}{message} {paint(f'[{problem.kind}]', DIM, colour=colour)}"
+    yield from (f"  {line}" for line in rest)
+    for line in _excerpt(problem.excerpt):
+        yield paint(line, CYAN if _is_caret(line) else DIM, colour=colour)
+    if problem.remedy:
+        yield f"  → {' '.join(visible_lines(problem.remedy))}"
+
+
+def _excerpt(excerpt: str) -> Iterator[str]:
+    """Yield the lines of an excerpt; a caret that counts characters moves to its column on the terminal."""
+    above = ""
+    for line in excerpt.rstrip("\n").split("\n") if excerpt else ():
+        shown = "".join(" " if sign == "\t" else "�" if is_hidden(sign) else sign for sign in line)
+        yield _move_caret(shown, above) if _is_caret(shown) and above else shown
+        above = shown
+
+
+def _move_caret(caret: str, above: str) -> str:
+    at = caret.index("^")
+    bar = caret.rfind("|", 0, at) + 1
+    return caret[:bar] + " " * (display_width(above[:at]) - bar + max(0, at - len(above))) + caret[at:]
+
+
+def _is_caret(line: str) -> bool:
+    return line.strip(" |~^") == "" and "^" in line

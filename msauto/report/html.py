@@ -1,0 +1,251 @@
+"""The page: the static overview, then the data and the scripts of the list of all targets.
+
+The data hold texts ready to show, in the order of the plan; hidden characters are visible already. The scripts insert
+every text as text, never as HTML. The content security policy allows the style sheet and the script of the page, by
+their hashes, and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zlib
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib import resources
+from itertools import chain
+from typing import Any, Final
+from urllib.parse import quote
+
+from msauto.model.plan import Change, Plan, Request, Target
+from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.report.clip_timeline import Stills, clip_timeline, picture_uri, pictures_by_target
+from msauto.report.layout import PLAIN, Layout, template
+from msauto.report.plan_view import Block, PlanView, merge_blocks, view_plan
+from msauto.report.result_view import result_lines, view_result
+from msauto.report.sanitizing import message_lines, show, visible
+from msauto.report.texts import change_notes, change_parts, emptied_lists, folder_note, plural, show_body, show_key
+
+_SCRIPTS: Final = ("elements.js", "timecode.js", "timeline.js", "page.js")
+_MOST_GROUPS: Final = 40
+_PLAIN_LIMIT: Final = 256 * 1024
+"""Characters of JSON up to which the data stays readable in the file."""
+_UNSAFE: Final = re.compile("[<>&\u2028\u2029]")
+
+
+def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
+    """Yield a plan as an HTML page, with pictures of its clips."""
+    view = view_plan(plan, keep_going=layout.keep_going)
+    targets = view.plan.targets
+    links = link_ids(targets)
+    stills = {(id(targets[place.target]), place.frame): picture_uri(png) for place, png in layout.stills.items()}
+    blocks, groups = _groups(view)
+    data = planned_targets(targets, links, groups, layout.stills)
+    return _page(view, view.sentence, data, links, stills, blocks=blocks, result=None)
+
+
+def render_result(result: Result, _: Layout = PLAIN) -> Iterator[str]:
+    """Yield the result of a run, and the plan that was applied, as an HTML page."""
+    shown = view_result(result)
+    view = view_plan(shown.result.plan)
+    links = link_ids(each.target for each in shown.result.targets)
+    blocks, groups = _groups(view)
+    data = target_results(shown.result.targets, links, groups)
+    return _page(view, shown.sentence, data, links, {}, blocks=blocks, result=shown)
+
+
+def _groups(view: PlanView) -> tuple[list[Block], dict[int, int]]:
+    """Return the blocks that are shown, and the number of the block of each target, by its ``id``."""
+    blocks = list(view.blocks)
+    if len(blocks) > _MOST_GROUPS:
+        blocks[_MOST_GROUPS - 1 :] = [merge_blocks(blocks[_MOST_GROUPS - 1 :])]
+    return blocks, {id(target): number for number, block in enumerate(blocks) for target in block.targets}
+
+
+def _page(
+    view: PlanView,
+    sentence: str,
+    data: Iterable[Any],
+    links: Mapping[int, str],
+    stills: Mapping[tuple[int, int | None], str],
+    **more: Any,
+) -> Iterator[str]:
+    style, script = _file("page.css"), "".join(map(_file, _SCRIPTS))
+    images = "img-src data:; " if stills else ""
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; {images}"
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    return template("report/page/page.html.j2").generate(
+        view=view,
+        sentence=visible(sentence),
+        policy=policy,
+        style=style,
+        script=script,
+        data=embed_list(data),
+        link_of=lambda target: links.get(id(target), ""),
+        picture_of=lambda target: stills.get((id(target), None), ""),
+        **more,
+    )
+
+
+@cache
+def _file(name: str) -> str:
+    return resources.files(__package__).joinpath("page", name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+# Data ----------------------------------------------------------------------------------------------------------
+
+
+def embed_list(items: Iterable[Any]) -> Iterator[str]:
+    """Yield a JSON list in a script element with the id ``data``; deflated and in base64 if it is large."""
+    pieces = _json_list(items)
+    plain, size = [], 0
+    for piece in pieces:
+        plain.append(piece)
+        size += len(piece)
+        if size > _PLAIN_LIMIT:
+            yield '<script type="application/json" id="data" data-encoding="deflate">'
+            yield from _base64(_deflate(chain(plain, pieces)))
+            break
+    else:
+        yield '<script type="application/json" id="data">'
+        yield from plain
+    yield "</script>\n"
+
+
+def _json_list(items: Iterable[Any]) -> Iterator[str]:
+    """Yield JSON without ``<``, ``>`` and ``&``, so that no text looks like markup or ends the script element."""
+    separator = "[\n"
+    for item in items:
+        text = json.dumps(item, ensure_ascii=False, separators=(",", ":"))
+        yield separator + _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        separator = ",\n"
+    yield "\n]" if separator == ",\n" else "[]"
+
+
+def _deflate(pieces: Iterable[str]) -> Iterator[bytes]:
+    """Yield the pieces in the format of zlib, which browsers call ``deflate``."""
+    compressor = zlib.compressobj(9)
+    for piece in pieces:
+        yield compressor.compress(piece.encode())
+    yield compressor.flush()
+
+
+def _base64(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield the base64 of all chunks together."""
+    left = b""
+    for chunk in chunks:
+        left += chunk
+        whole = len(left) - len(left) % 3
+        yield b64encode(left[:whole]).decode()
+        left = left[whole:]
+    yield b64encode(left).decode()
+
+
+Numbers = Mapping[int, int]
+"""The number of the group of each target, by ``id(target)``."""
+
+
+def link_ids(targets: Iterable[Target]) -> dict[int, str]:
+    """Return the ids of targets in links, by ``id(target)``: the same in every report, and distinct within one."""
+    found: Counter[str] = Counter()
+    ids = {}
+    for target in targets:
+        parts = (target.server, target.database or target.kind, target.name)
+        link = "/".join(quote(part, safe=" ", errors="backslashreplace").replace(" ", "+") for part in parts)
+        found[link] += 1
+        ids[id(target)] = link if found[link] == 1 else f"{link}~{found[link]}"
+    return ids
+
+
+def planned_targets(
+    targets: Iterable[Target], links: Mapping[int, str], groups: Numbers, stills: Stills
+) -> Iterator[dict[str, Any]]:
+    """Yield the data of each target that changes or is in error; ``groups`` holds the groups of equal changes."""
+    pictures = pictures_by_target(stills)
+    for number, target in enumerate(targets):
+        if target.changes or target.error is not None:
+            data = _target(target, links, groups) | {"status": "error" if target.error is not None else "planned"}
+            yield data | ({"stills": pictures[number]} if number in pictures else {})
+
+
+def target_results(
+    results: Iterable[TargetResult], links: Mapping[int, str], groups: Numbers
+) -> Iterator[dict[str, Any]]:
+    """Yield the data of each target of a run, with what came of it and of each request."""
+    for result in results:
+        lines = [[kind, line] for kind, line in result_lines(result) if kind != "request"]
+        data = _target(result.target, links, groups) | {"status": result.outcome, "result": lines}
+        if verified := _verified(result):
+            data["verified"] = verified
+        for request, came in zip(data.get("requests", ()), result.requests, strict=False):
+            request["result"] = _request_result(came)
+        yield data
+
+
+def _target(target: Target, links: Mapping[int, str], groups: Numbers) -> dict[str, Any]:
+    """Return the data of a target; what is empty is left out."""
+    data: dict[str, Any] = {
+        "folder": folder_note(target) if target.kind == "asset" else "",
+        "error": message_lines(target.error) if target.error else [],
+        "changes": [_change(change, target) for change in target.changes],
+        "emptied": emptied_lists(target),
+        "requests": [_request(request) for request in target.requests],
+        "clip": clip_data(target),
+    }
+    data = {
+        "id": links[id(target)],
+        "server": show(target.server),
+        "database": show(target.database) if target.database else "",
+        "kind": target.kind,
+        "name": show(target.name),
+        "group": groups.get(id(target)),
+    } | data
+    return {name: value for name, value in data.items() if value or value == 0}
+
+
+def clip_data(target: Target) -> dict[str, Any] | None:
+    """Return the timeline of a clip: its length, its rate, and its items, of which one that stays has one place."""
+    timeline = clip_timeline(target)
+    if timeline is None:
+        return None
+    places = (place for item in timeline.items for place in (item.before, item.after) if place)
+    return {
+        "frames": timeline.frames or max(place.start + (place.duration or 1) for place in places),
+        "rate": [timeline.rate.numerator, timeline.rate.denominator] if timeline.rate else None,
+        "items": [list(item) if item.action else ["", item.name, item.before] for item in timeline.items],
+    }
+
+
+def _change(change: Change, target: Target) -> list[Any]:
+    parts = [[part.label, part.before, part.after] for part in change_parts(change, target)]
+    source = change.source
+    place = [visible(str(source.place)) if source.file else "", visible(source.task)]
+    notes = "; ".join(change_notes(change)).replace("`", "")
+    return [change.action, change.aspect, show_key(change), parts, notes, place]
+
+
+def _request(request: Request) -> dict[str, Any]:
+    body = {"body": show_body(request.body)} if request.body else {}
+    return {"text": f"{request.method} {visible(request.path)}", **body}
+
+
+def _request_result(result: RequestResult) -> list[Any]:
+    status = "" if result.status is None else str(result.status)
+    tries = f"sent {result.tries} times" if result.tries > 1 else ""
+    return [result.outcome, " · ".join(filter(None, (status, tries, visible(result.message))))]
+
+
+def _verified(result: TargetResult) -> str:
+    """Return what verification read again, and what it cannot read."""
+    seen = f"{plural(result.seen, 'change')} verified by reading again" if result.seen else ""
+    unseen = f"cannot be read back: {', '.join(dict.fromkeys(result.unseen))}" if result.unseen else ""
+    return "; ".join(filter(None, (seen, unseen)))
