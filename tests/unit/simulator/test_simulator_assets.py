@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from msauto.simulator import SimDialect, SimMarker, SimSegment, Simulator
+from msauto.simulator import SimDialect, Simulator
 from tests.unit.simulator.asking import Asker, asset
 
 
@@ -45,16 +43,6 @@ def test_a_clip_being_recorded_grows(sim: Simulator, ask: Asker) -> None:
     assert 2500 <= int(ask.attrs("Studio A live")["frames"]) - before < 2600
 
 
-def test_link_fields_shown_or_not(sim: Simulator, ask: Asker) -> None:
-    sim.state.clip("Long Film").home.fields["user_0"] = "house"
-    assert (ask.attrs("Long Film")["user_0"], ask.attrs("Long Film")["comment"]) == ("house", "")
-    sim.dialect = SimDialect(link_fields="reported_when_set")
-    assert ask.attrs("Long Film")["user_0"] == "house"
-    assert "comment" not in ask.attrs("Long Film")
-    sim.dialect = SimDialect(link_fields="hidden")
-    assert "user_0" not in ask.attrs("Long Film")
-
-
 def test_links_have_a_home(sim: Simulator, ask: Asker) -> None:
     link = ask.clip("Promo 1 tonight")
     assert link.get("folder") == "Promos"
@@ -70,70 +58,6 @@ def test_a_home_wins_over_a_link_of_its_title(sim: Simulator, ask: Asker) -> Non
     assert ask.clip("Same name").get("folder") == "Others"
     sim.state.add_clip("Same name", "Homes")
     assert ask.clip("Same name").get("folder") == "Homes"
-
-
-def test_title_case_is_a_switch(sim: Simulator, ask: Asker) -> None:
-    assert ask.get(asset("long film")).status == 404
-    sim.dialect = SimDialect(title_case="folded")
-    assert ask.attrs("long film")["title"] == "Long Film"
-
-
-def test_normalization_is_a_switch(sim: Simulator, ask: Asker) -> None:
-    sim.state.add_clip("Caf\u00e9", frames=10)
-    assert ask.get(asset("Cafe\u0301")).status == 404
-    sim.dialect = SimDialect(title_case="normalized")
-    assert ask.attrs("Cafe\u0301")["frames"] == "10"
-    assert ask.get(asset("CAFE\u0301")).status == 404
-    sim.state.add_clip("Cafe\u0301", frames=20)
-    sim.dialect = SimDialect(title_case="exact")
-    assert [ask.attrs(title)["frames"] for title in ("Caf\u00e9", "Cafe\u0301")] == ["10", "20"]
-
-
-def test_twins_in_one_answer_are_a_switch(sim: Simulator, ask: Asker) -> None:
-    first, _ = sim.state.add_clip("Twin", "A", frames=10), sim.state.add_clip("Twin", "B", frames=20)
-    sim.state.databases["NEWS"].add_entry(first, "C", "Twin")
-    assert ask.attrs("Twin")["frames"] == "10"
-    sim.dialect = SimDialect(title_twins="both")
-    assert [clip.get("folder") for clip in ask.get(asset("Twin")).xml.findall("Clip")] == ["A", "B"]
-    assert ask.attrs("Long Film")["title"] == "Long Film"
-    ask.command("Twin", "SETFIELD", name="comment", val="x")
-    assert first.home.fields == {"comment": "x"}
-
-
-def test_links_whose_titles_lead_nowhere_are_a_switch(sim: Simulator, ask: Asker) -> None:
-    assert ask.attrs("Promo 1 tonight")["title"] == "Promo 1 tonight"
-    sim.dialect = SimDialect(link_titles="nowhere")
-    assert ask.get(asset("Promo 1 tonight")).status == 404
-    assert ask.ask("DELETE", asset("Promo 1 tonight")).status == 404
-    assert ask.attrs("Promo 1")["title"] == "Promo 1"
-    assert b"Promo 1 tonight" in ask.get("/storage/NEWS/Playout/Tonight").body
-
-
-def test_orig_name_is_a_switch(sim: Simulator, ask: Asker) -> None:
-    assert ask.attrs("Long Film")["orig_name"] == "Long Film"
-    sim.dialect = SimDialect(orig_name="hidden")
-    assert "orig_name" not in ask.attrs("Long Film")
-
-
-def test_positions_may_count_from_the_in_point(sim: Simulator, ask: Asker) -> None:
-    clip = sim.state.add_clip("Positions", frames=1000)
-    clip.markers, clip.segments = [SimMarker(1, 150)], [SimSegment(1, 200, 50)]
-    clip.home.fields["first_frame"] = "100"
-    sim.dialect = SimDialect(position_origin="in")
-    shown = ask.clip("Positions")
-    assert [marker.get("pos") for marker in shown.findall("Marker")] == ["50"]
-    assert [segment.get("start_frame") for segment in shown.findall("Segment")] == ["100"]
-    ask.command("Positions", "CREATEMARKER", uid=-1, frame=0)
-    ask.command("Positions", "CREATESEGMENT", seg_num=2, start_frame=10, duration=5)
-    assert [marker.pos for marker in clip.markers] == [150, 100]
-    assert [segment.start for segment in clip.segments] == [200, 110]
-
-
-def test_whether_keywords_of_segments_are_shown(sim: Simulator, ask: Asker) -> None:
-    sim.state.add_clip("S").segments = [SimSegment(1, 0, 10, ["Part"], keywords="k")]
-    assert ask.clip("S").findtext("Segment/keywords") == "k"
-    sim.dialect = SimDialect(segment_keywords="hidden")
-    assert ask.clip("S").find("Segment/keywords") is None
 
 
 def test_finding_by_key_fields(sim: Simulator, ask: Asker) -> None:
@@ -158,25 +82,6 @@ def test_a_deleted_clip_is_still_read_by_its_handle(sim: Simulator, ask: Asker) 
     assert ask.get(asset("Ghost")).status == 404
 
 
-def test_xmp_shapes(sim: Simulator, ask: Asker) -> None:
-    sim.state.clip("Long Film").xmp = {"dc:subject": ["a & b", "c"], "plain": ["ж"]}
-    target = asset("Long Film") + "/GETUSERFIELDS"
-    pairs = [(child.get("name"), child.text) for child in ask.get(target).xml]
-    assert pairs == [("dc:subject", "a & b"), ("dc:subject", "c"), ("plain", "ж")]
-    sim.dialect = SimDialect(xmp_shape="element")
-    assert [(child.tag, child.text) for child in ask.get(target).xml] == [
-        ("{urn:xmp:dc}subject", "a & b"), ("{urn:xmp:dc}subject", "c"), ("plain", "ж"),
-    ]  # fmt: skip
-    sim.dialect = SimDialect(xmp_shape="nested")
-    fields = {field.get("name"): [li.text for li in field.iter("li")] for field in ask.get(target).xml}
-    assert fields == {"dc:subject": ["a & b", "c"], "plain": ["ж"]}
-    sim.dialect = SimDialect(xmp_shape="lines", list_separator="|")
-    assert ask.get(target).text == "dc:subject=a & b|c\nplain=ж\n"
-    sim.dialect = SimDialect(xmp_shape="unreadable")
-    with pytest.raises(UnicodeDecodeError):
-        _ = ask.get(target).text
-
-
 def test_xmp_of_some_fields(sim: Simulator, ask: Asker) -> None:
     target = asset("Новости дня") + "/GETUSERFIELDS"
     assert len(ask.get(target).xml) == 3
@@ -195,16 +100,3 @@ def test_only_the_methods_of_the_interface(ask: Asker) -> None:
     assert ask.ask("POST", asset("Long Film") + "/GETUSERFIELDS").status == 405
     assert ask.get(asset("Long Film") + "/A/B").status == 404
     assert ask.ask("HEAD", asset("Long Film")).status == 200
-
-
-def names(ask: Asker, target: str) -> list[str | None]:
-    return [each.get("name") for each in ask.get(target).xml.iter("Attr")]
-
-
-def test_omitted_attributes_are_in_no_answer(ask: Asker, sim: Simulator) -> None:
-    assert {"frames", "frame_time"} <= set(names(ask, "/storage/NEWS@Long%20Film"))
-    sim.state.clip("Long Film").omitted = ("frames", "frame_time")
-    shown = names(ask, "/storage/NEWS@Long%20Film")
-    assert not {"frames", "frame_time"} & set(shown)
-    assert "title" in shown
-    assert "frames" not in names(ask, "/storage/NEWS/Films")

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from msauto.simulator import SimDialect, Simulator
-from tests.unit.simulator.asking import Asker, asset, command_query
+from tests.unit.simulator.asking import Asker, asset
 
 FILM = "Long Film"
 
@@ -37,12 +37,6 @@ def test_a_cleared_in_point_is_the_first_frame(ask: Asker) -> None:
 @pytest.mark.parametrize("value", ["1_000", " 7", "٣", "1.0", "", "9" * 30])
 def test_numbers_are_plain_digits(ask: Asker, value: str) -> None:
     assert ask.command(FILM, "DELETESEGMENT", seg_num=value).status == 400
-
-
-def test_a_field_keeps_any_text(ask: Asker) -> None:
-    text = '«Ёлка» & <b> "q" 50% + a/b\\c\nsecond line\t\u00a0end'
-    ask.command(FILM, "SETFIELD", name="comment", val=text)
-    assert ask.attrs(FILM)["comment"] == text
 
 
 @pytest.mark.parametrize(
@@ -99,37 +93,12 @@ def test_copy_link(sim: Simulator, ask: Asker) -> None:
     assert ask.command(FILM, "COPYLINK", title="x").status == 400
 
 
-def test_copy_link_into_a_folder_with_a_slash(sim: Simulator, ask: Asker) -> None:
-    assert ask.command(FILM, "COPYLINK", title="x", folder=r"A\/B Tests").status == 200
-    assert sim.state.clip("x").entries[1].folder == ("A/B Tests",)
-    assert ask.command(FILM, "COPYLINK", title="y", folder="A/B Tests").status == 404
-    assert ask.command(FILM, "COPYLINK", title="y", folder="A\\B").status == 400
-
-
-def test_a_missing_folder_is_a_switch(sim: Simulator, ask: Asker) -> None:
-    assert ask.command(FILM, "COPYLINK", title="x", folder="New/Place").text == "Object not found"
-    sim.dialect = SimDialect(folder_missing="create")
-    assert ask.command(FILM, "COPYLINK", title="x", folder="New/Place").status == 200
-    assert ask.get("/storage/NEWS/New/Place").status == 200
-
-
 def test_delete_takes_all_entries(sim: Simulator, ask: Asker) -> None:
     assert ask.ask("DELETE", asset("Promo 1")).status == 200
     assert ask.get(asset("Promo 1")).status == 404
     assert ask.get(asset("Promo 1 tonight")).status == 404
     assert ask.ask("DELETE", asset("Promo 1")).status == 404
     assert b"Promo 1" not in ask.get("/storage/NEWS").body
-
-
-@pytest.mark.parametrize(
-    ("way", "status", "link", "clip"),
-    [("by_title", 200, False, True), ("clip", 200, False, False), ("refuse", 409, True, True)],
-)
-def test_deleting_by_a_links_title(sim: Simulator, ask: Asker, way: str, status: int, link: bool, clip: bool) -> None:
-    sim.dialect = SimDialect(link_delete=way)
-    assert ask.ask("DELETE", asset("Promo 1 tonight")).status == status
-    assert (ask.get(asset("Promo 1 tonight")).status == 200) is link
-    assert (ask.get(asset("Promo 1")).status == 200) is clip
 
 
 def test_restore_takes_its_time() -> None:
@@ -191,51 +160,3 @@ def test_a_batch_through_a_connector(sim: Simulator, ask: Asker) -> None:
     assert ask.ask("PUT", target, b"<batch>").status == 400
     assert ask.ask("PUT", target, b"<!DOCTYPE x><batch/>").status == 400
     assert len(sim.state.databases["NEWS"].connectors["TRAFFIC"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("body", "starts"), [("empty", b""), ("ok_text", b"OK"), ("ok_xml", b"<?xml"), ("garbage", b"\x00\xff\xfe")]
-)
-def test_what_a_command_answers(sim: Simulator, ask: Asker, body: str, starts: bytes) -> None:
-    sim.dialect = SimDialect(command_body=body)
-    replies = [
-        ask.command(FILM, "SETFIELD", name="comment", val="x"),
-        ask.ask("PUT", "/rss/ticker/a.txt", b"x"),
-        ask.ask("DELETE", "/rss/ticker?guid=a"),
-        ask.ask("DELETE", asset("EP001")),
-    ]
-    assert [reply.status for reply in replies] == [200] * 4
-    assert all(reply.body.startswith(starts) and bool(reply.body) == bool(starts) for reply in replies)
-
-
-def test_a_command_may_answer_with_the_clip(sim: Simulator, ask: Asker) -> None:
-    sim.dialect = SimDialect(command_body="clip")
-    shown = ask.command(FILM, "SETFIELD", name="comment", val="said").xml
-    assert shown.findtext("Attr[@name='comment']") == "said"
-    assert ask.ask("DELETE", asset(FILM)).xml.tag == "result"
-
-
-@pytest.mark.parametrize(
-    ("way", "status", "body"),
-    [("404_text", 404, b"Object not found"), ("404_empty", 404, b""), ("200_text", 200, b"Object not found"),
-     ("500_text", 500, b"Object not found")],
-)  # fmt: skip
-def test_the_answer_for_not_found(sim: Simulator, ask: Asker, way: str, status: int, body: bytes) -> None:
-    sim.dialect = SimDialect(not_found=way)
-    for reply in (ask.get(asset("Nobody")), ask.get("/storage/NEWS/Nowhere"), ask.ask("DELETE", asset("Nobody")),
-                  ask.get("/rss/nothing"), ask.command("Nobody", "RESTORE")):  # fmt: skip
-        assert (reply.status, reply.body) == (status, body)
-    sim.dialect = SimDialect(not_found="200_xml")
-    reply = ask.get(asset("Nobody"))
-    assert (reply.status, reply.xml.tag, reply.xml.text) == (200, "error", "Object not found")
-    assert [entry.done for entry in sim.log] == [False] * 6
-
-
-def test_the_answer_for_errors(sim: Simulator, ask: Asker) -> None:
-    bad = asset(FILM) + command_query("CREATESEGMENT", seg_num="x", start_frame=0, duration=1)
-    assert (ask.ask("POST", bad).status, ask.ask("POST", bad).text) == (400, "Error: seg_num is not a number: x")
-    sim.dialect = SimDialect(errors="200_text")
-    assert (ask.ask("POST", bad).status, ask.ask("POST", bad).text[:6]) == (200, "Error:")
-    sim.dialect = SimDialect(errors="200_xml")
-    reply = ask.ask("POST", bad)
-    assert (reply.status, reply.xml.tag, reply.xml.findtext("code")) == (200, "error", "400")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from msauto.simulator import SimDialect, Simulator
-from msauto.simulator.state import MIME_TYPES
 from tests.unit.simulator.asking import Asker, quoted
 
 
@@ -94,12 +93,6 @@ def test_mimetype_filter(ask: Asker) -> None:
     assert titles(ask, both) == ["Studio sound"]
     assert ask.get("/storage/NEWS?mimetype=Audio,StillImage").status == 400
     assert ask.get("/storage/NEWS?mimetype=Vinyl").status == 400
-
-
-def test_every_mimetype_of_the_interface_is_known(ask: Asker) -> None:
-    for name in ["Audio", "Video", "AudioVideo", "StillImage", "Text", "Complex", "Tape", "Stream", "Graphics", "Note"]:
-        assert name in MIME_TYPES
-        assert ask.get(f"/storage/NEWS?mimetype={name}").status == 200
 
 
 def test_a_shallow_listing_names_folders_only(sim: Simulator, ask: Asker) -> None:

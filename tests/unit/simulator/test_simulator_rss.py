@@ -9,7 +9,6 @@ import pytest
 from msauto.simulator import SimDialect, Simulator
 from tests.unit.simulator.asking import Asker
 
-ATOM = "{http://www.w3.org/2005/Atom}"
 ITEM = (
     "<item><guid>g-9</guid><title>T &amp; Ж</title><description>D</description><link>http://x/</link></item>".encode()
 )
@@ -84,19 +83,6 @@ def test_a_file_put_twice(sim: Simulator, ask: Asker, update: str, status: int, 
     assert [item.title for item in sim.state.channels["c"].items] == texts
 
 
-@pytest.mark.parametrize(
-    ("kind", "shown"), [("item", ["g-9", "t"]), ("file", ["f.xml", "t.txt"]), ("stem", ["f", "t"])]
-)
-def test_where_guids_come_from(sim: Simulator, ask: Asker, kind: str, shown: list[str]) -> None:
-    sim.state.add_channel("c")
-    sim.dialect = SimDialect(rss_guid=kind)
-    ask.ask("PUT", "/rss/c/f.xml", ITEM)
-    ask.ask("PUT", "/rss/c/t.txt", b"text")
-    assert guids(ask, "c") == shown
-    assert ask.ask("DELETE", f"/rss/c?guid={shown[0]}").status == 200
-    assert guids(ask, "c") == shown[1:]
-
-
 def test_what_a_body_is(sim: Simulator, ask: Asker) -> None:
     sim.dialect = SimDialect(rss_body="text")
     ask.ask("PUT", "/rss/ticker/a.xml", ITEM)
@@ -107,48 +93,7 @@ def test_what_a_body_is(sim: Simulator, ask: Asker) -> None:
     assert sim.state.channels["ticker"].items[-1].guid == "g-9"
 
 
-def test_other_shapes(sim: Simulator, ask: Asker) -> None:
-    ask.ask("PUT", "/rss/ticker/b.xml", ITEM)
-    sim.dialect = SimDialect(rss_shape="atom")
-    feed = ask.get("/rss/ticker").xml
-    assert feed.tag == f"{ATOM}feed"
-    last = feed.findall(f"{ATOM}entry")[-1]
-    assert [last.findtext(f"{ATOM}{tag}") for tag in ("id", "title", "summary")] == ["g-9", "T & Ж", "D"]
-    sim.dialect = SimDialect(rss_shape="bare")
-    assert ask.get("/rss/ticker").xml.tag == "channel"
-    sim.dialect = SimDialect(rss_shape="rss_namespaced")
-    assert ask.get("/rss/ticker").xml.tag.endswith("}rss")
-
-
 def test_methods_and_names(ask: Asker) -> None:
     assert ask.ask("PUT", "/rss/nothing/a.txt", b"x").status == 404
     assert ask.ask("POST", "/rss/ticker").status == 405
     assert ask.get("/rss/a/b/c").status == 404
-
-
-@pytest.mark.parametrize("shape", ["rss", "atom", "rss_namespaced", "bare"])
-def test_every_shape_is_xml_in_every_namespace(sim: Simulator, ask: Asker, shape: str) -> None:
-    sim.dialect = SimDialect(rss_shape=shape, xml_namespace="default")
-    root = ask.get("/rss/ticker").xml  # well-formed: a root that has a namespace of its own keeps it
-    assert root.tag.startswith("{")
-    assert root.tag.startswith(ATOM) is (shape == "atom")
-
-
-def test_a_guid_that_several_items_have() -> None:
-    for takes, left in (("all", []), ("first", ["n-7"])):
-        with Simulator(dialect=SimDialect(rss_delete=takes)) as sim:
-            ask = Asker(sim)
-            for file in ("n-7.txt", "n-7.xml"):
-                ask.ask("PUT", f"/rss/ticker/{file}", b"<item><title>T</title></item>")
-            assert guids(ask)[2:] == ["n-7", "n-7"]
-            assert ask.ask("DELETE", "/rss/ticker?guid=n-7").status == 200
-            assert guids(ask)[2:] == left
-
-
-def test_an_item_without_a_guid_shows_none(sim: Simulator, ask: Asker) -> None:
-    sim.state.channels["ticker"].items[0].guid = ""
-    assert guids(ask) == ["n-1"]
-    sim.dialect = SimDialect(rss_shape="atom")
-    assert len(list(ask.get("/rss/ticker").xml.iter(f"{ATOM}entry"))) == 2
-    assert len(list(ask.get("/rss/ticker").xml.iter(f"{ATOM}id"))) == 2, "the feed's, and one item's"
-    assert ask.ask("DELETE", "/rss/ticker?guid=").status in {400, 404}

@@ -63,17 +63,6 @@ def test_a_number_that_exists(
     assert spans(clip) == after
 
 
-def test_overlap_is_a_switch(sim: Simulator, clip: SimClip, ask: Asker) -> None:
-    clip.segments = [SimSegment(1, 100, 100)]
-    sim.dialect = SimDialect(segment_overlap="refuse")
-    assert ask.command("C", "CREATESEGMENT", seg_num=2, start_frame=199, duration=1).status == 409
-    assert ask.command("C", "CREATESEGMENT", seg_num=2, start_frame=0, duration=101).status == 409
-    assert ask.command("C", "CREATESEGMENT", seg_num=2, start_frame=200, duration=10).status == 200
-    assert ask.command("C", "CREATESEGMENT", seg_num=3, start_frame=0, duration=100).status == 200
-    sim.dialect = SimDialect()
-    assert ask.command("C", "CREATESEGMENT", seg_num=4, start_frame=0, duration=1000).status == 200
-
-
 def test_segmentation_divides_the_whole(clip: SimClip, ask: Asker) -> None:
     clip.segments = [SimSegment(5, 0, 10)]
     ask.command("C", "CREATESEGMENTATION", duration="00:00:16:00", title="Part")
@@ -83,32 +72,10 @@ def test_segmentation_divides_the_whole(clip: SimClip, ask: Asker) -> None:
     assert len(clip.segments) == 3
 
 
-def test_segmentation_without_a_title(clip: SimClip, ask: Asker) -> None:
-    ask.command("C", "CREATESEGMENTATION", duration=1000)
-    assert spans(clip) == [(1, 0, 1000, [])]
-
-
 def test_what_is_not_there_to_delete(clip: SimClip, ask: Asker) -> None:
     assert ask.command("C", "DELETESEGMENT", seg_num=9).status == 404
     assert ask.command("C", "DELETEMARKER", uid=9).status == 404
     assert ask.command("C", "DELETEMARKER").status == 400
-
-
-@pytest.mark.parametrize(("switch", "left"), [("all", []), ("first", ["b"]), ("last", ["a"])])
-def test_two_segments_of_one_number(sim: Simulator, clip: SimClip, ask: Asker, switch: str, left: list[str]) -> None:
-    clip.segments = [SimSegment(1, 0, 10, ["a"]), SimSegment(2, 50, 10, ["other"]), SimSegment(1, 0, 10, ["b"])]
-    sim.dialect = SimDialect(segment_delete=switch)
-    assert ask.command("C", "DELETESEGMENT", seg_num=1).status == 200
-    assert [segment.titles[0] for segment in clip.segments if segment.number == 1] == left
-    assert clip.segment(2) is not None
-
-
-def test_uids_of_deleted_markers(clip: SimClip, ask: Asker) -> None:
-    clip.markers = [SimMarker(1, 0), SimMarker(4, 0)]
-    ask.command("C", "CREATEMARKER", uid=5, frame=1)
-    ask.command("C", "DELETEMARKER", uid=5)
-    ask.command("C", "CREATEMARKER", uid=-1, frame=2)
-    assert [marker.uid for marker in clip.markers] == [1, 4, 5]
 
 
 def test_markers(clip: SimClip, ask: Asker) -> None:
@@ -161,13 +128,3 @@ def test_a_uid_that_does_not_exist(clip: SimClip, ask: Asker) -> None:
 def test_a_bad_marker_is_refused(clip: SimClip, ask: Asker, params: dict[str, object]) -> None:
     assert ask.command("C", "CREATEMARKER", **params).status == 400
     assert clip.markers == []
-
-
-@pytest.mark.parametrize(
-    "track",
-    ["General", "Secondary Event", "Cue Point", "Goto Cue", "Game Time", "Icon", "Picture", "Profanity Start",
-     "Profanity End"],
-)  # fmt: skip
-def test_every_track_of_the_interface(clip: SimClip, ask: Asker, track: str) -> None:
-    assert ask.command("C", "CREATEMARKER", uid=-1, frame=1, track=track).status == 200
-    assert clip.markers[0].fields["track"] == track

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from msauto.simulator import SimDialect, Simulator
 from msauto.simulator.wire import (
@@ -13,15 +11,9 @@ from msauto.simulator.wire import (
     decode_address,
     decode_percent,
     decode_query,
-    escape,
-    folder_of_text,
-    folder_text,
     split_escaped,
-    unescape,
 )
-from tests.unit.simulator.asking import Asker, asset, quoted
-
-AWKWARD = r"Back\Slash / Film: 50% @ night?"
+from tests.unit.simulator.asking import Asker, asset
 
 
 @pytest.mark.parametrize(
@@ -44,18 +36,6 @@ def test_percent_is_decoded_once(raw: str, plain: str) -> None:
 def test_a_broken_escape_is_malformed(raw: str) -> None:
     with pytest.raises(MalformedRequestError):
         decode_percent(raw)
-
-
-@given(st.text())
-def test_a_quoted_name_comes_back(name: str) -> None:
-    encodable = name.encode("utf-8", "ignore").decode()
-    assert decode_address([f"D@{quoted(encodable)}"]).asset == encodable
-    assert unescape(escape(encodable)) == encodable
-
-
-@given(st.lists(st.text(min_size=1)).map(tuple))
-def test_a_folder_path_comes_back(path: tuple[str, ...]) -> None:
-    assert folder_of_text(folder_text(path)) == path
 
 
 @pytest.mark.parametrize("text", ["a\\", "a\\b", "\\"])
@@ -84,18 +64,8 @@ def test_addresses(segments: list[str], address: RequestAddress) -> None:
     assert decode_address(segments) == address
 
 
-def test_the_colon_of_ns_id_is_a_switch() -> None:
-    assert decode_address(["N@a:b"], ns_id=False) == RequestAddress("N", (), "a:b")
-    assert decode_address(["N@a%3Ab"], decoded_colon=True) == RequestAddress("N", (), "b", "a")
-
-
 def test_query_keeps_duplicates_and_pluses() -> None:
     assert decode_query("a=1&a=2&b=%2Bx+y&c&d=%26=") == [("a", "1"), ("a", "2"), ("b", "+x+y"), ("c", ""), ("d", "&=")]
-
-
-@pytest.mark.parametrize("title", [AWKWARD, "Новости дня", 'The "Best" of Rock & Roll + More #1', "Line 50%25 literal"])
-def test_awkward_titles_are_found(ask: Asker, title: str) -> None:
-    assert ask.attrs(title)["title"] == title
 
 
 def test_a_literal_plus_and_colon_in_the_path(sim: Simulator, ask: Asker) -> None:
