@@ -166,10 +166,10 @@ def test_a_tagged_address(tmp_path: Path) -> None:
 # What goes wrong --------------------------------------------------------------------------------------------------
 
 
-def undelivered(load: Load, recorder: Recorder, port: int) -> tuple[SentMessage, ...]:
+def undelivered(load: Load, recorder: Recorder, port: int, left: float = 4) -> tuple[SentMessage, ...]:
     url = f"127.0.0.1:{port}/{SECRET}"
     keys = {"heartbeat": f"http://{url}", "notify": [{"to": f"json://{url}", "on": ["failed"]}]}
-    return Monitor(load(keys), {}, left=4).ended(RESULT)
+    return Monitor(load(keys), {}, left=left).ended(RESULT)
 
 
 def test_a_server_that_answers_with_an_error(load: Load) -> None:
@@ -189,9 +189,9 @@ def test_a_heartbeat_that_is_redirected_is_not_delivered(load: Load) -> None:
 
 def test_a_server_that_hangs(load: Load) -> None:
     with recording(0) as recorder:
-        heartbeat, notice = undelivered(load, recorder, recorder.port)
+        heartbeat, notice = undelivered(load, recorder, recorder.port, left=0.3)
     assert heartbeat.error
-    assert notice.error == "no answer within 4.0 s"
+    assert notice.error == "no answer within 0.3 s"
     assert SECRET not in f"{heartbeat}{notice}"
 
 
@@ -233,13 +233,6 @@ def test_an_address_that_apprise_does_not_know(load: Load) -> None:
     assert sent.error == "the address is not a valid Apprise URL"
 
 
-def test_a_test_reaches_every_address(load: Load) -> None:
-    with recording() as recorder:
-        keys = {"heartbeat": recorder.url("ping"), **notify(recorder.url("chat", "json"), "drift")}
-        assert not any(each.error for each in Monitor(load(keys), {}).test())
-    assert sorted(recorder.paths) == ["/chat", "/ping/log"]
-
-
 # Files ------------------------------------------------------------------------------------------------------------
 
 
@@ -254,14 +247,6 @@ def test_report_files_are_dated_and_old_ones_are_removed(load: Load, tmp_path: P
     assert not any(each.error for each in Monitor(batch, {}).ended(RESULT))
     written = [f"nightly-2026-11-20T031000.{ending}" for ending in ("txt", "json", "md", "html", "xml")]
     assert sorted(each.name for each in folder.iterdir()) == sorted([*kept, *written])
-
-
-def test_a_report_that_cannot_be_written(load: Load, tmp_path: Path) -> None:
-    (tmp_path / "reports").write_text("a file", encoding="utf-8")
-    keys = {"reports": {"dir": "reports"}, "metrics": {"file": "nowhere/msauto.prom"}}
-    report, metrics = Monitor(load(keys), {}).ended(RESULT)
-    assert report.error
-    assert metrics.error == "No such file or directory"
 
 
 def test_metrics(load: Load, tmp_path: Path) -> None:

@@ -107,13 +107,6 @@ def test_systemd_accepts_the_units(analyze: str, text: str, odd: str, tmp_path: 
     assert (done.returncode, done.stderr) == (0, "")  # it exits with 0 on unknown keys, and reports them
 
 
-def test_systemd_would_report_a_wrong_key(analyze: str, tmp_path: Path) -> None:
-    paths = written(tmp_path, scheduler_files("systemd", start(tmp_path / "a", FULL, sys.executable)))
-    service = Path(paths[0])
-    service.write_text(service.read_text(encoding="utf-8").replace("KillMode", "KilMode"), encoding="utf-8")
-    assert "KilMode" in run(analyze, "verify", "--man=no", *paths).stderr
-
-
 def test_the_services_are_hardened(analyze: str, tmp_path: Path) -> None:
     for home in (tmp_path / "a", Path("/root/batch-of-a-test")):
         kept = start(tmp_path / "a")
@@ -144,6 +137,7 @@ ZONES = (
 )  # fmt: skip
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("zone", ZONES)
 def test_the_timer_elapses_at_the_starts_of_the_schedule(analyze: str, zone: str) -> None:
     days = change_days(zone)
