@@ -16,6 +16,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
+from msauto.simulator import Simulator, empty_state
 from tests import postgres
 from tests.examples import EXPLORE
 
@@ -66,6 +67,13 @@ def _counts(reporter: pytest.TerminalReporter) -> Iterator[str]:
         for report in reports:
             properties: list[tuple[str, Any]] = getattr(report, "user_properties", [])
             yield from (str(value) for name, value in properties if name == COUNTED)
+
+
+@pytest.fixture(scope="module")
+def sim() -> Iterator[Simulator]:
+    """A server without content, for the tests of a module."""
+    with Simulator(state=empty_state()) as simulator:
+        yield simulator
 
 
 @pytest.fixture(scope="session")

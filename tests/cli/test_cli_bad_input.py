@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from msauto.cli.main import COMMANDS, group
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk, check_golden
 
@@ -248,3 +251,229 @@ def _into_nothing(desk: Desk, *arguments: str) -> tuple[int, str]:
         os.close(theirs)
         _, err = process.communicate(timeout=30)
     return process.returncode, err
+
+
+# Invalid numbers, and a file called ``-``: an error with a remedy, before anything is read
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "-1", "1e30", "86401", "soon", ""])
+@pytest.mark.parametrize("command", [("apply", "--yes", *INV, "play.yml"), ("undo", "--yes", *INV, "last")])
+def test_a_lock_timeout_that_never_ends(desk: Desk, sim: Simulator, command: tuple[str, ...], number: str) -> None:
+    desk.comment("new")
+    sourced = desk.run(*command, f"--lock-timeout={number}")
+    assert (sourced.code, sim.log) == (1, []), sourced
+    sourced.one_error("--lock-timeout", "→")
+
+
+@pytest.mark.parametrize("number", ["0", "0.5", "86400"])
+def test_a_lock_timeout(desk: Desk, number: str) -> None:
+    desk.comment("new")
+    assert desk.run("apply", "--yes", *INV, "play.yml", "--lock-timeout", number).code == 0
+
+
+@pytest.mark.parametrize("command", [("plan",), ("apply", "--check")])
+def test_a_plan_kept_on_stdout_is_all_that_is_there(desk: Desk, command: tuple[str, ...]) -> None:
+    """``--out -`` is stdout, as everywhere on Unix: the plan file, whole, and nothing else."""
+    desk.comment("new")
+    sourced = desk.run(*command, *INV, "play.yml", "--out", "-")
+    assert (sourced.code, sourced.json["format"]) == (0, "msauto-plan"), sourced
+    assert "-" not in desk.files()
+    desk.write("kept", sourced.out)
+    assert desk.run("apply", "--yes", *INV, "kept").code == 0
+
+
+def test_a_plan_with_errors_on_stdout(desk: Desk) -> None:
+    desk.comment("new", title="No Such Clip")
+    sourced = desk.run("plan", *INV, "play.yml", "--out", "-")
+    assert sourced.code == 1
+    assert json.loads(sourced.out)["summary"]["errors"] == 1
+    sourced.one_error("cannot plan 1 target")
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_two_forms_on_stdout(desk: Desk, sim: Simulator, form: str) -> None:
+    desk.comment("new")
+    sourced = desk.run("plan", *INV, "play.yml", "--out", "-", "--format", form)
+    assert (sourced.code, sourced.out, sim.log) == (1, "", []), sourced
+    sourced.one_error("--out -", "→")
+
+
+def test_a_freeze_on_no_day(desk: Desk, sim: Simulator) -> None:
+    desk.write("msauto.toml", '[[freeze]]\ndays = []\nfrom = "18:00"\nto = "22:00"\ntz = "UTC"\n')
+    desk.comment("new")
+    sourced = desk.run("apply", "--yes", *INV, "play.yml")
+    assert (sourced.code, sim.log) == (1, []), sourced
+    sourced.one_error("days")
+
+
+NO_NUMBERS = ("nan", "inf", "-inf", "-1", "1.5", "true", "many", "²", "", "9" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("flag", "number"),
+    [
+        *[("--forks", each) for each in (*NO_NUMBERS, "0", "513", str(10**30))],
+        *[(f"--allow-{each}", number) for each in ("delete", "remove", "requests") for number in NO_NUMBERS],
+    ],
+)
+def test_a_flag_whose_number_is_none(desk: Desk, sim: Simulator, flag: str, number: str) -> None:
+    desk.comment("new")
+    sourced = desk.run("apply", "--yes", *INV, "play.yml", f"{flag}={number}")
+    assert (sourced.code, sim.log) == (1, []), sourced
+    sourced.one_error(flag, "→")
+
+
+@pytest.mark.parametrize("flag", ["--allow-delete", "--allow-remove", "--allow-requests"])
+def test_more_than_any_run_does_may_be_allowed(desk: Desk, flag: str) -> None:
+    desk.comment("new")
+    assert desk.run("apply", "--yes", *INV, "play.yml", flag, str(10**30)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("flag", "number"),
+    [
+        *[("--port", each) for each in (*NO_NUMBERS, "65536", str(10**30))],
+        *[("--seed", f"bulk:{each}") for each in (*NO_NUMBERS, "10000000", str(10**30))],
+        *[("--fault", f"status:{each}@GET") for each in (*NO_NUMBERS, "99", "600", "99999")],
+        *[("--fault", f"delay:{each}@GET") for each in ("nan", "inf", "-1", "", "9" * 400)],
+        *[("--fault", f"cut_before@GET*{'9' * 5000}")],
+    ],
+)
+def test_a_simulator_whose_number_is_none(desk: Desk, flag: str, number: str) -> None:
+    sourced = desk.run("simulate", "--port=0", f"{flag}={number}")
+    assert sourced.code == 1, sourced
+    sourced.one_error("Error: ", "→")
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "nan", "²", "9" * 5000])
+def test_a_server_whose_port_is_none(desk: Desk, port: str) -> None:
+    sourced = desk.run("show", "databases", "--server", f"http://127.0.0.1:{port}")
+    assert sourced.code == 1, sourced
+    sourced.one_error("→ write http://host:7901")
+
+
+# An error points at its cause: the title of an unknown asset, the task that lacks a key, the server's URL
+
+
+HEAD = "- hosts: all\n  tasks:\n"
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "    - name: Ready\n      asset: {fields: {comment: x}, title: Nobody}\n",
+        '    - name: Ready\n      asset: {fields: {comment: x}, title: "{{ item }}"}\n      loop: [Nobody]\n',
+        "    - name: Ready\n      command: {name: PARTNER_EXPORT_VERSION, title: Nobody}\n",
+        "    - name: Ready\n      thumbnail: {dest: a.png,      title: Nobody}\n",
+        "    - name: Ready\n      assert: {that: asset.frames > 1, title: Nobody}\n",
+        '    - name: Ready\n      asset: {fields: {comment: x}, id: "handle:4711"}\n',
+    ],
+)
+def test_an_unknown_asset_at_its_title(desk: Desk, task: str) -> None:
+    desk.write("play.yml", HEAD + task)
+    line = (HEAD + task).splitlines()[3]
+    key = "title: " if "title: " in line else "id: "
+    sourced = desk.run("plan", *INV, "play.yml")
+    assert sourced.code == 1
+    assert f"play.yml:4:{line.index(key) + len(key) + 1}: " in sourced.out, sourced.out
+
+
+@pytest.mark.parametrize("word", ["'skip'", "\"{{ 'sk' ~ 'ip' }}\""])
+def test_missing_skip_of_what_is_run(desk: Desk, sim: Simulator, word: str) -> None:
+    desk.write(
+        "play.yml",
+        HEAD
+        + f"    - command: {{name: PARTNER_EXPORT_VERSION, title: Nobody, missing: {word}}}\n"
+        + f"    - thumbnail: {{title: Nobody, dest: a.png, missing: {word}}}\n"
+        + f"    - proxy: {{title: Nobody, profile: WP1, dest: a.mp4, missing: {word}}}\n",
+    )
+    sourced = desk.run("apply", "-y", *INV, "play.yml")
+    assert (sourced.code, sim.writes()) == (0, []), sourced
+    desk.write("play.yml", HEAD + "    - command: {name: PARTNER_EXPORT_VERSION, title: EP001, missing: skip}\n")
+    assert desk.run("apply", "-y", *INV, "play.yml").code == 0
+    assert len(sim.writes()) == 1
+
+
+def test_a_clip_being_recorded_blames_the_task_that_does_not_allow_it(desk: Desk, sim: Simulator) -> None:
+    sim.state.add_clip("Live now", finalized=False)
+    desk.write(
+        "play.yml",
+        HEAD
+        + "    - asset: {title: Live now, unfinalized: allow, fields: {comment: x}}\n"
+        + "    - asset: {title: Live now, fields: {user_1: y}}\n",
+    )
+    sourced = desk.run("plan", *INV, "play.yml")
+    assert sourced.code == 1
+    assert "play.yml:4:14: " in sourced.out, sourced.out
+
+
+@pytest.mark.scale
+def test_a_connection_error_names_the_url(away: Desk) -> None:
+    away.inventory({"studio-a": {"server": {"url": "http://127.0.0.1:1"}, "database": "NEWS"}})
+    away.comment("x")
+    assert "server studio-a at http://127.0.0.1:1: no connection" in away.run("plan", *INV, "play.yml").out
+    away.run("show", "channels", *INV).one_error("server studio-a at http://127.0.0.1:1: ")
+
+
+# What a new user gets: help that fits a terminal of 80 columns, and errors with a remedy
+
+
+def test_the_list_of_commands_fits_and_is_cut_nowhere() -> None:
+    told = CliRunner().invoke(group, ["--help"], terminal_width=80).output
+    lines = told.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    for name in COMMANDS:
+        (line,) = [line for line in lines if line.startswith(f"  {name} ")]
+        assert not line.endswith("...")
+    for word in ("msauto demo", "msauto init", "Exit codes: 0 fine", "130 interrupted"):
+        assert word in told
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("aply", "'apply'"), ("plna", "'plan'"), ("simulator", "'simulate'")])
+def test_a_command_that_is_misspelled(away: Desk, typed: str, meant: str) -> None:
+    sourced = away.run(typed)
+    assert sourced.code == 1
+    sourced.one_error(f"did you mean {meant}?", "msauto --help")
+
+
+def test_tasks_given_as_a_playbook(away: Desk) -> None:
+    away.write("more.yml", "- asset: {title: A}\n")
+    sourced = away.run("plan", *INV, "more.yml")
+    assert sourced.code == 1
+    sourced.one_error("this is a task (asset), but a playbook is a list of plays", "import_tasks")
+    assert "did you mean" not in sourced.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words", "remedy"),
+    [
+        (("assets", "Nowhere"), "studio-a has no folder 'Nowhere' in NEWS", "msauto show folders"),
+        (("folders", "Nowhere"), "studio-a has no folder 'Nowhere' in NEWS", "msauto show folders"),
+        (("assets", "-d", "NEWZ"), "studio-a has no media database 'NEWZ'", "msauto show databases"),
+        (("folders", "-d", "NEWZ"), "studio-a has no media database 'NEWZ'", "msauto show databases"),
+        (("asset", "Nobody"), "studio-a has no asset 'Nobody' in NEWS", "msauto show assets"),
+        (("channel", "tick"), "studio-a has no channel 'tick'", "msauto show channels"),
+    ],
+)
+def test_show_names_what_is_not_there_and_who_lists_it(
+    desk: Desk, arguments: tuple[str, ...], words: str, remedy: str
+) -> None:
+    sourced = desk.run("show", *arguments, *INV)
+    assert sourced.code == 1
+    sourced.one_error(words, f"  → list them: {remedy}")
+
+
+def test_a_web_server_that_is_no_media_server(desk: Desk, sim: Simulator) -> None:
+    sim.faults.add("status:404@GET")
+    for what in ("databases", "channels"):
+        sourced = desk.run("show", what, *INV)
+        sourced.one_error(f"studio-a has no list of {what}", "check that the address is that of a media server", "7901")
+        assert sourced.code == 1
+
+
+def test_a_port_that_is_taken(desk: Desk, sim: Simulator) -> None:
+    sourced = desk.run("simulate", "--port", str(sim.port))
+    sourced.one_error(f"Error: port {sim.port} on 127.0.0.1 is taken\n", "--port 0")
+    assert "Errno" not in sourced.err
+    sourced = desk.run("simulate", "--port", "0", "--fault", "status@x")
+    sourced.one_error("needs a number, such as status:503")

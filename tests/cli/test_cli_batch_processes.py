@@ -15,7 +15,7 @@ import pytest
 
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
-from tests.cli.test_cli_batch_run import STATE, batch, history
+from tests.cli.test_cli_batch import STATE, batch, history
 from tests.cli.test_cli_interrupts import ended, episodes, until
 from tests.unit.batch.recorder import Recorder, recording
 

@@ -21,7 +21,7 @@ from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger, LockScope
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
-from tests.cli.test_cli_batch_run import batch
+from tests.cli.test_cli_batch import batch
 from tests.cli.test_cli_interrupts import episodes
 
 NIGHT = {"schedule": {"at": "03:10", "tz": "UTC"}, "window": {"from": "02:00", "to": "05:00"}}

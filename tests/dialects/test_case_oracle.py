@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pytest
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.simulator import SimDialect, SimMarker, Simulator, empty_state
+from msauto.simulator import SimDialect, SimMarker, Simulator
 from tests.dialects.case_seed import load_cases
 from tests.dialects.fitting import ours_of
 from tests.dialects.test_cases_on_dialects import Play
@@ -19,12 +19,6 @@ from tests.stage import Stage
 
 CASES = {case.name: case for case in load_cases()}
 Spoil = Callable[[Simulator], None]
-
-
-@pytest.fixture(scope="module")
-def sim() -> Iterator[Simulator]:
-    with Simulator(state=empty_state()) as simulator:
-        yield simulator
 
 
 @dataclass

@@ -7,7 +7,7 @@ looked up in the store.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from msauto.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.plan import Plan, TargetId
 from msauto.model.result import Result
-from msauto.simulator import LogEntry, SimDialect, Simulator, empty_state
+from msauto.simulator import LogEntry, SimDialect, Simulator
 from tests.dialects.case_end import end_of
 from tests.dialects.case_refusals import BY_DIALECT, refusal, told_by_server
 from tests.dialects.case_seed import CREATED, Case, ledger_of, load_cases, pins_of, put_case, tasks_of
@@ -36,12 +36,6 @@ PINNED = {"title_case": "exact", "title_twins": "first", "link_titles": "found",
 ROWS = [{**row, **{name: value for name, value in PINNED.items() if name in row}} for row in rows()]
 SHARE = 12
 """On how many rows a case is played: others for each case, and over all cases each row about fifty times."""
-
-
-@pytest.fixture(scope="module")
-def sim() -> Iterator[Simulator]:
-    with Simulator(state=empty_state()) as simulator:
-        yield simulator
 
 
 @dataclass

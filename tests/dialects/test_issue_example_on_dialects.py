@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +44,6 @@ def asset(title: str) -> dict[str, Any]:
             "links": [{"folder": "Playout/AC\\/DC"}],
         },
     }
-
-
-@pytest.fixture(scope="module")
-def sim() -> Iterator[Simulator]:
-    with Simulator(state=empty_state()) as simulator:
-        yield simulator
 
 
 def put(sim: Simulator, title: str, row: Row) -> SimClip:

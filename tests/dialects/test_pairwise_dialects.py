@@ -6,7 +6,6 @@ The end is right, a second plan is empty, planning writes nothing, and what the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 from msauto.errors import InputError
 from msauto.interface.dialect import Dialect
 from msauto.model.plan import Plan
-from msauto.simulator import SimDialect, Simulator, empty_state
+from msauto.simulator import SimDialect, Simulator
 from tests.dialects.fitting import FITTING, LOOKS_AT, ours_of, parameters, possible, rows, server_of
 from tests.dialects.pairwise import Row, all_pairs, pairs_of
 from tests.dialects.story import FILM, LINK, STORY, check_end, put_story
@@ -25,12 +24,6 @@ from tests.stage import Stage, lines
 pytestmark = pytest.mark.scale
 
 ROWS = rows()
-
-
-@pytest.fixture(scope="module")
-def sim() -> Iterator[Simulator]:
-    with Simulator(state=empty_state()) as simulator:
-        yield simulator
 
 
 def test_every_pair_is_covered() -> None:

@@ -7,7 +7,6 @@ open what it cannot learn, but each key that it prints must work. The store is a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -39,12 +38,6 @@ class Hurried:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(min(seconds, 0.001))
-
-
-@pytest.fixture(scope="module")
-def sim() -> Iterator[Simulator]:
-    with Simulator(state=empty_state()) as simulator:
-        yield simulator
 
 
 def put(sim: Simulator, server: SimDialect) -> None:

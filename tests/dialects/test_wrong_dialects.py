@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from msauto.model.live import Asset, Marker
 from msauto.model.plan import Limits
 from msauto.model.ports import LiveTarget
 from msauto.report.text import render_result
-from msauto.simulator import SimDialect, Simulator, empty_state
+from msauto.simulator import SimDialect, Simulator
 from tests.dialects.story import FILM, LINK, STORY, TICKER, put_story
 from tests.stage import Stage
 
@@ -21,12 +20,6 @@ pytestmark = pytest.mark.scale
 
 FILM_ONLY = STORY[0]
 RSS_ONLY = {"name": "The ticker", "rss": TICKER}
-
-
-@pytest.fixture(scope="module")
-def sim() -> Iterator[Simulator]:
-    with Simulator(state=empty_state()) as simulator:
-        yield simulator
 
 
 def make_stage(sim: Simulator, folder: Path, server: dict[str, str], ours: dict[str, str]) -> Stage:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +36,6 @@ PLACES: dict[str, Callable[[str], dict[str, Any]]] = {
     "folder": lambda text: {"links": [{"folder": text}]},
     "title": lambda text: {"title": text, "was": ["Film"]},
 }
-
-
-@pytest.fixture(scope="module")
-def sim() -> Iterator[Simulator]:
-    with Simulator(state=empty_state()) as simulator:
-        yield simulator
 
 
 def everywhere(text: str) -> dict[str, Any]:

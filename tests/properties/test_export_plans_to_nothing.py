@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -146,12 +146,6 @@ DIALECTS: list[tuple[list[str], dict[str, str]]] = [
     (["title_address=ns", "not_found=200_text", "rss_shape=atom"], {"title_address": "ns"}),
     (["rss_guid=file", "xml_namespace=default"], {"rss_guid": "file"}),
 ]
-
-
-@pytest.fixture(scope="module")
-def sim() -> Iterator[Simulator]:
-    with Simulator(state=empty_state()) as simulator:
-        yield simulator
 
 
 def put(state: ServerState, title: str, sourced: Mapping[str, Any]) -> SimClip:

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -73,12 +71,6 @@ desired = st.one_of(
 tasks = st.lists(
     st.builds(lambda name, want: {"asset": {**name, **want, "missing": "skip"}}, names, desired), min_size=1, max_size=3
 )
-
-
-@pytest.fixture(scope="module")
-def sim() -> Iterator[Simulator]:
-    with Simulator(state=empty_state()) as simulator:
-        yield simulator
 
 
 def build(sim: Simulator, world: list[Entries], dialect: dict[str, str]) -> list[SimClip]:

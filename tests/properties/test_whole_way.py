@@ -4,12 +4,10 @@ The number of writes is the least that the interface allows (counted here by han
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -52,12 +50,6 @@ class State:
 
 
 states = st.builds(State, fields, xmp, segments, markers, links)
-
-
-@pytest.fixture(scope="module")
-def sim() -> Iterator[Simulator]:
-    with Simulator(state=empty_state()) as simulator:
-        yield simulator
 
 
 def put_live(sim: Simulator, state: State) -> SimClip:

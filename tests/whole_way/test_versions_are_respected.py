@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,6 @@ NEEDS: dict[Feature, Task] = {
     },
 }
 """A task that cannot be done without the feature; for folderlist alone there is another way."""
-
-
-@pytest.fixture(scope="module")
-def sim() -> Iterator[Simulator]:
-    with Simulator(state=empty_state()) as simulator:
-        yield simulator
 
 
 @pytest.fixture(autouse=True)

@@ -1,16 +1,29 @@
-"""Group commit: events during a commit come after it, and no event is published before it is durable."""
+"""What is shared while a plan is applied: group commits, permits to write, and readings of folders."""
+
+from __future__ import annotations
 
 import asyncio
 import functools
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 import pytest
 
 from msauto.applying.apply_context import GroupCommit
-from msauto.errors import LedgerError
-from tests.unit.applying.applying_world import DictJournal, Stage, fields_target
+from msauto.applying.executor import Cancellation, ServerConnection
+from msauto.applying.verification import SharedReads
+from msauto.errors import LedgerError, UnreadableError
+from msauto.model.live import Entry, Folder, Listing
+from msauto.model.plan import Request, Target
+from msauto.model.ports import Reader
+from msauto.model.result import Result
+from msauto.model.server import ServerSpec
+from msauto.server.pacing import Pacer, Permit
+from tests.unit.applying.applying_world import DictJournal, Stage, World, WorldReader, WorldSender, fields_target
+from tests.unit.applying.virtual_time import VirtualClock, run_in_virtual_time
 
 FULL = LedgerError("the ledger cannot grow: the disk is full")
 
@@ -144,3 +157,188 @@ def test_a_ledger_that_is_lost_after_the_commit_sends_nothing_more() -> None:
     assert [each.outcome for each in result.targets] == ["failed", "not attempted"]
     assert [each.outcome for each in result.targets[0].requests] == ["done", "not sent"]
     assert not result.ok
+
+
+# A write waits for its permit before it is journalled: then nothing lies between the journal and the server
+
+
+@dataclass
+class PacedPermit:
+    sender: PacedSender
+    permit: Permit
+
+    async def send(self, request: Request) -> Any:
+        self.sender.sends.append((self.sender.world.clock.monotonic(), request.path))
+        return await self.sender.send(request)
+
+    def release(self) -> None:
+        self.permit.release()
+
+
+@dataclass
+class PacedSender(WorldSender):
+    """Sends by the permits of a pacer."""
+
+    pacer: Pacer
+    sends: list[tuple[float, str]] = field(default_factory=list)
+
+    async def permit(self) -> Any:
+        return PacedPermit(self, await self.pacer.permit())
+
+
+class TimedJournal(DictJournal):
+    """Notes when a request is journalled."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        super().__init__()
+        self._clock = clock
+        self.sendings: list[tuple[float, str]] = []
+
+    def sending(self, run: str, target: Target, index: int) -> None:
+        super().sending(run, target, index)
+        self.sendings.append((self._clock.monotonic(), target.requests[index].path))
+
+
+class PacedStage(Stage):
+    def __init__(self, rate: float) -> None:
+        clock = VirtualClock()
+        super().__init__(World(clock=clock), TimedJournal(clock))
+        self._spec = ServerSpec("studio-a", "http://studio-a", requests_per_second=rate)
+
+    def server(self) -> ServerConnection:
+        self.sender = PacedSender(self.world, Pacer(self._spec, self.world.clock))
+        return ServerConnection(WorldReader(self.world), self.sender)
+
+    def run_until(self, stop: Callable[[Cancellation], Any], count: int = 6) -> Result:
+        async def main() -> Result:
+            stopped = Cancellation()
+            stopping = asyncio.ensure_future(stop(stopped))
+            targets = [fields_target(self.world, f"Film {number}", 2) for number in range(count)]
+            result = await self.apply(*targets, forks=4, cancellation=stopped)
+            await stopping
+            return result
+
+        return run_in_virtual_time(main())
+
+
+async def never(_: Cancellation) -> None:
+    """Do not stop."""
+
+
+def test_each_write_is_sent_when_it_is_journalled() -> None:
+    stage = PacedStage(rate=0.5)
+    result = stage.run_until(never)
+    assert {each.outcome for each in result.targets} == {"changed"}
+    assert isinstance(stage.journal, TimedJournal)
+    assert stage.journal.sendings == stage.sender.sends
+    assert [at for at, _ in stage.sender.sends] == pytest.approx([2.0 * number for number in range(1, 13)], abs=0.01)
+
+
+def test_what_waits_for_its_permit_when_the_run_is_stopped_is_not_sent() -> None:
+    stage = PacedStage(rate=0.5)
+
+    async def stop(cancellation: Cancellation) -> None:
+        await asyncio.sleep(5)
+        cancellation()
+
+    result = stage.run_until(stop)
+    assert isinstance(stage.journal, TimedJournal)
+    assert stage.journal.sendings == stage.sender.sends
+    assert len(stage.sender.sends) == 2  # after 2 and 4 seconds
+    assert result.interrupted
+    assert sum(request.outcome == "done" for each in result.targets for request in each.requests) == 2
+
+
+def test_a_permit_is_given_back_when_the_ledger_fails() -> None:
+    stage = Stage()
+    stage.journal.fails_at = 2
+    result = stage.run(*(fields_target(stage.world, f"Film {number}") for number in range(6)))
+    assert {each.outcome for each in result.targets} <= {"not attempted", "failed"}
+    assert stage.world.permits == 0
+
+
+# One reading of a folder for many verifications, none of which sees an old state
+
+
+class SlowReader:
+    """Answers with the number of the reading, taken when it began."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.go = asyncio.Event()
+        self.fails = False
+
+    def fresh(self) -> SlowReader:
+        return self
+
+    async def read_folder(self, database: str, folder: Folder) -> Listing:
+        self.begun += 1
+        number = self.begun
+        await self.go.wait()
+        if self.fails:
+            raise UnreadableError(f"reading {number} failed")
+        return Listing(folder, (Entry(folder, f"reading {number}"),))
+
+
+async def ask(shared: SharedReads, reader: SlowReader, folder: str = "Tonight") -> str:
+    listing = await shared.read(cast("Reader", reader), "NEWS", (folder,))
+    assert listing is not None
+    return listing.entries[0].title
+
+
+def test_a_reader_during_a_reading_shares_the_next() -> None:
+    async def main() -> list[str]:
+        shared, reader = SharedReads(), SlowReader()
+        asks = [asyncio.ensure_future(ask(shared, reader))]
+        await asyncio.sleep(0)
+        asks += [asyncio.ensure_future(ask(shared, reader)) for _ in range(3)]
+        await asyncio.sleep(0)
+        reader.go.set()
+        answers = await asyncio.gather(*asks)
+        answers.append(await ask(shared, reader))
+        return answers
+
+    assert asyncio.run(main()) == ["reading 1", *["reading 2"] * 3, "reading 3"]
+
+
+def test_other_folders_do_not_wait() -> None:
+    async def main() -> None:
+        shared, reader = SharedReads(), SlowReader()
+        asks = [asyncio.ensure_future(ask(shared, reader, folder)) for folder in ("a", "b")]
+        await asyncio.sleep(0)
+        assert reader.begun == 2
+        reader.go.set()
+        await asyncio.gather(*asks)
+
+    asyncio.run(main())
+
+
+def test_an_error_reaches_all_who_share_it() -> None:
+    async def main() -> None:
+        shared, reader = SharedReads(), SlowReader()
+        reader.fails = True
+        asks = [asyncio.ensure_future(ask(shared, reader)) for _ in range(3)]
+        await asyncio.sleep(0)
+        reader.go.set()
+        answers = await asyncio.gather(*asks, return_exceptions=True)
+        assert [str(answer) for answer in answers] == ["reading 1 failed", "reading 2 failed", "reading 2 failed"]
+        reader.fails = False
+        assert await ask(shared, reader) == "reading 3"
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_reader_does_not_block_the_others() -> None:
+    async def main() -> None:
+        shared, reader = SharedReads(), SlowReader()
+        first = asyncio.ensure_future(ask(shared, reader))
+        await asyncio.sleep(0)
+        second = asyncio.ensure_future(ask(shared, reader))
+        await asyncio.sleep(0)
+        first.cancel()
+        reader.go.set()
+        assert await second == "reading 2"
+        with pytest.raises(asyncio.CancelledError):
+            await first
+
+    asyncio.run(main())

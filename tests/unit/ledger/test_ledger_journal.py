@@ -1,14 +1,20 @@
-"""The journal: what goes in comes out, in every state that a run can be left in."""
+"""What the ledger keeps: the journal of runs with their notes, what is remembered, and what old runs leave."""
 
+from __future__ import annotations
+
+import sqlite3
+import unicodedata
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from msauto.errors import LedgerError
 from msauto.ledger import Ledger
 from msauto.model.codec import dump, load, to_json
-from msauto.model.plan import Target
+from msauto.model.plan import Json, Target, TargetId
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from tests.unit.ledger.ledger_plans import channel, plan, target
 
@@ -158,3 +164,216 @@ def test_counts_of_an_earlier_msauto_come_under_the_same_names(place: Path | str
         ledger._store.write("UPDATE run SET summary = ?", ('{"requests": 3, "not attempted": 2}',))
     with Ledger.open(place, readonly=True) as ledger:
         assert ledger.history()[0].summary == {"requests": 3, "not_attempted": 2, "sent": 0}
+
+
+# Notes of a run: recorded with it, and missing without harm from ledgers that know none
+
+
+def test_a_note_belongs_to_the_next_run_alone(place: Path | str) -> None:
+    with Ledger.open(place) as ledger:
+        ledger.journal.notes["override_freeze"] = "Новости: the minister resigned"
+        first = ledger.journal.start(plan(), [])
+        second = ledger.journal.start(plan(), [])
+    with Ledger.open(place, readonly=True) as ledger:
+        assert ledger.run_details(first).notes == {"override_freeze": "Новости: the minister resigned"}
+        assert ledger.run_details(second).notes == {}
+
+
+def test_a_ledger_without_notes_is_read_and_then_completed(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path) as ledger:
+        run = ledger.journal.start(plan(), [])
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
+        connection.execute("DROP TABLE note")
+    connection.close()
+    with Ledger.open(tmp_path, readonly=True) as ledger:
+        assert ledger.run_details(run).notes == {}
+    with Ledger.open(tmp_path) as ledger:
+        ledger.journal.notes["why"] = "x"
+        assert ledger.run_details(ledger.journal.start(plan(), [])).notes == {"why": "x"}
+
+
+# What is remembered of a target, and of nothing else
+
+
+CLIP = TargetId("studio-a", "NEWS", "asset", "Новости дня й", 7, "2026-11-20T10:00:00")
+
+
+def test_items_come_back(place: Path | str) -> None:
+    items: dict[str, Json] = {
+        "field:comment": "a\nb",
+        "field:layer": 3,
+        "segment:1": {"keywords": ["x", None, 1.5]},
+        "flag": False,
+    }
+    with Ledger.open(place) as ledger:
+        ledger.memory.remember(CLIP, items)
+        assert ledger.memory.recall(CLIP) == items
+    with Ledger.open(place, readonly=True) as ledger:
+        assert ledger.memory.recall(CLIP) == items
+
+
+def test_none_forgets(place: Path | str) -> None:
+    with Ledger.open(place) as ledger:
+        ledger.memory.remember(CLIP, {"a": 1, "b": 2})
+        ledger.memory.remember(CLIP, {"a": None, "c": None, "b": 3})
+        assert ledger.memory.recall(CLIP) == {"b": 3}
+
+
+def test_a_kind_of_item_is_forgotten_of_all_assets_of_a_database(place: Path | str) -> None:
+    clips = [CLIP, structs.replace(CLIP, name="News", link_id=None)]
+    others = [
+        structs.replace(CLIP, server="studio-b"),
+        structs.replace(CLIP, database="OLD"),
+        structs.replace(CLIP, name="NEWS", kind="database", link_id=None),
+    ]
+    with Ledger.open(place) as ledger:
+        for target in (*clips, *others):
+            ledger.memory.remember(target, {"xmp:dc:title": ["a"], "xmp_batch:x": True, "field:xmp:": "b"})
+        ledger.memory.forget_assets("studio-a", "NEWS", "xmp:")
+        assert [sorted(ledger.memory.recall(clip)) for clip in clips] == [["field:xmp:", "xmp_batch:x"]] * 2
+        assert all("xmp:dc:title" in ledger.memory.recall(other) for other in others)
+
+
+def test_another_clip_is_another_clip(place: Path | str) -> None:
+    others = [
+        structs.replace(CLIP, server="studio-b"),
+        structs.replace(CLIP, database="OLD"),
+        structs.replace(CLIP, name="Новости"),
+        structs.replace(CLIP, link_id=8),
+        structs.replace(CLIP, link_id=None),
+        structs.replace(CLIP, create_time="2026-11-21T10:00:00"),
+        structs.replace(CLIP, create_time=None),
+        structs.replace(CLIP, kind="rss_channel"),
+    ]
+    with Ledger.open(place) as ledger:
+        ledger.memory.remember(CLIP, {"a": 1})
+        assert [ledger.memory.recall(other) for other in others] == [{}] * len(others)
+
+
+def test_one_title_in_two_spellings_of_unicode(place: Path | str) -> None:
+    decomposed = unicodedata.normalize("NFD", CLIP.name)
+    assert decomposed != CLIP.name
+    with Ledger.open(place) as ledger:
+        ledger.memory.remember(structs.replace(CLIP, name=decomposed), {"a": 1})
+        assert ledger.memory.recall(CLIP) == {"a": 1}
+
+
+def test_what_is_owed_is_found_without_knowing_of_whom(place: Path | str) -> None:
+    with Ledger.open(place) as ledger:
+        assert ledger.memory.pending("studio-a") == frozenset()
+        ledger.memory.remember(CLIP, {"pending:handler:Export": {"run": "r"}, "field:comment": "x"})
+        ledger.memory.remember(structs.replace(CLIP, name="Film"), {"field:pending:": "x", "command:X": True})
+        ledger.memory.remember(
+            structs.replace(CLIP, server="studio-b", name="Other"), {"pending:command:X": {"run": "r"}}
+        )
+        ledger.memory.remember(structs.replace(CLIP, kind="database", name="NEWS"), {"pending:x": True})
+        assert ledger.memory.pending("studio-a") == {("NEWS", unicodedata.normalize("NFC", CLIP.name))}
+        ledger.memory.remember(CLIP, {"pending:handler:Export": None})
+        assert ledger.memory.pending("studio-a") == frozenset()
+
+
+def test_a_missing_ledger_has_nothing_pending(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "nowhere", readonly=True) as ledger:
+        assert ledger.memory.pending("studio-a") == frozenset()
+
+
+# Old runs go by the settings' rules; what is not closed, and what is remembered of assets, stays
+
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+class Days:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def days() -> Days:
+    return Days()
+
+
+@pytest.fixture
+def ledger(place: Path | str, days: Days) -> Iterator[Ledger]:
+    with Ledger.open(place, now=days) as opened:
+        yield opened
+
+
+def run_on(ledger: Ledger, days: Days, ago: int, *, close: bool = True) -> str:
+    days.now = NOW - timedelta(days=ago)
+    desired = plan()
+    run = ledger.journal.start(desired, ["news.yml"])
+    (target, *_) = desired.targets
+    ledger.journal.planned(run, target)
+    ledger.journal.sending(run, target, 0)
+    results = (RequestResult("done", 200),) * len(target.requests)
+    if close:
+        result = TargetResult(target, "changed", requests=results, learned={"marker:Cue Point@7": 3})
+        ledger.journal.finished(run, result)
+        ledger.journal.end(run, Result(run, desired, (result,)))
+    ledger.memory.remember(target.id, {f"field:{ago}": "kept"})
+    days.now = NOW
+    return run
+
+
+def names(ledger: Ledger) -> list[str]:
+    return [run.run for run in ledger.history()]
+
+
+def test_without_a_rule_all_stay(ledger: Ledger, days: Days) -> None:
+    runs = [run_on(ledger, days, ago) for ago in (900, 1)]
+    assert ledger.prune() == 0
+    assert names(ledger) == runs[::-1]
+
+
+def test_the_newest_stay(ledger: Ledger, days: Days) -> None:
+    runs = [run_on(ledger, days, ago) for ago in (5, 4, 3, 2)]
+    assert ledger.prune(keep_runs=2) == 2
+    assert names(ledger) == [runs[3], runs[2]]
+    assert ledger.run_details(runs[2]).targets[0].learned == {"marker:Cue Point@7": 3}
+    assert ledger.prune(keep_runs=0) == 1, "the last run stays, whatever the rule"
+
+
+def test_the_last_days_stay(ledger: Ledger, days: Days) -> None:
+    runs = [run_on(ledger, days, ago) for ago in (50, 31, 29, 2)]
+    assert ledger.prune(keep_days=30) == 2
+    assert names(ledger) == [runs[3], runs[2]]
+
+
+def test_a_run_stays_that_one_of_the_rules_keeps(ledger: Ledger, days: Days) -> None:
+    runs = [run_on(ledger, days, ago) for ago in (50, 31, 29, 2)]
+    assert ledger.prune(keep_days=30, keep_runs=3) == 1
+    assert names(ledger) == runs[:0:-1]
+
+
+def test_numbers_of_any_size_are_rules(ledger: Ledger, days: Days) -> None:
+    runs = [run_on(ledger, days, ago) for ago in (50, 2)]
+    assert ledger.prune(keep_days=10**15) == ledger.prune(keep_runs=10**30) == 0
+    assert names(ledger) == runs[::-1]
+
+
+def test_what_is_not_closed_stays(ledger: Ledger, days: Days, place: Path | str) -> None:
+    died = run_on(ledger, days, 90, close=False)
+    run_on(ledger, days, 80)
+    last = run_on(ledger, days, 1)
+    assert ledger.prune(keep_runs=1) == 1
+    assert names(ledger) == [last, died]
+    ledger.journal.close()
+    assert [run.status for run in ledger.history()] == ["ok", "died"]
+
+
+def test_nothing_is_left_of_a_forgotten_run_but_what_is_remembered(ledger: Ledger, days: Days) -> None:
+    old, last = run_on(ledger, days, 90), run_on(ledger, days, 1)
+    assert ledger.prune(keep_runs=1) == 1
+    store = ledger._store
+    for table in ("target", "request", "note", "learned"):
+        left = store.read(f"SELECT DISTINCT r.name FROM {table} t JOIN run r ON r.id = t.run")
+        assert {row[0] for row in left} <= {last}, (table, old)
+        assert store.read(f"SELECT count(*) FROM {table} WHERE run NOT IN (SELECT id FROM run)") == [(0,)]
+    remembered = ledger.memory.recall(plan().targets[0].id)
+    assert {"field:90", "field:1"} <= set(remembered)

@@ -7,6 +7,7 @@ import http.client
 import json
 import logging
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -14,11 +15,12 @@ import sys
 import textwrap
 import threading
 import time
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator, sample_state
+from msauto.simulator import SimDialect, Simulator, sample_state
 from msauto.simulator.seed import load_state, state_from_json, state_to_json
 from tests.unit.simulator.asking import Asker, asset, command_query
 
@@ -172,3 +174,25 @@ def test_the_foreground_server_on_a_taken_port(sim: Simulator, tmp_path: Path) -
     )
     assert done.returncode == 1
     assert f"port {sim.port} on 127.0.0.1 is taken" in done.stderr
+
+
+# The dialect's switches as values; that each is looked at is shown where its subject is tested
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("segment_update=explode", "refuse, overwrite, duplicate, ignore"),
+        ("no_such=1", "segment_update"),
+        ("segment_update", "key=value"),
+        ("line_limit=many", "bytes"),
+        ("list_separator=", "empty"),
+    ],
+)
+def test_a_wrong_switch_names_the_choices(text: str, names: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(names)):
+        SimDialect.parse([text])
+
+
+def test_every_switch_is_described() -> None:
+    assert [entry.name for entry in fields(SimDialect) if not entry.metadata["description"]] == []

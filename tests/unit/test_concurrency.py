@@ -1,4 +1,6 @@
-"""The bounded, ordered, concurrent map: a slow item idles no worker, and the queue is bounded."""
+"""Concurrency: bounded, ordered maps; places that a worker may leave; and what must be done to its end."""
+
+from __future__ import annotations
 
 import asyncio
 import functools
@@ -6,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator
 
 import pytest
 
-from msauto.concurrency import MAX_WAITING, concurrent_list, concurrent_map
+from msauto.concurrency import MAX_WAITING, ConcurrencySlot, concurrent_list, concurrent_map, finish, run_unless
 
 
 def in_loop(test: Callable[[], Coroutine[object, object, None]]) -> Callable[[], None]:
@@ -155,3 +157,83 @@ async def test_a_failure_of_the_items_themselves_is_raised() -> None:
 async def test_a_limit_below_one_is_an_error() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         await concurrent_list(Work().do, [1], limit=0)
+
+
+# Places that a worker may leave, and work that an alarm cuts short
+
+
+def test_a_slot_is_left_and_entered_again_once() -> None:
+    async def main() -> list[bool]:
+        slots = asyncio.Semaphore(1)
+        await slots.acquire()
+        slot, free = ConcurrencySlot(slots), []
+        for change in (slot.leave, slot.leave, slot.enter, slot.enter):
+            done = change()
+            if done is not None:
+                await asyncio.wait_for(done, 5)
+            free.append(not slots.locked())
+        return free
+
+    assert asyncio.run(main()) == [True, True, False, False]
+
+
+def test_a_set_event_cancels_the_work() -> None:
+    async def main() -> tuple[bool, bool]:
+        alarm = asyncio.Event()
+        whole = await run_unless(asyncio.sleep(0), alarm)
+        asyncio.get_running_loop().call_soon(alarm.set)
+        return whole, await run_unless(asyncio.sleep(10), alarm)
+
+    assert asyncio.run(main()) == (True, False)
+
+
+def test_an_exception_of_the_work_is_raised() -> None:
+    async def fail() -> None:
+        raise KeyError
+
+    async def main() -> None:
+        with pytest.raises(KeyError):
+            await run_unless(fail(), asyncio.Event())
+
+    asyncio.run(main())
+
+
+# What must be done to its end: stopped once it goes on, stopped twice it ends
+
+
+@pytest.mark.parametrize("stops", [0, 1, 2])
+def test_only_the_second_cancellation_ends_it(stops: int) -> None:
+    told: list[str] = []
+    done: list[str] = []
+
+    async def main() -> tuple[str, bool]:
+        go_on = asyncio.Event()
+
+        async def work() -> str:
+            await go_on.wait()
+            done.append("done")
+            return "left"
+
+        task = asyncio.ensure_future(finish(work(), lambda: told.append("told")))
+        for _ in range(stops):
+            await asyncio.sleep(0)
+            task.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        return await task
+
+    if stops == 2:
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(main())
+        assert (told, done) == (["told"], [])
+    else:
+        assert asyncio.run(main()) == ("left", bool(stops))
+        assert (told, done) == (["told"] * stops, ["done"])
+
+
+def test_an_error_of_the_work_is_the_callers() -> None:
+    async def fail() -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        asyncio.run(finish(fail(), lambda: None))
