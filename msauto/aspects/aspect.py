@@ -6,9 +6,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
 
+from msauto.aspects.arguments import TaskArguments
 from msauto.aspects.comparison import mapping
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import PlanContext, Trigger
+from msauto.documents.document import SourceNode
+from msauto.documents.key_rules import KeyRule
+from msauto.errors import Problem
+from msauto.interface.dialect import Dialect
 from msauto.model.desired import Sourced, TaskSource
 from msauto.model.facts import Need
 from msauto.model.live import Asset, Folder, Link
@@ -134,6 +139,11 @@ def titles_of_item(change: Change) -> tuple[str, str, str]:
 class Aspect:
     """One kind of state.
 
+    **Playbooks**: ``keys`` are those of the ``asset`` module, with their types and fields, ``rules`` how they depend on
+    each other. ``exactly`` is the name of its list there, and the type of the key under ``exactly``. ``check`` yields
+    what is wrong with validated arguments, ``check_on_server`` what is with those for one server. ``declare`` returns
+    the part that a task declares, or ``None``.
+
     **Planning**: a *part* is what tasks declare of it. ``merge`` returns one part for those of several tasks. ``reads``
     returns what comparing it takes, from the part, the asset and its title. ``plan`` compares it with the asset, and
     adds changes and requests; ``run`` adds what one desired operation runs. ``looks`` are the names that the
@@ -176,6 +186,12 @@ class Aspect:
     """
 
     name: AspectName
+    keys: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    rules: tuple[KeyRule, ...] = ()
+    exactly: tuple[str, tuple[Any, Any]] | None = None
+    check: Callable[[Any, SourceNode], Iterator[Problem]] = _no_items
+    check_on_server: Callable[[Any, SourceNode, Dialect], Iterator[Problem]] = _no_items
+    declare: Callable[[TaskArguments], Any] = lambda _: None
     merge: Callable[[Merging, Sequence[Any]], Any] = lambda _, parts: parts[0]
     reads: Callable[[Any, Asset, str], Reads] = lambda *_: Reads()
     of_entry: Callable[[Any, Asset, str | None], Any] | None = None

@@ -8,9 +8,10 @@ from fractions import Fraction
 
 from msgspec import structs
 
+from msauto.aspects.arguments import TaskArguments, asset_key
 from msauto.aspects.aspect import POINTS, Aspect, Item, TimelineItem, TimelinePlace, UndoContext, frames_of
 from msauto.aspects.comparison import same_value, text_of
-from msauto.aspects.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
+from msauto.aspects.link_fields import FieldsArgs, compare_field, field_holds, remember_field, shown_field, wire_value
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import InAndOut
 from msauto.interface import requests, versions
@@ -22,6 +23,11 @@ from msauto.model.timecode import TimecodeError
 
 Fields = Mapping[str, Sourced[str | Position]]
 """Link fields by name: texts, or positions for first_frame, last_frame and icon_pos."""
+
+
+def _declare(task: TaskArguments) -> Fields | None:
+    fields = task.link_fields(task.args.fields) if task.args.fields else {}
+    return {name: Sourced(value, task.source("fields", name)) for name, value in fields.items()} or None
 
 
 def plan_fields(context: PlanContext, fields: Fields) -> None:
@@ -107,6 +113,8 @@ def _timeline(change: Change, _: Target) -> Iterator[TimelineItem]:
 ASPECT = Aspect(
     name="field",
     belongs_to_entry=True,
+    keys={"fields": asset_key(FieldsArgs, "link fields")},
+    declare=_declare,
     merge=lambda merging, parts: merging.mapping("the field", parts),
     of_entry=_not_yet,
     plan=plan_fields,

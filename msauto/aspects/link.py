@@ -7,15 +7,21 @@ folder lists it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct, field, structs
 
+from msauto.aspects.arguments import State, TaskArguments, asset_key, duplicates, known_items, or_absent
 from msauto.aspects.aspect import Aspect, Item, Reads, UndoContext
 from msauto.aspects.comparison import entry_called, mapping, same_shown, text_of
-from msauto.aspects.link_fields import compare_field, field_holds, remember_field, shown_field, wire_value
+from msauto.aspects.link_fields import FieldsArgs, compare_field, field_holds, remember_field, shown_field, wire_value
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
+from msauto.documents import key_rules as rule
+from msauto.documents.document import SourceNode
+from msauto.documents.strict_model import key, need
+from msauto.documents.value_types import Flag, FolderText, Name, Opt, Value
+from msauto.errors import Problem
 from msauto.interface import requests, versions
 from msauto.interface.fields import LINK_FIELD
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced, TaskSource
@@ -25,6 +31,21 @@ from msauto.model.plan import Address, Basis, Change, Expectation, Json
 from msauto.model.ports import LiveTarget
 from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
+
+
+class LinkArgs(FieldsArgs):
+    """A shortcut to the asset in a folder. Its own link fields need a title that is not the asset's."""
+
+    hints: ClassVar = {"clip_name": ("clip_name cannot be set here", "use title:")}
+
+    folder: Value[FolderText] = need("the folder of the link")
+    title: Opt[Name] = key("the link's title; default: the asset's")
+    state: Opt[State] = key("present (default) or absent: not there")
+
+
+def _check(args: Any, node: SourceNode) -> Iterator[Problem]:
+    links, what = known_items(args.links, LinkArgs), "link with this folder and title"
+    yield from duplicates(links, node.child("links"), lambda item: (item.folder, item.title), "folder", what)
 
 
 class DesiredLink(Struct, frozen=True, gc=False):
@@ -37,6 +58,15 @@ class DesiredLink(Struct, frozen=True, gc=False):
 
 
 Links = DesiredList[DesiredLink]
+
+
+def _declare(task: TaskArguments) -> Links | None:
+    def link(item: LinkArgs) -> DesiredLink:
+        present = item.state != "absent"
+        return DesiredLink(item.folder, or_absent(item.title), present=present, fields=task.link_fields(item))
+
+    items, exactly = task.each("links", link), task.complete("links")
+    return Links(items, exactly) if items or exactly else None
 
 
 def _merge(merging: Merging, declared: Sequence[Links]) -> Links:
@@ -345,6 +375,11 @@ def _look_at_field(_: Asset, live: LiveTarget, key: str) -> Json:
 
 ASPECT = Aspect(
     name="link",
+    keys={"links": asset_key(list[Value[LinkArgs]], "links to the asset in folders")},
+    rules=(rule.complete("links", ("links",)),),
+    exactly=("links", asset_key(Flag, "remove other links")),
+    check=_check,
+    declare=_declare,
     merge=_merge,
     reads=_reads,
     of_entry=_of_entry,

@@ -8,16 +8,28 @@ the fields: one that shows others, and not this one, shows that this one is not 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
+from msauto.aspects.arguments import with_attributes
 from msauto.aspects.aspect import Item
 from msauto.aspects.comparison import as_number, same_value
 from msauto.aspects.plan_builder import PlanContext, left_alone, refuse
 from msauto.aspects.positions import beyond, to_frames
+from msauto.documents.strict_model import Model
 from msauto.interface.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD, LINK_FIELDS, NUMBERS
 from msauto.model.desired import Position, TaskSource
 from msauto.model.live import Asset
 from msauto.model.plan import Basis, Json
 from msauto.model.timecode import Timecode, TimecodeError
+
+
+@with_attributes(LINK_FIELDS)
+class FieldsArgs(Model):
+    """Link fields, set by SETFIELD. clip_name is not among them: that is title and was."""
+
+    hints: ClassVar = {
+        "clip_name": ("clip_name cannot be set here", "use title: (the new name) and was: (the old name)")
+    }
 
 
 def wire_value(asset: Asset, name: str, value: str | Position, source: TaskSource) -> str:

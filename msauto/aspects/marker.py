@@ -5,14 +5,13 @@ No other marker is ever moved or reused: what ``exactly`` removes is deleted, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from sys import intern
 from typing import Any
 
 from msgspec import Struct, structs
-from msgspec import field as struct_field
 
 from msauto.aspects.aspect import (
     EXACTLY,
@@ -36,7 +35,15 @@ from msauto.aspects.comparison import (
     texts,
     track_of,
 )
-from msauto.aspects.merging import Merging, exactly_of
+from msauto.aspects.marker_arguments import (
+    MARKER_KEYS,
+    MARKERS_EXACTLY,
+    DesiredMarker,
+    DesiredMarkers,
+    check_markers,
+    declare_markers,
+    merge_markers,
+)
 from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.aspects.positions import (
     check_in_point_stays,
@@ -47,63 +54,16 @@ from msauto.aspects.positions import (
     to_point,
     to_wire,
 )
+from msauto.documents import key_rules as rule
 from msauto.interface import requests, versions
 from msauto.interface.fields import DEFAULT_TRACK
-from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced, TaskSource
+from msauto.model.desired import ABSENT, Absent, Sourced, TaskSource
 from msauto.model.identity import same_text
 from msauto.model.live import Asset, Marker
 from msauto.model.plan import Change, Expectation, Json, ShownMarker, Target
 from msauto.model.ports import LiveTarget
 
 _RESERVED = frozenset({"command", "uid", "frame", "pos", "track"})
-
-
-class DesiredMarker(Struct, frozen=True, gc=False):
-    """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named.
-
-    ``anew`` above 0: one more, whatever is at its place; the number distinguishes it from others like it (undo).
-    """
-
-    uid: int | Absent = ABSENT
-    at: Position | Absent = ABSENT
-    track: str | Absent = ABSENT
-    fields: Mapping[str, str] = struct_field(default_factory=dict)
-    present: bool = True
-    anew: int = 0
-
-
-class DesiredMarkers(DesiredList[DesiredMarker], frozen=True, gc=False):
-    """Markers; ``tracks`` narrows ``exactly`` to those of these tracks."""
-
-    tracks: frozenset[str] | None = None
-
-
-def _merge(merging: Merging, declared: Sequence[DesiredMarkers]) -> DesiredMarkers:
-    def identity(value: DesiredMarker) -> Hashable:
-        if value.uid is not ABSENT:
-            return value.uid
-        if value.anew:
-            return ("anew", value.anew)
-        return (DEFAULT_TRACK if value.track is ABSENT else value.track, merging.comparable(value.at))
-
-    def called(value: DesiredMarker) -> str:
-        if value.uid is not ABSENT:
-            return f"marker {value.uid}"
-        return f"the marker at {value.at} ({DEFAULT_TRACK if value.track is ABSENT else value.track})"
-
-    def covers(one: DesiredMarkers, value: DesiredMarker) -> bool:
-        """Return whether a marker has one of the tracks: its own, that of its uid, General."""
-        live = (m for m in (merging.asset.markers if merging.asset else ()) if m.uid == value.uid)
-        track = next(map(track_of, live), DEFAULT_TRACK) if value.track is ABSENT else value.track
-        return one.tracks is None or track in one.tracks
-
-    narrowed = [each.tracks for each in declared if each.exactly]
-    tracks = frozenset[str]().union(*(each for each in narrowed if each is not None))
-    return DesiredMarkers(
-        merging.items(declared, identity, called, ("at", "track"), covers),
-        exactly_of(declared),
-        tracks if narrowed and None not in narrowed else None,
-    )
 
 
 class _MarkerInFrames(Struct, frozen=True, eq=False):
@@ -620,7 +580,12 @@ def _staying(asset: Asset, origin: int, changes: Sequence[Change]) -> Mapping[st
 
 ASPECT = Aspect(
     name="marker",
-    merge=_merge,
+    keys=MARKER_KEYS,
+    rules=(rule.complete("markers", ("markers",)),),
+    exactly=("markers", MARKERS_EXACTLY),
+    check=check_markers,
+    declare=declare_markers,
+    merge=merge_markers,
     plan=plan_markers,
     looks={
         "markers": lambda asset, *_: [

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msauto.aspects.arguments import TaskArguments, asset_key
 from msauto.aspects.aspect import Aspect, Detail
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
+from msauto.documents.strict_model import Model, key
+from msauto.documents.value_types import IF_MAP, Else, Flag, Opt, Span, Then
 from msauto.interface import requests, versions
 from msauto.model.desired import Sourced
 from msauto.model.plan import Expectation
+
+DEFAULT_WAIT = 1800.0
+"""Seconds that verification waits for a file from the archive, by default."""
+
+
+class RestoreArgs(Model):
+    """How long to wait for a file from the archive."""
+
+    wait: Opt[Span] = key("how long verification waits for the file: 90s, 30m, 2h; default 30m")
+
+
+def _declare(task: TaskArguments) -> Sourced[float] | None:
+    args = task.args.restore
+    if args is None or args is False:
+        return None
+    wait = args.wait if isinstance(args, RestoreArgs) else None
+    return Sourced(DEFAULT_WAIT if wait is None else wait.total_seconds(), task.source("restore"))
 
 
 def plan_restore(context: PlanContext, wait: Sourced[float]) -> None:
@@ -30,6 +52,13 @@ def plan_restore(context: PlanContext, wait: Sourced[float]) -> None:
 
 ASPECT = Aspect(
     name="restore",
+    keys={
+        "restore": asset_key(
+            Annotated[Then[RestoreArgs] | Else[Flag], IF_MAP],
+            "the high-resolution file is on disk; if not, restore it from the archive",
+        )
+    },
+    declare=_declare,
     merge=lambda _, parts: max(parts, key=lambda sourced: sourced.value),
     plan=plan_restore,
     looks={"hires": lambda asset, *_: bool(asset.hires)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from operator import itemgetter
@@ -22,39 +22,25 @@ from msauto.aspects.aspect import (
     titles_of_item,
 )
 from msauto.aspects.comparison import Attributes, mapping, same_shown
-from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import BETWEEN, PlanContext, left_alone, refuse
 from msauto.aspects.positions import beyond, check_in_point_stays, frames_if_valid, in_point, position_at, to_frames
-from msauto.aspects.segment_frames import DesiredSegment, DesiredSegments
+from msauto.aspects.segment_arguments import (
+    SEGMENT_KEYS,
+    SEGMENT_RULES,
+    SEGMENTS_EXACTLY,
+    DesiredSegment,
+    DesiredSegments,
+    check_segments,
+    declare_segments,
+    merge_segments,
+)
 from msauto.aspects.segmentation import plan_segmentation
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, Sourced, TaskSource
-from msauto.model.identity import plain, same_text
+from msauto.model.identity import same_text
 from msauto.model.live import Asset, Segment
 from msauto.model.plan import Basis, Change, Expectation, Json, ShownSegment, Target
 from msauto.model.ports import LiveTarget
-
-
-def _merge(merging: Merging, declared: Sequence[DesiredSegments]) -> DesiredSegments:
-    def identity(value: DesiredSegment) -> Hashable:
-        if value.number is not ABSENT:
-            return value.number
-        place = (merging.comparable(value.start), merging.comparable(value.duration))
-        title = value.fields.get("title")
-        return (*place, plain(title)) if value.start is ABSENT and title is not None else place
-
-    def called(value: DesiredSegment) -> str:
-        if value.number is not ABSENT:
-            return f"segment {value.number}"
-        return f"segment {value.fields.get('title')!r}" if value.start is ABSENT else f"the segment at {value.start}"
-
-    whole = [each.segmentation for each in declared if each.segmentation is not None]
-    for other in whole[1:]:
-        one, another = whole[0].value, other.value
-        if not (merging.same(one.duration, another.duration) and merging.same(one.title, another.title)):
-            merging.differ("the segmentation", whole[0], other)
-    items = merging.items(declared, identity, called, ("start", "duration"))
-    return DesiredSegments(items, exactly_of(declared), whole[0] if whole else None)
 
 
 class _SegmentInFrames(Struct, frozen=True, eq=False):
@@ -552,7 +538,12 @@ def _staying(asset: Asset, origin: int, changes: Sequence[Change]) -> Mapping[st
 
 ASPECT = Aspect(
     name="segment",
-    merge=_merge,
+    keys=SEGMENT_KEYS,
+    rules=SEGMENT_RULES,
+    exactly=("segments", SEGMENTS_EXACTLY),
+    check=check_segments,
+    declare=declare_segments,
+    merge=merge_segments,
     plan=_plan,
     looks={"segments": lambda asset, *_: sorted(map(structs.asdict, asset.segments), key=itemgetter("number"))},
     holds=_holds,

@@ -15,7 +15,7 @@ from msauto.aspects.positions import in_point, to_wire
 from msauto.errors import PlanningError
 from msauto.interface import requests
 from msauto.interface.fields import SEGMENT_NAMES
-from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced, TaskSource
+from msauto.model.desired import TaskSource
 from msauto.model.identity import plain
 from msauto.model.live import Segment
 from msauto.model.plan import Action, Basis, Expectation, Json
@@ -23,35 +23,6 @@ from msauto.model.ports import LiveTarget
 
 _UNREPORTED = SEGMENT_NAMES[1:]
 """Attributes that the server may not report: all but the title."""
-
-
-class DesiredSegment(Struct, frozen=True, gc=False):
-    """A segment. ``number`` ABSENT: matched by start and duration, else title. ``present`` false removes it.
-
-    ``fields``: title and keywords as texts, only those named.
-    """
-
-    number: int | Absent = ABSENT
-    start: Position | Absent = ABSENT
-    duration: Position | Absent = ABSENT
-    fields: Mapping[str, str] = field(default_factory=dict)
-    present: bool = True
-
-
-class DesiredSegmentation(Struct, frozen=True, gc=False):
-    """The whole asset in segments of equal duration (CREATESEGMENTATION)."""
-
-    duration: Position
-    title: str | Absent = ABSENT
-
-    def __str__(self) -> str:
-        return f"pieces of {self.duration}"
-
-
-class DesiredSegments(DesiredList[DesiredSegment], frozen=True, gc=False):
-    """Segments, one by one or as a segmentation."""
-
-    segmentation: Sourced[DesiredSegmentation] | None = None
 
 
 def segment_matches(desired: Attributes, segment: Segment, remembered: Attributes = MappingProxyType({})) -> bool:

@@ -15,7 +15,7 @@ from msauto.aspects.aspect import SEGMENTS, Aspect, Item, TimelineItem, Timeline
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import in_point, show_length, to_frames
-from msauto.aspects.segment_frames import DesiredSegmentation, DesiredSegments
+from msauto.aspects.segment_arguments import DesiredSegmentation, DesiredSegments
 from msauto.interface import requests
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, Sourced, TaskSource

@@ -44,6 +44,7 @@ def _undo(context: UndoContext) -> Sourced[str] | None:
 
 ASPECT = Aspect(
     name="title",
+    declare=lambda task: None if task.args.title is None else Sourced(task.args.title, task.source("title")),
     merge=lambda merging, parts: merging.one("the title", parts),
     plan=plan_title,
     looks={"title": lambda asset, *_: asset.title},

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct, structs
 
+from msauto.aspects.arguments import TaskArguments, asset_key
 from msauto.aspects.aspect import Aspect, Reads, UndoContext
 from msauto.aspects.comparison import same_list, texts
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
+from msauto.documents.document import SourceNode
+from msauto.documents.value_types import NsName, Texts, UnrenderedTemplate, Value, as_list
+from msauto.errors import Problem
 from msauto.interface import requests, versions
+from msauto.interface.dialect import Dialect
 from msauto.model.desired import Sourced
 from msauto.model.plan import Basis, Expectation, Json, Request
 from msauto.model.ports import LiveTarget
@@ -28,6 +34,27 @@ class DesiredXmp(Struct, frozen=True, gc=False):
 
 Fields = Mapping[str, Sourced[DesiredXmp]]
 Changed = tuple[str, Sourced[DesiredXmp], int]
+
+
+def _declare(task: TaskArguments) -> Fields | None:
+    fields: dict[str, Sourced[DesiredXmp]] = {}
+    for name, written in (task.args.xmp or {}).items():
+        values = tuple(as_list(written))
+        # One empty text clears the field, as an empty list does.
+        desired = DesiredXmp(() if values == ("",) else values, is_list=isinstance(written, list))
+        fields[name] = Sourced(desired, task.source("xmp", name))
+    return fields or None
+
+
+def _check_on_server(args: Any, node: SourceNode, dialect: Dialect) -> Iterator[Problem]:
+    """Yield a problem for each value that holds the list separator of the server."""
+    separator = dialect.list_separator
+    for name, values in args.xmp.items() if isinstance(args.xmp, dict) else ():
+        for index, value in enumerate(as_list(values)):
+            if separator in value and not isinstance(value, UnrenderedTemplate):
+                why = f"the value contains {separator!r}, which separates the values of an XMP field on this server"
+                remedy = "remove it, or set dialect: {list_separator: ...} to the separator of the server"
+                yield node.child("xmp", name, index).problem(why, remedy)
 
 
 def _merge(merging: Merging, declared: Sequence[Fields]) -> Fields:
@@ -142,6 +169,9 @@ def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
 ASPECT = Aspect(
     name="xmp",
     in_xmp=True,
+    keys={"xmp": asset_key(dict[NsName, Value[Texts]], "XMP fields by ns:name; text, or a list of texts")},
+    check_on_server=_check_on_server,
+    declare=_declare,
     merge=_merge,
     reads=lambda fields, *_: Reads(xmp=frozenset(fields)),
     plan=plan_xmp,

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from msauto.aspects.marker_arguments import AttributeName
 from msauto.documents.value_types import NsName
 from msauto.documents.writer import CommentedValue, FlowStyle, comment, yaml_lines
 from msauto.interface import fields as registry
@@ -21,7 +22,6 @@ from msauto.interface.rss_files import bad_character, default_file, ending_of, f
 from msauto.model.live import Asset, Marker, RssChannel, RssItem, Segment, Xmp, show_folder, whole
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, SkippedEntry
 from msauto.model.timecode import Timecode, TimecodeError, show_timecode
-from msauto.playbook.schema.asset import AttributeName
 from msauto.timelines.formats import WRITERS
 from msauto.timelines.timeline import (
     MARKER_TEXTS,

@@ -14,10 +14,12 @@ from typing import Any
 import jsonschema
 import pytest
 
+from msauto.aspects.marker_arguments import MarkerArgs
+from msauto.aspects.segment_arguments import SegmentArgs
 from msauto.documents.document import Document, SourceNode
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import mark
-from msauto.playbook.schema.asset import AssetArgs, MarkerArgs, SegmentArgs, TargetKeys
+from msauto.playbook.schema.asset import AssetArgs, TargetKeys
 from msauto.playbook.schema.batch import JobArgs, SecretSource
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs
 from msauto.playbook.schema.json_schema import schema_of_model

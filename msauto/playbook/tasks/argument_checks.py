@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
+from msauto.aspects import ASPECTS
+from msauto.aspects.arguments import duplicates, known_items
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model
-from msauto.documents.value_types import UnrenderedTemplate, as_list
+from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import Problem
 from msauto.interface.rss_files import bad_character, file_key
-from msauto.model.timecode import Timecode
-from msauto.playbook.schema import asset as schema
+from msauto.playbook.schema.asset import AssetArgs
 from msauto.playbook.schema.rss import RssArgs, RssBody, RssItemArgs
 from msauto.playbook.tasks.rss_module import body_texts, file_name
 
@@ -22,8 +23,9 @@ _ONE_LINE: Final = frozenset({"guid", "file"})
 
 def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
     """Yield what is wrong with the arguments of a task, each at its place."""
-    if isinstance(args, schema.AssetArgs):
-        yield from _asset(args, node)
+    if isinstance(args, AssetArgs):
+        for aspect in ASPECTS.values():
+            yield from aspect.check(args, node)
     elif isinstance(args, RssArgs):
         yield from _rss(args, node)
     expect = getattr(getattr(args, "select", None), "expect", None)
@@ -32,74 +34,16 @@ def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
         yield node.child("select", "expect").problem(f"min {low} is greater than max {high}")
 
 
-# asset ---------------------------------------------------------------------------------------------------------
-
-
-def _asset(args: schema.AssetArgs, node: SourceNode) -> Iterator[Problem]:
-    segments, here = _known(args.segments, schema.SegmentArgs), node.child("segments")
-    for index, item in segments:
-        if item.state != "absent" and _is_zero(item.duration):
-            yield here.child(index, "duration").problem("the duration of a segment cannot be 0")
-    yield from _twice(segments, here, lambda item: item.number, "number", "segment number")
-    markers, here = _known(args.markers, schema.MarkerArgs), node.child("markers")
-    yield from _twice(markers, here, lambda item: item.uid, "uid", "marker uid")
-    without = [(index, item) for index, item in markers if item.uid is None and item.at is not None]
-    yield from _twice(without, here, lambda item: (item.track, item.at), "at", "marker with this track and position")
-    links, here = _known(args.links, schema.LinkArgs), node.child("links")
-    yield from _twice(links, here, lambda item: (item.folder, item.title), "folder", "link with this folder and title")
-    narrowed = args.exactly.markers if isinstance(args.exactly, schema.ExactlyArgs) else None
-    if isinstance(narrowed, schema.MarkersExactly) and not narrowed.tracks:
-        here = node.child("exactly", "markers", "tracks")
-        yield here.problem("tracks is empty, so no marker can be removed", "name a track")
-
-
-def _known(items: Any, kind: type[Any]) -> list[tuple[int, Any]]:
-    numbered = enumerate(items if isinstance(items, list) else [])
-    return [(index, item) for index, item in numbered if isinstance(item, kind)]
-
-
-def _is_zero(position: Any) -> bool:
-    return isinstance(position, Timecode) and not (position.frames or position.seconds or position.fraction)
-
-
-def _twice(
-    items: list[tuple[int, Any]], node: SourceNode, identity: Callable[[Any], Hashable], key: str, what: str
-) -> Iterator[Problem]:
-    """Yield a problem for each item with the identity of an earlier one."""
-    seen: dict[Hashable, int] = {}
-    for index, item in items:
-        name = identity(item)
-        parts = name if isinstance(name, tuple) else (name,)
-        if name is None or any(isinstance(part, UnrenderedTemplate) for part in parts):
-            continue
-        first = seen.setdefault(name, index)
-        if first != index:
-            shown = "" if isinstance(name, tuple) else f" {name!r}"
-            why = f"duplicate {what}{shown} (first on line {node.child(first).place.line})"
-            yield node.child(index, key).problem(why, "remove one of them")
-
-
-def check_separators(args: schema.AssetArgs, node: SourceNode, separator: str) -> Iterator[Problem]:
-    """Yield a problem for each XMP value that holds the list separator of the server."""
-    fields: Any = args.xmp  # may be a template
-    for name, values in fields.items() if isinstance(fields, dict) else ():
-        for index, value in enumerate(as_list(values)):
-            if separator in value and not isinstance(value, UnrenderedTemplate):
-                why = f"the value contains {separator!r}, which separates the values of an XMP field on this server"
-                remedy = "remove it, or set dialect: {list_separator: ...} to the separator of the server"
-                yield node.child("xmp", name, index).problem(why, remedy)
-
-
 # rss -----------------------------------------------------------------------------------------------------------
 
 
 def _rss(args: RssArgs, node: SourceNode) -> Iterator[Problem]:
     here = node.child("items")
-    items = _known(args.items, RssItemArgs)
+    items = known_items(args.items, RssItemArgs)
     for index, item in items:
         yield from _characters(item, here.child(index))
         yield from _file(item, here.child(index))
-    yield from _twice(items, here, _guid, "guid", "guid")
+    yield from duplicates(items, here, _guid, "guid", "guid")
     yield from _shared_files(items, here)
 
 

@@ -8,10 +8,12 @@ from typing import Any
 
 from msgspec import structs
 
+from msauto.aspects import ASPECTS
 from msauto.documents.document import Problems, SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate, as_list, has_pending
 from msauto.errors import InputError, Problem
+from msauto.interface.dialect import Dialect
 from msauto.model.desired import ChannelRef, DatabaseRef, Desired, Handler, Intent, Ref, TaskSource
 from msauto.model.facts import Facts
 from msauto.model.server import ServerSpec
@@ -19,7 +21,7 @@ from msauto.playbook.schema.asset import TARGET_NAMES, AssetArgs, TargetKeys
 from msauto.playbook.schema.operation_keys import AssertArgs
 from msauto.playbook.schema.rss import RssArgs
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.tasks.argument_checks import check_arguments, check_separators
+from msauto.playbook.tasks.argument_checks import check_arguments
 from msauto.playbook.tasks.asset_module import asset_ref, desired_asset
 from msauto.playbook.tasks.operation_modules import assert_all, check_dest, check_without_asset, desired_operation
 from msauto.playbook.tasks.plays import Task, unknown_handler
@@ -145,7 +147,7 @@ class _HostTask:
 
     task: Task
     scope: TemplateScope
-    separator: str
+    dialect: Dialect
     conditions: tuple[SourceText, ...]
     name: str
     data: Any
@@ -165,7 +167,8 @@ class _HostTask:
             args = read_as(type(args), self.data if data is None else data, self.node)
             problems += check_arguments(args, self.node)
         if isinstance(args, AssetArgs):
-            problems += check_separators(args, self.node, self.separator)
+            for aspect in ASPECTS.values():
+                problems += aspect.check_on_server(args, self.node, self.dialect)
         if problems:
             raise InputError(problems)
         return args
@@ -231,7 +234,7 @@ def _on_host(
         return None
     name = name_of(task, scope)
     data = render_task(task.module, task.data[task.module], scope, task.args_node, keep=True)
-    return _HostTask(task, scope, context.server.dialect.list_separator, conditions, name, data)
+    return _HostTask(task, scope, context.server.dialect, conditions, name, data)
 
 
 def _intent(host_task: _HostTask, database: Database) -> Intent | None:

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from msauto.aspects.link import LinkArgs
+from msauto.aspects.link_fields import FieldsArgs
+from msauto.aspects.marker_arguments import MarkerArgs
+from msauto.aspects.segment_arguments import SegmentArgs
 from msauto.documents.strict_model import Model
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute, names
-from msauto.playbook.schema.asset import FieldsArgs, LinkArgs, MarkerArgs, SegmentArgs
 
 ROOT = Path(__file__).parents[3] / "msauto"
 NAMES = {*names(LINK_FIELDS), *names(MARKER_ATTRIBUTES), *names(SEGMENT_ATTRIBUTES)}

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from msauto.aspects import ASPECTS
 from msauto.documents.document import Document, SourceNode
 from msauto.documents.loader import load_yaml
 from msauto.errors import InputError
+from msauto.interface.dialect import Dialect
 from msauto.model.desired import ChannelRef, DatabaseRef, Desired, DesiredXmpBatch, Intent, TaskSource
 from msauto.model.facts import Facts
 from msauto.playbook.input_files import Files, LookupContext
@@ -16,7 +18,7 @@ from msauto.playbook.schema.asset import AssetArgs, TargetKeys
 from msauto.playbook.schema.operation_keys import CommandArgs, ProxyArgs, ThumbnailArgs
 from msauto.playbook.schema.rss import RssArgs
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.tasks.argument_checks import check_arguments, check_separators
+from msauto.playbook.tasks.argument_checks import check_arguments
 from msauto.playbook.tasks.asset_module import asset_ref, desired_asset
 from msauto.playbook.tasks.operation_modules import desired_operation
 from msauto.playbook.tasks.rss_module import desired_channel
@@ -28,7 +30,9 @@ def asset_intent(args: dict[str, Any], *, file: str = "task.yml", separator: str
     """Return the intent of an ``asset`` task."""
     node = SourceNode(_document(args, file))
     checked = read_as(AssetArgs, node.document.data, node)
-    problems = [*check_arguments(checked, node), *check_separators(checked, node, separator)]
+    dialect = Dialect(list_separator=separator)
+    on_server = (problem for aspect in ASPECTS.values() for problem in aspect.check_on_server(checked, node, dialect))
+    problems = [*check_arguments(checked, node), *on_server]
     if problems:
         raise InputError(problems)
     desired, ref = desired_asset(checked, node, file), asset_ref(checked, "NEWS", None)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from msauto.aspects.marker import DesiredMarkers
+from msauto.aspects.marker_arguments import DesiredMarkers
 from msauto.aspects.xmp import DesiredXmp
 from msauto.errors import InDoubtError, InputError, Problem, SourceLocation
 from msauto.model.desired import (

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from msauto.aspects.marker import DesiredMarker
-from msauto.aspects.segment_frames import DesiredSegment
+from msauto.aspects.marker_arguments import DesiredMarker
+from msauto.aspects.segment_arguments import DesiredSegment
 from msauto.errors import InputError, SourceLocation
 from msauto.model.desired import (
     ABSENT,

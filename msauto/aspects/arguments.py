@@ -1,0 +1,114 @@
+"""What aspects share to declare what a playbook may write: models of attributes, places of values, duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import create_model
+
+from msauto.documents import value_types as types
+from msauto.documents.document import SourceNode
+from msauto.documents.strict_model import Model, key
+from msauto.documents.value_types import TEMPLATED, Pos, Text, UnrenderedTemplate
+from msauto.errors import Problem
+from msauto.interface import fields as registry
+from msauto.model.desired import ABSENT, Absent, Position, Sourced, TaskSource
+from msauto.model.timecode import Timecode
+
+State = Literal["present", "absent"]
+M = TypeVar("M", bound=Model)
+T = TypeVar("T")
+_TYPES: Mapping[registry.Kind, Any] = {"text": Text, "number": Text, "integer": types.Rating, "position": Pos}
+
+
+def with_keys(model: type[M], keys: Mapping[str, tuple[Any, Any]]) -> type[M]:
+    """Return a model with further keys (types and fields) after its own."""
+    return create_model(model.__name__, __base__=model, __doc__=model.__doc__, __module__=model.__module__, **keys)  # type: ignore[call-overload, no-any-return]
+
+
+def with_attributes(attributes: Iterable[registry.Attribute]) -> Callable[[type[M]], type[M]]:
+    """Return a decorator that adds attributes of the registry to the keys of a model, after its own."""
+    kinds = {each.name: types.ClearablePos if each.clearable else _TYPES[each.kind] for each in attributes}
+    fields = {each.name: (Annotated[kinds[each.name] | None, TEMPLATED], key(each.description)) for each in attributes}
+    return lambda model: with_keys(model, fields)
+
+
+def asset_key(kind: Any, description: str) -> tuple[Any, Any]:
+    """Return a key of the ``asset`` module: the type of its value, which may be a template, and its field."""
+    return Annotated[kind | None, TEMPLATED], key(description)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskArguments:
+    """The arguments of one task, validated and rendered whole, and the places of their values."""
+
+    args: Any
+    node: SourceNode
+    task: str
+
+    def source(self, *path: str | int) -> TaskSource:
+        """Return the place of a value: its key in a mapping, as in the plan of the contract, or the item of a list."""
+        node = self.node.child(*path)
+        has_key = bool(path) and isinstance(path[-1], str)
+        return TaskSource.at(node.key_place if has_key else node.place, self.task)
+
+    def each(self, name: str, convert: Callable[[Any], T]) -> tuple[Sourced[T], ...]:
+        """Return the items of a list as desired values."""
+        items = enumerate(getattr(self.args, name) or ())
+        return tuple(Sourced(convert(item), self.source(name, index)) for index, item in items)
+
+    def complete(self, name: str) -> TaskSource | None:
+        """Return where ``exactly`` names a list as complete."""
+        exactly = self.args.exactly
+        if isinstance(exactly, list):
+            return self.source("exactly", exactly.index(name)) if name in exactly else None
+        return self.source("exactly", name) if getattr(exactly, name, None) else None
+
+    def position(self, timecode: Timecode | None) -> Position | Absent:
+        """Return a position, which counts from the task's ``origin``."""
+        return ABSENT if timecode is None else Position(timecode, self.args.origin)
+
+    def link_fields(self, keys: Any) -> dict[str, str | Position]:
+        """Return the link fields that a mapping names."""
+        values = ((name, getattr(keys, name)) for name in sorted(registry.names(registry.LINK_FIELDS)))
+        return {
+            name: Position(value, self.args.origin) if isinstance(value, Timecode) else value
+            for name, value in values
+            if value is not None
+        }
+
+
+def named_texts(item: object, attributes: Iterable[registry.Attribute]) -> dict[str, str]:
+    """Return the attributes that an item names, as texts; one that is secret stays a ``MarkedText``."""
+    values = ((name, getattr(item, name)) for name in registry.names(attributes))
+    return {name: str(value) if isinstance(value, int) else value for name, value in values if value is not None}
+
+
+def or_absent(value: Any) -> Any:
+    """Return a value; a key that is left out is not named."""
+    return ABSENT if value is None else value
+
+
+def known_items(items: Any, kind: type[T]) -> list[tuple[int, T]]:
+    """Return the items of a list with their indices, without templates that are not rendered yet."""
+    numbered = enumerate(items if isinstance(items, list) else [])
+    return [(index, item) for index, item in numbered if isinstance(item, kind)]
+
+
+def duplicates(
+    items: Sequence[tuple[int, T]], node: SourceNode, identity: Callable[[T], Hashable], key: str, what: str
+) -> Iterator[Problem]:
+    """Yield a problem for each item with the identity of an earlier one; ``None`` and templates have no identity."""
+    seen: dict[Hashable, int] = {}
+    for index, item in items:
+        name = identity(item)
+        parts = name if isinstance(name, tuple) else (name,)
+        if name is None or any(isinstance(part, UnrenderedTemplate) for part in parts):
+            continue
+        first = seen.setdefault(name, index)
+        if first != index:
+            shown = "" if isinstance(name, tuple) else f" {name!r}"
+            why = f"duplicate {what}{shown} (first on line {node.child(first).place.line})"
+            yield node.child(index, key).problem(why, "remove one of them")

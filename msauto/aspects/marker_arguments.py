@@ -1,0 +1,172 @@
+"""What a playbook may write of markers, and what it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Struct, field
+
+from msauto.aspects.arguments import (
+    State,
+    TaskArguments,
+    asset_key,
+    duplicates,
+    known_items,
+    named_texts,
+    or_absent,
+    with_attributes,
+)
+from msauto.aspects.comparison import track_of
+from msauto.aspects.merging import Merging, exactly_of
+from msauto.documents import key_rules as rule
+from msauto.documents import value_types as types
+from msauto.documents.document import SourceNode
+from msauto.documents.strict_model import Model, key, need
+from msauto.documents.value_types import Else, Flag, Opt, Pos, Read, Text, Then, Value, invalid
+from msauto.errors import Problem
+from msauto.interface import fields as registry
+from msauto.interface.fields import DEFAULT_TRACK
+from msauto.model.desired import ABSENT, Absent, DesiredList, Position
+
+_MARKER_KEYS = frozenset({*registry.names(registry.MARKER_ATTRIBUTES), "track"})
+_MARKER_PARAMETERS = frozenset({"uid", "frame", "pos", "command"})
+
+
+def _attribute_name(value: Any) -> str:
+    """Read the name of a further attribute of a marker: none that the command or the marker has already."""
+    name = types.reportable(value) if isinstance(value, str) else ""
+    if not name.strip() or name != name.strip():
+        why = f"{str(value)[:60]!r} is not a valid attribute name"
+        raise invalid(why, "use a text without leading or trailing spaces")
+    if name.casefold() in _MARKER_KEYS:
+        remedy = f"write it next to attributes, as {name.casefold()}: …"
+        raise invalid(f"{name} cannot be an additional attribute", remedy)
+    if name.casefold() in _MARKER_PARAMETERS:
+        raise invalid(f"{name} is a parameter of the command", "rename the attribute")
+    return name
+
+
+_ATTRIBUTE_NAMES = {"pattern": r"^\S(.*\S)?$", "not": {"enum": sorted(_MARKER_KEYS | _MARKER_PARAMETERS)}}
+AttributeName = Annotated[str, Read(_attribute_name, type="string", **_ATTRIBUTE_NAMES)]
+
+
+@with_attributes(registry.MARKER_ATTRIBUTES)
+class MarkerKeys(Model):
+    """What a marker is and has."""
+
+    uid: Opt[types.Count] = key("the marker's identifier; without it, the marker of the same track and position")
+    at: Opt[Pos] = key("its position: a time code or frames")
+    track: Opt[registry.Track] = key("its type")
+
+
+class MarkerArgs(MarkerKeys):
+    """A key frame marker, identified by its uid, or by its position and track."""
+
+    rules: ClassVar = (
+        rule.any_of(
+            (("at",), ("uid",)),
+            "the marker has neither at nor uid",
+            "add at: a time code, or uid: of an existing one",
+        ),
+    )
+
+    attributes: Opt[dict[AttributeName, Value[Text]]] = key("further attributes by name, as texts; an empty one clears")
+    state: Opt[State] = key("present (default) or absent: not there")
+
+
+class MarkersExactly(Model):
+    """The types of markers of which the list is complete."""
+
+    tracks: Value[list[Value[registry.Track]]] = need("only markers of these types are removed")
+
+
+MARKER_KEYS = {"markers": asset_key(list[Value[MarkerArgs]], "key frame markers")}
+MARKERS_EXACTLY = asset_key(
+    Annotated[Then[MarkersExactly] | Else[Flag], types.IF_MAP],
+    "remove other markers; {tracks: [...]} limits it to these types",
+)
+
+
+def check_markers(args: Any, node: SourceNode) -> Iterator[Problem]:
+    """Yield what is wrong with a list of markers."""
+    markers, here = known_items(args.markers, MarkerArgs), node.child("markers")
+    yield from duplicates(markers, here, lambda item: item.uid, "uid", "marker uid")
+    without = [(index, item) for index, item in markers if item.uid is None and item.at is not None]
+    what = "marker with this track and position"
+    yield from duplicates(without, here, lambda item: (item.track, item.at), "at", what)
+    narrowed = getattr(args.exactly, "markers", None)
+    if isinstance(narrowed, MarkersExactly) and not narrowed.tracks:
+        here = node.child("exactly", "markers", "tracks")
+        yield here.problem("tracks is empty, so no marker can be removed", "name a track")
+
+
+# Desired state -----------------------------------------------------------------------------------------------------
+
+
+class DesiredMarker(Struct, frozen=True, gc=False):
+    """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named.
+
+    ``anew`` above 0: one more, whatever is at its place; the number distinguishes it from others like it (undo).
+    """
+
+    uid: int | Absent = ABSENT
+    at: Position | Absent = ABSENT
+    track: str | Absent = ABSENT
+    fields: Mapping[str, str] = field(default_factory=dict)
+    present: bool = True
+    anew: int = 0
+
+
+class DesiredMarkers(DesiredList[DesiredMarker], frozen=True, gc=False):
+    """Markers; ``tracks`` narrows ``exactly`` to those of these tracks."""
+
+    tracks: frozenset[str] | None = None
+
+
+def declare_markers(task: TaskArguments) -> DesiredMarkers | None:
+    """Return what a task declares of markers."""
+
+    def marker(item: MarkerArgs) -> DesiredMarker:
+        return DesiredMarker(
+            uid=or_absent(item.uid),
+            at=task.position(item.at),
+            track=or_absent(item.track),
+            fields=named_texts(item, registry.MARKER_ATTRIBUTES) | (item.attributes or {}),
+            present=item.state != "absent",
+        )
+
+    items, exactly = task.each("markers", marker), task.complete("markers")
+    narrowed = getattr(task.args.exactly, "markers", None)
+    tracks = frozenset(narrowed.tracks) if isinstance(narrowed, MarkersExactly) else None
+    return DesiredMarkers(items, exactly, tracks) if items or exactly else None
+
+
+def merge_markers(merging: Merging, declared: Sequence[DesiredMarkers]) -> DesiredMarkers:
+    """Merge the markers of several tasks."""
+
+    def identity(value: DesiredMarker) -> Hashable:
+        if value.uid is not ABSENT:
+            return value.uid
+        if value.anew:
+            return ("anew", value.anew)
+        return (DEFAULT_TRACK if value.track is ABSENT else value.track, merging.comparable(value.at))
+
+    def called(value: DesiredMarker) -> str:
+        if value.uid is not ABSENT:
+            return f"marker {value.uid}"
+        return f"the marker at {value.at} ({DEFAULT_TRACK if value.track is ABSENT else value.track})"
+
+    def covers(one: DesiredMarkers, value: DesiredMarker) -> bool:
+        """Return whether a marker has one of the tracks: its own, that of its uid, General."""
+        live = (m for m in (merging.asset.markers if merging.asset else ()) if m.uid == value.uid)
+        track = next(map(track_of, live), DEFAULT_TRACK) if value.track is ABSENT else value.track
+        return one.tracks is None or track in one.tracks
+
+    narrowed = [each.tracks for each in declared if each.exactly]
+    tracks = frozenset[str]().union(*(each for each in narrowed if each is not None))
+    return DesiredMarkers(
+        merging.items(declared, identity, called, ("at", "track"), covers),
+        exactly_of(declared),
+        tracks if narrowed and None not in narrowed else None,
+    )
