@@ -1,39 +1,37 @@
-"""The survey of one asset: find the clip, evaluate what the tasks declare, read the rest, compare."""
+"""The survey of one asset: find the clip, evaluate what the tasks declare, read the rest, compare, plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from itertools import starmap
+from typing import Any, Literal
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, structs
 
-from msauto.aspects import ASPECTS, merge_desired
-from msauto.aspects.comparison import mapping
-from msauto.aspects.plan_builder import PENDING_PREFIX, certain, refuse
+from msauto.aspects import ASPECTS, holds, merge_desired
+from msauto.aspects.asset import plan_deletion
+from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
+from msauto.aspects.positions import in_point
 from msauto.errors import MsautoError, PlanningError
+from msauto.interface import requests
+from msauto.interface.requests import asset_path
 from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, TaskSource
 from msauto.model.events import Notify
 from msauto.model.facts import NoAssetError
-from msauto.model.identity import plain, same_text
-from msauto.model.plan import Address, Json, Settlement, Target, TargetId
+from msauto.model.identity import ClipIdentity, plain, same_text
+from msauto.model.live import Asset, show_folder
+from msauto.model.plan import Address, Change, EmptiedList, Settlement, Target, TargetContext, TargetId
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.server import ServerSpec
-from msauto.model.timecode import TimecodeError
-from msauto.planning.asset_plan import (
-    AssetPlanner,
-    LocatedAsset,
-    context_of,
-    handlers_in_doubt,
-    notified,
-    pending_calls,
-    title_after,
-)
-from msauto.planning.clip_finder import ClipFinder, Declared, PostponedError, check_guard, former_titles
+from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
 from msauto.planning.deletion import check_deletion, check_link_titles, places_of, with_places
-from msauto.planning.fact_layers import Layers, XmpAnswers
+from msauto.planning.editorial_warnings import check_editorial
+from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers
+from msauto.planning.handlers import DueHandlers, RecalledItems, due_handlers, recall
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember
-from msauto.planning.target_reading import hide_if_secret, read_folders, read_xmp_fields
+from msauto.planning.target_reading import fingerprint, read_folders, read_xmp_fields
 from msauto.planning.titles import SimilarTitles, TargetChoice
 from msauto.secrets.redaction import Secrets
 
@@ -66,35 +64,35 @@ class SurveyContext:
 
 
 class SurveyedTarget(Struct):
-    """The outcome of one target; ``target`` is kept only if it changes or is in error.
-
-    ``clip`` is a hash of what identifies the clip, to detect two names of one clip; ``None`` if unknown.
-    """
+    """The outcome of one target; ``target`` is kept only if it changes or is in error."""
 
     state: State
     target: Target | None = None
     warnings: tuple[str, ...] = ()
     settlements: tuple[Settlement, ...] = ()
-    clip: int | None = None
-
-    @classmethod
-    def of(cls, target: Target, warnings: tuple[str, ...], settlements: tuple[Settlement, ...] = ()) -> SurveyedTarget:
-        """Keep the target if it has changes."""
-        if target.changes:
-            return cls("changed", target, warnings, settlements)
-        return cls("unchanged", None, warnings, settlements)
 
 
 async def survey_asset(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    """Plan one asset; an error becomes its ``error``. Raises ``DistinctClipsError`` for a group of several clips."""
+    """Plan one asset. Raises ``DistinctClipsError`` for a group of several clips, and ``PostponedError``."""
     finder = ClipFinder(context.reader, group)
-    try:
-        outcome = await _survey(context, group, finder)
-    except PostponedError as postponed:
-        outcome = SurveyedTarget("left out", warnings=(str(postponed),))
-    except (MsautoError, TimecodeError) as error:
-        outcome = SurveyedTarget("changed", in_error(context, group, error))
-    outcome.clip = finder.clip
+    layers = Layers(context.reader, group.database, finder, context.answers)
+    declared, unknown = await _evaluate(layers, group, finder)
+    pending = _has_pending(context, group)
+    if not declared and not unknown and not pending:
+        return SurveyedTarget("skipped")
+    found = await layers.clip()
+    here, away = await finder.divide(declared)
+    missing = await _check_missing(context, group, away, unknown)
+    if found is None or (not here and not pending):
+        warnings = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
+        state = missing if declared or unknown else "skipped"
+        return SurveyedTarget(state, warnings=(*finder.warnings, *filter(None, warnings)))
+    group = finder.named()
+    here = [(member, finder.renamed(member, desired)) for member, desired in here]
+    finder.check_aliases(here)
+    layers.looked.update(*(member.looked for member in group.members))
+    outcome = await _compare(context, group, layers, found, finder.aliases, here)
+    outcome.warnings = (*finder.warnings, *outcome.warnings)
     return outcome
 
 
@@ -105,27 +103,13 @@ def in_error(context: SurveyContext, group: IntentGroup, error: Exception) -> Ta
     return structs.replace(target, address=address, address_after=address)
 
 
-async def _survey(context: SurveyContext, group: IntentGroup, finder: ClipFinder) -> SurveyedTarget:
-    layers = Layers(context.reader, group.database, finder, context.answers)
-    declared, unknown = await _evaluate(layers, group, finder)
-    pending = _has_pending(context, group)
-    if not declared and not unknown and not pending:
-        return SurveyedTarget("skipped")
-    clip = await layers.clip()
-    here, away = await finder.divide(declared)
-    missing = await _check_missing(context, group, away, unknown)
-    if clip is None or (not here and not pending):
-        warnings = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
-        state = missing if declared or unknown else "skipped"
-        return SurveyedTarget(state, warnings=(*finder.warnings, *filter(None, warnings)))
-    group = finder.named()
-    here = [(member, finder.renamed(member, desired)) for member, desired in here]
-    finder.check_aliases(here)
-    looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
-    found, *aliases = (LocatedAsset(context.server, group.database, *each, looked) for each in (clip, *finder.aliases))
-    outcome = await _compare(context, group, layers, found, here, aliases)
-    outcome.warnings = (*finder.warnings, *outcome.warnings)
-    return outcome
+def _has_pending(context: SurveyContext, group: IntentGroup) -> bool:
+    """Whether an earlier run left something pending for the asset of these tasks."""
+    if not context.pending:
+        return False
+    answer = group.by_id[1] if group.by_id else None
+    names = {*group.names, group.name, (answer.title if answer else None) or group.name}
+    return any((group.database, plain(name)) in context.pending for name in names)
 
 
 async def _evaluate(
@@ -203,95 +187,113 @@ async def _compare(
     context: SurveyContext,
     group: IntentGroup,
     layers: Layers,
-    found: LocatedAsset,
+    found: FoundClip,
+    aliases: Sequence[FoundClip],
     here: Sequence[Declared],
-    aliases: Sequence[LocatedAsset],
 ) -> SurveyedTarget:
-    declared = [desired for _, desired in here if isinstance(desired, DesiredAsset)]
-    runs = [desired for _, desired in here if isinstance(desired, DesiredOperation)]
-    desired = None
-    if declared:
-        desired = merge_desired(declared, found.asset, found.title)
-        if not _finalized(found, declared):
-            return SurveyedTarget("skipped")
-        if desired.folder is not None:
-            check_guard(found.asset, found.title, desired.folder)
-            found = structs.replace(found, looked=found.looked | {"folder"})
+    """Compare the clip with what its tasks declare, and plan the difference and its handlers."""
+    reader, database = context.reader, group.database
+    declared = [each for _, each in here if isinstance(each, DesiredAsset)]
+    runs = [each for _, each in here if isinstance(each, DesiredOperation)]
+    desired = merge_desired(declared, found.asset, found.title) if declared else None
     entries = None
-    if desired is not None and not desired.present:
-        chosen = [member.entry for member, _ in here if member.entry is not None]
-        entries = await check_deletion(context.reader, found, chosen, desired)
-        if entries is None:
-            return SurveyedTarget("unchanged", warnings=desired.notes)
-    live = await _read_rest(context, layers, found, desired)
-    recalled = recall(context.memory, found, group.names, aliases, forget=context.forget)
-    files = await _read_files(context, runs, recalled)
-    batch = context.answers.batches.get(group.database)
-    places = () if entries is None else places_of(found.asset, found.title, entries)
-    hide = context.secrets.mask
-    plan_context = context_of(found, desired, live, recalled.items, files=files, batch=batch, places=places, hide=hide)
-    plan = AssetPlanner(found, desired, plan_context)
-    plan.tasks(runs)
-    await check_link_titles(context.reader, found.database, found.asset, found.title, plan.builder.changes)
-    warnings = await _call_handlers(plan, layers, group, here, desired, recalled.items)
+    if desired is not None:
+        if not _may_go_on(found, declared, desired):
+            return SurveyedTarget("skipped")
+        layers.looked.update(["folder"] if desired.folder is not None else [])
+        if not desired.present:
+            chosen = [member.entry for member, _ in here if member.entry is not None]
+            entries = await check_deletion(reader, database, found, chosen, desired)
+            if entries is None:
+                return SurveyedTarget("unchanged", warnings=desired.notes)
+    title = desired.title.value if desired and desired.title else found.title
+    live = await _read_rest(context, group, layers, found, desired, title)
+    recalled = _recall(context, group, found, aliases)
+    plan = _plan_context(
+        context, database, found, desired, title,
+        live=live, memory=recalled.items, files=await _read_files(context, runs, recalled),
+        places=() if entries is None else places_of(found.asset, found.title, entries),
+    )  # fmt: skip
+    builder = plan.builder
+    _plan_tasks(plan, desired, runs)
+    await check_link_titles(reader, database, found.asset, found.title, builder.changes)
+    due = await _plan_handlers(plan, group, here, desired, layers)
+    if due.in_doubt:
+        waits = (f"{group.name!r} is not deleted: {warning}" for warning in due.in_doubt)
+        return SurveyedTarget("left out", None, (*builder.warnings, *waits), recalled.settlements)
+    builder.look(*layers.looked)
+    target = _target_of(plan, found, deletes=entries is not None)
     live = structs.replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)
-    target, more = plan.target(layers.looked, live)
+    outcome = finished(context, target, builder, live, recalled.settlements)
+    outcome.warnings += tuple(f"{group.name}: {warning}" for warning in due.warnings)
+    if outcome.target is None:
+        outcome.state = "unchanged" if here else "skipped"
+        return outcome
+    outcome.target = structs.replace(outcome.target, context=shown_context(found.asset, plan.server, builder.changes))
     if context.find_links and entries is None:
-        target = await with_places(target, found.asset, context.reader)
-    target = hide_if_secret(target, live, context.secrets)
-    outcome = SurveyedTarget.of(target, (*more, *warnings), recalled.settlements)
-    if not target.changes and (plan.held or not here):
-        outcome.state = "left out" if plan.held else "skipped"
+        outcome.target = await with_places(outcome.target, found.asset, reader)
     return outcome
 
 
-async def _read_files(
-    context: SurveyContext, runs: Sequence[DesiredOperation], recalled: RecalledMemory
-) -> dict[str, str | None]:
-    """Return the hashes of the files that were downloaded before: only these may have the desired content."""
-    downloads = [run for run in runs if isinstance(run, DesiredDownload)]
-    known = {run.dest for run in downloads if f"{run.aspect}:{run.dest}" in recalled.items}
-    return {dest: await context.hash_file(dest) for dest in known} if context.hash_file else {}
+def _plan_context(
+    context: SurveyContext, database: str, found: FoundClip, desired: DesiredAsset | None, title: str, **more: Any
+) -> PlanContext:
+    """Return what the aspects of an asset work with, whose ``title`` is that after the run; ``more`` are its fields."""
+    before = asset_path(database, found.address, dialect=context.server.dialect)
+    renamed = title != found.title and not found.address.namespace
+    return PlanContext(
+        server=context.server,
+        database=database,
+        path_before=before,
+        path=asset_path(database, Address(title), dialect=context.server.dialect) if renamed else before,
+        title=title,
+        live_title=found.title,
+        asset=found.asset,
+        builder=PlanBuilder(),
+        lossy=desired.lossy if desired else False,
+        still=desired.still if desired else {},
+        address=found.address if found.address.namespace else Address(title),
+        batch=context.answers.batches.get(database),
+        hide=context.secrets.mask,
+        **more,
+    )
 
 
-def _has_pending(context: SurveyContext, group: IntentGroup) -> bool:
-    """Whether an earlier run left something pending for the asset of these tasks."""
-    if not context.pending:
-        return False
-    answer = group.by_id[1] if group.by_id else None
-    names = {*group.names, group.name, (answer.title if answer else None) or group.name}
-    return any((group.database, plain(name)) in context.pending for name in names)
+def _target_of(plan: PlanContext, found: FoundClip, *, deletes: bool) -> Target:
+    """Return the target of an asset, without what was planned."""
+    return Target(
+        server=plan.server.name,
+        database=plan.database,
+        kind="asset",
+        name=found.title,
+        folder=None if found.asset.folder is None else show_folder(found.asset.folder),
+        address=found.address,
+        address_after=Address(found.title) if deletes else plan.address,
+        clip=ClipIdentity.of(found.asset),
+        rate=found.asset.rate,
+        places=tuple(map(show_folder, plan.places)),
+    )
 
 
-async def _call_handlers(
-    plan: AssetPlanner,
-    layers: Layers,
-    group: IntentGroup,
-    here: Sequence[Declared],
-    desired: DesiredAsset | None,
-    items: Mapping[str, Json],
-) -> list[str]:
-    """Plan the handlers that the changes notify and those that are pending; return warnings about the others."""
-    known = [handler for member in group.members for handler in member.intent.notify]
-    if not known and not any(item.startswith(PENDING_PREFIX) for item in items):
-        return []
-    declared = [(member.intent.notify, each) for member, each in here]
-    called = notified(declared, desired, plan.builder.changes)
-    surely = notified(declared, desired, certain(plan.builder.changes))
-    in_doubt = handlers_in_doubt(items, called) if plan.deleting else []
-    if in_doubt:
-        plan.hold()
-        return [f"{group.name!r} is not deleted: {warning}" for warning in in_doubt]
-    calls, warnings = pending_calls(items, known, called, surely)
-    runs = [await layers.evaluate(call.handler.evaluate, None, call.handler.source) for call in calls]
-    for call, run in zip(calls, runs, strict=True):
-        if isinstance(run, DesiredOperation):
-            plan.handler(run, call.handler.name, call.pending)
-    return [f"{group.name}: {warning}" for warning in warnings]
+def _recall(
+    context: SurveyContext, group: IntentGroup, found: FoundClip, aliases: Iterable[FoundClip]
+) -> RecalledItems:
+    """Return what the ledger remembers of a clip under its title and its former ones, and of its other entries."""
+
+    def key(found: FoundClip, title: str) -> TargetId:
+        created = found.asset.attributes.get("create_time")
+        return TargetId(context.server.name, group.database, "asset", title, found.asset.link_id, created)
+
+    former = [name for name in reversed(group.names) if not same_text(name, found.title)]
+    others = [key(alias, alias.title) for alias in aliases]
+    return recall(context.memory, [key(found, name) for name in (*former, found.title)], others, forget=context.forget)
 
 
-def _finalized(found: LocatedAsset, declared: Sequence[DesiredAsset]) -> bool:
-    """Whether to go on; a clip still being recorded is an error unless all tasks skip or allow it."""
+def _may_go_on(found: FoundClip, declared: Sequence[DesiredAsset], desired: DesiredAsset) -> bool:
+    """Return whether no task skips a clip that is still being recorded; an error unless all tasks skip or allow it.
+
+    Raises ``PlanningError`` also for a clip that is not in the folder that a task names.
+    """
     strictest = min(declared, key=lambda desired: ("error", "skip", "allow").index(desired.unfinalized))
     if found.asset.finalized is False and strictest.unfinalized == "error":
         raise refuse(
@@ -299,63 +301,141 @@ def _finalized(found: LocatedAsset, declared: Sequence[DesiredAsset]) -> bool:
             strictest.source,
             "wait until it is finalized, or write `unfinalized: skip` or `unfinalized: allow`",
         )
-    return found.asset.finalized is not False or strictest.unfinalized == "allow"
+    if found.asset.finalized is False and strictest.unfinalized == "skip":
+        return False
+    if desired.folder is not None:
+        check_guard(found.asset, found.title, desired.folder)
+    return True
 
 
 async def _read_rest(
-    context: SurveyContext, layers: Layers, found: LocatedAsset, desired: DesiredAsset | None
+    context: SurveyContext,
+    group: IntentGroup,
+    layers: Layers,
+    found: FoundClip,
+    desired: DesiredAsset | None,
+    title: str,
 ) -> LiveTarget:
     """Read what only the comparison needs: XMP fields, the folders of links, all links."""
-    xmp, links = layers.xmp, layers.links
+    xmp, links, reader, database = layers.xmp, layers.links, context.reader, group.database
     if desired is None:
         return LiveTarget(asset=found.asset, xmp=xmp, links=links)
-    title = title_after(found, desired)
     reads = [ASPECTS[name].reads(part, found.asset, title) for name, part in desired.parts.items()]
     names = frozenset[str]().union(*(each.xmp for each in reads))
-    if names and xmp is None and found.database not in context.answers.batches:
-        xmp = await read_xmp_fields(context.reader, found.database, found.address, names)
+    if names and xmp is None and database not in context.answers.batches:
+        xmp = await read_xmp_fields(reader, database, found.address, names)
     if links is None and (any(each.links for each in reads) or not desired.present):
-        links = await context.reader.read_links(found.database, found.asset)
-    folders = await read_folders(
-        context.reader.read_folder, found.database, dict.fromkeys(folder for each in reads for folder in each.folders)
-    )
-    return LiveTarget(asset=found.asset, xmp=xmp, folders=folders, links=links)
+        links = await reader.read_links(database, found.asset)
+    folders = dict.fromkeys(folder for each in reads for folder in each.folders)
+    listed = await read_folders(reader.read_folder, database, folders)
+    return LiveTarget(asset=found.asset, xmp=xmp, folders=listed, links=links)
 
 
-# What the ledger remembers -------------------------------------------------------------------------------------
+async def _read_files(
+    context: SurveyContext, runs: Sequence[DesiredOperation], recalled: RecalledItems
+) -> dict[str, str | None]:
+    """Return the hashes of the files that were downloaded before: only these may have the desired content."""
+    downloads = [run for run in runs if isinstance(run, DesiredDownload)]
+    known = {run.dest for run in downloads if f"{run.aspect}:{run.dest}" in recalled.items}
+    return {dest: await context.hash_file(dest) for dest in known} if context.hash_file else {}
 
 
-class RecalledMemory(Struct, frozen=True):
-    """The items by ``aspect:key``, and the settlements of items that are dropped."""
-
-    items: Mapping[str, Json]
-    settlements: tuple[Settlement, ...] = ()
+# Planning ------------------------------------------------------------------------------------------------------
 
 
-def recall(
-    memory: Memory, found: LocatedAsset, names: Iterable[str], aliases: Iterable[LocatedAsset] = (), *, forget: bool
-) -> RecalledMemory:
-    """Return what is remembered of an asset; ``forget`` settles what is pending or in doubt.
+def _plan_tasks(plan: PlanContext, desired: DesiredAsset | None, runs: Sequence[DesiredOperation]) -> None:
+    """Plan what the tasks want. Raises ``PlanningError`` with all that is wrong with it."""
+    steps: list[Callable[[], None]] = []
+    if desired is not None:
+        plan.builder.warnings += desired.notes
+        if desired.present:
+            named = [(each.plan, desired.parts[name]) for name, each in ASPECTS.items() if name in desired.parts]
+            steps += [partial(step, plan, part) for step, part in named if step is not None]
+            steps.append(partial(check_editorial, plan, desired))
+        else:
+            steps.append(partial(plan_deletion, plan, desired.source))
+    steps += [partial(_run, plan, run, TASK) for run in runs]
+    errors: list[MsautoError] = []
+    for step in steps:
+        try:
+            step()
+        except MsautoError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else PlanningError("\n".join(dict.fromkeys(map(str, errors))))
 
-    ``aliases`` are other entries of the clip: commands that ran under their names count.
+
+async def _plan_handlers(
+    plan: PlanContext, group: IntentGroup, here: Sequence[Declared], desired: DesiredAsset | None, layers: Layers
+) -> DueHandlers:
+    """Plan and return the handlers that are due; what two of them run on this target, only once."""
+    known = [handler for member in group.members for handler in member.intent.notify]
+    declared = [(member.intent.notify, each) for member, each in here]
+    due = due_handlers(known, declared, desired, plan.builder.changes, plan.memory)
+    ran: set[tuple[str, str, str]] = set()
+    for handler, since in due.calls:
+        run = await layers.evaluate(handler.evaluate, None, handler.source)
+        if isinstance(run, DesiredOperation):
+            cause = Trigger(handler.name, since, before=desired is not None and not desired.present)
+            alone = structs.replace(plan, builder=PlanBuilder())
+            _run(alone, run, cause)
+            keys = {(str(change.after), change.aspect, change.key) for change in alone.builder.changes}
+            if not keys & ran:
+                ran |= keys
+                _run(plan, run, cause)
+    return due
+
+
+def _run(plan: PlanContext, desired: DesiredOperation, cause: Trigger) -> None:
+    run = ASPECTS[desired.aspect].run
+    if run is None:
+        raise TypeError(desired)
+    run(plan, desired, cause)
+
+
+def finished(
+    context: SurveyContext,
+    target: Target,
+    builder: PlanBuilder,
+    live: LiveTarget,
+    settlements: tuple[Settlement, ...] = (),
+) -> SurveyedTarget:
+    """Return the outcome of a target whose plan was built.
+
+    Raises ``PlanningError`` for a request line that is longer than the server takes: it would be cut, or refused
+    half-way.
     """
-    items: dict[str, Json] = {}
-    settlements: list[Settlement] = []
-    former = [name for name in names if not same_text(name, found.title)]
-    mine = [found.id(name) for name in (*reversed(former), found.title)]
-    for target in (*(alias.id(alias.title) for alias in aliases), *mine):
-        known, settled = recall_settled(memory, target, forget=forget)
-        items |= {item: value for item, value in known.items() if target in mine or item.startswith("command:")}
-        settlements += [each for each in settled if target in mine or each.item.startswith("command:")]
-    return RecalledMemory({name: value for name, value in items.items() if value is not None}, tuple(settlements))
+    warnings = tuple(builder.warnings)
+    if not builder.changes:
+        return SurveyedTarget("unchanged", None, warnings, settlements)
+    sent = builder.requests()
+    for request in sent:
+        length, most = requests.request_line_length(request), context.server.request_line
+        if length > most:
+            change = builder.changes[request.changes[0]]
+            raise refuse(
+                f"{change.aspect} {change.key}: its request line has {length} bytes, and the cap is {most}",
+                change.source,
+                "write a shorter value, or raise `request_line` of the server if it takes longer ones",
+            )
+    looked = tuple(sorted(builder.looked))
+    target = structs.replace(
+        target,
+        changes=tuple(builder.changes),
+        requests=sent,
+        looked=looked,
+        fingerprint=fingerprint(looked, live, context.secrets),
+        wait=builder.wait,
+        emptied=tuple(starmap(EmptiedList, builder.emptied)),
+        holding=tuple(each for each in builder.holding if holds(each, live)) or UNSET,
+    )
+    return SurveyedTarget("changed", target, warnings, settlements)
 
 
-def recall_settled(memory: Memory, target: TargetId, *, forget: bool) -> tuple[dict[str, Json], list[Settlement]]:
-    """Return the items of a target; with ``forget`` as settled: pending ones dropped, sent ones run."""
-    items = dict(memory.recall(target))
-    settlements = [
-        Settlement(target, item, None if item.startswith("pending:") else True)
-        for item, value in (items.items() if forget else ())
-        if item.startswith("pending:") or mapping(value).get("unverified")
-    ]
-    return items | {each.item: each.value for each in settlements}, settlements
+def shown_context(asset: Asset, server: ServerSpec, changes: Sequence[Change]) -> TargetContext:
+    """Return what surrounds the changes of an asset on a timeline; positions are frames from the first of the file."""
+    shown: dict[str, Any] = {}
+    if any(ASPECTS[change.aspect].is_on_timeline for change in changes):
+        for aspect in ASPECTS.values():
+            shown |= aspect.staying(asset, in_point(asset, server.dialect), changes)
+    return TargetContext(asset.frames, **shown)

@@ -52,15 +52,6 @@ class ClipFinder:
         self._keeps_former_title = False  # undo: another clip now has its former title
         self.warnings: tuple[str, ...] = ()
 
-    @property
-    def clip(self) -> int | None:
-        """The hash of what identifies the clip that was found."""
-        if self._main is None:
-            return None
-        asset = self._main.clip.asset
-        key = clip_key(asset)
-        return None if key is None else hash((self._group.database, key, *content_of(asset)))
-
     async def __call__(self) -> FoundClip | None:
         """Return the clip, or ``None``. Raises ``DistinctClipsError`` where the names lead to several clips."""
         for part in self._group.parts:
@@ -72,6 +63,9 @@ class ClipFinder:
         if not await self._are_one([found for _, found in self._found]):
             raise DistinctClipsError
         self._main = await self._main_name()
+        asset = self._main.clip.asset
+        key = clip_key(asset)
+        self._group.clip = None if key is None else hash((self._group.database, key, *content_of(asset)))
         return self._main.clip
 
     @property

@@ -30,7 +30,7 @@ from msauto.model.identity import (
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, parse_folder, show_folder
 from msauto.model.plan import Address, Change, Target
 from msauto.model.ports import Reader
-from msauto.planning.asset_plan import LocatedAsset
+from msauto.planning.fact_layers import FoundClip
 
 
 def places_of(asset: Asset, title: str, entries: ClipEntries) -> tuple[Folder, ...]:
@@ -106,7 +106,7 @@ def _own_entry(asset: Asset, title: str, entries: Sequence[Entry]) -> Entry | No
 
 
 async def check_deletion(
-    reader: Reader, found: LocatedAsset, chosen: Sequence[Entry], desired: DesiredAsset
+    reader: Reader, database: str, found: FoundClip, chosen: Sequence[Entry], desired: DesiredAsset
 ) -> ClipEntries | None:
     """Return the entries that show the clip, or ``None`` where it is deleted already and only held open.
 
@@ -114,11 +114,11 @@ async def check_deletion(
     clip, where links show the clip and the task does not consent, and where another clip has the same title.
     """
     titled = structs.replace(found.asset, title=found.asset.title or found.title)
-    entries = await read_entries_of(reader, found.database, titled, in_doubt=True)
+    entries = await read_entries_of(reader, database, titled, in_doubt=True)
     by_id = bool(found.address.namespace)
     if by_id and not entries.same:
         # Where the title no longer leads to the clip, it was deleted while open («States and transitions»).
-        answer = await reader.read_asset(found.database, Address(found.title))
+        answer = await reader.read_asset(database, Address(found.title))
         if answer is None or is_other_clip(answer, found.asset):
             return None
     _check_is_no_link(found, chosen, entries, desired.source)
@@ -140,7 +140,7 @@ async def check_deletion(
     return entries
 
 
-def _check_is_no_link(found: LocatedAsset, chosen: Sequence[Entry], entries: ClipEntries, source: TaskSource) -> None:
+def _check_is_no_link(found: FoundClip, chosen: Sequence[Entry], entries: ClipEntries, source: TaskSource) -> None:
     """Refuse to delete a clip for an entry outside its home folder."""
     home, mine = found.asset.folder, found.asset.link_id
     if home is None or found.asset.folder_otherwise is not None:

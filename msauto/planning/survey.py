@@ -15,7 +15,10 @@ from typing import TypeVar
 from msgspec import structs
 
 from msauto.aspects import ASPECTS
-from msauto.aspects.plan_builder import refuse
+from msauto.aspects.merging import Merging
+from msauto.aspects.plan_builder import PlanBuilder, refuse
+from msauto.aspects.rss_item import ChannelContext, merge_channels, plan_items
+from msauto.aspects.xmp_batch import plan_batch
 from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError
 from msauto.model import events
@@ -24,22 +27,21 @@ from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, I
 from msauto.model.facts import Facts
 from msauto.model.identity import plain
 from msauto.model.live import Folder, show_folder
-from msauto.model.plan import Settlement, Target, TargetId
+from msauto.model.plan import Address, Settlement, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.timecode import TimecodeError
-from msauto.planning.asset_plan import plan_channel, plan_database
 from msauto.planning.asset_survey import (
     SurveyContext,
     SurveyedTarget,
     database_not_found,
+    finished,
     in_error,
-    recall_settled,
     survey_asset,
 )
-from msauto.planning.clip_finder import DistinctClipsError
+from msauto.planning.clip_finder import DistinctClipsError, PostponedError
 from msauto.planning.fact_layers import XmpAnswers
+from msauto.planning.handlers import recall
 from msauto.planning.target_groups import IntentGroup, group_intents, merge_groups
-from msauto.planning.target_reading import hide_if_secret
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
 
@@ -108,9 +110,9 @@ async def _with_one_target_a_clip(
     """Return the groups and their outcomes, with one for all groups that lead to the same clip under other names."""
     found = list(zip(groups, outcomes, strict=True))
     clips: dict[int, list[int]] = {}
-    for number, outcome in enumerate(outcomes):
-        if outcome.clip is not None:
-            clips.setdefault(outcome.clip, []).append(number)
+    for number, group in enumerate(groups):
+        if group.clip is not None:
+            clips.setdefault(group.clip, []).append(number)
     replaced: set[int] = set()
     # More names than MOST_LINKS for one clip means that the server reports the same for all clips.
     for numbers in (numbers for numbers in clips.values() if 1 < len(numbers) <= MOST_LINKS):
@@ -169,6 +171,8 @@ async def plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarg
         if group.error is not None:
             raise group.error
         outcome = await plan(context, group)
+    except PostponedError as postponed:
+        outcome = SurveyedTarget("left out", warnings=(str(postponed),))
     except (MsautoError, TimecodeError) as error:
         outcome = SurveyedTarget("changed", in_error(context, group, error))
     if outcome.target is not None and group.batch:
@@ -191,17 +195,33 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
             "list the channels with `msauto show channels`; create a channel in the feed service",
         )
     memory = context.memory.recall(TargetId(context.server.name, "", "rss_channel", channel.name))
-    target, warnings = plan_channel(context.server, channel, declared, memory)
-    return SurveyedTarget.of(hide_if_secret(target, LiveTarget(channel=channel), context.secrets), warnings)
+    merging = Merging(None, "")
+    desired = merge_channels(declared, merging)
+    merging.check()
+    plan = ChannelContext(context.server, channel, memory, desired)
+    plan.builder.warnings += desired.notes
+    plan_items(plan)
+    address = Address(channel.name)
+    target = Target(context.server.name, "", "rss_channel", channel.name, address=address, address_after=address)
+    return finished(context, target, plan.builder, LiveTarget(channel=channel))
 
 
 async def _plan_database(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     batches = _evaluate(group, DesiredXmpBatch)
     if not batches:
         return SurveyedTarget("skipped")
-    name = TargetId(context.server.name, group.database, "database", group.database)
-    memory, settlements = recall_settled(context.memory, name, forget=context.forget)
-    outcome = SurveyedTarget.of(*plan_database(context.server, group.database, batches, memory), tuple(settlements))
+    address = Address(group.database)
+    target = Target(
+        context.server.name, group.database, "database", group.database, address=address, address_after=address
+    )
+    recalled = recall(context.memory, [target.id], forget=context.forget)
+    builder = PlanBuilder()
+    distinct: dict[tuple[str, bytes], DesiredXmpBatch] = {}
+    for batch in batches:
+        distinct.setdefault((batch.connector, batch.content), batch)
+    for batch in distinct.values():
+        plan_batch(context.server, group.database, batch, recalled.items, builder)
+    outcome = finished(context, target, builder, LiveTarget(), recalled.settlements)
     if outcome.target is not None and not await context.reader.has_database(group.database):
         raise database_not_found(context.server, group.database, batches[0].source)
     return outcome

@@ -39,7 +39,8 @@ class IntentGroup(Struct, eq=False):
     ``names``: the title, then former ones. ``by_id``: the address and its answer. ``merged``: the groups of one clip
     under different names, each of which is looked up on its own. ``chain``: former titles that another task gives to
     another clip, each with the oldest titles of that clip. ``next_titles``: the new title of the clip that has this
-    title now, the new title of the clip that has that one, and so on.
+    title now, the new title of the clip that has that one, and so on. ``clip``: a hash of what identifies the clip that
+    was found, to detect two names of one clip.
     """
 
     kind: Kind
@@ -52,6 +53,7 @@ class IntentGroup(Struct, eq=False):
     merged: tuple[IntentGroup, ...] = ()
     chain: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     next_titles: tuple[str, ...] = ()
+    clip: int | None = None
 
     @property
     def parts(self) -> tuple[IntentGroup, ...]:

@@ -137,25 +137,18 @@ def shorten(value: Json) -> str:
 # The fingerprint ----------------------------------------------------------------------------------------------------
 
 
-def fingerprint(looked: Iterable[str], live: LiveTarget) -> str:
+def fingerprint(looked: Iterable[str], live: LiveTarget, secrets: Secrets | None = None) -> str:
     """Return ``sha256:…`` over the canonical JSON of what ``looked`` names, as ``live`` shows it.
+
+    If a secret is among that, it is not shown: a hash of so little would let a reader of the plan try one guess after
+    the other.
 
     Names: ``fact:frames`` for a fact that a template touched, ``field:comment``, ``xmp:dc:title``, ``segments``,
     ``markers``, ``link:Folder/Title``, ``links``, ``items`` and the like for what an aspect compared.
     """
-    return f"sha256:{hashlib.sha256(_canonical_text(looked, live)).hexdigest()}"
-
-
-def hide_if_secret(target: Target, live: LiveTarget, secrets: Secrets) -> Target:
-    """Return a target whose fingerprint is not shown, if a secret is among what it covers.
-
-    A hash of so little would let a reader of the plan try one guess after the other.
-    """
-    if not secrets or not target.changes:
-        return target
-    if not secrets.occurs_in(_canonical_text(target.looked, live).decode("utf-8", "surrogatepass")):
-        return target
-    return structs.replace(target, fingerprint=f"{_PRIVATE}{target.fingerprint}")
+    text = _canonical_text(looked, live)
+    found = f"sha256:{hashlib.sha256(text).hexdigest()}"
+    return f"{_PRIVATE}{found}" if secrets and secrets.occurs_in(text.decode("utf-8", "surrogatepass")) else found
 
 
 _PRIVATE: Final = "private:"

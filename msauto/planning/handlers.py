@@ -1,0 +1,136 @@
+"""What earlier runs left of a target, and which handlers run on it.
+
+Handlers run on a target if their tasks changed it, or if they are pending from an earlier run. A change belongs to the
+task that declares it. If two tasks declare the same change, it belongs to the first, as in Ansible. If several tasks
+declare parts of one change, it belongs to all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from msauto.aspects.comparison import mapping
+from msauto.aspects.plan_builder import PENDING_PREFIX, answer_told, certain
+from msauto.model.desired import Desired, DesiredAsset, Handler
+from msauto.model.plan import Change, Json, Settlement, TargetId
+from msauto.model.ports import Memory
+
+
+class RecalledItems(Struct, frozen=True):
+    """The items by ``aspect:key``, and the settlements of items that are dropped."""
+
+    items: Mapping[str, Json]
+    settlements: tuple[Settlement, ...] = ()
+
+
+def recall(
+    memory: Memory, names: Sequence[TargetId], aliases: Iterable[TargetId] = (), *, forget: bool
+) -> RecalledItems:
+    """Return what is remembered of a target under its names, the last of which counts most.
+
+    ``aliases`` are other entries of the clip: commands that ran under their names count. ``forget`` settles what is
+    pending or in doubt: pending items are dropped, and what was sent has run.
+    """
+    items: dict[str, Json] = {}
+    settlements: list[Settlement] = []
+    for target in (*aliases, *names):
+        for item, value in memory.recall(target).items():
+            if target not in names and not item.startswith("command:"):
+                continue
+            items[item] = value
+            is_pending = item.startswith("pending:")
+            if forget and (is_pending or mapping(value).get("unverified")):
+                items[item] = None if is_pending else True
+                settlements.append(Settlement(target, item, items[item]))
+    return RecalledItems({name: value for name, value in items.items() if value is not None}, tuple(settlements))
+
+
+class DueHandlers(Struct, frozen=True):
+    """The handlers to run, each with the run that left it pending, if one did; and warnings about the others.
+
+    ``in_doubt``: why a deletion must wait.
+    """
+
+    calls: Sequence[tuple[Handler, str]] = ()
+    warnings: Sequence[str] = ()
+    in_doubt: Sequence[str] = ()
+
+
+def due_handlers(
+    known: Sequence[Handler],
+    declared: Sequence[tuple[Sequence[Handler], Desired]],
+    merged: DesiredAsset | None,
+    changes: Sequence[Change],
+    memory: Mapping[str, Json],
+) -> DueHandlers:
+    """Return the handlers that run on a target, each once, in the order of the plays.
+
+    ``known`` are all that its tasks name, ``declared`` what the tasks declare, each with its handlers. If the answer to
+    a handler was lost, only a certain change sends it again: the handler may have run already. A change is not certain
+    if the server does not report the value. A handler that runs before a deletion, and was sent by an earlier run, may
+    have run: sending it again may run it twice, and deleting without it may lose data. So the user must decide.
+    """
+    if not known and not any(item.startswith(PENDING_PREFIX) for item in memory):
+        return DueHandlers()
+    called = _notified(declared, merged, changes)
+    sure = {each.name for each in _notified(declared, merged, certain(changes))}
+    if merged is not None and not merged.present:
+        before = ((each.name, mapping(memory.get(f"{PENDING_PREFIX}{each.name}"))) for each in called)
+        in_doubt = [_in_doubt(name, sent, _DELETION_WAITS) for name, sent in before if sent.get("before")]
+        if in_doubt:
+            return DueHandlers(in_doubt=in_doubt)
+    calls = {each.order: (each, "") for each in called}
+    warnings: list[str] = []
+    for item, value in memory.items():
+        if not item.startswith(PENDING_PREFIX):
+            continue
+        name, sent = item.removeprefix(PENDING_PREFIX), mapping(value)
+        mine, run = [each for each in (*known, *called) if each.name == name], str(sent.get("run", ""))
+        if sent.get("unknown") and name in sure:
+            warnings.append(_in_doubt(name, sent, "a change of this run notifies it again"))
+        elif sent.get("unknown"):
+            held = [calls.pop(order) for order in {each.order for each in mine} if order in calls]
+            warnings.append(_in_doubt(name, sent, _HELD if held else _NOT_AGAIN))
+        elif mine:
+            calls |= {each.order: (each, run) for each in mine}
+        else:
+            warnings.append(
+                f"the handler {name!r} is pending since run {run}, and no task of this run notifies it\n"
+                "run the playbook that defines it, or drop it with --forget-pending"
+            )
+    return DueHandlers([calls[order] for order in sorted(calls)], warnings)
+
+
+def _notified(
+    declared: Iterable[tuple[Sequence[Handler], Desired]], merged: DesiredAsset | None, changes: Sequence[Change]
+) -> list[Handler]:
+    """Return the handlers that the changes notify, each once, in the order of the plays."""
+    places = {change.source.place for change in changes}
+    for sourced in merged.sourced() if merged else ():
+        if sourced.source.place in places:
+            places.update(source.place for source in sourced.also)
+    found: dict[tuple[int, ...], Handler] = {}
+    for handlers, desired in declared:
+        mine = desired.places() if isinstance(desired, DesiredAsset) else [desired.source.place]
+        if handlers and not places.isdisjoint(mine):
+            found |= {handler.order: handler for handler in handlers}
+    return [found[order] for order in sorted(found)]
+
+
+_NOT_AGAIN = "it is not sent again automatically\ncheck the server; --forget-pending ends this warning"
+_HELD = (
+    "it is not sent again, because the changed value is not reported and may be set already\n"
+    "check the server; to run it, use a separate task; --forget-pending ends this warning"
+)
+_DELETION_WAITS = (
+    "it runs before the deletion: neither is sent\n"
+    "check the server; --forget-pending sends the handler again, and then deletes"
+)
+
+
+def _in_doubt(name: str, sent: Mapping[str, Json], then: str) -> str:
+    return (
+        f"the handler {name!r} was sent by run {sent.get('run')} and {answer_told(sent)}: it may have run, and {then}"
+    )
