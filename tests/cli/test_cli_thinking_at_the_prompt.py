@@ -54,7 +54,9 @@ class Person(io.StringIO):
     def readline(self, *_: Any) -> str:  # type: ignore[override]
         seconds, change, typed = self.steps.pop(0)
         self.clock.thought += seconds
-        if change:
+        if change.startswith("comment:"):
+            self.sim.state.clip("Film").home.fields["comment"] = change.partition(":")[2]
+        elif change:
             parse_change(change)(self.sim.state)
         return f"{typed}\n"
 
@@ -96,9 +98,7 @@ def test_what_is_as_it_was_is_not_asked_again(ask: Asks, sim: Simulator) -> None
 
 
 def test_a_change_is_shown_and_the_question_asked_again(ask: Asks, sim: Simulator) -> None:
-    code, shown = ask(
-        COMMENT, (61, "edit:Film:comment:theirs", "yes"), (61, "edit:Film:comment:again", "yes"), (5, "", "yes")
-    )
+    code, shown = ask(COMMENT, (61, "comment:theirs", "yes"), (61, "comment:again", "yes"), (5, "", "yes"))
     assert code == OK
     assert "The plan has changed since it was shown, and nothing was sent:" in shown
     assert (

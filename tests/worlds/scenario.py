@@ -262,7 +262,7 @@ def _changes(random: Random, tasks: tuple[Task, ...]) -> dict[str, Change]:
     named = [task["asset"].get("title") or "EP 1" for task in tasks if "asset" in task] or ["EP 1"]
     title, other = random.choice(named), random.choice(TITLES)
     changes: dict[str, Change] = {
-        text: parse_change(text)
+        text: _change_of(text)
         for text in (
             *(f"rename:{title}:{name}" for name in ("Gone", other)),
             *(f"edit:{title}:{name}:theirs" for name in FIELDS[1:]),
@@ -281,6 +281,23 @@ def _changes(random: Random, tasks: tuple[Task, ...]) -> dict[str, Change]:
         "item": lambda state: put_item(state.channels["ticker"], "theirs.txt", b"theirs", SimDialect()),
     }
     return changes
+
+
+def _change_of(text: str) -> Change:
+    """A change of the simulator's, or one of ``edit:TITLE:FIELD:VALUE`` and ``delete:TITLE``."""
+    name, title, *texts = text.split(":")
+    if name not in {"edit", "delete"}:
+        return parse_change(text)
+
+    def change(state: ServerState) -> None:
+        database = state.databases["NEWS"]
+        entry = database.find(title)
+        if entry is not None and name == "delete":
+            database.remove_clip(entry.clip)
+        elif entry is not None:
+            entry.fields[texts[0]] = texts[1]
+
+    return change
 
 
 def _on(state: ServerState, title: str, change: Callable[[SimClip], object]) -> None:
