@@ -29,6 +29,7 @@ from msauto.aspects import (
 )
 from msauto.aspects.aspect import Aspect
 from msauto.aspects.merging import Merging
+from msauto.aspects.rss_arguments import merge_channels
 from msauto.errors import PlanningError
 from msauto.model.desired import DesiredAsset, DesiredChannel, DesiredList
 from msauto.model.live import Asset, show_folder
@@ -113,7 +114,7 @@ def contradictions(declared: Sequence[DesiredAsset | DesiredChannel], title: str
     if assets:
         _merge(assets, merging)
     if channels:
-        rss_item.merge_channels(channels, merging)
+        merge_channels(channels, merging)
     return merging.found
 
 

@@ -20,7 +20,6 @@ from msgspec import structs
 
 from msauto.aspects.aspect import AppliedChange, Aspect, Item
 from msauto.aspects.comparison import Attributes, instant, item_field, item_matches, mapping, texts
-from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import Phase, PlanBuilder, left_alone, refuse
 from msauto.interface import requests
 from msauto.interface.rss_files import default_file, feed_stem, file_key, form_of, is_file_name, stem_of
@@ -34,30 +33,6 @@ from msauto.model.server import ServerSpec
 _SET_DIALECT = "set `rss_guid` in the server's dialect (msauto probe may show it)"
 _ORDER = ("title", "link", "description", "pubDate", "guid")
 _SHOWN = ("title", "description", "link", "pubDate")
-
-
-def merge_channels(declared: Sequence[DesiredChannel], merging: Merging) -> DesiredChannel:
-    """Return what all tasks declare for one channel."""
-    for one in (each for each in declared if each.exactly):
-        named = {plain(sourced.value.guid) for sourced in one.items}
-        for sourced in (sourced for other in declared if other is not one for sourced in other.items):
-            if sourced.value.present and plain(sourced.value.guid) not in named:
-                merging.removed(f"item {sourced.value.guid}", one.exactly, sourced.source)
-    items: dict[str, Sourced[DesiredRssItem]] = {}
-    for sourced in (sourced for desired in declared for sourced in desired.items):
-        earlier = items.setdefault(plain(sourced.value.guid), sourced)
-        if earlier.value.present != sourced.value.present:
-            absent, present = (earlier, sourced) if sourced.value.present else (sourced, earlier)
-            merging.removed(f"item {sourced.value.guid}", absent.source, present.source)
-        elif structs.replace(earlier.value, guid=sourced.value.guid) != sourced.value:
-            merging.differ(f"item {sourced.value.guid}", earlier, sourced)
-    return DesiredChannel(
-        declared[0].source,
-        tuple(items.values()),
-        next((each.exactly for each in declared if each.exactly), None),
-        still={guid: value for each in declared for guid, value in each.still.items()},
-        notes=tuple(note for each in declared for note in each.notes),
-    )
 
 
 class ChannelContext:

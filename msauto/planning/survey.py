@@ -17,7 +17,8 @@ from msgspec import structs
 from msauto.aspects import ASPECTS
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import PlanBuilder, refuse
-from msauto.aspects.rss_item import ChannelContext, merge_channels, plan_items
+from msauto.aspects.rss_arguments import merge_channels
+from msauto.aspects.rss_item import ChannelContext, plan_items
 from msauto.aspects.xmp_batch import plan_batch
 from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError

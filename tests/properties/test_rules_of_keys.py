@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 
 from msauto.aspects.marker_arguments import MarkerArgs
+from msauto.aspects.rss_arguments import RssArgs, RssItemArgs
 from msauto.aspects.segment_arguments import SegmentArgs
 from msauto.documents.document import Document, SourceNode
 from msauto.documents.strict_model import Model
@@ -32,7 +33,6 @@ from msauto.playbook.schema.operation_keys import (
     ThumbnailArgs,
 )
 from msauto.playbook.schema.play import HandlerArgs, PlayArgs, TaskArgs
-from msauto.playbook.schema.rss import RssArgs, RssItemArgs
 from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.schema.settings import StateArgs
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import model_validator
 
+from msauto.aspects.rss_arguments import RssArgs
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, DocumentModel, Model, key, need
@@ -35,7 +36,6 @@ from msauto.playbook.schema.operation_keys import (
     ThumbnailOnly,
     XmpBatchArgs,
 )
-from msauto.playbook.schema.rss import RssArgs
 
 MODULES = ("asset", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert", "block", "import_tasks")
 """The modules of tasks: each task has exactly one."""

@@ -1,14 +1,32 @@
-"""The ``asset`` module: validated arguments to a reference and to :class:`DesiredAsset`."""
+"""Validated arguments: what is wrong with them beyond their models, and the target and desired state of an asset."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msauto.aspects import ASPECTS
 from msauto.aspects.arguments import TaskArguments
+from msauto.aspects.rss_arguments import RssArgs, check_items
 from msauto.documents.document import SourceNode
+from msauto.documents.strict_model import Model
 from msauto.documents.value_types import as_list
+from msauto.errors import Problem
 from msauto.model import desired
 from msauto.playbook.schema import asset as schema
 from msauto.playbook.templates.conditions import Where
+
+
+def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
+    """Yield what is wrong with the arguments of a task, each at its place."""
+    if isinstance(args, schema.AssetArgs):
+        for aspect in ASPECTS.values():
+            yield from aspect.check(args, node)
+    elif isinstance(args, RssArgs):
+        yield from check_items(args, node)
+    expect = getattr(getattr(args, "select", None), "expect", None)
+    low, high = getattr(expect, "min", None), getattr(expect, "max", None)
+    if isinstance(low, int) and isinstance(high, int) and low > high:
+        yield node.child("select", "expect").problem(f"min {low} is greater than max {high}")
 
 
 def asset_ref(args: schema.TargetKeys, database: str, where: Where | None) -> desired.Ref:

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import structs
 
 from msauto.aspects import ASPECTS
+from msauto.aspects.rss_arguments import RssArgs, desired_channel
 from msauto.documents.document import Problems, SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate, as_list, has_pending
@@ -19,13 +20,10 @@ from msauto.model.facts import Facts
 from msauto.model.server import ServerSpec
 from msauto.playbook.schema.asset import TARGET_NAMES, AssetArgs, TargetKeys
 from msauto.playbook.schema.operation_keys import AssertArgs
-from msauto.playbook.schema.rss import RssArgs
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.tasks.argument_checks import check_arguments
-from msauto.playbook.tasks.asset_module import asset_ref, desired_asset
+from msauto.playbook.tasks.asset_module import asset_ref, check_arguments, desired_asset
 from msauto.playbook.tasks.operation_modules import assert_all, check_dest, check_without_asset, desired_operation
 from msauto.playbook.tasks.plays import Task, unknown_handler
-from msauto.playbook.tasks.rss_module import desired_channel
 from msauto.playbook.templates.conditions import holds, refuse_pending, undecided, where_of
 from msauto.playbook.templates.names import AssetView, UsesAssetError
 from msauto.playbook.templates.rendering import render_data

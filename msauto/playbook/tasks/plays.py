@@ -15,7 +15,7 @@ from msauto.errors import Problem
 from msauto.playbook.input_files import OUTSIDE, Files, beside
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile
 from msauto.playbook.schema.schema_errors import validate_data
-from msauto.playbook.tasks.argument_checks import check_arguments
+from msauto.playbook.tasks.asset_module import check_arguments
 from msauto.playbook.templates.rendering import check_template
 from msauto.playbook.variables import Level, Variable, read_variables
 from msauto.secrets.sources import ALLOWED, NOT_ALLOWED, MarkedText, leaves, may_be_secret

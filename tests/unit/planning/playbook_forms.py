@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from msauto.aspects import ASPECTS
+from msauto.aspects.rss_arguments import RssArgs, desired_channel
 from msauto.documents.document import Document, SourceNode
 from msauto.documents.loader import load_yaml
 from msauto.errors import InputError
@@ -16,12 +17,9 @@ from msauto.model.facts import Facts
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.schema.asset import AssetArgs, TargetKeys
 from msauto.playbook.schema.operation_keys import CommandArgs, ProxyArgs, ThumbnailArgs
-from msauto.playbook.schema.rss import RssArgs
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.tasks.argument_checks import check_arguments
-from msauto.playbook.tasks.asset_module import asset_ref, desired_asset
+from msauto.playbook.tasks.asset_module import asset_ref, check_arguments, desired_asset
 from msauto.playbook.tasks.operation_modules import desired_operation
-from msauto.playbook.tasks.rss_module import desired_channel
 
 _OPERATIONS: dict[str, type[TargetKeys]] = {"command": CommandArgs, "thumbnail": ThumbnailArgs, "proxy": ProxyArgs}
 

@@ -1,0 +1,184 @@
+"""What a playbook may write of an RSS channel (interface, «RSS add data», «RSS delete data»), and what it comes to."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Final, Literal
+
+from msgspec import structs
+
+from msauto.aspects.arguments import duplicates, known_items
+from msauto.aspects.merging import Merging
+from msauto.documents import key_rules as rule
+from msauto.documents.document import SourceNode
+from msauto.documents.strict_model import Model, key, need
+from msauto.documents.value_types import Flag, Name, Opt, Text, UnrenderedTemplate, Value
+from msauto.errors import Problem
+from msauto.interface.rss_files import bad_character, default_file, file_key
+from msauto.model.desired import ABSENT, DesiredChannel, DesiredRssItem, Sourced, TaskSource
+from msauto.model.identity import plain
+
+_BOTH = ("the item has both {0} and {1}", "keep one of them")
+_NO_CONTENT = ("the item has no content", "add text or item")
+_ONE_NAME = "{key} and {other} cannot be used together with state: absent"
+_EMPTY = "add items: [] to empty the channel"
+
+
+class RssBody(Model):
+    """An RSS item as a document."""
+
+    title: Opt[Text] = key("title")
+    description: Opt[Text] = key("description")
+    link: Opt[Text] = key("link")
+    pub_date: Opt[Text] = key("publication date: ISO 8601 or RFC 822", alias="pubDate")
+
+
+class RssItemArgs(Model):
+    """One item of a channel."""
+
+    rules: ClassVar = (
+        rule.when_value("state", "present", rule.one_of(("text", "item"), _BOTH, _NO_CONTENT), default=True),
+        rule.absent_has_none(("text", "item")),
+        rule.any_of((("guid",), ("file",)), "the item has no guid", "add guid; or file, by whose name it is found"),
+        rule.when_value("state", "absent", rule.excludes("guid", ("file",), _ONE_NAME, "keep one of them")),
+    )
+
+    guid: Opt[Name] = key("identifier of the item in the channel; an item without one is found by its file")
+    file: Opt[Name] = key("file name of the item; default: the guid, made a safe file name, with .txt or .xml")
+    text: Opt[Text] = key("text of the item, for a .txt file")
+    item: Opt[RssBody] = key("fields of the item, for an .xml file")
+    state: Opt[Literal["present", "absent"]] = key("present (default) or absent: the item is removed")
+
+
+class RssArgs(Model):
+    """The desired state of an RSS channel."""
+
+    rules: ClassVar = (
+        rule.when_value("exactly", True, rule.needs("exactly", ("items",), "exactly requires items", _EMPTY)),
+    )
+
+    channel: Value[Name] = need("name of the channel")
+    items: Opt[list[Value[RssItemArgs]]] = key("items of the channel")
+    exactly: Opt[Flag] = key("remove other items")
+
+
+# Checks of validated arguments. Templates that are not rendered yet are skipped ----------------------------------
+
+_ONE_LINE: Final = frozenset({"guid", "file"})
+"""The texts of an RSS item that cannot hold a line end."""
+
+
+def check_items(args: RssArgs, node: SourceNode) -> Iterator[Problem]:
+    """Yield what is wrong with the items of a channel."""
+    here = node.child("items")
+    items = known_items(args.items, RssItemArgs)
+    for index, item in items:
+        yield from _characters(item, here.child(index))
+        yield from _file(item, here.child(index))
+    yield from duplicates(items, here, _guid, "guid", "guid")
+    yield from _shared_files(items, here)
+
+
+def _guid(item: RssItemArgs) -> str | None:
+    if item.guid is None or isinstance(item.guid, UnrenderedTemplate):
+        return item.guid
+    return unicodedata.normalize("NFC", item.guid)
+
+
+def _shared_files(items: list[tuple[int, RssItemArgs]], node: SourceNode) -> Iterator[Problem]:
+    """Yield a problem for each item in the file of another: the later PUT would replace the earlier item."""
+    seen: dict[str, tuple[int, RssItemArgs]] = {}
+    for index, item in items:
+        if item.state == "absent" or any(isinstance(each, UnrenderedTemplate) for each in (item.guid, item.file)):
+            continue
+        first, other = seen.setdefault(file_key(file_name(item)), (index, item))
+        if first != index and (item.guid is None or _guid(other) != _guid(item)):
+            line, names = node.child(first).place.line, [each.guid or each.file for each in (item, other)]
+            why = f"item {names[0]!r} uses the file {file_name(item)} of item {names[1]!r} (line {line})"
+            at = node.child(index, "guid" if item.file is None else "file")
+            yield at.problem(why, "give each item its own `file:`")
+
+
+def _characters(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
+    """Yield a problem for each character that no channel shows as it is sent: it would be sent again in every run."""
+    body: Any = item.item
+    texts: dict[tuple[str, ...], Any] = {("guid",): item.guid, ("file",): item.file, ("text",): item.text}
+    if isinstance(body, RssBody):
+        texts |= {("item", name): text for name, text in body_texts(body).items()}
+    for path, text in texts.items():
+        if not isinstance(text, str) or isinstance(text, UnrenderedTemplate):
+            continue
+        found = bad_character(text, line=path[-1] in _ONE_LINE)
+        if found is not None:
+            why = f"the {path[-1]} contains {found[1]} as character {found[0]}, which no RSS channel reports"
+            yield node.child(*path).problem(why, "remove it in the source, or with the filter `regex_replace`")
+
+
+def _file(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
+    if item.file is None or isinstance(item.file, UnrenderedTemplate):
+        return
+    if "/" in item.file or "\\" in item.file:
+        yield node.child("file").problem("file must be a name, not a path", "remove the folder")
+    if item.file in {".", ".."}:
+        why = f"{item.file!r} is a folder, not a file name"
+        yield node.child("file").problem(why, "use a file name such as n-1.txt")
+
+
+# Desired state -----------------------------------------------------------------------------------------------------
+
+
+def desired_channel(args: RssArgs, node: SourceNode, task: str) -> DesiredChannel:
+    """Return the desired state of a channel, each item with its place."""
+    items = tuple(
+        Sourced(_item(item), TaskSource.at(node.child("items", index).place, task))
+        for index, item in enumerate(args.items or [])
+    )
+    exactly = TaskSource.at(node.child("exactly").key_place, task) if args.exactly else None
+    return DesiredChannel(TaskSource.at(node.place, task), items, exactly)
+
+
+def _item(args: RssItemArgs) -> DesiredRssItem:
+    present = args.state != "absent"
+    return DesiredRssItem(
+        guid=args.guid or "",
+        file=file_name(args) if present else args.file or "",
+        text=ABSENT if args.text is None else args.text,
+        item=ABSENT if args.item is None else body_texts(args.item),
+        present=present,
+    )
+
+
+def file_name(args: RssItemArgs) -> str:
+    """Return the name of the file in which an item is put."""
+    return args.file or default_file(args.guid or "", text=args.item is None)
+
+
+def body_texts(body: RssBody) -> dict[str, str]:
+    """Return the texts of an item's document by their names in RSS."""
+    named = {"title": body.title, "description": body.description, "link": body.link, "pubDate": body.pub_date}
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def merge_channels(declared: Sequence[DesiredChannel], merging: Merging) -> DesiredChannel:
+    """Return what all tasks declare for one channel."""
+    for one in (each for each in declared if each.exactly):
+        named = {plain(sourced.value.guid) for sourced in one.items}
+        for sourced in (sourced for other in declared if other is not one for sourced in other.items):
+            if sourced.value.present and plain(sourced.value.guid) not in named:
+                merging.removed(f"item {sourced.value.guid}", one.exactly, sourced.source)
+    items: dict[str, Sourced[DesiredRssItem]] = {}
+    for sourced in (sourced for desired in declared for sourced in desired.items):
+        earlier = items.setdefault(plain(sourced.value.guid), sourced)
+        if earlier.value.present != sourced.value.present:
+            absent, present = (earlier, sourced) if sourced.value.present else (sourced, earlier)
+            merging.removed(f"item {sourced.value.guid}", absent.source, present.source)
+        elif structs.replace(earlier.value, guid=sourced.value.guid) != sourced.value:
+            merging.differ(f"item {sourced.value.guid}", earlier, sourced)
+    return DesiredChannel(
+        declared[0].source,
+        tuple(items.values()),
+        next((each.exactly for each in declared if each.exactly), None),
+        still={guid: value for each in declared for guid, value in each.still.items()},
+        notes=tuple(note for each in declared for note in each.notes),
+    )
