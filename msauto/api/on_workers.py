@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import structs
 
-from msauto.api.server_plan import ServerPlan, ServerPlanning, plan_server
+from msauto.api.server_plan import ServerPlanning, plan_server
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
 from msauto.applying.circuit_breaker import BreakerState, CircuitBreaker
-from msauto.applying.executor import BatchFailures, Targets, apply_server
-from msauto.applying.recovery import Records
+from msauto.applying.executor import BatchFailures, Records, Targets, apply_server
 from msauto.applying.states import RetryPolicy
 from msauto.applying.workers import AppliedServer, without_target
 from msauto.concurrency import SystemClock, concurrent_list, finish, is_over
@@ -39,6 +38,7 @@ from msauto.model.result import TargetResult
 from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import ListedEntry, Snapshot
+from msauto.planning.survey import Survey
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.names import EnvView, SecretTracker
 from msauto.secrets.redaction import Secrets
@@ -59,10 +59,10 @@ _UNTIL_ENDED: Final = 90.0
 # Plan -----------------------------------------------------------------------------------------------------------------
 
 
-async def plan_on(cluster: Cluster, given: ServerPlanning, memory: LedgerMemory, notify: Notify) -> ServerPlan:
+async def plan_on(cluster: Cluster, given: ServerPlanning, memory: LedgerMemory, notify: Notify) -> Survey:
     """Plan one server on a worker of a cluster, with what the ledger remembers of it."""
     remembered = {**memory.of_server(given.work.server.name), SALT: memory.recall(SALT)}
-    found: tuple[ServerPlan, ServerPlanning]
+    found: tuple[Survey, ServerPlanning]
     found = await cluster.run(given.work.server, _plan_on_worker, (given, remembered), notify)
     planned, there = found
     given.choice.merge(there.choice)
@@ -73,7 +73,7 @@ async def plan_on(cluster: Cluster, given: ServerPlanning, memory: LedgerMemory,
 
 async def _plan_on_worker(
     inputs: tuple[ServerPlanning, Mapping[TargetId, Mapping[str, Json]]], task: WorkerTask
-) -> tuple[ServerPlan, ServerPlanning]:
+) -> tuple[Survey, ServerPlanning]:
     given, remembered = inputs
 
     async def hash_file(dest: str) -> str | None:

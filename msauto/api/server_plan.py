@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from msgspec import structs
 
@@ -32,14 +31,7 @@ class ServerPlanning:
     forget: bool
 
 
-class ServerPlan(NamedTuple):
-    """The plan of a server, and whether it answers at all."""
-
-    survey: Survey
-    is_unreachable: bool
-
-
-async def plan_server(given: ServerPlanning, memory: Memory, hash_file: HashFile, notify: Notify) -> ServerPlan:
+async def plan_server(given: ServerPlanning, memory: Memory, hash_file: HashFile, notify: Notify) -> Survey:
     """Plan one server. Sends GET and HEAD only. No event holds a secret."""
     spec, known = given.work.server, given.secrets
 
@@ -61,4 +53,4 @@ async def plan_server(given: ServerPlanning, memory: Memory, hash_file: HashFile
             notify=notify_redacted,
         )
         found = await survey(given.work.intents, context, forks=given.forks)
-        return ServerPlan(found, client.unreachable)
+        return replace(found, is_unreachable=client.unreachable)

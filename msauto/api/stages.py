@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import structs
 
-from msauto.api.server_plan import ServerPlan, ServerPlanning, plan_server
+from msauto.api.server_plan import ServerPlanning, plan_server
 from msauto.concurrency import concurrent_list
 from msauto.errors import ClusterError, RefusedError
 from msauto.ledger import Ledger, LockScope
@@ -33,6 +33,7 @@ from msauto.model.result import Result, TargetResult
 from msauto.model.run_records import RunDetails
 from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import assemble
+from msauto.planning.survey import Survey
 from msauto.planning.titles import TargetChoice
 from msauto.secrets.redaction import Secrets
 from msauto.secrets.redactor import SecretMemory
@@ -45,8 +46,7 @@ if TYPE_CHECKING:
     from msauto.api.on_workers import WorkersOfRun
     from msauto.applying.apply_context import ApplyContext
     from msauto.applying.cluster import Cluster
-    from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection, Servers
-    from msauto.applying.recovery import Settle
+    from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection, Servers, Settle
     from msauto.server.snapshots import Take
 
 _URL_NOTE = "url of "
@@ -106,7 +106,7 @@ async def make_plan(
 
     notify = partial(_notify, observer)
 
-    async def plan_one(work: ServerIntents) -> ServerPlan:
+    async def plan_one(work: ServerIntents) -> Survey:
         find_links = bool(limits.protected)
         given = ServerPlanning(work, resolved.secrets, choice, clock, forks, find_links, forget_pending)
         if cluster is not None:
@@ -118,13 +118,12 @@ async def make_plan(
     specs = specs_of(resolved)
     with resolved.secrets.redacted_errors():
         async with nullcontext() if on is None else _cluster(on, specs) as cluster:
-            planned = await concurrent_list(plan_one, resolved.work, limit=max(1, len(specs)))
+            surveys = await concurrent_list(plan_one, resolved.work, limit=max(1, len(specs)))
     created = clock.now().isoformat(timespec="seconds")
-    surveys = [each.survey for each in planned]
     plan = assemble(resolved, surveys, created=created, version=__version__, limits=limits)
     if not plan.errors:
         choice.require_matches()
-    unreachable = frozenset(each.survey.server for each in planned if each.is_unreachable)
+    unreachable = frozenset(each.server for each in surveys if each.is_unreachable)
     return structs.replace(
         plan, warnings=(*choice.warnings, *plan.warnings), unreachable=unreachable, read_since=read_since
     )
@@ -209,7 +208,7 @@ async def recover_runs(
     Only targets within ``scopes``, whose locks the caller holds, so that no other run writes to them. ``secrets`` are
     redacted: a server may repeat in an error what it was sent. ``on``: the Dask cluster whose workers read.
     """
-    from msauto.applying.recovery import recover, settle_here
+    from msauto.applying.executor import recover, settle_here
     from msauto.secrets.redactor import Redactor, redacted_journal
 
     secrets = Secrets() if secrets is None else secrets

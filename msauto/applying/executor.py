@@ -5,13 +5,17 @@ of its targets in the batch failed or is unverified, or if its circuit breaker i
 once all servers of a batch have failed, once more of them failed than ``max_fail_percentage`` allows, or, with
 ``any_errors_fatal``, once one failed. The last two also stop the rest of the batch. Targets in progress are always
 finished. Every outcome is a value.
+
+A run that was killed leaves requests as «sending» in the ledger, and targets that were not verified. The next run reads
+these targets before it plans (:func:`recover`). A request that reading shows as done is done, any other is
+*unverified*, and what reading shows is remembered. Then the ledger closes the run as interrupted.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -23,13 +27,13 @@ from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommi
 from msauto.applying.circuit_breaker import CircuitBreaker
 from msauto.applying.states import RetryPolicy, TargetProgress, resume
 from msauto.applying.target_executor import TargetExecutor
-from msauto.concurrency import ConcurrencySlot, run_unless
+from msauto.concurrency import ConcurrencySlot, concurrent_list, run_unless
 from msauto.errors import MsautoError
 from msauto.model import events
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import RequestResult, Result, TargetResult
-from msauto.model.run_records import TargetRecord
+from msauto.model.run_records import RunDetails, TargetRecord
 
 __all__ = ["Cancellation", "RetryPolicy", "ServerConnection", "apply"]
 
@@ -37,6 +41,10 @@ Targets = Mapping[int, Target]
 """Targets of one server, by their positions in the plan."""
 OnResult = Callable[[int, TargetResult], None]
 """Receives the result of a target, with its position in the plan."""
+Records = Mapping[int, TargetRecord]
+"""Targets of a run that died, by their positions in the plan."""
+Settle = Callable[[str, Records], Awaitable[Mapping[int, TargetResult]]]
+"""Settles targets of one server by reading, and returns their results."""
 
 _SETTLED_AFTER: Final = timedelta(minutes=10)
 """A server has finished by then whatever it does for a request."""
@@ -289,7 +297,7 @@ class _ServerExecution:
         self._slots = slots
         self._frozen = frozen
         self._records = records or {}
-        self._probing = False  # the last target that started probes the server
+        self._probe: ConcurrencySlot | None = None  # of the target that probes the server
 
     async def run(self, targets: Targets) -> None:
         """Apply the targets that may start. Those that were begun before are settled in any case."""
@@ -299,28 +307,30 @@ class _ServerExecution:
                 if record is not None and record.outcome is not None:
                     self._note(number, structs.replace(result_of(record), target=target))
                 elif record is not None or self._may_start():
-                    slot = await self._admit()
-                    group.create_task(self._apply(number, target, record, slot, probes=self._probing))
+                    group.create_task(self._apply(number, target, record, await self._admit()))
 
     def _may_start(self) -> bool:
         return not self._context.cancellation.requested and self._failures.stop_reason() is None
 
     async def _admit(self) -> ConcurrencySlot:
-        """Return a slot for the next target. While the breaker is half-open, it waits for the one before, and a pause.
+        """Return a slot for the next target. While the breaker is half-open, it waits for the last probe and a pause.
 
         Getting a slot takes time, in which the breaker may have become half-open: then the target waits again.
         """
         breaker = self._breaker
         while True:
-            while self._probing and breaker.state.half_open:
+            while self._probe is not None and breaker.state.half_open:
                 await breaker.changed()
-            self._probing = breaker.state.half_open
-            if self._probing:
+            probes = breaker.state.half_open
+            if probes:
                 await self._pause()
             await self._slots.acquire()
-            if self._probing or not breaker.state.half_open:
-                return ConcurrencySlot(self._slots)
-            self._slots.release()
+            slot = ConcurrencySlot(self._slots)
+            if probes:
+                self._probe = slot
+            if probes or not breaker.state.half_open:
+                return slot
+            slot.leave()
 
     async def _pause(self) -> None:
         """Wait before the server is probed; not if the target will not start anyway."""
@@ -329,9 +339,7 @@ class _ServerExecution:
             failures = self._breaker.state.failures
             await context.cancellation.sleep(context.clock, pauses[min(failures, len(pauses)) - 1])
 
-    async def _apply(
-        self, number: int, target: Target, record: TargetRecord | None, slot: ConcurrencySlot, *, probes: bool
-    ) -> None:
+    async def _apply(self, number: int, target: Target, record: TargetRecord | None, slot: ConcurrencySlot) -> None:
         try:
             context, resumed = self._context, None
             if record is not None:
@@ -351,8 +359,8 @@ class _ServerExecution:
                     self._note(number, executor.result)
         finally:
             slot.leave()
-            if probes:
-                self._probing = False
+            if self._probe is slot:
+                self._probe = None
                 self._breaker.wake()
 
     def _note(self, number: int, result: TargetResult) -> None:
@@ -360,7 +368,91 @@ class _ServerExecution:
         self._on_result(number, result)
 
 
-# What another process has left ------------------------------------------------------------------------------------
+# What an interrupted run left in progress ----------------------------------------------------------------------------
+
+
+async def recover(
+    details: RunDetails, settle: Settle, is_available: Callable[[Target], bool], journal: Journal
+) -> tuple[TargetResult, ...]:
+    """Settle what an interrupted run left in progress; return the results of these targets.
+
+    Sends nothing. ``is_available``: the server of a target can be read, and no other run may write to the target.
+    Closes the run once all of its targets are settled. Does nothing if the run is still alive. Raises ``LedgerError``.
+    """
+    run = details.summary.run
+    if not journal.reopen(run, [record.target for record in details.targets]):
+        return ()
+    by_server: dict[str, dict[int, TargetRecord]] = defaultdict(dict)
+    left = False
+    for number, record in enumerate(details.targets):
+        if record.begun is not None and record.outcome is None:
+            if is_available(record.target):
+                by_server[record.target.server][number] = record
+            else:
+                left = True
+
+    async def settle_server(work: tuple[str, Records]) -> Mapping[int, TargetResult]:
+        return await settle(*work)
+
+    found = await concurrent_list(settle_server, by_server.items(), limit=max(1, len(by_server)))
+    results = dict(sorted(item for each in found for item in each.items()))
+    if left or len(results) < sum(map(len, by_server.values())):
+        journal.leave(run)
+    else:
+        journal.end(run, _result(details, results))
+    return tuple(results.values())
+
+
+async def settle_here(
+    server: str,
+    records: Records,
+    *,
+    run: str,
+    connections: Mapping[str, ServerConnection],
+    journal: Journal,
+    memory: Memory,
+    clock: Clock,
+    forks: int,
+    policy: RetryPolicy | None = None,
+) -> dict[int, TargetResult]:
+    """Settle targets of a server by reading them from this process."""
+    cancellation = Cancellation()
+    cancellation()  # starts no request
+    commits = GroupCommit(journal)
+    context = ApplyContext(run, journal, memory, clock, events.SILENT, commits, cancellation, policy or RetryPolicy())
+    results: dict[int, TargetResult] = {}
+    await apply_server(
+        context,
+        connections[server],
+        {number: record.target for number, record in records.items()},
+        records,
+        BatchFailures(Plan("", ""), 0),
+        CircuitBreaker(),
+        results.__setitem__,
+        forks=forks,
+    )
+    return results
+
+
+def _result(details: RunDetails, settled: Mapping[int, TargetResult]) -> Result:
+    """Return the result of the whole run; ``settled`` are the results of the targets in progress, by position."""
+    summary = details.summary
+    plan = Plan(
+        summary.started,
+        details.msauto,
+        targets=tuple(record.target for record in details.targets),
+        unchanged=summary.summary.get("unchanged", 0),
+        reads=summary.summary.get("reads", 0),
+    )
+    results = (settled.get(number) or _result_of(record) for number, record in enumerate(details.targets))
+    return Result(summary.run, plan, tuple(results), interrupted=True)
+
+
+def _result_of(record: TargetRecord) -> TargetResult:
+    if record.outcome is not None:
+        return result_of(record)
+    requests = (RequestResult("not sent"),) * len(record.target.requests)
+    return TargetResult(record.target, "not attempted", "the run was killed before it started the target", requests)
 
 
 def _settling(context: ApplyContext, record: TargetRecord) -> ApplyContext:

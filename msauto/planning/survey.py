@@ -49,7 +49,10 @@ D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The plan of one server. ``targets`` are those that change or are in error, in the order of the playbooks."""
+    """The plan of one server. ``targets`` are those that change or are in error, in the order of the playbooks.
+
+    ``is_unreachable``: the server does not answer at all.
+    """
 
     server: str
     targets: tuple[Target, ...] = ()
@@ -59,6 +62,7 @@ class Survey:
     reads: int = 0
     warnings: tuple[str, ...] = ()
     settlements: tuple[Settlement, ...] = ()
+    is_unreachable: bool = False
 
 
 async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: int) -> Survey:

@@ -27,38 +27,27 @@ from msauto.secrets.redaction import Secrets
 _LONGEST = 60  # characters of a value that are shown
 
 
-def folders_to_read(target: Target) -> tuple[Folder, ...]:
-    """Return the folders in which links are compared."""
-    keys = (name.removeprefix("link:") for name in target.looked if name.startswith("link:"))
-    changed = (change.key for change in target.changes if ASPECTS[change.aspect].is_entry)
-    return tuple(dict.fromkeys(parse_folder(key)[:-1] for key in (*keys, *changed)))
-
-
-def xmp_names(target: Target) -> frozenset[str]:
-    """Return the names of the XMP fields that are compared."""
-    return frozenset(name.removeprefix("xmp:") for name in target.looked if name.startswith("xmp:"))
-
-
-async def read_live(target: Target, reader: Reader, *, after: bool = False) -> LiveTarget:
-    """Read what was compared of a target and nothing else; ``after`` its run under its new title.
-
-    Raises ``ServerError``.
-    """
+async def read_live(target: Target, reader: Reader) -> LiveTarget:
+    """Read what was compared of a target and nothing else; raises ``ServerError``."""
     if target.kind == "rss_channel":
         return LiveTarget(channel=await reader.read_channel(target.name))
     if target.kind != "asset":
         return LiveTarget()
-    address = target.address_after if after else target.address
-    asset = await reader.read_asset(target.database, address)
+    asset = await reader.read_asset(target.database, target.address)
     if asset is None:
         return LiveTarget()
-    names = xmp_names(target)
+    names = frozenset(name.removeprefix("xmp:") for name in target.looked if name.startswith("xmp:"))
+    keys = [name.removeprefix("link:") for name in target.looked if name.startswith("link:")]
+    keys += [change.key for change in target.changes if ASPECTS[change.aspect].is_entry]
+    folders = dict.fromkeys(parse_folder(key)[:-1] for key in keys)
     every = "fact:xmp" in target.looked
     every_link = not {"links", "fact:links"}.isdisjoint(target.looked)  # that needs a listing of the whole database
     return LiveTarget(
         asset=asset,
-        xmp=await read_xmp_fields(reader, target.database, address, names, every=every) if names or every else None,
-        folders=await read_folders(reader.read_folder, target.database, folders_to_read(target)),
+        xmp=await read_xmp_fields(reader, target.database, target.address, names, every=every)
+        if names or every
+        else None,
+        folders=await read_folders(reader.read_folder, target.database, folders),
         links=await reader.read_links(target.database, asset) if every_link else None,
     )
 

@@ -6,7 +6,6 @@ search over everything that a request could do.
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -20,9 +19,8 @@ from msauto.applying.verification import compare, final_expectations, memories
 from msauto.aspects import holds
 from msauto.interface.dialect import Dialect
 from msauto.model.ports import LiveTarget
-from msauto.planning.target_reading import read_live
 from tests.examples import examples
-from tests.unit.planning.planning_world import Clip, Stage, stage
+from tests.unit.planning.planning_world import Clip, Stage, read_after, stage
 from tests.unit.planning.playbook_forms import asset_intent
 
 TITLES = ("", "a", "b")
@@ -120,7 +118,7 @@ def test_the_proof_agrees_with_the_diff(data: st.DataObject) -> None:
         assert any(holds(word, live_before) is not True for word in words)
     context.apply(found)
     for target in found.targets:
-        after = asyncio.run(read_live(target, context.reader.fresh(), after=True))
+        after = read_after(target, context.reader)
         assert compare(target, after).differences == ()
 
 
@@ -185,7 +183,7 @@ def test_what_a_server_hides_is_written_once(data: st.DataObject) -> None:
         for request in target.requests:
             context.server.apply(request)
         live.xmp = None  # ... and shows nothing of it
-        after = asyncio.run(read_live(target, context.reader.fresh(), after=True))
+        after = read_after(target, context.reader)
         context.memory.remember(target.id, memories(target, after))
     again = context.plan(intent)
     assert [t for t in again.targets if t.error is None] == [], context.server.sent

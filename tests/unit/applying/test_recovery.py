@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.applying.recovery import recover, settle_here
+from msauto.applying.executor import recover, settle_here
 from msauto.ledger import Ledger
 from msauto.model.plan import Target
 from msauto.model.result import RequestResult, TargetResult

@@ -34,6 +34,7 @@ from msauto.model.live import (
     show_folder,
 )
 from msauto.model.plan import Address, Request, Target
+from msauto.model.ports import LiveTarget, Reader
 from msauto.model.result import Difference
 from msauto.model.server import ServerSpec
 from msauto.planning.asset_survey import SurveyContext
@@ -338,6 +339,11 @@ def _rss_item(item: dict[str, Any]) -> RssItem:
     return RssItem(item["guid"], item.get("title"), item.get("description"), item.get("link"), item.get("pubDate"))
 
 
+def read_after(target: Target, reader: Reader) -> LiveTarget:
+    """Read a target after its run, under its new title."""
+    return asyncio.run(read_live(structs.replace(target, address=target.address_after), reader.fresh()))
+
+
 @dataclass
 class Stage:
     """A server, its inventory entry and a ledger: plan, apply and verify as the whole product does."""
@@ -364,7 +370,7 @@ class Stage:
             assert target.error is None, target.error
             for index, request in enumerate(target.requests):
                 self._send(target, index, request)
-            live = asyncio.run(read_live(target, self.reader.fresh(), after=True))
+            live = read_after(target, self.reader)
             wrong = compare(target, live).differences
             self.memory.remember(target.id, memories(target, live, frozenset(map(expectation_key, wrong))))
             differences += wrong
