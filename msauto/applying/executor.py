@@ -17,7 +17,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
@@ -217,6 +217,7 @@ class BatchFailures:
 # One server -----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(slots=True)
 class ServersHere:
     """Applies the servers of a run in this process.
 
@@ -224,27 +225,22 @@ class ServersHere:
     before each target: a text is why the target is not attempted (contract, «Limits»).
     """
 
-    unsettled = False
+    context: ApplyContext
+    connections: Mapping[str, ServerConnection]
+    forks: InitVar[int]
+    frozen: Callable[[], str | None] = lambda: None
+    unsettled: bool = False
+    slots: asyncio.Semaphore = field(init=False)
 
-    def __init__(
-        self,
-        context: ApplyContext,
-        connections: Mapping[str, ServerConnection],
-        *,
-        forks: int,
-        frozen: Callable[[], str | None] = lambda: None,
-    ) -> None:
-        self._context = context
-        self._connections = connections
-        self._slots = asyncio.Semaphore(forks)
-        self._frozen = frozen
+    def __post_init__(self, forks: int) -> None:
+        self.slots = asyncio.Semaphore(forks)
 
     async def apply(
         self, server: str, targets: Targets, failures: BatchFailures, breaker: CircuitBreaker, on_result: OnResult
     ) -> None:
         """Implement :meth:`Servers.apply`."""
         execution = _ServerExecution(
-            self._context, self._connections[server], failures, breaker, on_result, self._slots, self._frozen
+            self.context, self.connections[server], failures, breaker, on_result, self.slots, self.frozen
         )
         await execution.run(targets)
 
@@ -275,83 +271,76 @@ async def apply_server(
         raise context.commits.failure
 
 
+@dataclass(slots=True)
 class _ServerExecution:
-    """The targets of one server, which start in order: see :mod:`.circuit_breaker`."""
+    """The targets of one server, which start in order: see :mod:`.circuit_breaker`.
 
-    def __init__(
-        self,
-        context: ApplyContext,
-        connection: ServerConnection,
-        failures: BatchFailures,
-        breaker: CircuitBreaker,
-        on_result: OnResult,
-        slots: asyncio.Semaphore,
-        frozen: Callable[[], str | None],
-        records: Mapping[int, TargetRecord] | None = None,
-    ) -> None:
-        self._context = context
-        self._connection = connection
-        self._failures = failures
-        self._breaker = breaker
-        self._on_result = on_result
-        self._slots = slots
-        self._frozen = frozen
-        self._records = records or {}
-        self._probe: ConcurrencySlot | None = None  # of the target that probes the server
+    ``probe``: the slot of the target that probes the server.
+    """
+
+    context: ApplyContext
+    connection: ServerConnection
+    failures: BatchFailures
+    breaker: CircuitBreaker
+    on_result: OnResult
+    slots: asyncio.Semaphore
+    frozen: Callable[[], str | None]
+    records: Records = field(default_factory=dict)
+    probe: ConcurrencySlot | None = None
 
     async def run(self, targets: Targets) -> None:
         """Apply the targets that may start. Those that were begun before are settled in any case."""
         async with asyncio.TaskGroup() as group:
             for number, target in targets.items():
-                record = self._records.get(number)
+                record = self.records.get(number)
                 if record is not None and record.outcome is not None:
                     self._note(number, structs.replace(result_of(record), target=target))
                 elif record is not None or self._may_start():
                     group.create_task(self._apply(number, target, record, await self._admit()))
 
     def _may_start(self) -> bool:
-        return not self._context.cancellation.requested and self._failures.stop_reason() is None
+        return not self.context.cancellation.requested and self.failures.stop_reason() is None
 
     async def _admit(self) -> ConcurrencySlot:
         """Return a slot for the next target. While the breaker is half-open, it waits for the last probe and a pause.
 
         Getting a slot takes time, in which the breaker may have become half-open: then the target waits again.
         """
-        breaker = self._breaker
+        breaker = self.breaker
         while True:
-            while self._probe is not None and breaker.state.half_open:
+            while self.probe is not None and breaker.state.half_open:
                 await breaker.changed()
             probes = breaker.state.half_open
             if probes:
                 await self._pause()
-            await self._slots.acquire()
-            slot = ConcurrencySlot(self._slots)
+            await self.slots.acquire()
+            slot = ConcurrencySlot(self.slots)
             if probes:
-                self._probe = slot
+                self.probe = slot
             if probes or not breaker.state.half_open:
                 return slot
             slot.leave()
 
     async def _pause(self) -> None:
         """Wait before the server is probed; not if the target will not start anyway."""
-        pauses, context = self._context.policy.half_open_pauses, self._context
-        if pauses and not (self._failures.stop_reason() or self._frozen() or context.commits.failure):
-            failures = self._breaker.state.failures
+        pauses, context = self.context.policy.half_open_pauses, self.context
+        if pauses and not (self.failures.stop_reason() or self.frozen() or context.commits.failure):
+            failures = self.breaker.state.failures
             await context.cancellation.sleep(context.clock, pauses[min(failures, len(pauses)) - 1])
 
     async def _apply(self, number: int, target: Target, record: TargetRecord | None, slot: ConcurrencySlot) -> None:
         try:
-            context, resumed = self._context, None
+            context, resumed = self.context, None
             if record is not None:
                 context, resumed = _settling(context, record), progress_of(record)
             elif not self._may_start():
                 return
             else:
-                reason = self._breaker.state.why_not(target.requests, target.server, context.run) or self._frozen()
+                reason = self.breaker.state.why_not(target.requests, target.server, context.run) or self.frozen()
                 if reason is not None:
                     self._note(number, not_attempted(context, target, reason))
                     return
-            executor = TargetExecutor(context, self._connection, self._breaker, target, slot, resumed)
+            executor = TargetExecutor(context, self.connection, self.breaker, target, slot, resumed)
             try:
                 await executor.run()
             finally:
@@ -359,13 +348,13 @@ class _ServerExecution:
                     self._note(number, executor.result)
         finally:
             slot.leave()
-            if self._probe is slot:
-                self._probe = None
-                self._breaker.wake()
+            if self.probe is slot:
+                self.probe = None
+                self.breaker.wake()
 
     def _note(self, number: int, result: TargetResult) -> None:
-        self._failures.note(result, self._breaker)
-        self._on_result(number, result)
+        self.failures.note(result, self.breaker)
+        self.on_result(number, result)
 
 
 # What an interrupted run left in progress ----------------------------------------------------------------------------

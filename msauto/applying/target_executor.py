@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
@@ -16,7 +15,7 @@ from msauto.applying.apply_context import ApplyContext, Call, ServerConnection
 from msauto.applying.circuit_breaker import CircuitBreaker, TargetContact
 from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
-from msauto.applying.verification import Comparison, Verdict, memories
+from msauto.applying.verification import Comparison, memories
 from msauto.aspects import is_deletion
 from msauto.concurrency import ConcurrencySlot
 from msauto.errors import (
@@ -54,70 +53,6 @@ class DownloadProgress:
         self._notify(events.DownloadReceived(*self._request, size, total))
 
 
-class TargetReader:
-    """Reads the live state of one target; every answer, and every error, is reported to the circuit breaker."""
-
-    def __init__(self, server: ServerConnection, target: Target, contact: TargetContact) -> None:
-        self._server = server
-        self._target = target
-        self._contact = contact
-
-    async def read(self, part: Target, sent: int) -> LiveTarget:
-        """Read what the requests of ``part`` change; ``sent``: how many requests of the target may have been done."""
-        if self._contact.shut_out:
-            raise UnreachableError("not asked again, because the server rejects our credentials")
-        addresses = verification.addresses(self._target, sent)
-        return await self._ask(
-            verification.read_again(self._server.reader.fresh(), self._server.shared, part, addresses)
-        )
-
-    async def what_changed(self, now: datetime) -> str | None:
-        """Return how live state differs from what was planned; read a minute ago at most."""
-        reader = self._server.shared.recent(self._server.reader, now)
-        return await self._ask(target_reading.what_changed(self._target, reader))
-
-    async def why_not_deleted(self, *, again: bool) -> str | None:
-        """Return why the target's DELETE must not be sent, as read right before."""
-        reader, target = self._server.reader, self._target
-        listed = await self._ask(self._server.shared.listed(reader, target.database))
-        return await self._ask(deletion.why_not_deleted(target, listed, reader.fresh(), again=again))
-
-    async def verdict(self, index: int, *, in_doubt: bool) -> Verdict:
-        """Return how much of the request ``index`` is done."""
-        part = verification.only(self._target, index, index + 1)
-        if not verification.can_see(part):
-            if in_doubt:
-                await self.ping()
-            return "hidden"
-        return verification.verdict_of(part, await self.read(part, index + 1))
-
-    async def missing_before(self, index: int) -> tuple[str, ...]:
-        """Return the keys of what the requests before ``index`` should have done, and reading does not show."""
-        part = verification.only(self._target, 0, index)
-        return verification.not_seen(part, await self.read(part, index))
-
-    async def ping(self) -> None:
-        """Find out whether the server can be reached, by a read that it answers at once."""
-        reader, target = self._server.reader.fresh(), self._target
-        with suppress(Exception):
-            if target.kind == "rss_channel":
-                await self._ask(reader.read_channel(target.address.name))
-            else:
-                await self._ask(reader.has_database(target.database))
-
-    async def _ask(self, reading: Awaitable[T]) -> T:
-        try:
-            found = await reading
-        except AnotherClipError:
-            self._contact.answered()
-            raise
-        except Exception as error:
-            self._contact.failed(error, "read")
-            raise
-        self._contact.answered()
-        return found
-
-
 class TargetExecutor:
     """Applies one target with :meth:`run`; ``resumed`` is the progress to continue with after a crash."""
 
@@ -131,11 +66,10 @@ class TargetExecutor:
         resumed: states.TargetProgress | None = None,
     ) -> None:
         self._context = context
-        self._sender = server.sender
+        self._server = server
         self._target = target
         self._slot = slot
         self._contact = TargetContact(breaker)
-        self._reader = TargetReader(server, target, self._contact)
         self._memory = TargetMemory(context, target)
         self._progress = resumed or states.begin(len(target.requests), wait=target.wait)
         self._permit: WritePermit | None = None  # to send the request that is journalled
@@ -205,7 +139,7 @@ class TargetExecutor:
             return event
         if target.requests[index].dest is None:
             # Nothing may wait between the journal and the server, so the permit comes first.
-            self._permit = await self._sender.permit()
+            self._permit = await self._server.sender.permit()
             if (event := self._why_not(index)) is not None:
                 self._release_permit()
                 return event
@@ -238,7 +172,8 @@ class TargetExecutor:
     async def _check_guard(self, index: int) -> states.AnotherClip | states.Blocked | None:
         """Return why a guarded request must not be sent; ``None`` once reading shows all requests before it."""
         try:
-            missing = await self._reader.missing_before(index)
+            part = verification.only(self._target, 0, index)
+            missing = verification.not_seen(part, await self._read(part, index))
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
@@ -262,9 +197,12 @@ class TargetExecutor:
         why = None
         try:
             if is_old and index == 0 and not progress.tries:
-                why = await self._reader.what_changed(now)
+                reader = self._server.shared.recent(self._server.reader, now)
+                why = await self._ask(target_reading.what_changed(target, reader))
             if deletes and why is None and target.kind == "asset":
-                why = await self._reader.why_not_deleted(again=maybe_done)
+                listed = await self._ask(self._server.shared.listed(self._server.reader, target.database))
+                reader = self._server.reader.fresh()
+                why = await self._ask(deletion.why_not_deleted(target, listed, reader, again=maybe_done))
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
             return states.Blocked(f"it cannot be read again before it is changed: {one_line(error)}", maybe_done)
         if why is None:
@@ -298,13 +236,13 @@ class TargetExecutor:
         """Download a file. It changes nothing on the server, so an error is never in doubt."""
         contact = self._contact
         if contact.breaker.state.failures:  # other targets wait for an answer, and a file may take an hour
-            await self._reader.ping()
+            await self._ping()
             if contact.shut_out:
                 reason = contact.breaker.state.why_not((request,), self._target.server, self._context.run)
                 return states.Failed(str(reason))
         try:
             progress = DownloadProgress(self._context, self._target, index)
-            answer = await self._sender.fetch(request, progress)
+            answer = await self._server.sender.fetch(request, progress)
         except Exception as error:  # noqa: BLE001 - after any error the file is not complete
             contact.failed(error, "download")
             return states.Failed(one_line(error), getattr(error, "status", None))
@@ -325,9 +263,14 @@ class TargetExecutor:
         return states.PauseEnded()
 
     async def _settle(self, index: int) -> states.Event:
+        part = verification.only(self._target, index, index + 1)
+        if not verification.can_see(part):
+            if isinstance(self._progress.failure, states.InDoubt):
+                await self._ping()
+            return states.ExpectationRead("hidden")
         try:
-            in_doubt = isinstance(self._progress.failure, states.InDoubt)
-            return states.ExpectationRead(await self._reader.verdict(index, in_doubt=in_doubt))
+            live = await self._read(part, index + 1)
+            return states.ExpectationRead(verification.verdict_of(part, live))
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
@@ -337,7 +280,7 @@ class TargetExecutor:
         done = verification.only(self._target, 0, self._progress.done)
         if not verification.can_see(done):
             try:
-                await self._reader.read(done, self._progress.index)
+                await self._read(done, self._progress.index)
             except AnotherClipError as error:
                 return states.AnotherClip(error.message)
             except Exception:  # noqa: BLE001, S110 - nothing more can be seen of what is run
@@ -346,7 +289,7 @@ class TargetExecutor:
             self._comparison = verification.compare(done, LiveTarget())
             return states.TargetRead((), self._elapsed())
         try:
-            live = await self._reader.read(done, self._progress.index)
+            live = await self._read(done, self._progress.index)
             comparison = verification.compare(done, live)
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
@@ -355,6 +298,36 @@ class TargetExecutor:
         self._comparison = comparison
         self._memory.verified(done, live, comparison.differences)
         return states.TargetRead(comparison.differences, self._elapsed())
+
+    # Reading: every answer, and every error, is reported to the circuit breaker ------------------------------------
+
+    async def _read(self, part: Target, sent: int) -> LiveTarget:
+        """Read what the requests of ``part`` change; ``sent``: how many requests of the target may have been done."""
+        if self._contact.shut_out:
+            raise UnreachableError("not asked again, because the server rejects our credentials")
+        reader, places = self._server.reader.fresh(), verification.addresses(self._target, sent)
+        return await self._ask(verification.read_again(reader, self._server.shared, part, places))
+
+    async def _ping(self) -> None:
+        """Find out whether the server can be reached, by a read that it answers at once."""
+        reader, target = self._server.reader.fresh(), self._target
+        with suppress(Exception):
+            if target.kind == "rss_channel":
+                await self._ask(reader.read_channel(target.address.name))
+            else:
+                await self._ask(reader.has_database(target.database))
+
+    async def _ask(self, reading: Awaitable[T]) -> T:
+        try:
+            found = await reading
+        except AnotherClipError:
+            self._contact.answered()
+            raise
+        except Exception as error:
+            self._contact.failed(error, "read")
+            raise
+        self._contact.answered()
+        return found
 
     def _elapsed(self) -> float:
         """Seconds since the first call, which follows the last request."""
