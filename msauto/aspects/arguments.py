@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import create_model
+from pydantic import TypeAdapter, ValidationError, create_model
 
 from msauto.documents import value_types as types
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key
 from msauto.documents.value_types import TEMPLATED, Pos, Text, UnrenderedTemplate
+from msauto.documents.writer import CommentedValue
 from msauto.errors import Problem
 from msauto.interface import fields as registry
 from msauto.model.desired import ABSENT, Absent, Position, Sourced, TaskSource
-from msauto.model.timecode import Timecode
+from msauto.model.timecode import Timecode, TimecodeError, show_timecode
 
 State = Literal["present", "absent"]
 M = TypeVar("M", bound=Model)
@@ -112,3 +115,50 @@ def duplicates(
             shown = "" if isinstance(name, tuple) else f" {name!r}"
             why = f"duplicate {what}{shown} (first on line {node.child(first).place.line})"
             yield node.child(index, key).problem(why, "remove one of them")
+
+
+# Export: live state as a task writes it ------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class ExportedPart:
+    """One list or mapping of a task: what a task can express, comments on the rest, and whether it is complete."""
+
+    items: list[Any] | dict[str, Any] = field(default_factory=list)
+    complete: bool = True
+
+    def add(self, item: Any) -> None:
+        """Add an item of a list."""
+        assert isinstance(self.items, list)
+        self.items.append(item)
+
+    def leave_out(self, why: str) -> None:
+        """Add a comment on what a task cannot express."""
+        self.add(CommentedValue((why,)))
+        self.complete = False
+
+
+def exported_position(frames: int, rate: Fraction | None) -> str | int:
+    """Return a time code for exactly these frames, else the frames."""
+    if rate is None:
+        return frames
+    text = show_timecode(frames, rate)
+    try:
+        same = Timecode.parse(text).to_frames(rate) == frames
+    except TimecodeError:
+        return frames
+    return text if same else frames
+
+
+def is_valid(kind: TypeAdapter[str], text: str) -> bool:
+    """Return whether a text may be written where a playbook needs this kind."""
+    try:
+        kind.validate_python(text)
+    except ValidationError:
+        return False
+    return True
+
+
+def repeated(identities: Iterable[Any]) -> list[Any]:
+    """Return what occurs more than once."""
+    return [each for each, count in Counter(identities).items() if count > 1]

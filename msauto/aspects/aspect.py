@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
 
-from msauto.aspects.arguments import TaskArguments
+from msauto.aspects.arguments import ExportedPart, TaskArguments
 from msauto.aspects.comparison import mapping
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import PlanContext, Trigger
@@ -21,6 +21,7 @@ from msauto.model.plan import Action, AspectName, Change, Expectation, Json, Req
 from msauto.model.ports import LiveTarget
 from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
+from msauto.model.snapshot import AssetSnapshot
 
 T = TypeVar("T")
 Item = tuple[str, Json]
@@ -142,7 +143,7 @@ class Aspect:
     **Playbooks**: ``keys`` are those of the ``asset`` module, with their types and fields, ``rules`` how they depend on
     each other. ``exactly`` is the name of its list there, and the type of the key under ``exactly``. ``check`` yields
     what is wrong with validated arguments, ``check_on_server`` what is with those for one server. ``declare`` returns
-    the part that a task declares, or ``None``.
+    the part that a task declares, or ``None``; ``export`` live state as the value of its first key.
 
     **Planning**: a *part* is what tasks declare of it. ``merge`` returns one part for those of several tasks. ``reads``
     returns what comparing it takes, from the part, the asset and its title. ``plan`` compares it with the asset, and
@@ -192,6 +193,7 @@ class Aspect:
     check: Callable[[Any, SourceNode], Iterator[Problem]] = _no_items
     check_on_server: Callable[[Any, SourceNode, Dialect], Iterator[Problem]] = _no_items
     declare: Callable[[TaskArguments], Any] = lambda _: None
+    export: Callable[[AssetSnapshot, Dialect], ExportedPart] = lambda *_: ExportedPart()
     merge: Callable[[Merging, Sequence[Any]], Any] = lambda _, parts: parts[0]
     reads: Callable[[Any, Asset, str], Reads] = lambda *_: Reads()
     of_entry: Callable[[Any, Asset, str | None], Any] | None = None

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from fractions import Fraction
+from typing import Any
 
 from msgspec import structs
 
-from msauto.aspects.arguments import TaskArguments, asset_key
+from msauto.aspects.arguments import ExportedPart, TaskArguments, asset_key, exported_position
 from msauto.aspects.aspect import POINTS, Aspect, Item, TimelineItem, TimelinePlace, UndoContext, frames_of
 from msauto.aspects.comparison import same_value, text_of
 from msauto.aspects.link_fields import FieldsArgs, compare_field, field_holds, remember_field, shown_field, wire_value
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import InAndOut
+from msauto.documents.writer import CommentedValue
 from msauto.interface import requests, versions
+from msauto.interface.dialect import Dialect
+from msauto.interface.fields import LINK_FIELDS, Attribute
 from msauto.model.desired import Position, Sourced
 from msauto.model.live import Asset
 from msauto.model.plan import Change, Expectation, Json, Target
 from msauto.model.ports import LiveTarget
+from msauto.model.snapshot import AssetSnapshot
 from msauto.model.timecode import TimecodeError
 
 Fields = Mapping[str, Sourced[str | Position]]
@@ -110,11 +115,42 @@ def _timeline(change: Change, _: Target) -> Iterator[TimelineItem]:
         yield TimelineItem(change.action, change.key, place(change.before), place(change.after))
 
 
+# Export ------------------------------------------------------------------------------------------------------------
+
+
+def _export(snapshot: AssetSnapshot, _: Dialect) -> ExportedPart:
+    asset, fields = snapshot.asset, dict[str, Any]()
+    for each in LINK_FIELDS:
+        value = asset.attributes.get(each.name)
+        if not value:
+            continue
+        if each.kind != "position":
+            fields[each.name] = value
+        elif (why := _unfit(each, value, asset)) is not None:
+            fields[each.name] = CommentedValue((f"{each.name} is left out: {why}",))
+        else:
+            fields[each.name] = exported_position(int(value), asset.rate)
+    return ExportedPart(fields)
+
+
+def _unfit(attribute: Attribute, value: str, asset: Asset) -> str | None:
+    """Return why a field cannot be written as a position; ``None`` if it can."""
+    if not (value.strip().isascii() and value.strip().isdecimal()):
+        return f"{value!r} is not a valid position for a task"
+    if attribute.end and asset.finalized is False:
+        return "it grows while the clip is being recorded"
+    end = asset.frames
+    if end is not None and int(value) > (end if attribute.end else end - 1):
+        return f"frame {value} is beyond the end of the clip ({end} frames)"
+    return None
+
+
 ASPECT = Aspect(
     name="field",
     belongs_to_entry=True,
     keys={"fields": asset_key(FieldsArgs, "link fields")},
     declare=_declare,
+    export=_export,
     merge=lambda merging, parts: merging.mapping("the field", parts),
     of_entry=_not_yet,
     plan=plan_fields,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct, field, structs
 
-from msauto.aspects.arguments import State, TaskArguments, asset_key, duplicates, known_items, or_absent
+from msauto.aspects.arguments import ExportedPart, State, TaskArguments, asset_key, duplicates, known_items, or_absent
 from msauto.aspects.aspect import Aspect, Item, Reads, UndoContext
 from msauto.aspects.comparison import entry_called, mapping, same_shown, text_of
 from msauto.aspects.link_fields import FieldsArgs, compare_field, field_holds, remember_field, shown_field, wire_value
@@ -21,8 +21,10 @@ from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import key, need
 from msauto.documents.value_types import Flag, FolderText, Name, Opt, Value
+from msauto.documents.writer import FlowStyle
 from msauto.errors import Problem
 from msauto.interface import requests, versions
+from msauto.interface.dialect import Dialect
 from msauto.interface.fields import LINK_FIELD
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced, TaskSource
 from msauto.model.identity import differing, plain, same_folder, same_text
@@ -31,6 +33,7 @@ from msauto.model.plan import Address, Basis, Change, Expectation, Json
 from msauto.model.ports import LiveTarget
 from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
+from msauto.model.snapshot import AssetSnapshot
 
 
 class LinkArgs(FieldsArgs):
@@ -373,6 +376,27 @@ def _look_at_field(_: Asset, live: LiveTarget, key: str) -> Json:
     return None if entry is None else [entry.link_id, entry.attributes.get(name)]
 
 
+# Export ------------------------------------------------------------------------------------------------------------
+
+
+def _export(snapshot: AssetSnapshot, dialect: Dialect) -> ExportedPart:
+    # Where links cannot be removed, `exactly` never names them: a link made by hand would stop every later run.
+    part = ExportedPart(complete=dialect.removes_links)
+    title = snapshot.asset.title or snapshot.title
+    for stranger in snapshot.strangers:
+        place = show_folder((*stranger.folder, stranger.title))
+        part.leave_out(f"another clip is at {place}: no link, though it has the same title")
+    home = (snapshot.asset.folder, title)
+    places = sorted({(link.folder, link.title) for link in snapshot.links or ()} - {home})
+    for folder, name in places:
+        if name.strip():
+            sourced = {"folder": show_folder(folder) or "/"} | ({} if name == title else {"title": name})
+            part.add(FlowStyle(sourced))
+        else:
+            part.leave_out(f"a link without a title in {show_folder(folder) or '/'}")
+    return part
+
+
 ASPECT = Aspect(
     name="link",
     keys={"links": asset_key(list[Value[LinkArgs]], "links to the asset in folders")},
@@ -380,6 +404,7 @@ ASPECT = Aspect(
     exactly=("links", asset_key(Flag, "remove other links")),
     check=_check,
     declare=_declare,
+    export=_export,
     merge=_merge,
     reads=_reads,
     of_entry=_of_entry,

@@ -42,6 +42,7 @@ from msauto.aspects.marker_arguments import (
     DesiredMarkers,
     check_markers,
     declare_markers,
+    export_markers,
     merge_markers,
 )
 from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
@@ -585,6 +586,7 @@ ASPECT = Aspect(
     exactly=("markers", MARKERS_EXACTLY),
     check=check_markers,
     declare=declare_markers,
+    export=export_markers,
     merge=merge_markers,
     plan=plan_markers,
     looks={

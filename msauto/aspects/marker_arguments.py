@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Struct, field
+from pydantic import TypeAdapter
 
 from msauto.aspects.arguments import (
+    ExportedPart,
     State,
     TaskArguments,
     asset_key,
     duplicates,
+    exported_position,
+    is_valid,
     known_items,
     named_texts,
     or_absent,
+    repeated,
     with_attributes,
 )
 from msauto.aspects.comparison import track_of
@@ -24,10 +30,14 @@ from msauto.documents import value_types as types
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Else, Flag, Opt, Pos, Read, Text, Then, Value, invalid
+from msauto.documents.writer import CommentedValue, FlowStyle
 from msauto.errors import Problem
 from msauto.interface import fields as registry
+from msauto.interface.dialect import Dialect
 from msauto.interface.fields import DEFAULT_TRACK
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position
+from msauto.model.live import Asset, Marker
+from msauto.model.snapshot import AssetSnapshot
 
 _MARKER_KEYS = frozenset({*registry.names(registry.MARKER_ATTRIBUTES), "track"})
 _MARKER_PARAMETERS = frozenset({"uid", "frame", "pos", "command"})
@@ -170,3 +180,58 @@ def merge_markers(merging: Merging, declared: Sequence[DesiredMarkers]) -> Desir
         exactly_of(declared),
         tracks if narrowed and None not in narrowed else None,
     )
+
+
+# Export ------------------------------------------------------------------------------------------------------------
+
+_NAME: TypeAdapter[str] = TypeAdapter(AttributeName)
+
+
+def export_markers(snapshot: AssetSnapshot, _: Dialect) -> ExportedPart:
+    """Return the live markers as a task writes them."""
+    part = ExportedPart()
+    asset = snapshot.asset
+    markers = {marker.uid: marker for marker in asset.markers}
+    for uid in repeated(marker.uid for marker in asset.markers):
+        part.leave_out(f"several markers have uid {uid}: only one of them can be exported")
+    places = Counter(_place(marker) for marker in markers.values())
+    for marker in sorted(markers.values(), key=lambda marker: (*_place(marker), marker.uid)):
+        alone = places[_place(marker)] == 1
+        _add_marker(part, marker, marker.frame + snapshot.origin, asset, by_uid=not alone)
+    return part
+
+
+def _place(marker: Marker) -> tuple[int, str]:
+    return marker.frame, registry.track_named(marker.track)
+
+
+def _add_marker(part: ExportedPart, marker: Marker, frame: int, asset: Asset, *, by_uid: bool) -> None:
+    """Add a marker: by its place, or by its uid if that is not valid in a task or another marker has it too."""
+    inside = frame >= 0 and (asset.frames is None or frame < asset.frames)
+    track = registry.track_named(marker.track)
+    known = track in registry.TRACKS
+    by_uid = by_uid or not inside or not known
+    if by_uid and marker.uid < 0:
+        part.leave_out(f"marker {marker.uid} at frame {frame} is left out: its uid is negative")
+        return
+    sourced: dict[str, Any] = {"uid": marker.uid} if by_uid else {}
+    sourced |= {"at": exported_position(frame, asset.rate)} if inside else {}
+    sourced |= {"track": track} if known else {}
+    sourced |= {
+        name: text for name in registry.names(registry.MARKER_ATTRIBUTES, "text") if (text := marker.fields.get(name))
+    }
+    others = {name: text for name, text in marker.fields.items() if text and name not in _MARKER_KEYS}
+    further = {name: text for name, text in others.items() if is_valid(_NAME, name)}
+    notes = [] if inside else [f"marker {marker.uid} lies outside the clip, at frame {frame}"]
+    notes += [] if known else [f"track of marker {marker.uid}, which no task can set: {marker.track}"]
+    notes += [
+        f"attribute of marker {marker.uid}, which no task can name: {name!r}" for name in others if name not in further
+    ]
+    for name in registry.names(registry.MARKER_ATTRIBUTES, "integer"):
+        text = marker.fields.get(name, "").strip()
+        try:
+            sourced |= {name: number} if (number := int(text or "0")) else {}
+        except ValueError:
+            notes.append(f"{name} of marker {marker.uid}, which no task can set: {text}")
+    sourced |= {"attributes": further} if further else {}
+    part.add(CommentedValue(tuple(notes), FlowStyle(sourced)) if notes else FlowStyle(sourced))

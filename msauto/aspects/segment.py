@@ -32,6 +32,7 @@ from msauto.aspects.segment_arguments import (
     DesiredSegments,
     check_segments,
     declare_segments,
+    export_segments,
     merge_segments,
 )
 from msauto.aspects.segmentation import plan_segmentation
@@ -543,6 +544,7 @@ ASPECT = Aspect(
     exactly=("segments", SEGMENTS_EXACTLY),
     check=check_segments,
     declare=declare_segments,
+    export=export_segments,
     merge=merge_segments,
     plan=_plan,
     looks={"segments": lambda asset, *_: sorted(map(structs.asdict, asset.segments), key=itemgetter("number"))},

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from msgspec import Struct, field
 
 from msauto.aspects.arguments import (
+    ExportedPart,
     State,
     TaskArguments,
     asset_key,
     duplicates,
+    exported_position,
     known_items,
     named_texts,
     or_absent,
+    repeated,
     with_attributes,
 )
 from msauto.aspects.merging import Merging, exactly_of
@@ -23,10 +27,14 @@ from msauto.documents import value_types as types
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Flag, Opt, Pos, Text, Value
+from msauto.documents.writer import CommentedValue, FlowStyle
 from msauto.errors import Problem
-from msauto.interface.fields import SEGMENT_ATTRIBUTES
+from msauto.interface.dialect import Dialect
+from msauto.interface.fields import SEGMENT_ATTRIBUTES, names
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced
 from msauto.model.identity import plain
+from msauto.model.live import Segment
+from msauto.model.snapshot import AssetSnapshot
 from msauto.model.timecode import Timecode
 
 _SEGMENT_IS_NAMED = rule.any_of(
@@ -162,3 +170,56 @@ def merge_segments(merging: Merging, declared: Sequence[DesiredSegments]) -> Des
             merging.differ("the segmentation", whole[0], other)
     items = merging.items(declared, identity, called, ("start", "duration"))
     return DesiredSegments(items, exactly_of(declared), whole[0] if whole else None)
+
+
+# Export ------------------------------------------------------------------------------------------------------------
+
+
+def export_segments(snapshot: AssetSnapshot, _: Dialect) -> ExportedPart:
+    """Return the live segments as a task writes them."""
+    part = ExportedPart()
+    asset = snapshot.asset
+    twins = repeated(segment.number for segment in asset.segments)
+    for number in sorted(twins):
+        part.leave_out(f"several segments have the number {number}: none of them can be named")
+    for segment in sorted(asset.segments, key=lambda segment: segment.number):
+        if segment.number in twins:
+            continue
+        start = segment.start + snapshot.origin
+        why = _unfit_segment(segment.number, start, segment.duration, asset.frames)
+        if why is not None:
+            part.leave_out(f"segment {segment.number} is left out: {why}")
+            continue
+        item = FlowStyle(_exported(segment, start, asset.rate))
+        notes = tuple(_lossy(segment))
+        part.add(CommentedValue(notes, item) if notes else item)
+    return part
+
+
+def _unfit_segment(number: int, start: int, duration: int, frames: int | None) -> str | None:
+    if number < 0:
+        return "its number is negative"
+    if start < 0 or duration <= 0:
+        return f"it starts at frame {start} and is {duration} frames long"
+    if frames is not None and start + duration > frames:
+        return f"it ends at frame {start + duration}, beyond the end of the clip ({frames} frames)"
+    return None
+
+
+def _exported(segment: Segment, start: int, rate: Fraction | None) -> dict[str, Any]:
+    sourced: dict[str, Any] = {
+        "number": segment.number,
+        "start": exported_position(start, rate),
+        "duration": exported_position(segment.duration, rate),
+    }
+    return sourced | {name: text for name in names(SEGMENT_ATTRIBUTES) if (text := segment.text(name))}
+
+
+def _lossy(segment: Segment) -> Iterator[str]:
+    """Yield the parts of a segment that the interface cannot write (interface, «Asset commands»: CREATESEGMENT)."""
+    if segment.track:
+        yield f"track of segment {segment.number}, which no task can set: {segment.track}"
+    if segment.rating and segment.rating.strip() != "0":
+        yield f"rating of segment {segment.number}, which no task can set: {segment.rating}"
+    for title in segment.titles[1:]:
+        yield f"further title of segment {segment.number}, which no task can set: {title}"

@@ -6,20 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, structs
+from pydantic import TypeAdapter
 
-from msauto.aspects.arguments import TaskArguments, asset_key
+from msauto.aspects.arguments import ExportedPart, TaskArguments, asset_key, is_valid
 from msauto.aspects.aspect import Aspect, Reads, UndoContext
 from msauto.aspects.comparison import same_list, texts
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.documents.document import SourceNode
 from msauto.documents.value_types import NsName, Texts, UnrenderedTemplate, Value, as_list
+from msauto.documents.writer import CommentedValue, FlowStyle
 from msauto.errors import Problem
 from msauto.interface import requests, versions
 from msauto.interface.dialect import Dialect
 from msauto.model.desired import Sourced
 from msauto.model.plan import Basis, Expectation, Json, Request
 from msauto.model.ports import LiveTarget
+from msauto.model.snapshot import AssetSnapshot
 
 
 class DesiredXmp(Struct, frozen=True, gc=False):
@@ -166,12 +169,32 @@ def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
     return structs.replace(live, xmp={**(live.xmp or {}), expect.key: texts(expect.desired)})
 
 
+# Export ------------------------------------------------------------------------------------------------------------
+
+_NAME: TypeAdapter[str] = TypeAdapter(NsName)
+
+
+def _export(snapshot: AssetSnapshot, dialect: Dialect) -> ExportedPart:
+    fields, separator = dict[str, Any](), dialect.list_separator
+    for name, values in sorted((snapshot.xmp or {}).items()):
+        if not any(values) and len(values) < 2:
+            continue
+        if not is_valid(_NAME, name):
+            fields[name] = CommentedValue((f"{name} is shown without its namespace: a task needs ns:name",))
+        elif any(separator in value for value in values):
+            fields[name] = CommentedValue((f"{name} has a value that holds {separator!r}, which separates values",))
+        else:
+            fields[name] = values[0] if len(values) == 1 else FlowStyle(values)
+    return ExportedPart(fields)
+
+
 ASPECT = Aspect(
     name="xmp",
     in_xmp=True,
     keys={"xmp": asset_key(dict[NsName, Value[Texts]], "XMP fields by ns:name; text, or a list of texts")},
     check_on_server=_check_on_server,
     declare=_declare,
+    export=_export,
     merge=_merge,
     reads=lambda fields, *_: Reads(xmp=frozenset(fields)),
     plan=plan_xmp,

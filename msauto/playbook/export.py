@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
-from msauto.aspects.marker_arguments import AttributeName
-from msauto.documents.value_types import NsName
+from msauto.aspects import ASPECTS
 from msauto.documents.writer import CommentedValue, FlowStyle, comment, yaml_lines
 from msauto.interface import fields as registry
+from msauto.interface.dialect import Dialect
 from msauto.interface.rss_files import bad_character, default_file, ending_of, file_key, form_of, stem_of
-from msauto.model.live import Asset, Marker, RssChannel, RssItem, Segment, Xmp, show_folder, whole
+from msauto.model.live import Marker, RssChannel, RssItem, Segment, show_folder, whole
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, SkippedEntry
-from msauto.model.timecode import Timecode, TimecodeError, show_timecode
+from msauto.model.timecode import Timecode
 from msauto.timelines.formats import WRITERS
 from msauto.timelines.timeline import (
     MARKER_TEXTS,
@@ -36,35 +33,6 @@ from msauto.timelines.timeline import (
 
 HEADER = "Exported by msauto"
 """How the first line of every exported file begins, after ``#``: such a file may be replaced."""
-
-_MARKER_OWN = frozenset({*registry.names(registry.MARKER_ATTRIBUTES), "track"})
-_NS_NAME: TypeAdapter[str] = TypeAdapter(NsName)
-_ATTRIBUTE_NAME: TypeAdapter[str] = TypeAdapter(AttributeName)
-
-
-@dataclass(frozen=True, slots=True)
-class WriterOptions:
-    """What writing needs to know of the server: its list separator, what identifies its RSS items, what it removes.
-
-    Where links cannot be removed, ``exactly`` never names them: a link made by hand would stop every later run.
-    """
-
-    separator: str = ","
-    rss_guid: str = "auto"
-    removes_links: bool = False
-
-
-@dataclass(slots=True)
-class _Part:
-    """One list or mapping of a task: what a task can express, comments on the rest, and whether it is complete."""
-
-    items: list[Any] = field(default_factory=list)
-    complete: bool = True
-
-    def leave_out(self, why: str) -> None:
-        """Add a comment on what a task cannot express."""
-        self.items.append(CommentedValue((why,)))
-        self.complete = False
 
 
 # Playbooks -----------------------------------------------------------------------------------------------------
@@ -83,20 +51,20 @@ def play_lines(name: str, hosts: str, database: str | None = None) -> Iterator[s
     yield "  tasks:"
 
 
-def task_lines(snapshot: AssetSnapshot | ChannelSnapshot | SkippedEntry, writing: WriterOptions) -> Iterator[str]:
+def task_lines(snapshot: AssetSnapshot | ChannelSnapshot | SkippedEntry, dialect: Dialect) -> Iterator[str]:
     """Yield the lines of one task, or the comment on what was left out."""
     if isinstance(snapshot, SkippedEntry):
         yield f"    {comment(f'{show_folder((*snapshot.folder, snapshot.title))}: {snapshot.why}.')}"
     elif isinstance(snapshot, AssetSnapshot):
-        yield from yaml_lines([asset_task(snapshot, writing)], 4)
+        yield from yaml_lines([asset_task(snapshot, dialect)], 4)
     else:
-        yield from yaml_lines([channel_task(snapshot.channel, writing.rss_guid)], 4)
+        yield from yaml_lines([channel_task(snapshot.channel, dialect.rss_guid)], 4)
 
 
 # Assets --------------------------------------------------------------------------------------------------------
 
 
-def asset_task(snapshot: AssetSnapshot, writing: WriterOptions) -> dict[str, Any]:
+def asset_task(snapshot: AssetSnapshot, dialect: Dialect) -> dict[str, Any]:
     """Return the task that describes an asset, as far as a task can."""
     asset = snapshot.asset
     args: dict[str, Any] = {"title": asset.title or snapshot.title}
@@ -104,13 +72,12 @@ def asset_task(snapshot: AssetSnapshot, writing: WriterOptions) -> dict[str, Any
         args["folder"] = show_folder(asset.folder) or "/"
     if asset.finalized is False:
         args["unfinalized"] = "allow"
-    _put(args, "fields", dict(_fields(asset)))
-    _put(args, "xmp", dict(_xmp(snapshot.xmp or {}, writing.separator)))
-    lists = {"segments": _segments(snapshot), "markers": _markers(snapshot), "links": _links(snapshot)}
-    for name, part in lists.items():
+    complete = []
+    for aspect in (aspect for aspect in ASPECTS.values() if aspect.keys):
+        name, part = next(iter(aspect.keys)), aspect.export(snapshot, dialect)
         _put(args, name, part.items)
-    removable = [name for name in lists if name != "links" or writing.removes_links]
-    complete = [name for name in removable if _has_values(lists[name].items) and lists[name].complete]
+        if aspect.exactly is not None and part.complete and _has_values(part.items):
+            complete.append(name)
     if complete:
         args["exactly"] = FlowStyle(complete)
     return {"name": asset.title or snapshot.title, "asset": args}
@@ -128,193 +95,6 @@ def _put(args: dict[str, Any], name: str, written: Mapping[str, Any] | list[Any]
         args[name] = written
     elif written:
         args[name] = CommentedValue(tuple(f"{name}: {note}" for item in items for note in item.notes))
-
-
-def _position(frames: int, rate: Fraction | None) -> str | int:
-    """Return a time code for exactly these frames, else the frames."""
-    if rate is None:
-        return frames
-    text = show_timecode(frames, rate)
-    try:
-        same = Timecode.parse(text).to_frames(rate) == frames
-    except TimecodeError:
-        return frames
-    return text if same else frames
-
-
-def _fields(asset: Asset) -> Iterator[tuple[str, Any]]:
-    for each in registry.LINK_FIELDS:
-        value = asset.attributes.get(each.name)
-        if not value:
-            continue
-        if each.kind != "position":
-            yield each.name, value
-        elif (why := _unfit(each, value, asset)) is not None:
-            yield each.name, CommentedValue((f"{each.name} is left out: {why}",))
-        else:
-            yield each.name, _position(int(value), asset.rate)
-
-
-def _unfit(attribute: registry.Attribute, value: str, asset: Asset) -> str | None:
-    """Return why a field cannot be written as a position; ``None`` if it can."""
-    if not (value.strip().isascii() and value.strip().isdecimal()):
-        return f"{value!r} is not a valid position for a task"
-    if attribute.end and asset.finalized is False:
-        return "it grows while the clip is being recorded"
-    end = asset.frames
-    if end is not None and int(value) > (end if attribute.end else end - 1):
-        return f"frame {value} is beyond the end of the clip ({end} frames)"
-    return None
-
-
-def _xmp(fields: Xmp, separator: str) -> Iterator[tuple[str, Any]]:
-    for name, values in sorted(fields.items()):
-        if not any(values) and len(values) < 2:
-            continue
-        if not _is_valid(_NS_NAME, name):
-            yield name, CommentedValue((f"{name} is shown without its namespace: a task needs ns:name",))
-        elif any(separator in value for value in values):
-            yield name, CommentedValue((f"{name} has a value that holds {separator!r}, which separates values",))
-        else:
-            yield name, values[0] if len(values) == 1 else FlowStyle(values)
-
-
-def _is_valid(kind: TypeAdapter[str], text: str) -> bool:
-    try:
-        kind.validate_python(text)
-    except ValidationError:
-        return False
-    return True
-
-
-# Segments ------------------------------------------------------------------------------------------------------
-
-
-def _segments(snapshot: AssetSnapshot) -> _Part:
-    part = _Part()
-    asset = snapshot.asset
-    twins = _twins(segment.number for segment in asset.segments)
-    for number in sorted(twins):
-        part.leave_out(f"several segments have the number {number}: none of them can be named")
-    for segment in sorted(asset.segments, key=lambda segment: segment.number):
-        if segment.number in twins:
-            continue
-        start = segment.start + snapshot.origin
-        why = _unfit_segment(segment.number, start, segment.duration, asset.frames)
-        if why is not None:
-            part.leave_out(f"segment {segment.number} is left out: {why}")
-            continue
-        item = FlowStyle(_segment(segment, start, asset.rate))
-        notes = tuple(_lossy(segment))
-        part.items.append(CommentedValue(notes, item) if notes else item)
-    return part
-
-
-def _twins(identities: Iterable[Any]) -> list[Any]:
-    return [each for each, count in Counter(identities).items() if count > 1]
-
-
-def _unfit_segment(number: int, start: int, duration: int, frames: int | None) -> str | None:
-    if number < 0:
-        return "its number is negative"
-    if start < 0 or duration <= 0:
-        return f"it starts at frame {start} and is {duration} frames long"
-    if frames is not None and start + duration > frames:
-        return f"it ends at frame {start + duration}, beyond the end of the clip ({frames} frames)"
-    return None
-
-
-def _segment(segment: Segment, start: int, rate: Fraction | None) -> dict[str, Any]:
-    sourced: dict[str, Any] = {
-        "number": segment.number,
-        "start": _position(start, rate),
-        "duration": _position(segment.duration, rate),
-    }
-    return sourced | {
-        name: text for name in registry.names(registry.SEGMENT_ATTRIBUTES) if (text := segment.text(name))
-    }
-
-
-def _lossy(segment: Segment) -> Iterator[str]:
-    """Yield the parts of a segment that the interface cannot write (interface, «Asset commands»: CREATESEGMENT)."""
-    if segment.track:
-        yield f"track of segment {segment.number}, which no task can set: {segment.track}"
-    if segment.rating and segment.rating.strip() != "0":
-        yield f"rating of segment {segment.number}, which no task can set: {segment.rating}"
-    for title in segment.titles[1:]:
-        yield f"further title of segment {segment.number}, which no task can set: {title}"
-
-
-# Markers -------------------------------------------------------------------------------------------------------
-
-
-def _markers(snapshot: AssetSnapshot) -> _Part:
-    part = _Part()
-    asset = snapshot.asset
-    markers = {marker.uid: marker for marker in asset.markers}
-    for uid in _twins(marker.uid for marker in asset.markers):
-        part.leave_out(f"several markers have uid {uid}: only one of them can be exported")
-    places = Counter(_place(marker) for marker in markers.values())
-    for marker in sorted(markers.values(), key=lambda marker: (*_place(marker), marker.uid)):
-        alone = places[_place(marker)] == 1
-        _add_marker(part, marker, marker.frame + snapshot.origin, asset, by_uid=not alone)
-    return part
-
-
-def _place(marker: Marker) -> tuple[int, str]:
-    return marker.frame, registry.track_named(marker.track)
-
-
-def _add_marker(part: _Part, marker: Marker, frame: int, asset: Asset, *, by_uid: bool) -> None:
-    """Add a marker: by its place, or by its uid if that is not valid in a task or another marker has it too."""
-    inside = frame >= 0 and (asset.frames is None or frame < asset.frames)
-    track = registry.track_named(marker.track)
-    known = track in registry.TRACKS
-    by_uid = by_uid or not inside or not known
-    if by_uid and marker.uid < 0:
-        part.leave_out(f"marker {marker.uid} at frame {frame} is left out: its uid is negative")
-        return
-    sourced: dict[str, Any] = {"uid": marker.uid} if by_uid else {}
-    sourced |= {"at": _position(frame, asset.rate)} if inside else {}
-    sourced |= {"track": track} if known else {}
-    sourced |= {
-        name: text for name in registry.names(registry.MARKER_ATTRIBUTES, "text") if (text := marker.fields.get(name))
-    }
-    others = {name: text for name, text in marker.fields.items() if text and name not in _MARKER_OWN}
-    further = {name: text for name, text in others.items() if _is_valid(_ATTRIBUTE_NAME, name)}
-    notes = [] if inside else [f"marker {marker.uid} lies outside the clip, at frame {frame}"]
-    notes += [] if known else [f"track of marker {marker.uid}, which no task can set: {marker.track}"]
-    notes += [
-        f"attribute of marker {marker.uid}, which no task can name: {name!r}" for name in others if name not in further
-    ]
-    for name in registry.names(registry.MARKER_ATTRIBUTES, "integer"):
-        text = marker.fields.get(name, "").strip()
-        try:
-            sourced |= {name: number} if (number := int(text or "0")) else {}
-        except ValueError:
-            notes.append(f"{name} of marker {marker.uid}, which no task can set: {text}")
-    sourced |= {"attributes": further} if further else {}
-    part.items.append(CommentedValue(tuple(notes), FlowStyle(sourced)) if notes else FlowStyle(sourced))
-
-
-# Links ---------------------------------------------------------------------------------------------------------
-
-
-def _links(snapshot: AssetSnapshot) -> _Part:
-    part = _Part()
-    title = snapshot.asset.title or snapshot.title
-    for stranger in snapshot.strangers:
-        place = show_folder((*stranger.folder, stranger.title))
-        part.leave_out(f"another clip is at {place}: no link, though it has the same title")
-    home = (snapshot.asset.folder, title)
-    places = sorted({(link.folder, link.title) for link in snapshot.links or ()} - {home})
-    for folder, name in places:
-        if name.strip():
-            sourced = {"folder": show_folder(folder) or "/"} | ({} if name == title else {"title": name})
-            part.items.append(FlowStyle(sourced))
-        else:
-            part.leave_out(f"a link without a title in {show_folder(folder) or '/'}")
-    return part
 
 
 _RSS_FIELDS = ("title", "description", "link", "pubDate")

@@ -22,7 +22,7 @@ from msauto.exit_codes import ERROR, OK
 from msauto.file_writing import FileNames, NewFile
 from msauto.model.live import Folder, parse_folder, show_folder
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry
-from msauto.playbook.export import HEADER, TimelineForm, WriterOptions, header_lines, play_lines, task_lines
+from msauto.playbook.export import HEADER, TimelineForm, header_lines, play_lines, task_lines
 from msauto.playbook.inventory.hosts import NamedServer, named_servers
 from msauto.report.sanitizing import visible
 from msauto.report.texts import plural
@@ -317,7 +317,6 @@ class _Exporter:
             await self._write_timelines(self.output, play, snapshots)
             return
         dialect = server.spec.dialect
-        options = WriterOptions(dialect.list_separator, dialect.rss_guid, dialect.removes_links)
         hosts = "all" if self.flags.inputs.resolving.server_url is not None else server.spec.name
         waiting: list[SkippedEntry] = []
         begun = False
@@ -331,7 +330,7 @@ class _Exporter:
                 self.output.begin(play)
                 self.output.write(play_lines(play.about[0].upper() + play.about[1:], hosts, database))
             for each in (*waiting, snapshot):
-                self.output.write(task_lines(each, options))
+                self.output.write(task_lines(each, dialect))
             waiting.clear()
         if begun:
             self.output.end()
