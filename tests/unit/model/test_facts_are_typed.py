@@ -10,6 +10,8 @@ import pytest
 
 from msauto.model.facts import Facts
 from msauto.model.live import Asset, Entry, Link, Marker, Segment
+from msauto.model.plan import Address, Plan, Target
+from msauto.model.result import Result, TargetResult
 
 ASSET = Asset(
     "EP 1",
@@ -95,3 +97,20 @@ def test_what_is_not_told_is_no_fact() -> None:
             Facts(asset=Asset("A")).get(name)
     with pytest.raises(AttributeError):
         Facts(asset=Asset("A", attributes={"frames": "10", "frame_time": "nan"})).get("duration")
+
+
+# What asyncio, a debugger or a failing test prints of a plan and a result stays short
+
+
+TARGET = Target("studio-a", "NEWS", "asset", "Film", None, "", (), (), None, Address("Film"))
+PLAN = Plan("2026-11-20T10:15:00Z", "0.1.0", targets=(TARGET,) * 3, unchanged=7)
+
+
+def test_a_plan() -> None:
+    assert repr(PLAN) == "<Plan 2026-11-20T10:15:00Z: 3 targets, 7 unchanged>"
+
+
+def test_a_result() -> None:
+    results = (TargetResult(TARGET, "changed"),) * 3
+    assert repr(Result("run-1", PLAN, results)) == "<Result run-1: 3 targets>"
+    assert repr(Result("run-1", PLAN, results, interrupted=True)) == "<Result run-1: 3 targets, interrupted>"

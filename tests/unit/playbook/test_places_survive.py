@@ -1,12 +1,14 @@
-"""A problem is where it was written, whatever lies between: templates, loops, imports, blocks, merges, variables."""
+"""A problem, and a change, is where it was written, whatever lies between: templates, loops, imports, variables."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from msauto.errors import InputError
+from msauto.model.desired import DesiredAsset, DesiredChannel
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
 from msauto.playbook.inventory.hosts import ResolveOptions
@@ -169,3 +171,53 @@ def test_while_planning_as_well(tmp_path: Path) -> None:
     (problem,) = caught.value.problems
     assert (problem.place.line, problem.place.column) == (6, 25) if problem.place else False
     assert problem.remedy == "did you mean 'frames'?"
+
+
+# Where a change comes from, as the contract's example of a plan shows it («The plan»)
+
+
+PLAYBOOK = """\
+- name: Tonight's news is ready for air
+  hosts: all
+  database: NEWS
+  tasks:
+    - name: Describe the episode
+      asset:
+        title: Evening News
+        folder: Raw/2026
+        fields: {comment: Ready, user_0: Kanal 5}
+        xmp:
+          "dc:subject": [news, evening]
+        segments:
+          - {number: 1, start: 0, duration: 9}
+        markers: [{uid: 4, at: 3}]
+        exactly: {markers: true, segments: true}
+        restore: true
+    - rss:
+        channel: ticker
+        items: [{guid: n-1, text: Headline}]
+        exactly: true
+"""
+
+
+def test_a_change_points_at_the_key_that_it_comes_from(tmp_path: Path) -> None:
+    file = tmp_path / "news.yml"
+    file.write_text(PLAYBOOK, encoding="utf-8")
+    options = ResolveOptions((str(file),), server_url="http://h", env={}, now=datetime(2026, 11, 20, tzinfo=UTC))
+    asset, channel = resolve(options).work[0].intents
+    found, feed = asset.evaluate(Facts(asset=Asset("Evening News"))), channel.evaluate(Facts.none())
+    assert isinstance(found, DesiredAsset)
+    assert isinstance(feed, DesiredChannel)
+    sourced = {
+        **found.parts["field"], **found.parts["xmp"], "folder": found.folder,
+        "title": found.title, "restore": found.parts["restore"],
+        "segment": found.parts["segment"].items[0], "marker": found.parts["marker"].items[0], "item": feed.items[0],
+    }  # fmt: skip
+    places = {name: (one.source.place.line, one.source.place.column) for name, one in sourced.items() if one}
+    assert places["comment"] == (9, 18), "the very numbers of the contract's example"
+    assert places == {
+        "comment": (9, 18), "user_0": (9, 34), "dc:subject": (11, 11), "folder": (8, 9), "title": (7, 9),
+        "restore": (16, 9), "segment": (13, 13), "marker": (14, 19), "item": (19, 17),
+    }  # fmt: skip
+    whole = (found.parts["marker"].exactly, found.parts["segment"].exactly, feed.exactly)
+    assert [(one.place.line, one.place.column) for one in whole if one] == [(15, 19), (15, 34), (20, 9)]

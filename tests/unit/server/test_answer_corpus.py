@@ -1,7 +1,8 @@
-"""Every answer of ``tests/cases/xml``: well-formed, sloppy and hostile, with what must be read from it."""
+"""Every answer of tests/cases/xml, and what other servers bend: what must be read from it."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from msauto.errors import UnreadableError
-from msauto.model.live import parse_folder, show_folder
+from msauto.aspects.segment_frames import segment_matches
+from msauto.errors import RejectedError, UnreachableError, UnreadableError
+from msauto.model.clip_entries import settle_home
+from msauto.model.live import Asset, Entry, Folder, Listing, Segment, parse_folder, show_folder, whole
 from msauto.server.answers import parse_failure
 from msauto.server.channel import parse_channel
 from msauto.server.clip import parse_clip
@@ -91,3 +94,157 @@ def test_failure(path: Path) -> None:
     failure = parse_failure(data, case.get("charset"))
     assert (failure.text if failure else None) == case["text"]
     assert bool(failure and failure.not_found) == case["not_found"]
+
+
+# Numbers, folders and identifiers of a clip as other servers may spell them
+
+
+@pytest.mark.parametrize("uid", [0, 2**31 + 5, 2**53 + 1, 2**63 - 1, 2**64 - 1, -(2**63)])
+def test_a_uid_may_be_any_integer_of_64_bits(uid: int) -> None:
+    (marker,) = parse_clip(f'<Clip><Marker uid="{uid}" pos="0"/></Clip>'.encode()).markers
+    assert marker.uid == uid
+
+
+@pytest.mark.parametrize(("text", "number"), [("7", 7), ("0007", 7), (" 7\n", 7), ("7.0", 7), ("7.", 7), ("+7", 7)])
+def test_whole_numbers_however_they_are_padded(text: str, number: int) -> None:
+    clip = parse_clip(
+        f'<Clip link_id="{text}"><Attr name="frames">{text}</Attr><Marker uid="{text}" pos="{text}"/>'
+        f'<Segment seg_num="{text}" start_frame="{text}" duration="{text}"/></Clip>'.encode()
+    )
+    assert (clip.link_id, clip.frames, clip.markers[0].uid, clip.segments[0].duration) == (number,) * 4
+
+
+@pytest.mark.parametrize("text", ["7.5", "7e3", "seven", "", "0x7", "1_000", "9" * 30])
+def test_what_is_no_whole_number_is_none(text: str) -> None:
+    assert whole(text) is None
+    with pytest.raises(UnreadableError, match="the uid of a marker"):
+        parse_clip(f'<Clip><Marker uid="{text}" pos="0"/></Clip>'.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "folder"),
+    [
+        ("Raw/2026", ("Raw", "2026")),
+        ("/Raw/2026/", ("Raw", "2026")),
+        ("NEWS/Raw/2026", ("Raw", "2026")),
+        ("/NEWS/Raw/2026", ("Raw", "2026")),
+        (r"Raw\2026", ("Raw", "2026")),
+        (r"\Raw\2026", ("Raw", "2026")),
+        (r"NEWS\Raw\2026", ("Raw", "2026")),
+        ("NEWS", ()),
+        ("", ()),
+        ("Raw/NEWS", ("Raw", "NEWS")),
+        (r"a\/b/c", ("a/b", "c")),
+        (r"a\\b", (r"a\b",)),
+        (r"a\\b/c", (r"a\b", "c")),
+        (r"a\b/c", (r"a\b", "c")),
+    ],
+)
+def test_the_folder_of_a_clip_is_the_one_that_listings_show(text: str, folder: tuple[str, ...]) -> None:
+    assert parse_clip(f'<Clip folder="{text}"/>'.encode(), database="NEWS").folder == folder
+
+
+# A segment without a title: its name is what the server makes up, where the clip shows titles otherwise
+
+
+def segments_of(*inner: str) -> tuple[Segment, ...]:
+    shown = "".join(
+        f'<Segment seg_num="{number}" seg_name="Segment {number}" start_frame="0" duration="5">{text}</Segment>'
+        for number, text in enumerate(inner, 1)
+    )
+    return parse_clip(f'<Clip folder="News">{shown}</Clip>'.encode()).segments
+
+
+def test_the_name_is_no_title_where_another_segment_shows_one() -> None:
+    first, second = segments_of("<title>Part 1</title>", "<track>A</track>")
+    assert (first.title, second.title, second.name) == ("Part 1", "", "Segment 2")
+    assert segment_matches({"title": ""}, second)
+    assert not segment_matches({"title": "Segment 2"}, second)
+
+
+def test_nor_where_it_shows_an_empty_one() -> None:
+    (segment,) = segments_of("<title></title>")
+    assert segment_matches({"title": ""}, segment)
+
+
+def test_where_no_segment_shows_a_title_the_name_may_be_one() -> None:
+    first, second = segments_of("", "")
+    assert (first.title, second.title) == ("Segment 1", "Segment 2")
+    assert segment_matches({"title": "Segment 1"}, first)
+    assert not segment_matches({"title": ""}, first)
+
+
+# Where a clip lives whose folder begins with the name of its database: what is asked, and what stays unsure
+
+
+RAW: Folder = ("Raw",)
+BOTH: Folder = ("NEWS", "Raw")
+FILM = Asset("Film", RAW, link_id=7, folder_otherwise=BOTH)
+
+
+def settled(asset: Asset, *, has: bool | Exception, **entries: list[Entry]) -> tuple[Folder | None, Folder | None]:
+    async def has_folder(folder: Folder) -> bool:
+        assert folder == ("NEWS",)
+        if isinstance(has, Exception):
+            raise has
+        return has
+
+    async def read(folder: Folder) -> Listing | None:
+        name = "without" if folder == RAW else "with_name"
+        return Listing(folder, entries[name]) if name in entries else None
+
+    found = asyncio.run(settle_home(asset, "NEWS", has_folder, read))
+    return found.folder, found.folder_otherwise
+
+
+def test_the_answer_keeps_both_readings() -> None:
+    asset = parse_clip(b'<Clip folder="NEWS/Raw"/>', database="NEWS")
+    assert (asset.folder, asset.folder_otherwise) == (RAW, BOTH)
+    other = parse_clip(b'<Clip folder="News/Raw"/>', database="NEWS")
+    assert (other.folder, other.folder_otherwise) == (("News", "Raw"), None)
+
+
+def test_without_such_a_folder_the_database_stands_in_front() -> None:
+    assert settled(FILM, has=False) == (RAW, None)
+
+
+def test_the_clip_itself_tells_by_its_link_id() -> None:
+    home, link = Entry(BOTH, "Film", 7), Entry(RAW, "Film", 8)
+    assert settled(FILM, has=True, with_name=[home], without=[link]) == (BOTH, None)
+    assert settled(FILM, has=True, with_name=[Entry(BOTH, "Film", 8)], without=[Entry(RAW, "Film", 7)]) == (RAW, None)
+
+
+def test_without_link_ids_the_title_does() -> None:
+    bare = Asset("Film", RAW, folder_otherwise=BOTH)
+    assert settled(bare, has=True, with_name=[Entry(BOTH, "Film")]) == (BOTH, None)
+    assert settled(bare, has=True, without=[Entry(RAW, "Film")], with_name=[]) == (RAW, None)
+    assert settled(bare, has=True, with_name=[Entry(BOTH, "Film")], without=[Entry(RAW, "Film")]) == (RAW, BOTH)
+
+
+def test_what_stands_below_is_not_there() -> None:
+    below = Entry((*BOTH, "2026"), "Film", 7)
+    assert settled(FILM, has=True, with_name=[below], without=[]) == (RAW, BOTH)
+
+
+def test_a_server_that_does_not_tell_leaves_it_unsure() -> None:
+    assert settled(FILM, has=RejectedError("no", status=500)) == (RAW, BOTH)
+    with pytest.raises(UnreachableError):
+        settled(FILM, has=UnreachableError("gone"))
+
+
+def test_nothing_is_asked_of_what_can_be_read_in_one_way() -> None:
+    assert settled(Asset("Film", RAW), has=AssertionError()) == (RAW, None)
+
+
+# XMP fields as JSON: unreadable, because the interface does not define it; as a text it would never match
+
+
+@pytest.mark.parametrize("asked", [None, "dc:subject"])
+@pytest.mark.parametrize("data", [b'{"dc:subject": ["news", "evening"]}', b'\xef\xbb\xbf {"a": "x=1"}\r\n', b"{}"])
+def test_json_cannot_be_read(data: bytes, asked: str | None) -> None:
+    assert parse_xmp(data, asked=asked) is None
+
+
+def test_a_value_in_braces_is_a_value() -> None:
+    assert parse_xmp(b"{draft}", asked="dc:title") == {"dc:title": ("{draft}",)}
+    assert parse_xmp(b"{" * 100_000 + b"}", asked="dc:title") == {"dc:title": ("{" * 100_000 + "}",)}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import subprocess
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
@@ -72,3 +74,18 @@ def test_folder_in_the_way_is_told(tmp_path: Path) -> None:
     with pytest.raises(DownloadError) as caught:
         save(tmp_path / "file" / "film.mp4", b"x")
     assert caught.value.remedy
+
+
+# The client can be imported on a system without POSIX modules, such as Windows
+
+
+IMPORT = """
+import sys
+for name in ("fcntl", "grp", "pwd", "resource", "termios"):
+    sys.modules[name] = None
+from msauto import AsyncMediaServer, MediaServer
+"""
+
+
+def test_the_client_needs_no_posix_module_to_be_imported() -> None:
+    subprocess.run([sys.executable, "-c", IMPORT], check=True)
