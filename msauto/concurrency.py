@@ -12,10 +12,9 @@ from collections.abc import (
     Callable,
     Coroutine,
     Iterable,
-    Iterator,
 )
 from datetime import UTC, datetime
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -47,45 +46,6 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-class _LookAhead(Generic[R]):
-    """The started calls whose results are not yet yielded, oldest first; keeps ``limit`` of them running."""
-
-    def __init__(self, calls: Iterator[Coroutine[Any, Any, R]], limit: int, waiting: int) -> None:
-        self.tasks: deque[asyncio.Task[R]] = deque()
-        self._calls = calls
-        self._limit = limit
-        self._capacity = limit + waiting
-        self._running = 0
-        self._exhausted = False
-        self._finished = asyncio.Event()
-
-    def start(self) -> None:
-        """Start calls up to the limit; none if too many results wait, or one has failed."""
-        while not self._exhausted and self._running < self._limit and len(self.tasks) < self._capacity:
-            try:
-                call = next(self._calls)
-            except StopIteration:
-                self._exhausted = True
-            else:
-                task = asyncio.ensure_future(call)
-                self._running += 1
-                task.add_done_callback(self._end)
-                self.tasks.append(task)
-
-    async def wait(self) -> None:
-        """Return when the oldest call may have finished; yields to other tasks in any case."""
-        if self.tasks[0].done():
-            await asyncio.sleep(0)
-            return
-        self._finished.clear()
-        await self._finished.wait()
-
-    def _end(self, task: asyncio.Task[R]) -> None:
-        self._running -= 1
-        self._exhausted |= task.cancelled() or task.exception() is not None
-        self._finished.set()
-
-
 async def concurrent_map(
     function: Callable[[T], Awaitable[R]], items: Iterable[T], *, limit: int, waiting: int = MAX_WAITING
 ) -> AsyncGenerator[R, None]:
@@ -97,21 +57,42 @@ async def concurrent_map(
     """
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
-    ahead = _LookAhead((_call(function, item) for item in items), limit, waiting)
+    calls = (_call(function, item) for item in items)
+    started: deque[asyncio.Task[R]] = deque()  # whose results are not yet yielded, oldest first
+    running, exhausted, finished = 0, False, asyncio.Event()
+
+    def end(task: asyncio.Task[R]) -> None:
+        nonlocal running, exhausted
+        running -= 1
+        exhausted |= task.cancelled() or task.exception() is not None
+        finished.set()
+
     in_a_row = 0
     try:
         while True:
-            ahead.start()
-            if not ahead.tasks:
+            while not exhausted and running < limit and len(started) < limit + waiting:
+                call = next(calls, None)
+                if call is None:
+                    exhausted = True
+                else:
+                    task = asyncio.ensure_future(call)
+                    running += 1
+                    task.add_done_callback(end)
+                    started.append(task)
+            if not started:
                 return
-            if ahead.tasks[0].done() and in_a_row < limit:
+            if started[0].done() and in_a_row < limit:
                 in_a_row += 1
-                yield ahead.tasks.popleft().result()
-            else:  # let other tasks run between the results that were waiting
-                in_a_row = 0
-                await ahead.wait()
+                yield started.popleft().result()
+                continue
+            in_a_row = 0
+            if started[0].done():  # let other tasks run between the results that were waiting
+                await asyncio.sleep(0)
+            else:
+                finished.clear()
+                await finished.wait()
     finally:
-        await _cancel(ahead.tasks)
+        await _cancel(started)
 
 
 async def concurrent_list(function: Callable[[T], Awaitable[R]], items: Iterable[T], *, limit: int) -> list[R]:

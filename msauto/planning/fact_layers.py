@@ -122,50 +122,38 @@ class Layers:
             return
         if need.layer == "links":
             self.links = await self._reader.read_links(self._database, found.asset)
-        elif need.name is not None:
-            await self._read_named(found.address, need.name, source)
-        elif self.named is not None:
+            return
+        task, batch = _name_of(source), self._answers.batches.get(self._database)
+        if need.name is None and self.named is not None:
             raise refuse(
-                f"{_name_of(source)} reads asset.xmp as a whole, and this server does not report all XMP fields at "
-                "once",
+                f"{task} reads asset.xmp as a whole, and this server does not report all XMP fields at once",
                 source,
                 'read each field by its name: asset.xmp["dc:title"]; if the server reports none at all, remove it',
             )
-        else:
-            await self._read_all_xmp(found.address, source)
-
-    async def _read_all_xmp(self, address: Address, source: TaskSource | None) -> None:
-        batch = self._answers.batches.get(self._database)
-        if batch is not None:
+        if need.name is None and batch is not None:
             raise refuse(
-                f"{_name_of(source)} reads asset.xmp, and the batch of {batch.place} is loaded first: its result is "
-                "unknown",
+                f"{task} reads asset.xmp, and the batch of {batch.place} is loaded first: its result is unknown",
                 source,
                 "load the batch in a separate run before this one",
             )
-        fields = await self._xmp(address, frozenset(), source)
-        if fields:
+        names = frozenset[str]() if need.name is None else frozenset({need.name})
+        try:
+            fields = await self._reader.read_xmp(self._database, found.address, names)
+        except UnsupportedError as error:
+            raise refuse(f"{task} reads asset.xmp: {error.message}", source, error.remedy) from error
+        if need.name is None and fields:
             self.xmp, self._answers.reports_all = fields, True
-        else:
+        elif need.name is None:
             self.named = NamedXmpFields(silent=fields is not None)
-
-    async def _read_named(self, address: Address, name: str, source: TaskSource | None) -> None:
-        fields = await self._xmp(address, frozenset({name}), source)
-        if fields is None:
+        elif fields is None:
             raise refuse(
-                f"{_name_of(source)} reads asset.xmp, and this server does not report XMP fields",
+                f"{task} reads asset.xmp, and this server does not report XMP fields",
                 source,
                 "remove asset.xmp from the playbook for this server",
             )
-        if self.named is not None:
-            self.named.asked.add(name)
+        elif self.named is not None:
+            self.named.asked.add(need.name)
             self.named.fields.update(fields)
-
-    async def _xmp(self, address: Address, names: frozenset[str], source: TaskSource | None) -> Xmp | None:
-        try:
-            return await self._reader.read_xmp(self._database, address, names)
-        except UnsupportedError as error:
-            raise refuse(f"{_name_of(source)} reads asset.xmp: {error.message}", source, error.remedy) from error
 
 
 def _name_of(source: TaskSource | None) -> str:
