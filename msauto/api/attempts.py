@@ -13,7 +13,7 @@ from typing import Final
 
 from msauto.api.inputs import Inputs, Tell, tell_nothing
 from msauto.errors import InputError, LedgerError, MsautoError, exit_code_of
-from msauto.exit_codes import INTERRUPTED, LOCKED, REFUSED
+from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
 from msauto.ledger import Ledger, LedgerPlace
 from msauto.ledger.history import ATTEMPT, BATCH, CODE, FOLDER, JOB, REASON, REPOSITORY, SETTINGS, USER
 from msauto.ledger.journal import new_run_name
@@ -67,6 +67,15 @@ class Attempt:
             raise
         self.record(code)
         return code
+
+    def code_of(self, result: Result) -> int:
+        """Return the exit code of the result; if no target could begin, ``reason`` is why."""
+        if result.interrupted or result.ok:
+            return INTERRUPTED if result.interrupted else OK
+        if not self.closed or any(each.outcome != "not attempted" for each in result.targets):
+            return INCOMPLETE
+        self.reason = f"{self.closed[-1]}: nothing was sent"
+        return REFUSED
 
     def record(self, code: int) -> None:
         """Record the attempt and its exit code; a failure is a warning and changes nothing else."""

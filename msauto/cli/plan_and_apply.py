@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -25,7 +25,7 @@ from msauto.cli.run_flags import RunFlags
 from msauto.cli.watch import STDOUT
 from msauto.concurrency import SystemClock
 from msauto.errors import RefusedError
-from msauto.exit_codes import CHANGES, ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
+from msauto.exit_codes import CHANGES, ERROR, INCOMPLETE, OK, REFUSED
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
@@ -43,13 +43,12 @@ _LONGEST_THOUGHT: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RunDialog:
-    """One run as the user sees it. ``end_signals`` removes the signal handlers once nothing more is sent."""
+    """One run as the user sees it."""
 
     flags: Flags
     loaded: Loaded
     given: RunFlags
     clock: Clock = field(default_factory=SystemClock)
-    end_signals: Callable[[asyncio.AbstractEventLoop], None] = ignore_interrupts
 
     def run(self) -> int:
         """Plan, and apply unless ``--check`` is given; return the exit code. No error that it raises has a secret."""
@@ -188,7 +187,7 @@ class RunDialog:
                 loop.add_signal_handler(number, interrupted)
             return await self._watched(run.apply(plan, stop))
         finally:
-            self.end_signals(loop)
+            ignore_interrupts(loop)
 
     async def _watched(self, work: Awaitable[T]) -> T:
         async with self.given.watch.ticking():
@@ -220,9 +219,7 @@ class RunDialog:
     def _finish(self, plan: Plan, result: Result) -> int:
         """Show the result; return the exit code, which does not depend on whether the result can be written."""
         attempt = self.given.attempt
-        began = any(each.outcome != "not attempted" for each in result.targets)
-        refused = bool(attempt.closed) and not began
-        code = INTERRUPTED if result.interrupted else OK if result.ok else REFUSED if refused else INCOMPLETE
+        code = attempt.code_of(result)
         try:
             output.print_result(FORMS[self.flags.format].result(result, layout_of(self.flags)))
         except output.ReaderGoneError:
@@ -231,12 +228,11 @@ class RunDialog:
             output.print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
             return code or INCOMPLETE
         left = [each for each in result.targets if each.outcome in {"interrupted", "not attempted"}]
-        context = click.get_current_context(silent=True)  # none in a batch, which prints for all of its jobs
-        if context is not None and code != REFUSED and any(each.target.error is None for each in left):
+        if code != REFUSED and any(each.target.error is None for each in left):
+            context = click.get_current_context()
             command = plan.secrets.redact_message(_continuing(context, attempt.playbooks, result.run))
             output.print_message(f"  → to continue: {visible(command)}")
         if code == REFUSED:
-            attempt.reason = f"{attempt.closed[-1]}: nothing was sent"
             output.print_message(f"Error: {attempt.reason}\n  → run it again at an allowed time")
         return code
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from msauto.batch.batch_file import load_batch
+from msauto.batch.batch_job import BatchSignals
 from msauto.batch.batch_result import BatchResult
-from msauto.cli.batch_job import BatchSignals
-from msauto.cli.batch_session import BatchSession, JobChoice
+from msauto.batch.batch_session import BatchSession, JobChoice
 from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger, LockScope
 from msauto.simulator import Simulator
@@ -55,7 +55,7 @@ def night(desk: Desk, sim: Simulator, *, at: str = "2026-11-20T03:10:00+00:00", 
     signals = choice.pop("signals", None) or BatchSignals()
     with standing(desk), signals.noted():
         clock = ServerClock(sim, datetime.fromisoformat(at))
-        session = BatchSession(load_batch("batch.yml"), JobChoice(**choice), "state", signals, clock, env={})
+        session = BatchSession(load_batch("batch.yml"), JobChoice(**choice), "state", signals, clock=clock, env={})
         return session.run()
 
 

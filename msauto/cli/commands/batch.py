@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import nullcontext, redirect_stderr, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Final, TextIO
@@ -16,13 +17,14 @@ import click
 
 from msauto.api.inputs import ledger_place, state_folder
 from msauto.batch.batch_file import BatchFile, load_batch
+from msauto.batch.batch_job import BatchLog, BatchSignals
+from msauto.batch.batch_session import BatchSession, JobChoice, open_batch
 from msauto.batch.batch_summary import render_json, render_text
 from msauto.batch.check import CheckContext, check_batch, unreachable_addresses
 from msauto.batch.past_batches import last_result, past_results, status_of, status_row
-from msauto.cli.batch_job import BatchSignals
-from msauto.cli.batch_session import BatchSession, JobChoice, open_batch
 from msauto.cli.flags import no_color_flag, on_flag, parse_age
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
+from msauto.cli.reports import Display, layout_of
 from msauto.documents.document import nearest
 from msauto.errors import InputError, MsautoError
 from msauto.exit_codes import ERROR, INCOMPLETE, OK
@@ -65,14 +67,16 @@ def run(
     """
     env = dict(os.environ)
     with redirect_stderr(JournalStream(sys.stderr)) if is_journal(sys.stderr, env) else nullcontext():
-        batch = open_batch(file, state_dir, check=check)
+        batch = open_batch(file, state_dir, print_message, check=check)
         known = [job.name for job in batch.jobs]
         for name in jobs:
             if name not in known:
                 raise MsautoError(f"job {name!r} not found in {file}", remedy=nearest(name, known))
+        layout = layout_of(Display(no_color=True), stream=sys.stderr)
+        log = BatchLog(print_message, partial(print_message, rendered=True), layout)
         signals = BatchSignals()
         with signals.noted():
-            session = BatchSession(batch, JobChoice(jobs, failed, check), state_dir, signals, env=env, on=on)
+            session = BatchSession(batch, JobChoice(jobs, failed, check), state_dir, signals, log, env=env, on=on)
             result = session.run()
     zone = batch.schedule.timezone
     colour = use_colour(sys.stdout, no_color=no_color)

@@ -1,7 +1,4 @@
-"""One attempt of a job of a batch: a run as of ``msauto apply --yes``, or ``msauto plan``, in this process.
-
-What it shows goes to stderr: stdout is for the summary of the batch.
-"""
+"""One attempt of a job of a batch: a run as of ``msauto apply --yes``, or ``msauto plan``, in this process."""
 
 from __future__ import annotations
 
@@ -9,11 +6,10 @@ import asyncio
 import os
 import re
 import signal
-import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -21,18 +17,23 @@ from threading import Event
 from types import FrameType
 
 from msauto.api.attempts import Attempt
-from msauto.api.inputs import Inputs
-from msauto.api.loading import load
-from msauto.api.run import AllowedTimes, RunOptions, allow
+from msauto.api.inputs import Inputs, Tell, tell_nothing
+from msauto.api.loading import Loaded, load
+from msauto.api.run import (
+    AllowedTimes,
+    RunOptions,
+    allow,
+    is_state_missing,
+    open_run,
+    plan_only,
+    refuse_plan,
+    refuse_stale,
+)
 from msauto.api.saved_plans import open_plan_file
+from msauto.applying.apply_context import Cancellation
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.batch_result import DifferingTarget
 from msauto.batch.batch_run import JobAttempt
-from msauto.cli.flags import Flags
-from msauto.cli.interrupts import SIGNALS
-from msauto.cli.output import print_message
-from msauto.cli.plan_and_apply import RunDialog
-from msauto.cli.run_flags import RunFlags
 from msauto.concurrency import SystemClock
 from msauto.documents.value_types import as_list
 from msauto.errors import ClusterError, LockedError, MsautoError, UnreachableError, exit_code_of
@@ -40,26 +41,29 @@ from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger import LedgerPlace
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.model.codec import to_json
-from msauto.model.plan import Change, Plan, PlanOptions, Target
+from msauto.model.plan import Plan, PlanOptions, Target
 from msauto.model.ports import Clock
+from msauto.report.layout import PLAIN, Layout
 from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import visible
-from msauto.report.text import render_error
+from msauto.report.text import render_error, render_plan, render_result
 from msauto.report.texts import plural, refusal_reason
 from msauto.secrets.redactor import redact_plan
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ALLOW = re.compile(r"--allow-(delete|remove) (\d+)")
 """A flag that allows what was refused; a job has a key for it."""
 
 
 class BatchSignals:
-    """SIGINT and SIGTERM during a batch: both ask it to stop.
+    """SIGINT and SIGTERM during a batch: both ask it to stop, and call ``react``.
 
-    While a job plans, they cancel it; while it applies, what is under way is finished; between, they are noted.
+    While a job plans, that cancels it; while it applies, what is under way is finished.
     """
 
     def __init__(self) -> None:
         self._event = Event()
+        self.react: Callable[[], object] | None = None
 
     @property
     def requested(self) -> bool:
@@ -70,45 +74,29 @@ class BatchSignals:
         """Wait, or until the batch is asked to stop; return whether it was."""
         return self._event.wait(seconds)
 
-    def note_only(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        """Only note signals from now on; ``loop`` no longer handles them."""
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        try:
-            for number in SIGNALS:
-                if loop is not None:
-                    loop.remove_signal_handler(number)
-                signal.signal(number, self._note)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-
     @contextmanager
     def noted(self) -> Iterator[None]:
         """Note signals inside; restore the handlers at the end."""
-        before = [(number, signal.getsignal(number)) for number in SIGNALS]
-        self.note_only()
+        before = [(number, signal.signal(number, self._note)) for number in _SIGNALS]
         try:
             yield
         finally:
             for number, handler in before:
                 signal.signal(number, handler)
 
-    @contextmanager
-    def interrupting(self) -> Iterator[None]:
-        """Let signals raise ``KeyboardInterrupt`` inside, or cancel what reads."""
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, self._interrupt)
-        try:
-            if self.requested:
-                raise KeyboardInterrupt
-            yield
-        finally:
-            self.note_only()
-
     def _note(self, _number: int, _frame: FrameType | None) -> None:
         self._event.set()
+        if self.react is not None:
+            self.react()
 
-    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
-        signal.raise_signal(signal.SIGINT)
+
+@dataclass(frozen=True, slots=True)
+class BatchLog:
+    """Receives messages (``tell``), and plans and results that are rendered in a layout (``show``)."""
+
+    tell: Tell = tell_nothing
+    show: Tell = tell_nothing
+    layout: Layout = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +111,9 @@ class BatchJobs:
     ledger: LedgerPlace
     signals: BatchSignals
     notes: dict[str, str]
-    check: bool = False
+    log: BatchLog
     clock: Clock = field(default_factory=SystemClock)
+    check: bool = False
     on: str | None = None
 
     def __call__(self, job: Job, attempt: int, until: datetime | None) -> JobAttempt:
@@ -134,36 +123,76 @@ class BatchJobs:
         notes = {**self.notes, BATCH: self.batch.name, JOB: job.name, ATTEMPT: str(attempt)}
         check = self.check or job.args.do == "plan"
         playbooks = job.playbooks or (job.plan or "",)
-        record = Attempt(self.ledger, playbooks, notes=notes, check=check, tell=print_message)
+        record = Attempt(self.ledger, playbooks, notes=notes, check=check, tell=self.log.tell)
         again = False
         try:
-            with redirect_stdout(sys.stderr), self.signals.interrupting():
-                code = record.follow(partial(self._run, job, record, until))
+            code = record.follow(partial(self._run, job, record, until))
         except KeyboardInterrupt:
             code = INTERRUPTED
         except MsautoError as error:
-            print_message(render_error(error, colour=False))
+            self.log.tell(render_error(error, colour=False))
             code, again = exit_code_of(error), isinstance(error, (LockedError, UnreachableError, ClusterError))
         except Exception as error:  # noqa: BLE001 - a job never stops the others
-            print_message(f"Error: {_bug(error)}")
+            self.log.tell(f"Error: {bug_text(error)}")
             code = ERROR
         again = again or (code in {ERROR, INCOMPLETE} and not record.closed and _only_unreachable(record))
         refusals = record.plan.refusals if record.plan is not None and job.args.do != "plan" else ()
         if self.check and code == OK and refusals:
             code, record.reason = REFUSED, visible(refusal_reason(refusals[0]))
-        return _attempt_of(job, record, code, again)
+        return _attempt_of(job, record, code, again=again)
 
     def _run(self, job: Job, record: Attempt, until: datetime | None) -> int:
         inputs = record.inputs = self._inputs(job)
-        args, settings = job.args, inputs.settings
-        extra = args.allow
-        limits = allow(settings.limits, extra.delete, extra.remove, None) if extra else settings.limits
-        times = AllowedTimes(settings.freezes, self.batch.window, until)
-        options = RunOptions(limits, times)
-        given = RunFlags(options, record, yes=True, check=record.check, keep_going=bool(args.keep_going))
-        flags = Flags(inputs=inputs, no_color=True, playbook=next(iter(inputs.given.playbooks), "plan"))
-        loaded = load(inputs, keep_going=given.keep_going)
-        return RunDialog(flags, loaded, given, self.clock, self.signals.note_only).run()
+        limits, extra = inputs.settings.limits, job.args.allow
+        options = RunOptions(
+            allow(limits, extra.delete, extra.remove, None) if extra else limits,
+            AllowedTimes(inputs.settings.freezes, self.batch.window, until),
+        )
+        keep_going = bool(job.args.keep_going)
+        loaded = load(inputs, keep_going=keep_going)
+        try:
+            with loaded.secrets.redacted_errors():
+                return asyncio.run(self._plan_and_apply(loaded, options, record, keep_going=keep_going))
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt("nothing was sent") from None
+        finally:
+            self.signals.react = None
+
+    async def _plan_and_apply(self, loaded: Loaded, options: RunOptions, record: Attempt, *, keep_going: bool) -> int:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        # Once: more signals must not interrupt the closing of connections.
+        self.signals.react = partial(loop.call_soon_threadsafe, lambda: task.cancelling() or task.cancel())
+        if self.signals.requested:
+            raise asyncio.CancelledError
+        if record.check or is_state_missing(loaded.inputs):
+            plan = record.plan = await plan_only(loaded, options, self.clock)
+            self._show_plan(plan, keep_going=keep_going)
+            refuse_stale(plan)
+            if not record.check:
+                refuse_plan(plan)
+            return ERROR if plan.errors else OK
+        async with open_run(loaded, options, record, clock=self.clock) as run:
+            plan = await run.plan()
+            self._show_plan(plan, keep_going=keep_going)
+            if plan.errors and not keep_going:
+                refuse_stale(plan)
+                record.reason = _unfinished(record)
+                return ERROR
+            refuse_plan(plan)
+            stop = Cancellation()
+            self.signals.react = partial(loop.call_soon_threadsafe, stop)
+            if self.signals.requested:
+                raise asyncio.CancelledError
+            result = await run.apply(plan, stop)
+        self.log.show("".join(render_result(result, self.log.layout)))
+        code = record.code_of(result)
+        if code == REFUSED:
+            self.log.tell(f"Error: {record.reason}\n  → run it again at an allowed time")
+        return code
+
+    def _show_plan(self, plan: Plan, *, keep_going: bool) -> None:
+        self.log.show("".join(render_plan(plan, replace(self.log.layout, keep_going=keep_going))))
 
     def _inputs(self, job: Job) -> Inputs:
         given = PlanOptions(
@@ -174,8 +203,7 @@ class BatchJobs:
             tags=tuple(map(str, as_list(job.args.tags or []))),
             now=self.clock.now().isoformat(),
         )
-        agreed: Plan | None = None
-        base = Path()
+        agreed, base = None, Path()
         if job.plan is not None:
             agreed, given, base = open_plan_file((job.plan,), given)
         settings = job.settings(Path(each).parent for each in given.playbooks[:1])
@@ -189,14 +217,18 @@ class BatchJobs:
             base=base,
             typed_vars=job.extra_vars,
             on=self.on,
-            tell=print_message,
+            tell=self.log.tell,
         )
 
 
-def _bug(error: Exception) -> str:
+def bug_text(error: Exception) -> str:
+    """Return an error of msauto itself in one line, and print where it was raised if ``MSAUTO_DEBUG`` is set."""
     if os.environ.get("MSAUTO_DEBUG"):
-        traceback.print_exc()
+        traceback.print_exception(error)
     return f"msauto itself failed: {type(error).__name__}: {error}"
+
+
+# What came of it ------------------------------------------------------------------------------------------------------
 
 
 def _only_unreachable(record: Attempt) -> bool:
@@ -212,37 +244,33 @@ def _only_unreachable(record: Attempt) -> bool:
     return all(each.outcome != "unverified" and each.target.server in lost for each in left)
 
 
-def _attempt_of(job: Job, record: Attempt, code: int, again: bool) -> JobAttempt:
+def _attempt_of(job: Job, record: Attempt, code: int, *, again: bool) -> JobAttempt:
+    plan = None if record.plan is None else redact_plan(record.plan)
     summary = dict(record.summary)
     if record.result is not None:
         outcomes = [each.outcome.replace(" ", "_") for each in record.result.targets]
-        summary |= {
-            each: outcomes.count(each) for each in ("changed", "failed", "unverified", "interrupted", "not_attempted")
-        }
-    elif record.plan is not None:
-        summary |= to_json(record.plan.summary)
+        counted = ("changed", "failed", "unverified", "interrupted", "not_attempted")
+        summary |= {each: outcomes.count(each) for each in counted}
+    elif plan is not None:
+        summary |= to_json(plan.summary)
     reason = record.reason or (record.closed[-1] if record.closed else "")
     if code != OK and not reason:
         reason = _unfinished(record)
-    if code == REFUSED and record.plan is not None:
-        found = (_ALLOW.fullmatch(each.remedy) for each in record.plan.refusals)
-        allow = ", ".join(f"{each[1]}: {each[2]}" for each in found if each)
-        reason += f"; to allow it, set allow: {{{allow}}}" if allow else ""
+    if code == REFUSED and plan is not None:
+        found = (_ALLOW.fullmatch(each.remedy) for each in plan.refusals)
+        allowed = ", ".join(f"{each[1]}: {each[2]}" for each in found if each)
+        reason += f"; to allow it, set allow: {{{allowed}}}" if allowed else ""
     differing: tuple[DifferingTarget, ...] = ()
-    if job.args.do == "plan" and code == OK and record.plan is not None:
-        differing = tuple(_differing(each) for each in redact_plan(record.plan).targets if each.changes)
-    warnings = redact_plan(record.plan).warnings if record.plan is not None else ()
-    return JobAttempt(code, reason, record.run, again, summary, differing, warnings)
+    if job.args.do == "plan" and code == OK and plan is not None:
+        differing = tuple(_differing(each) for each in plan.targets if each.changes)
+    return JobAttempt(code, reason, record.run, again, summary, differing, plan.warnings if plan is not None else ())
 
 
 def _unfinished(record: Attempt) -> str:
     """Return the first target that is not as desired, and how many more there are."""
     if record.result is not None:
-        found = [
-            f"{each.target.name}: {each.outcome}{f': {each.message}' if each.message else ''}"
-            for each in record.result.targets
-            if each.outcome in NOT_DONE
-        ]
+        left = [each for each in record.result.targets if each.outcome in NOT_DONE]
+        found = [": ".join(filter(None, (each.target.name, each.outcome, each.message))) for each in left]
     else:
         targets = redact_plan(record.plan).targets if record.plan is not None else ()
         found = [f"cannot plan {each.name}: {each.error}" for each in targets if each.error is not None]
@@ -251,17 +279,13 @@ def _unfinished(record: Attempt) -> str:
 
 
 def _differing(target: Target) -> DifferingTarget:
+    """Return what differs. Only a live marker names a user: nothing else of the interface does."""
+    before = [each.before for each in target.changes]
     return DifferingTarget(
         server=target.server,
         database=target.database,
         kind=target.kind,
         name=target.name,
         changes=tuple(f"{each.aspect} {each.key}".rstrip() for each in target.changes),
-        by=tuple(sorted({user for each in target.changes if (user := _user(each))})),
+        by=tuple(sorted({str(each["user"]) for each in before if isinstance(each, dict) and each.get("user")})),
     )
-
-
-def _user(change: Change) -> str:
-    """Return the user that a live marker names: nothing else of the interface names one."""
-    before = change.before
-    return str(before.get("user") or "") if isinstance(before, dict) else ""
