@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import stat
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -123,40 +121,6 @@ def test_events_that_cannot_be_written_are_one_warning(desk: Desk, sim: Simulato
     assert said.code == 0
     assert said.err.count("Warning: cannot write events to") == 1
     assert sim.state.clip("EP001").home.fields["comment"] == "new"
-
-
-@pytest.mark.scale
-def test_a_reader_that_leaves_is_one_warning(desk: Desk, sim: Simulator) -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    with desk.start("apply", desk.comment("new"), *INV, "--yes", "--events", "-", stdout=writer) as process:
-        os.close(writer)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    assert err.count("Warning: cannot write events to stdout") == 1
-    assert sim.state.clip("EP001").home.fields["comment"] == "new"
-
-
-@pytest.mark.scale
-def test_a_partly_written_line_is_taken_back(desk: Desk) -> None:
-    """A process that may write 1,000 bytes of a file: as on a full disk, but without a disk of one's own."""
-    desk.comment("new")
-    limit = "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-    limit += "from msauto.cli.watch import RunWatch; from msauto.model.events import TargetsFound\n"
-    limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); watch = RunWatch('none', 'run.jsonl')\n"
-    limit += "watch.open(); [watch.notify(TargetsFound('studio-a', each)) for each in range(99)]; watch.end(0, '')\n"
-
-    done = subprocess.run(
-        [sys.executable, "-c", limit],
-        cwd=desk.folder,
-        env=desk.surroundings(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    text = (desk.folder / "run.jsonl").read_text(encoding="utf-8")
-    assert 0 < len(lines_of(text)) < 99
-    assert done.stderr.count("Warning: cannot write events to run.jsonl") == 1
 
 
 @pytest.mark.scale

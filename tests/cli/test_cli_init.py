@@ -96,13 +96,6 @@ def test_a_file_in_the_way_is_one_error(desk: Desk) -> None:
     sourced.one_error("cannot write repo/playbooks")
 
 
-def test_no_secret_and_no_tab_is_in_it() -> None:
-    for name, data in repository():
-        text = data.decode("utf-8")
-        assert "\t" not in text, name
-        assert text.endswith("\n"), name
-
-
 # CI files ------------------------------------------------------------------------------------------------------------
 
 
@@ -146,13 +139,6 @@ def test_nothing_is_installed_by_the_name_that_is_another_projects(tmp_path: Pat
         nobody = subprocess.run(["sh", "-c", f"echo {line}"], env={}, capture_output=True)
         assert nobody.returncode
         assert b"MSAUTO_PACKAGE" in nobody.stderr
-
-
-def test_pre_commit_looks_at_what_msauto_reads() -> None:
-    hook = contents()[".pre-commit-config.yaml"]["repos"][0]["hooks"][0]
-    found = [name for name in FILES if re.search(hook["files"], name)]
-    assert {"inventory.yml", "playbooks/site.yml", "msauto.toml", "group_vars/all.yml"} <= set(found)
-    assert hook["pass_filenames"] is False
 
 
 def test_a_fork_never_plans() -> None:

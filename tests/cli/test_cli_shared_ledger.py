@@ -150,16 +150,6 @@ def test_a_run_whose_session_is_ended_stops_sending(
     check_settled(sim, bergen, sent=2)
 
 
-@pytest.mark.scale
-def test_a_run_that_is_killed_is_settled_by_another_machine(sim: Simulator, oslo: Desk, bergen: Desk) -> None:
-    with busy(sim, oslo) as process:
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    time.sleep(0.75)
-    sim.faults.clear()
-    check_settled(sim, bergen, sent=2)
-
-
 def test_a_password_is_shown_nowhere(oslo: Desk, tmp_path: Path) -> None:
     settings = (oslo.folder / "msauto.toml").read_text()
     for url in ("postgresql://msauto:swordfish@localhost/x", "postgresql://localhost/x?password=swordfish"):
@@ -308,33 +298,3 @@ def test_two_machines_at_once(sim: Simulator, oslo: Desk, bergen: Desk) -> None:
     assert len(sim.writes()) == len(TITLES)
     hosts = [row["host"] for row in oslo.run("history", "--all", "--format", "json").json]
     assert sorted(hosts) == ["bergen", "bergen", "oslo", "oslo"]
-
-
-@pytest.mark.scale
-def test_a_batch_runs_on_one_machine_at_a_time(sim: Simulator, oslo: Desk, bergen: Desk, shared_place: str) -> None:
-    """Also if the session of the batch is lost: its jobs have sessions of their own, and each is recorded."""
-    for desk in (oslo, bergen):
-        jobs = {name: {"playbooks": "play.yml", "forks": 1} for name in ("a", "b")}
-        desk.write("batch.yml", {"name": "nightly", "schedule": {"at": "03:10", "tz": "UTC"}, "jobs": jobs})
-    sim.faults.add("delay:0.7@^POST*1+1")
-    with oslo.start("batch", "run", "batch.yml", "--format", "json") as process:
-        while len(sim.writes()) < 2 and process.poll() is None:
-            time.sleep(0.005)
-        with stopped(process):
-            locked = bergen.run("batch", "run", "batch.yml", "--format", "json")
-            assert (locked.code, locked.json["outcome"]) == (5, "locked")
-            assert "the batch nightly is running already: run " in locked.err
-            assert "@oslo, since" in locked.err
-            end_sessions(shared_place)
-        told = said(process)
-    assert told.code == 3, told
-    assert "Traceback" not in told.err
-    assert [(job["outcome"], job["code"]) for job in told.json["jobs"]] == [("failed", 3), ("ok", 0)]
-    assert len(sim.writes()) == len(TITLES)
-    rows = bergen.run("history", "--all", "--format", "json").json
-    assert sorted((row["job"], row["status"]) for row in rows) == [
-        ("", "failed"),
-        ("", "locked"),
-        ("a", "interrupted"),
-        ("b", "ok"),
-    ]

@@ -111,14 +111,6 @@ def test_within_its_window_a_run_is_applied(desk: Desk, sim: Simulator, monkeypa
 
 
 @pytest.mark.usefixtures("zone")
-def test_where_nothing_changes_no_window_refuses(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert desk.run("apply", all_three(desk), *FLAGS, "--yes").code == 0
-    at(monkeypatch, lambda: NIGHT + timedelta(hours=3))
-    sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes", *WINDOW)
-    assert (sourced.code, "Refused" in sourced.out) == (0, False)
-
-
-@pytest.mark.usefixtures("zone")
 def test_a_window_that_closes_on_the_way(desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
     at(monkeypatch, lambda: NIGHT + timedelta(minutes=2 if sim.writes() else 0))
     sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes", "--forks", "1", *WINDOW, "--format", "json")
@@ -145,13 +137,6 @@ def test_a_window_that_closes_before_the_first_target(
     sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes", *(() if freeze else WINDOW))
     assert (sourced.code, sim.writes()) == (4, [])
     sourced.one_error("msauto.toml has a freeze" if freeze else "outside the window", "nothing was sent", "→")
-
-
-@pytest.mark.parametrize("text", ["", "05:30", "23-05", "23:00-24:00", "5:30-6:30"])
-def test_what_is_no_window(desk: Desk, sim: Simulator, text: str) -> None:
-    sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes", "--window", text)
-    sourced.one_error("--window", "is not a valid window", "→")
-    assert (sourced.code, sim.writes()) == (1, [])
 
 
 # -----------------------------------------------------------------------------------------------------------------

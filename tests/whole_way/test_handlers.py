@@ -96,13 +96,6 @@ def test_a_handler_follows_a_rename_and_the_address(stage: Stage) -> None:
     ]
 
 
-def test_block_and_import_hand_notify_down(stage: Stage) -> None:
-    stage.save("more.yml", [{"asset": {"title": "News", "fields": {"comment": "x"}}}])
-    block = {"block": [{"asset": {"title": "Film", "fields": {"comment": "x"}}}], "notify": "Export"}
-    plan = stage.plan(play(block, {"import_tasks": "more.yml", "notify": "Copy"}))
-    assert {target.name: target.changes[-1].handler for target in plan.targets} == {"Film": "Export", "News": "Copy"}
-
-
 def test_handlers_have_conditions_loops_facts_and_no_tags(stage: Stage) -> None:
     handlers = (
         {**EXPORT, "when": "asset.title == 'Film'"},
@@ -116,13 +109,6 @@ def test_handlers_have_conditions_loops_facts_and_no_tags(stage: Stage) -> None:
     plan = stage.plan(play(*tasks, handlers=handlers), tags=("here",))
     runs = {target.name: [change.aspect for change in target.changes[1:]] for target in plan.targets}
     assert runs == {"Film": ["command", "thumbnail", "thumbnail"], "News": ["thumbnail", "thumbnail"]}
-
-
-def test_a_still_of_a_handler_is_made_anew(stage: Stage) -> None:
-    assert stage.apply(play(comment("Film", notify="A still"))).ok
-    result = stage.apply(play(comment("Film", "other", notify="A still")))
-    assert [change.aspect for change in result.plan.targets[0].changes] == ["field", "thumbnail"]
-    assert stage.plan(play(comment("Film", "other", notify="A still"))).requests == 0
 
 
 def test_before_a_deletion(stage: Stage) -> None:

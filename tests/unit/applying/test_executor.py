@@ -10,7 +10,6 @@ import pytest
 from msgspec import structs
 
 from msauto.applying.executor import Cancellation
-from msauto.applying.states import RetryPolicy
 from msauto.errors import LedgerError
 from msauto.model.events import (
     RequestSending,
@@ -29,14 +28,12 @@ from tests.unit.applying.applying_world import (
     Clock,
     DictJournal,
     Stage,
-    apply,
     asset_target,
     command_target,
     delete_target,
     fields_target,
     link_target,
     marker_target,
-    plan_of,
     rename_target,
     restore_target,
 )
@@ -75,16 +72,6 @@ def test_each_request_is_journalled_before_it_is_sent() -> None:
     target = fields_target(stage.world)
     stage.world.on_send = lambda path: stage.journal.lines.index(("sending", path))  # raises if it is not there
     assert stage.run(target).ok
-
-
-def test_two_records_share_a_commit() -> None:
-    """What came of a request becomes durable with the next one's "sending": a commit for each request, and one more."""
-    stage = Stage()
-    stage.run(fields_target(stage.world, count=10))
-    assert stage.journal.transactions <= 12
-    stage = Stage()
-    stage.run(*(fields_target(stage.world, f"Film {number}", 2) for number in range(8)), forks=8)
-    assert stage.journal.transactions <= 6
 
 
 # One response of the second of three requests: what comes of the target, of its requests, and how often it was sent.
@@ -403,14 +390,6 @@ def test_targets_that_cannot_be_applied_are_not_attempted() -> None:
     assert not result.ok
 
 
-def test_nothing_to_do() -> None:
-    stage = Stage()
-    assert stage.run().targets == ()
-    stage.world.assets["Film"] = Asset("Film")
-    assert one(stage.run(asset_target("Film", (), ()))) == ("unchanged", [])
-    assert stage.world.reads == []
-
-
 def test_an_internal_error_is_the_result_of_one_target(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage()
     targets = [fields_target(stage.world, name, 1) for name in ("Film", "Other")]
@@ -568,23 +547,6 @@ def test_stopped_before_it_began() -> None:
     stop()
     assert one(stage.run(fields_target(stage.world), cancellation=stop)) == ("not attempted", ["not sent"] * 3)
     assert stage.world.sent == []
-
-
-def test_the_retry_policy_is_a_parameter() -> None:
-    stage = Stage()
-    target = fields_target(stage.world, count=1)
-    stage.world.responses[target.requests[0].path] = ["refused"] * 9
-
-    async def main() -> Result:
-        servers = {"studio-a": stage.server()}
-        policy = RetryPolicy(tries=10, backoff=(1.0,))
-        world = stage.world
-        return await apply(
-            plan_of(target), servers, stage.journal, stage.memory, world.clock, stage.events, forks=1, policy=policy
-        )
-
-    assert asyncio.run(main()).ok
-    assert stage.world.clock.seconds == 9
 
 
 # A freeze that begins on the way: what is begun is finished, what is not begun is not attempted

@@ -217,13 +217,6 @@ def test_the_cron_job_has_the_form_of_its_schema(text: str, tmp_path: Path) -> N
     assert data["spec"]["startingDeadlineSeconds"] == (10800 if text == FULL else 300)
 
 
-@pytest.mark.parametrize("name", ["123", "true", "null", "1e5"])
-def test_names_in_a_cron_job_stay_texts(name: str, tmp_path: Path) -> None:
-    (manifest,) = scheduler_files("kubernetes", start(tmp_path, LEAST.replace("often", f'"{name}"'))).files.values()
-    metadata = yaml.safe_load(manifest)["metadata"]
-    assert (metadata["name"], metadata["labels"]["app.kubernetes.io/instance"]) == (name, name)
-
-
 @pytest.mark.parametrize("text", [FULL, LEAST], ids=["full", "least"])
 def test_the_task_has_the_form_of_its_schema(text: str, tmp_path: Path) -> None:
     (task,) = scheduler_files("windows", start(tmp_path / "a & <b>", text)).files.values()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,11 +11,7 @@ from msauto.aspects.segment_arguments import DesiredSegment
 from msauto.errors import InputError, SourceLocation
 from msauto.model.desired import (
     ABSENT,
-    ChannelRef,
     DesiredAsset,
-    DesiredChannel,
-    DesiredRssItem,
-    IdRef,
     Intent,
     Position,
     SelectRef,
@@ -42,33 +38,6 @@ def desired(folder: Path, args: str, facts: Facts = FACTS) -> DesiredAsset:
     found = intents(folder, f"- asset: {args}")[0].evaluate(facts)
     assert isinstance(found, DesiredAsset)
     return found
-
-
-def test_refs(tmp_path: Path) -> None:
-    found = intents(
-        tmp_path,
-        """\
-- asset: {title: "10:00", was: Old, missing: skip}
-- asset: {id: "handle:a:b"}
-- asset: {select: {folder: 'a/b\\/c', created_after: 2026-11-13, created_within: 3d, mimetype: [Video, Audio]}}
-- asset: {title: Новости дня}
-- asset: {title: 12}
-""",
-    )
-    assert [intent.ref for intent in found] == [
-        TitleRef("NEWS", "10:00", ("Old",)),
-        IdRef("NEWS", "handle", "a:b"),
-        SelectRef(
-            "NEWS",
-            ("a", "b/c"),
-            created_after=date(2026, 11, 13),
-            created_within=timedelta(days=3),
-            mimetypes=("Video", "Audio"),
-        ),
-        TitleRef("NEWS", "Новости дня"),
-        TitleRef("NEWS", "12"),
-    ]
-    assert [intent.missing for intent in found[:2]] == ["skip", "error"]
 
 
 def test_where_and_expect(tmp_path: Path) -> None:
@@ -231,31 +200,6 @@ def test_imports_blocks_and_files(tmp_path: Path) -> None:
     assert len(resolved.inputs) == 6
 
 
-def test_rss(tmp_path: Path) -> None:
-    text = """\
-- rss:
-    channel: ticker
-    items:
-      - {guid: n-1, text: ""}
-      - {guid: n-2, item: {title: T, pubDate: 2026-11-20T10:00:00+01:00}}
-      - {guid: 3, file: x.txt, text: y}
-      - {guid: n-0, state: absent}
-    exactly: true
-"""
-    (intent,) = intents(tmp_path, text)
-    assert intent.ref == ChannelRef("ticker")
-    found = intent.evaluate(Facts.none())
-    assert isinstance(found, DesiredChannel)
-    assert [sourced.value for sourced in found.items] == [
-        DesiredRssItem("n-1", "n-1.txt", ""),
-        DesiredRssItem("n-2", "n-2.xml", item={"title": "T", "pubDate": "2026-11-20T10:00:00+01:00"}),
-        DesiredRssItem("3", "x.txt", "y"),
-        DesiredRssItem("n-0", present=False),
-    ]
-    assert found.exactly is not None
-    assert found.exactly.place.line == 11
-
-
 @pytest.mark.parametrize(
     ("tags", "wanted_tags", "skipped", "runs"),
     [
@@ -302,19 +246,6 @@ def test_tags_that_match_nothing(tmp_path: Path, tags: tuple[str, ...], skipped:
         intents(tmp_path, tasks, tags=tags, skip_tags=skipped)
     (found,) = raised.value.problems
     assert f"{found.place}: {found.message}\n  → {found.remedy}" == problem
-
-
-def test_tags_of_blocks(tmp_path: Path) -> None:
-    tasks = "- block: [{asset: {title: A}, tags: x}]\n  tags: [prep]\n- asset: {title: B}"
-    assert [intent.ref for intent in intents(tmp_path, tasks, tags=("prep",))] == [TitleRef("NEWS", "A")]
-
-
-def test_a_file_that_is_imported_twice_gives_its_tasks_twice(tmp_path: Path) -> None:
-    (tmp_path / "more.yml").write_text("- asset: {title: A, fields: {comment: x}}\n")
-    found = intents(tmp_path, "- import_tasks: more.yml\n- block: [{import_tasks: more.yml}]")
-    assert [str(intent.source.place) for intent in found] == [f"{tmp_path}/more.yml:1:3"] * 2
-    assert [intent.evaluate(FACTS) for intent in found] == [found[0].evaluate(FACTS)] * 2
-    assert found[0].evaluate(FACTS) is not None
 
 
 def test_the_problems_of_invalid_tasks_are_reported_with_those_of_valid_ones(tmp_path: Path) -> None:
