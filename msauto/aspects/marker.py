@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from sys import intern
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, structs
 
@@ -116,35 +116,26 @@ def plan_markers(context: PlanContext, desired: DesiredMarkers) -> None:
                 item.source,
                 "leave the uid out to make a new marker: the server gives it its uid",
             )
-    present = _merge_positions(present, live)
-    matched = _match(present, absent, live)
-    claimed = {marker.uid for _, marker in matched}
-    gone = _gone(absent, present, live, claimed)
-    surplus = [uid for uid, m in live.items() if exactly and uid not in claimed | gone.keys() and _covers(desired, m)]
-    there = {id(item) for item, _ in matched}
-    new = [item for item in present if id(item) not in there]
-    _delete(context, live, gone)
+    covered = [uid for uid, marker in live.items() if exactly and _covers(desired, marker)]
+    found = _match(_merge_positions(present, live), absent, live, covered)
+    _delete(context, live, found.removed)
     if exactly:
-        _delete(context, live, dict.fromkeys(surplus, exactly), exactly=True)
-    for item, marker in matched:
+        _delete(context, live, dict.fromkeys(found.surplus, exactly), exactly=True)
+    for item, marker in found.pairs:
         if marker_misses(item.named, marker):
             _change(context, item, marker, origin)
         else:
             context.builder.holding.append(Expectation("marker", item.key, item.reported(origin)))
-    staying = tuple(uid for uid in live if uid not in gone and uid not in surplus)
-    for item in new:
+    staying = tuple(uid for uid in live if uid not in found.removed and uid not in found.surplus)
+    for item in found.created:
         _create(context, item, origin, staying)
     if exactly:
         only: dict[str, Json] = {} if desired.tracks is None else {"tracks": [*sorted(desired.tracks)]}
-        only["new"] = [{"frame": item.reported(origin)["frame"], "track": item.track} for item in new]
+        only["new"] = [{"frame": item.reported(origin)["frame"], "track": item.track} for item in found.created]
         context.builder.holding.append(Expectation("marker", EXACTLY, only, not_uids=tuple(live)))
-    covered = [m for m in live.values() if _covers(desired, m)]
-    if (
-        surplus
-        and len(surplus) == len(covered)
-        and not any(desired.tracks is None or p.track in desired.tracks for p in new)
-    ):
-        context.builder.emptied.append(("marker", len(covered)))
+        added = [item for item in found.created if desired.tracks is None or item.track in desired.tracks]
+        if covered and len(found.surplus) == len(covered) and not added:
+            context.builder.emptied.append(("marker", len(covered)))
 
 
 def _resolve(context: PlanContext, sourced: Sourced[DesiredMarker]) -> _MarkerInFrames:
@@ -199,10 +190,29 @@ def _merge_markers(one: _MarkerInFrames, other: _MarkerInFrames) -> _MarkerInFra
     return structs.replace(one, fields={**one.fields, **other.fields})
 
 
+class _MatchedMarkers(NamedTuple):
+    """Desired markers and live ones.
+
+    ``pairs`` are both, ``created`` only desired. Of the only live, tasks name the uids ``removed`` as absent,
+    and ``exactly`` removes the uids ``surplus``.
+    """
+
+    pairs: list[tuple[_MarkerInFrames, Marker]]
+    created: list[_MarkerInFrames]
+    removed: dict[int, TaskSource]
+    surplus: list[int]
+
+
 def _match(
-    present: Sequence[_MarkerInFrames], absent: Sequence[_MarkerInFrames], live: Mapping[int, Marker]
-) -> list[tuple[_MarkerInFrames, Marker]]:
-    """Pair each desired marker with its live one; of several at one place, with the one that needs no change."""
+    present: Sequence[_MarkerInFrames],
+    absent: Sequence[_MarkerInFrames],
+    live: Mapping[int, Marker],
+    covered: Sequence[int],
+) -> _MatchedMarkers:
+    """Pair each desired marker with its live one; of several at one place, with the one that needs no change.
+
+    ``covered`` are the uids that ``exactly`` concerns.
+    """
     matched = [(item, live[item.uid]) for item in present if item.uid is not None]
     going = {item.uid for item in absent}
     claimed = {marker.uid for _, marker in matched} | {uid for uid in live if uid in going}
@@ -212,7 +222,14 @@ def _match(
             best = min(there, key=lambda marker: (len(marker_misses(item.named, marker)), marker.uid))
             claimed.add(best.uid)
             matched.append((item, best))
-    return matched
+    paired, desired_there = {marker.uid for _, marker in matched}, {id(item) for item, _ in matched}
+    removed = _gone(absent, present, live, paired)
+    return _MatchedMarkers(
+        matched,
+        [item for item in present if id(item) not in desired_there],
+        removed,
+        [uid for uid in covered if uid not in paired and uid not in removed],
+    )
 
 
 def _gone(

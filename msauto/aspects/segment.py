@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, structs
 
@@ -87,37 +87,32 @@ def plan_segments(context: PlanContext, desired: DesiredSegments) -> None:
     live = {segment.number: segment for segment in everything if segment.number not in twins}
     before = len(context.builder.changes)
     kept_twins = {n: same for n, same in twins.items() if not _delete_twins(context, n, same, items, exactly)}
-    matched = _match(present, absent, live)
-    kept = {segment.number for _, segment in matched}
-    gone = {number: item.source for item in absent for number in _named(item, live) if number not in kept}
-    surplus = [number for number in live if exactly and number not in kept and number not in gone]
-    for item, segment in _in_order(context, matched):
+    found = _match(present, absent, live, exactly=exactly is not None)
+    for item, segment in _in_order(context, found.pairs):
         _change(context, item, segment)
     gone_before = [item.number for item in absent if item.number is not None and item.number not in {*live, *twins}]
     context.builder.holding += [Expectation("segment", str(number), None) for number in gone_before]
-    over = [] if frames.recreates(context) else list(surplus)
+    over = [] if frames.recreates(context) else list(found.surplus)
     named = {item.number for item in items if item.number is not None}
-    freed = {*gone, *surplus} - {*over}
+    freed = {*found.removed, *found.surplus} - {*over}
     held = {*named, *_between(context), *kept_twins, *(live.keys() - freed)}
-    there = {id(item) for item, _ in matched}
-    new = _new(context, [item for item in present if id(item) not in there], live, over, held)
-    left = [number for number in surplus if number not in {n for _, n, instead in new if instead}]
-    for number, source in gone.items():
+    new = _new(context, found.created, live, over, held)
+    for number, source in found.removed.items():
         frames.delete_segment(context, live[number], source)
     if exactly:
-        for number in left:
+        written_over = {number for _, number, instead in new if instead}
+        for number in (number for number in found.surplus if number not in written_over):
             frames.delete_segment(context, live[number], exactly, exactly=True)
         numbers: list[Json] = [*(segment.number for segment in everything), *(number for _, number, _ in new)]
         context.builder.holding.append(Expectation("segment", EXACTLY, numbers))
+        if len(everything) > len(found.removed) and not found.pairs and not new:
+            context.builder.emptied.append(("segment", len(everything)))
     for item, number, instead in new:
         _create(context, item, number, instead)
-    if exactly and len(everything) > len(gone) and not kept and not new:
-        context.builder.emptied.append(("segment", len(everything)))
     if len(context.builder.changes) > before:
-        places = [(segment.number, *item.place(segment.start, segment.duration)) for item, segment in matched]
+        staying = [*found.staying, *(segment for same in kept_twins.values() for segment in same)]
+        places = [(segment.number, *item.place(segment.start, segment.duration)) for item, segment in found.pairs]
         places += [(number, *item.place(0, 0)) for item, number, _ in new]
-        staying = [segment for number, segment in live.items() if number not in {*gone, *surplus, *kept}]
-        staying += [segment for same in kept_twins.values() for segment in same]
         places += [(segment.number, segment.start, segment.duration) for segment in staying]
         context.builder.warnings += frames.editorial(context.title, places)
 
@@ -163,9 +158,27 @@ def _resolve(context: PlanContext, sourced: Sourced[DesiredSegment]) -> _Segment
 # Matching ------------------------------------------------------------------------------------------------------
 
 
+class _MatchedSegments(NamedTuple):
+    """Desired segments and live ones.
+
+    ``pairs`` are both, ``created`` only desired. Of those that are only live, tasks name the numbers ``removed`` as
+    absent, ``exactly`` removes the numbers ``surplus``, and ``staying`` concern no task.
+    """
+
+    pairs: list[tuple[_SegmentInFrames, Segment]]
+    created: list[_SegmentInFrames]
+    removed: dict[int, TaskSource]
+    surplus: list[int]
+    staying: list[Segment]
+
+
 def _match(
-    present: Sequence[_SegmentInFrames], absent: Sequence[_SegmentInFrames], live: Mapping[int, Segment]
-) -> list[tuple[_SegmentInFrames, Segment]]:
+    present: Sequence[_SegmentInFrames],
+    absent: Sequence[_SegmentInFrames],
+    live: Mapping[int, Segment],
+    *,
+    exactly: bool,
+) -> _MatchedSegments:
     """Pair each desired segment with its live one; those that need no change come first."""
     matched = {id(item): live[item.number] for item in present if item.number is not None and item.number in live}
     numbered = {item.number for item in (*present, *absent)}
@@ -177,7 +190,16 @@ def _match(
             if found is not None:
                 matched[id(item)] = found
                 free.remove(found)
-    return [(item, matched[id(item)]) for item in present if id(item) in matched]
+    kept = {segment.number for segment in matched.values()}
+    removed = {number: item.source for item in absent for number in _named(item, live) if number not in kept}
+    rest = [number for number in live if number not in kept and number not in removed]
+    return _MatchedSegments(
+        [(item, matched[id(item)]) for item in present if id(item) in matched],
+        [item for item in present if id(item) not in matched],
+        removed,
+        surplus=rest if exactly else [],
+        staying=[] if exactly else [live[number] for number in rest],
+    )
 
 
 def _wholly_alike(item: _SegmentInFrames, segment: Segment) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 from msauto.aspects import ASPECTS
@@ -73,7 +74,7 @@ def asset_task(snapshot: AssetSnapshot, dialect: Dialect) -> dict[str, Any]:
     if asset.finalized is False:
         args["unfinalized"] = "allow"
     complete = []
-    for aspect in (aspect for aspect in ASPECTS.values() if aspect.keys):
+    for aspect in filter(attrgetter("keys"), ASPECTS.values()):
         name, part = next(iter(aspect.keys)), aspect.export(snapshot, dialect)
         _put(args, name, part.items)
         if aspect.exactly is not None and part.complete and _has_values(part.items):
