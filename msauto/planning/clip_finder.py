@@ -296,34 +296,23 @@ class ClipFinder:
 
         A select that chose a link may also have chosen the clip under its main name: then it declares them for both.
         """
-        if len(self._found) < 2:
+        if len(self._found) < 2 or self._main is None:
             return
-        parts = [(member, desired, self._part_of(member)) for member, desired in declared]
-        on_main = {
-            id(member.intent)
-            for member, _, one in parts
-            if one is not None and member.entry is not None and self._is_main(one.clip.title)
-        }
-        for member, desired, one in parts:
-            if one is None or not isinstance(desired, DesiredAsset) or self._main is None:
-                continue
+        named = [(member, desired, one) for member, desired in declared if (one := self._part_of(member)) is not None]
+        selected = [(member.intent, one) for member, _, one in named if member.entry is not None]
+        on_main = {id(intent) for intent, one in selected if self._is_main(one.clip.title)}
+        for member, desired, one in named:
             title = one.clip.title
-            own = [
-                (name, item)
-                for name, part in desired.parts.items()
-                if ASPECTS[name].belongs_to_entry
-                for item in part.items()
-            ]
-            if not own:
+            if self._is_main(title) or (member.entry is not None and id(member.intent) in on_main):
                 continue
-            if not self._is_main(title) and (member.entry is None or id(member.intent) not in on_main):
-                aspect, (name, sourced) = own[0]
-                raise refuse(
-                    f"{title!r} and {self._main.clip.title!r} are two entries of one clip: tasks declare the "
-                    f"{aspect} {name} for one entry, and other things for the other",
-                    sourced.source,
-                    "declare the fields of a link under `links:` of the clip, or in a separate run",
-                )
+            for aspect, part in desired.parts.items() if isinstance(desired, DesiredAsset) else ():
+                for name, sourced in part.items() if ASPECTS[aspect].belongs_to_entry else ():
+                    raise refuse(
+                        f"{title!r} and {self._main.clip.title!r} are two entries of one clip: tasks declare the "
+                        f"{aspect} {name} for one entry, and other things for the other",
+                        sourced.source,
+                        "declare the fields of a link under `links:` of the clip, or in a separate run",
+                    )
 
     def _is_main(self, title: str) -> bool:
         return self._main is not None and same_text(self._main.clip.title, title)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct, field
 
@@ -95,10 +96,7 @@ async def group_intents(
 ) -> list[IntentGroup]:
     """Return the groups in the order of the playbooks."""
     members: list[_KeyedMember] = []
-
-    async def members_of(intent: Intent) -> Iterable[_KeyedMember]:
-        return await _members_of(intent, server, reader, forks, answers)
-
+    members_of = partial(_members_of, server=server, reader=reader, forks=forks, answers=answers)
     async for keyed_members in concurrent_map(members_of, intents, limit=forks):
         members.extend(keyed_members)
     refs = [intent.ref for intent in intents if isinstance(intent.ref, TitleRef)]
@@ -336,9 +334,7 @@ async def _select(
         except Need:
             pending.append(entry)
 
-    async def look(entry: Entry) -> IntentGroupMember | None:
-        return await _look_at_clip(intent, ref, entry, reader, answers)
-
+    look = partial(_look_at_clip, intent, ref, reader=reader, answers=answers)
     found += [member async for member in concurrent_map(look, pending, limit=forks) if member is not None]
     low, high = ref.expect_min, ref.expect_max
     if low is not None or high is not None:
