@@ -39,6 +39,8 @@ KINDS = {
 # The changes of hooks, and what each one needs.
 CHANGES = {
     "rename": "OLD:NEW",
+    "edit": "TITLE:FIELD:VALUE",  # sets a link field
+    "delete": "TITLE",  # removes a clip with all its entries
     "swap": "ONE:OTHER",  # exchanges the titles of two entries
     "rerecord": "TITLE",  # puts another recording, a day younger and with nothing written on it, in the place of a clip
 }
@@ -211,6 +213,10 @@ def _change(texts: list[str], name: str, state: ServerState) -> None:
         case "swap", title_of_other if other:
             database.change_entry(entry, title=title_of_other)
             other[0].change_entry(other[1], title=title)
+        case "edit", name_of_field, value:
+            entry.fields[name_of_field] = value
+        case "delete", *_:
+            database.remove_clip(entry.clip)
         case "rerecord", *_:
             clip = entry.clip
             database.remove_clip(clip)
