@@ -138,108 +138,141 @@ def titles_of_item(change: Change) -> tuple[str, str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aspect:
-    """One kind of state.
-
-    **Playbooks**: ``keys`` are those of the ``asset`` module, with their types and fields, ``rules`` how they depend on
-    each other. ``exactly`` is the name of its list there, and the type of the key under ``exactly``. ``check`` yields
-    what is wrong with validated arguments, ``check_on_server`` what is with those for one server. ``declare`` returns
-    the part that a task declares, or ``None``; ``export`` live state as the value of its first key.
-
-    **Planning**: a *part* is what tasks declare of it. ``merge`` returns one part for those of several tasks. ``reads``
-    returns what comparing it takes, from the part, the asset and its title. ``plan`` compares it with the asset, and
-    adds changes and requests; ``run`` adds what one desired operation runs. ``looks`` are the names that the
-    fingerprint covers, each with what it covers of the asset, the live target and the rest of the name. ``of_entry``
-    turns a part that a task declares for another entry of the clip into one for the clip: from that entry, and its
-    title where the entries are one target.
-
-    **Verification**: ``holds`` returns whether an expectation holds, ``None`` where reading cannot show it. An aspect
-    without it is run rather than compared. ``show`` and ``show_desired`` return the two sides of a difference.
-    ``alike`` names the live items that are what is expected once: a server may have done a request twice.
-    ``is_partly_hidden``: reading does not show the whole of it. ``is_overruled``: a later expectation (the second one)
-    replaces the deletion that the first one expects. ``needs_asset``: without the asset nothing of it holds.
-    ``survives_deletion``: it is expected of a deleted asset, too. ``alters``: which values of the clip's identity a
-    change of an asset with this title may alter. ``takes``: folder and title of an entry that a change makes or alters.
-    ``is_slow``: its effect may take minutes. ``is_rename``: a change of it gives the asset its other address.
-    ``deletes_target``: its deletion is that of the asset. ``is_entry``: it is another entry of the asset, which
-    only a title names. ``belongs_to_entry``: each entry of a clip has its own. ``in_xmp``: reading it takes the XMP
-    fields of its name.
-
-    **Warnings**: ``leaves`` returns the live target as an expectation leaves it, ``spans`` what a task places between
-    frames, ``titles`` what the title of a change is of, what it was and is. ``warn`` yields warnings of its own from
-    the live target after the run; it raises ``PlanningError`` for what cannot be meant.
-
-    **Memory**: ``spoils`` begins the items that it makes unknown for every asset of the database. ``recreates``: what
-    it deletes may be created again by a later request. ``remember`` returns what to keep of an expectation,
-    ``remember_all`` what to learn from all of them together, ``forget`` what a change makes untrue, ``learn`` how an
-    item was left, for undo. ``value_items`` returns the items that hold values which are not reported. ``runs_once``:
-    ``run: once`` is remembered. ``is_value``: a change shows the whole value before and after.
-
-    **Undo**: ``for_good`` is why no change of it can be undone, ``why_not_undone`` why this one cannot. ``undo``
-    returns the part that brings back what there was, if anything.
-
-    **Shown**: ``label`` is how a change of it is called, ``subject`` what many of its changes have in common: the
-    field, the track, the folder. ``is_called_by_subject``: next to its subject, its label repeats it. ``displayed``
-    returns a change as its attributes are shown, ``details`` what is shown in their place, ``timeline`` where it was
-    and is. ``is_on_timeline``: a change of it is drawn among what stays. ``staying`` returns that, as its own fields
-    of :class:`TargetContext`: from the asset, the frame from which the server counts, and the changes. ``in_frames``:
-    its values count frames. ``is_file``: it fetches a file. ``dialect`` names the keys of the server's dialect that
-    may explain why it is not as desired.
-    """
+    """One kind of state: what the stages ask of it. They never name it."""
 
     name: AspectName
+
+    # Playbooks -------------------------------------------------------------------------------------------------------
+
     keys: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    """Its keys of the ``asset`` module, with their types and fields."""
     rules: tuple[KeyRule, ...] = ()
+    """How these keys depend on each other."""
     exactly: tuple[str, tuple[Any, Any]] | None = None
+    """The name of its list under ``exactly``, with the type and field of that key."""
     check: Callable[[Any, SourceNode], Iterator[Problem]] = _no_items
+    """Yields what is wrong with validated arguments."""
     check_on_server: Callable[[Any, SourceNode, Dialect], Iterator[Problem]] = _no_items
+    """Yields what is wrong with them for a server of this dialect."""
     declare: Callable[[TaskArguments], Any] = lambda _: None
+    """Returns the *part* that a task declares of it, if any."""
     export: Callable[[AssetSnapshot, Dialect], ExportedPart] = lambda *_: ExportedPart()
+    """Returns live state as the value of its first key."""
     merge: Callable[[Merging, Sequence[Any]], Any] = lambda _, parts: parts[0]
+    """Returns one part for those of several tasks."""
+
+    # Planning --------------------------------------------------------------------------------------------------------
+
     reads: Callable[[Any, Asset, str], Reads] = lambda *_: Reads()
+    """What comparing a part takes: from the part, the asset and its title."""
     of_entry: Callable[[Any, Asset, str | None], Any] | None = None
+    """Turns a part that a task declares for another entry of the clip into one for the clip; the title of the entry
+    is given where both are one target."""
     plan: Callable[[PlanContext, Any], None] | None = None
+    """Compares a part with the asset, and adds changes and requests."""
     run: Callable[[PlanContext, Any, Trigger], None] | None = None
+    """Adds what one desired operation runs."""
     looks: Mapping[str, Callable[[Any, LiveTarget, str], Any]] = field(default_factory=dict)
-    holds: Callable[[Expectation, LiveTarget], bool | None] | None = None
-    show: Callable[[Expectation, LiveTarget], Json] = lambda *_: None
-    show_desired: Callable[[Expectation, LiveTarget], Json] = lambda expect, _: expect.desired
-    alike: Callable[[Expectation, LiveTarget], Sequence[str]] = lambda *_: ()
-    is_partly_hidden: Callable[[Expectation, LiveTarget], bool] = lambda *_: False
-    is_overruled: Callable[[Expectation, Expectation], bool] = lambda *_: False
-    needs_asset: bool = True
-    survives_deletion: bool = False
-    alters: Callable[[Change, str], Collection[str]] = lambda *_: ()
-    takes: Callable[[Change, Target], Folder | None] = lambda *_: None
-    is_slow: bool = False
-    deletes_target: bool = False
+    """The names that the fingerprint covers, each with what it covers: of the asset, the live target, the rest of the
+    name."""
     is_entry: bool = False
-    in_xmp: bool = False
-    is_rename: bool = False
+    """It is another entry of the asset, which only a title names."""
     belongs_to_entry: bool = False
-    leaves: Callable[[LiveTarget, Expectation], LiveTarget] = lambda live, _: live
-    spans: Callable[[PlanContext, Any], Iterator[Span]] = _no_items
-    titles: Callable[[Change], tuple[str, str, str] | None] = lambda _: None
-    warn: Callable[[PlanContext, Any, Callable[[], LiveTarget]], Iterator[str]] = _no_items
-    spoils: str = ""
-    recreates: bool = False
-    remember: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items
-    remember_all: Callable[[Sequence[Expectation], LiveTarget], Iterator[Item]] = _no_items
-    forget: Callable[[Change], Iterator[Item]] = _no_items
-    learn: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items
-    value_items: Callable[[str], Sequence[str]] | None = None
-    runs_once: bool = False
-    is_value: bool = False
-    for_good: str = ""
-    why_not_undone: Callable[[Change, TargetRecord, ServerSpec], str | None] = lambda *_: None
-    undo: Callable[[UndoContext], Any] = lambda _: None
-    label: Callable[[Change], str] = lambda change: change.key
-    subject: Callable[[Change], str] = lambda _: ""
-    is_called_by_subject: bool = False
-    displayed: Callable[[Change], Change] = lambda change: change
-    details: Callable[[Change, Target], Sequence[Detail]] = lambda *_: ()
-    timeline: Callable[[Change, Target], Iterator[TimelineItem]] = _no_items
-    is_on_timeline: bool = False
-    staying: Callable[[Asset, int, Sequence[Change]], Mapping[str, Any]] = lambda *_: {}
-    in_frames: bool = False
+    """Each entry of a clip has its own."""
+    takes: Callable[[Change, Target], Folder | None] = lambda *_: None
+    """Folder and title of an entry that a change makes or alters."""
+    alters: Callable[[Change, str], Collection[str]] = lambda *_: ()
+    """Which values of the clip's identity a change may alter, of an asset with this title."""
+    is_rename: bool = False
+    """A change of it gives the asset its other address."""
+    deletes_target: bool = False
+    """Its deletion is that of the asset."""
     is_file: bool = False
+    """It fetches a file."""
+
+    # Verification ----------------------------------------------------------------------------------------------------
+
+    holds: Callable[[Expectation, LiveTarget], bool | None] | None = None
+    """Whether an expectation holds; ``None`` where reading cannot show it. An aspect without it is run, not
+    compared."""
+    show: Callable[[Expectation, LiveTarget], Json] = lambda *_: None
+    """The live side of a difference."""
+    show_desired: Callable[[Expectation, LiveTarget], Json] = lambda expect, _: expect.desired
+    """Its desired side."""
+    alike: Callable[[Expectation, LiveTarget], Sequence[str]] = lambda *_: ()
+    """The live items that are what is expected once: a server may have done a request twice."""
+    is_partly_hidden: Callable[[Expectation, LiveTarget], bool] = lambda *_: False
+    """Reading does not show the whole of it."""
+    is_overruled: Callable[[Expectation, Expectation], bool] = lambda *_: False
+    """A later expectation (the second one) replaces the deletion that the first one expects."""
+    needs_asset: bool = True
+    """Without the asset nothing of it holds."""
+    survives_deletion: bool = False
+    """It is expected of a deleted asset, too."""
+    in_xmp: bool = False
+    """Reading it takes the XMP fields of its name."""
+    is_slow: bool = False
+    """Its effect may take minutes."""
+
+    # Warnings --------------------------------------------------------------------------------------------------------
+
+    leaves: Callable[[LiveTarget, Expectation], LiveTarget] = lambda live, _: live
+    """The live target as an expectation leaves it."""
+    spans: Callable[[PlanContext, Any], Iterator[Span]] = _no_items
+    """What a task places between frames."""
+    titles: Callable[[Change], tuple[str, str, str] | None] = lambda _: None
+    """What the title of a change is of, what it was and is."""
+    warn: Callable[[PlanContext, Any, Callable[[], LiveTarget]], Iterator[str]] = _no_items
+    """Yields warnings of its own from the live target after the run; raises ``PlanningError`` for what cannot be
+    meant."""
+
+    # Memory and undo -------------------------------------------------------------------------------------------------
+
+    spoils: str = ""
+    """How the items begin that it makes unknown for every asset of the database."""
+    recreates: bool = False
+    """What it deletes may be created again by a later request."""
+    remember: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items
+    """What to keep of an expectation."""
+    remember_all: Callable[[Sequence[Expectation], LiveTarget], Iterator[Item]] = _no_items
+    """What to learn from all of them together."""
+    forget: Callable[[Change], Iterator[Item]] = _no_items
+    """What a change makes untrue."""
+    learn: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items
+    """How an item was left, for undo."""
+    value_items: Callable[[str], Sequence[str]] | None = None
+    """The items that hold values which are not reported."""
+    runs_once: bool = False
+    """``run: once`` is remembered."""
+    is_value: bool = False
+    """A change shows the whole value before and after."""
+    for_good: str = ""
+    """Why no change of it can be undone."""
+    why_not_undone: Callable[[Change, TargetRecord, ServerSpec], str | None] = lambda *_: None
+    """Why this change cannot be undone."""
+    undo: Callable[[UndoContext], Any] = lambda _: None
+    """Returns the part that brings back what there was, if anything."""
+
+    # Shown -----------------------------------------------------------------------------------------------------------
+
+    label: Callable[[Change], str] = lambda change: change.key
+    """How a change of it is called."""
+    subject: Callable[[Change], str] = lambda _: ""
+    """What many of its changes have in common: the field, the track, the folder."""
+    is_called_by_subject: bool = False
+    """Next to its subject, its label repeats it."""
+    displayed: Callable[[Change], Change] = lambda change: change
+    """A change as its attributes are shown."""
+    details: Callable[[Change, Target], Sequence[Detail]] = lambda *_: ()
+    """What is shown in place of its attributes."""
+    timeline: Callable[[Change, Target], Iterator[TimelineItem]] = _no_items
+    """Where it was and is."""
+    is_on_timeline: bool = False
+    """A change of it is drawn among what stays."""
+    staying: Callable[[Asset, int, Sequence[Change]], Mapping[str, Any]] = lambda *_: {}
+    """What stays, as its own fields of :class:`TargetContext`: from the asset, the frame from which the server
+    counts, and the changes."""
+    in_frames: bool = False
+    """Its values count frames."""
     dialect: tuple[str, ...] = ()
+    """The keys of the server's dialect that may explain why it is not as desired."""
