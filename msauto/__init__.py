@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from msauto.errors import UnreachableError as UnreachableError
     from msauto.errors import UnreadableError as UnreadableError
     from msauto.errors import UnsupportedError as UnsupportedError
-    from msauto.interface.dialect import Dialect as Dialect
     from msauto.model.live import Asset as Asset
     from msauto.model.live import Database as Database
     from msauto.model.live import Entry as Entry
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from msauto.model.plan import Request as Request
     from msauto.model.ports import Answer as Answer
     from msauto.model.server import Auth as Auth
+    from msauto.model.server import Dialect as Dialect
     from msauto.model.server import Secret as Secret
     from msauto.model.server import ServerSpec as ServerSpec
     from msauto.model.server import Timeouts as Timeouts
@@ -62,8 +62,7 @@ _HOMES = {
     "msauto.model.live": "Asset Database Entry Link Listing MamAsset Marker RssChannel RssItem Segment",
     "msauto.model.plan": "Address Request",
     "msauto.model.ports": "Answer",
-    "msauto.interface.dialect": "Dialect",
-    "msauto.model.server": "Auth Secret ServerSpec Timeouts Tls",
+    "msauto.model.server": "Auth Dialect Secret ServerSpec Timeouts Tls",
     "msauto.server.sync": "MediaServer",
     "msauto.server.client": "AsyncMediaServer",
 }

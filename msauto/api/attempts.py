@@ -20,8 +20,7 @@ from msauto.ledger.journal import new_run_name
 from msauto.ledger.locks import user_name
 from msauto.ledger.store import format_time
 from msauto.model.plan import Plan
-from msauto.model.result import Result
-from msauto.model.run_records import RunStatus, RunSummary
+from msauto.model.result import Result, RunStatus, RunSummary
 from msauto.playbook.input_files import find_repository
 from msauto.playbook.settings import Settings
 

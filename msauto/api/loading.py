@@ -23,7 +23,7 @@ from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import Observer
 from msauto.model.plan import Limits, Plan, PlanOptions, TargetId
 from msauto.model.ports import Clock
-from msauto.model.run_records import RunDetails, RunSummary, TargetRecord
+from msauto.model.result import RunDetails, RunSummary, TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import refusals
 from msauto.planning.saved_plan import refuse_differences

@@ -31,13 +31,11 @@ from msauto.ledger.remembered_values import LedgerMemory
 from msauto.model.desired import SelectRef, ServerIntents
 from msauto.model.events import SILENT, Notify
 from msauto.model.ledger_url import LedgerUrl
-from msauto.model.live import Entry, RssChannel
+from msauto.model.live import Entry, ListedEntry, RssChannel, Snapshot
 from msauto.model.plan import Json, Plan, TargetId
 from msauto.model.ports import HashFile, Journal
-from msauto.model.result import TargetResult
-from msauto.model.run_records import TargetRecord
+from msauto.model.result import TargetRecord, TargetResult
 from msauto.model.server import ServerSpec
-from msauto.model.snapshot import ListedEntry, Snapshot
 from msauto.planning.survey import Survey
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.names import EnvView, SecretTracker

@@ -29,8 +29,7 @@ from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
 from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import Limits, Plan, Target
 from msauto.model.ports import Clock, Journal
-from msauto.model.result import Result, TargetResult
-from msauto.model.run_records import RunDetails
+from msauto.model.result import Result, RunDetails, TargetResult
 from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import assemble
 from msauto.planning.survey import Survey

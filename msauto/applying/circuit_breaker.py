@@ -32,8 +32,8 @@ from msauto.errors import (
     UnreadableError,
     one_line,
 )
-from msauto.interface.requests import command_of
 from msauto.model.plan import Request
+from msauto.model.requests import command_of
 from msauto.model.result import RequestResult
 
 Contact = Literal["answered", "unreachable", "unauthorized"]

@@ -32,8 +32,7 @@ from msauto.errors import MsautoError
 from msauto.model import events
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Journal, Memory
-from msauto.model.result import RequestResult, Result, TargetResult
-from msauto.model.run_records import RunDetails, TargetRecord
+from msauto.model.result import RequestResult, Result, RunDetails, TargetRecord, TargetResult
 
 __all__ = ["Cancellation", "RetryPolicy", "ServerConnection", "apply"]
 

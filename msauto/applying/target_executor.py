@@ -27,10 +27,10 @@ from msauto.errors import (
     UnreachableError,
     one_line,
 )
-from msauto.interface.requests import is_repeatable
 from msauto.model import events
 from msauto.model.plan import Request, Target
 from msauto.model.ports import LiveTarget, WritePermit
+from msauto.model.requests import is_repeatable
 from msauto.model.result import TargetResult
 from msauto.planning import deletion, target_reading
 

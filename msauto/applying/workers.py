@@ -22,8 +22,7 @@ from msauto.concurrency import run_unless
 from msauto.errors import MsautoError, one_line
 from msauto.model import events
 from msauto.model.plan import Target
-from msauto.model.result import RequestResult, TargetResult
-from msauto.model.run_records import TargetRecord
+from msauto.model.result import RequestResult, TargetRecord, TargetResult
 
 _CHECK_SECONDS: Final = 0.5
 _NO_TARGET: Final = Target("", "", "asset", "")

@@ -16,7 +16,7 @@ from msauto.documents.strict_model import Model, key
 from msauto.documents.value_types import TEMPLATED, Pos, Text, UnrenderedTemplate
 from msauto.documents.writer import CommentedValue
 from msauto.errors import Problem
-from msauto.interface import fields as registry
+from msauto.model import fields as registry
 from msauto.model.desired import ABSENT, Absent, Position, Sourced, TaskSource
 from msauto.model.timecode import Timecode, TimecodeError, show_timecode
 

@@ -13,15 +13,13 @@ from msauto.aspects.plan_builder import PlanContext, Trigger
 from msauto.documents.document import SourceNode
 from msauto.documents.key_rules import KeyRule
 from msauto.errors import Problem
-from msauto.interface.dialect import Dialect
 from msauto.model.desired import Sourced, TaskSource
 from msauto.model.facts import Need
-from msauto.model.live import Asset, Folder, Link
+from msauto.model.live import Asset, AssetSnapshot, Folder, Link
 from msauto.model.plan import Action, AspectName, Change, Expectation, Json, Request, Target
 from msauto.model.ports import LiveTarget
-from msauto.model.run_records import TargetRecord
-from msauto.model.server import ServerSpec
-from msauto.model.snapshot import AssetSnapshot
+from msauto.model.result import TargetRecord
+from msauto.model.server import Dialect, ServerSpec
 
 T = TypeVar("T")
 Item = tuple[str, Json]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msauto.aspects.aspect import Aspect, Detail
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import Phase, PlanContext
-from msauto.interface import requests
+from msauto.model import requests
 from msauto.model.desired import TaskSource
 from msauto.model.identity import ClipIdentity
 from msauto.model.live import show_folder

@@ -13,7 +13,7 @@ from msgspec import structs
 from msauto.aspects.aspect import Aspect, Item
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import TASK, PlanContext, Trigger, answer_told, certain
-from msauto.interface import requests, versions
+from msauto.model import requests
 from msauto.model.desired import DesiredCommand
 from msauto.model.plan import Change, Expectation, Json
 from msauto.model.ports import LiveTarget
@@ -32,9 +32,9 @@ def plan_command(context: PlanContext, desired: DesiredCommand, cause: Trigger =
         if pending is None:
             return
         cause = Trigger(pending=pending)
-    feature = versions.feature_of_command(desired.name)
+    feature = requests.feature_of_command(desired.name)
     if feature is not None:
-        versions.require(context.server, feature)
+        requests.require(context.server, feature)
     params: dict[str, Json] = dict(desired.params)
     mode = "handler" if cause.handler and desired.run == "always" else desired.run
     number = context.builder.run("command", key, params, desired.source, cause)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from msauto.interface.fields import NUMBERS, track_named
+from msauto.model.fields import NUMBERS, track_named
 from msauto.model.identity import plain, same_folder, same_text
 from msauto.model.live import Entry, Folder, Marker, RssItem
 from msauto.model.plan import Json

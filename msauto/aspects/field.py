@@ -16,14 +16,13 @@ from msauto.aspects.link_fields import FieldsArgs, compare_field, field_holds, r
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import InAndOut
 from msauto.documents.writer import CommentedValue
-from msauto.interface import requests, versions
-from msauto.interface.dialect import Dialect
-from msauto.interface.fields import LINK_FIELDS, Attribute
+from msauto.model import requests
 from msauto.model.desired import Position, Sourced
-from msauto.model.live import Asset
+from msauto.model.fields import LINK_FIELDS, Attribute
+from msauto.model.live import Asset, AssetSnapshot
 from msauto.model.plan import Change, Expectation, Json, Target
 from msauto.model.ports import LiveTarget
-from msauto.model.snapshot import AssetSnapshot
+from msauto.model.server import Dialect
 from msauto.model.timecode import TimecodeError
 
 Fields = Mapping[str, Sourced[str | Position]]
@@ -43,7 +42,7 @@ def plan_fields(context: PlanContext, fields: Fields) -> None:
         if known is None:
             context.builder.holding.append(Expectation("field", name, value))
             continue
-        versions.require_field(context.server, name)
+        requests.require_field(context.server, name)
         before, basis = known
         after = shown_field(name, value)
         number = context.builder.change("change", "field", name, before, after, sourced.source, basis=basis)

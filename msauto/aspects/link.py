@@ -23,17 +23,15 @@ from msauto.documents.strict_model import key, need
 from msauto.documents.value_types import Flag, FolderText, Name, Opt, Value
 from msauto.documents.writer import FlowStyle
 from msauto.errors import Problem
-from msauto.interface import requests, versions
-from msauto.interface.dialect import Dialect
-from msauto.interface.fields import LINK_FIELD
+from msauto.model import requests
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced, TaskSource
+from msauto.model.fields import LINK_FIELD
 from msauto.model.identity import differing, plain, same_folder, same_text
-from msauto.model.live import Asset, Entry, Folder, Link, parse_folder, show_folder
+from msauto.model.live import Asset, AssetSnapshot, Entry, Folder, Link, parse_folder, show_folder
 from msauto.model.plan import Address, Basis, Change, Expectation, Json
 from msauto.model.ports import LiveTarget
-from msauto.model.run_records import TargetRecord
-from msauto.model.server import ServerSpec
-from msauto.model.snapshot import AssetSnapshot
+from msauto.model.result import TargetRecord
+from msauto.model.server import Dialect, ServerSpec
 
 
 class LinkArgs(FieldsArgs):
@@ -176,7 +174,7 @@ def _add(context: PlanContext, sourced: Sourced[DesiredLink], title: str) -> Non
     context.builder.look(f"link:{_key(folder, title)}")
     desired = {name: wire_value(context.asset, name, value, source) for name, value in sourced.value.fields.items()}
     for name in desired:
-        versions.require_field(context.server, name)
+        requests.require_field(context.server, name)
     entry = _entry(context, folder, title, source)
     if entry is not None:
         _change_fields(context, entry, desired, source)
@@ -231,7 +229,7 @@ def _set_field(context: PlanContext, key: str, name: str, value: str, number: in
 
 
 def _path_by_title(context: PlanContext, title: str) -> str:
-    versions.require_address(context.server, Address(title))
+    requests.require_address(context.server, Address(title))
     return requests.asset_path(context.database, Address(title), dialect=context.server.dialect)
 
 

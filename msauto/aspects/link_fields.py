@@ -16,8 +16,8 @@ from msauto.aspects.comparison import as_number, same_value
 from msauto.aspects.plan_builder import PlanContext, left_alone, refuse
 from msauto.aspects.positions import beyond, to_frames
 from msauto.documents.strict_model import Model
-from msauto.interface.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD, LINK_FIELDS, NUMBERS
 from msauto.model.desired import Position, TaskSource
+from msauto.model.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD, LINK_FIELDS, NUMBERS
 from msauto.model.live import Asset
 from msauto.model.plan import Basis, Json
 from msauto.model.timecode import Timecode, TimecodeError

@@ -56,9 +56,9 @@ from msauto.aspects.positions import (
     to_wire,
 )
 from msauto.documents import key_rules as rule
-from msauto.interface import requests, versions
-from msauto.interface.fields import DEFAULT_TRACK
+from msauto.model import requests
 from msauto.model.desired import ABSENT, Absent, Sourced, TaskSource
+from msauto.model.fields import DEFAULT_TRACK
 from msauto.model.identity import same_text
 from msauto.model.live import Asset, Marker
 from msauto.model.plan import Change, Expectation, Json, ShownMarker, Target
@@ -266,7 +266,7 @@ def _is_only(desired: _MarkerInFrames, there: Sequence[Marker], live: Mapping[in
 def _change(context: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int) -> None:
     """Change the marker of that uid, or of that track and position; what no task names stays as it is."""
     fields = item.fields
-    versions.require(context.server, versions.Feature.CREATE_MARKER)
+    requests.require(context.server, requests.Feature.CREATE_MARKER)
     frame = marker.frame if item.frame is None else item.frame
     wire = marker.frame - origin if item.frame is None else to_wire(frame, origin, item.source)
     place: dict[str, Json] = {
@@ -292,7 +292,7 @@ def _change(context: PlanContext, item: _MarkerInFrames, marker: Marker, origin:
 
 def _create(context: PlanContext, item: _MarkerInFrames, origin: int, staying: tuple[int, ...]) -> None:
     """Create a new marker; the server may give it the uid of a marker that was deleted just before."""
-    versions.require(context.server, versions.Feature.CREATE_MARKER)
+    requests.require(context.server, requests.Feature.CREATE_MARKER)
     wire = to_wire(item.frame or 0, origin, item.source)
     key, named = item.key, item.named
     number = context.builder.change("add", "marker", key, None, named, item.source)
@@ -306,7 +306,7 @@ def _delete(
     context: PlanContext, live: Mapping[int, Marker], gone: Mapping[int, TaskSource], *, exactly: bool = False
 ) -> None:
     for uid, source in gone.items():
-        versions.require(context.server, versions.Feature.DELETE_MARKER)
+        requests.require(context.server, requests.Feature.DELETE_MARKER)
         shown: Json = show_marker(live[uid])
         number = context.builder.change("delete", "marker", f"uid {uid}", shown, None, source, losses=int(exactly))
         request = requests.delete_marker(context.path, uid)

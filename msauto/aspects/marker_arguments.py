@@ -32,12 +32,11 @@ from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Else, Flag, Opt, Pos, Read, Text, Then, Value, invalid
 from msauto.documents.writer import CommentedValue, FlowStyle
 from msauto.errors import Problem
-from msauto.interface import fields as registry
-from msauto.interface.dialect import Dialect
-from msauto.interface.fields import DEFAULT_TRACK
+from msauto.model import fields as registry
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position
-from msauto.model.live import Asset, Marker
-from msauto.model.snapshot import AssetSnapshot
+from msauto.model.fields import DEFAULT_TRACK
+from msauto.model.live import Asset, AssetSnapshot, Marker
+from msauto.model.server import Dialect
 
 _MARKER_KEYS = frozenset({*registry.names(registry.MARKER_ATTRIBUTES), "track"})
 _MARKER_PARAMETERS = frozenset({"uid", "frame", "pos", "command"})

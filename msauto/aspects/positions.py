@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from msauto.aspects.plan_builder import PlanContext, refuse
 from msauto.errors import PlanningError
-from msauto.interface.dialect import Dialect
 from msauto.model.desired import ABSENT, Absent, Position, TaskSource
 from msauto.model.live import Asset, whole
 from msauto.model.plan import Json
+from msauto.model.server import Dialect
 from msauto.model.timecode import Timecode, TimecodeError, show_rate, show_timecode
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msauto.aspects.aspect import Aspect
 from msauto.aspects.plan_builder import TASK, PlanContext, Trigger
-from msauto.interface import requests
+from msauto.model import requests
 from msauto.model.desired import DesiredProxy
 from msauto.model.plan import Json
 

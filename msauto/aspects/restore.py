@@ -9,7 +9,7 @@ from msauto.aspects.aspect import Aspect, Detail
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.documents.strict_model import Model, key
 from msauto.documents.value_types import IF_MAP, Else, Flag, Opt, Span, Then
-from msauto.interface import requests, versions
+from msauto.model import requests
 from msauto.model.desired import Sourced
 from msauto.model.plan import Expectation
 
@@ -42,7 +42,7 @@ def plan_restore(context: PlanContext, wait: Sourced[float]) -> None:
             wait.source,
             "archive it first, or leave `restore` out for this asset",
         )
-    versions.require(context.server, versions.Feature.RESTORE)
+    requests.require(context.server, requests.Feature.RESTORE)
     number = context.builder.change("run", "restore", "hires", context.asset.hires, True, wait.source, reversible=False)
     context.builder.send(
         Phase.RESTORE, requests.restore(context.path), [number], Expectation("restore", "hires", desired=True)

@@ -15,9 +15,9 @@ from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Flag, Name, Opt, Text, UnrenderedTemplate, Value
 from msauto.errors import Problem
-from msauto.interface.rss_files import bad_character, default_file, file_key
 from msauto.model.desired import ABSENT, DesiredChannel, DesiredRssItem, Sourced, TaskSource
 from msauto.model.identity import plain
+from msauto.model.requests import bad_character, default_file, file_key
 
 _BOTH = ("the item has both {0} and {1}", "keep one of them")
 _NO_CONTENT = ("the item has no content", "add text or item")

@@ -21,13 +21,13 @@ from msgspec import structs
 from msauto.aspects.aspect import AppliedChange, Aspect, Item
 from msauto.aspects.comparison import Attributes, instant, item_field, item_matches, mapping, texts
 from msauto.aspects.plan_builder import Phase, PlanBuilder, left_alone, refuse
-from msauto.interface import requests
-from msauto.interface.rss_files import default_file, feed_stem, file_key, form_of, is_file_name, stem_of
+from msauto.model import requests
 from msauto.model.desired import ABSENT, DesiredChannel, DesiredRssItem, Sourced, TaskSource
 from msauto.model.identity import plain
 from msauto.model.live import RssChannel, RssItem
 from msauto.model.plan import Action, Body, Change, Expectation, Json
 from msauto.model.ports import LiveTarget
+from msauto.model.requests import default_file, feed_stem, file_key, form_of, is_file_name, stem_of
 from msauto.model.server import ServerSpec
 
 _SET_DIALECT = "set `rss_guid` in the server's dialect (msauto probe may show it)"

@@ -36,8 +36,8 @@ from msauto.aspects.segment_arguments import (
     merge_segments,
 )
 from msauto.aspects.segmentation import plan_segmentation
-from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, Sourced, TaskSource
+from msauto.model.fields import SEGMENT_NAMES
 from msauto.model.identity import same_text
 from msauto.model.live import Asset, Segment
 from msauto.model.plan import Basis, Change, Expectation, Json, ShownSegment, Target

@@ -29,12 +29,11 @@ from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Flag, Opt, Pos, Text, Value
 from msauto.documents.writer import CommentedValue, FlowStyle
 from msauto.errors import Problem
-from msauto.interface.dialect import Dialect
-from msauto.interface.fields import SEGMENT_ATTRIBUTES, names
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced
+from msauto.model.fields import SEGMENT_ATTRIBUTES, names
 from msauto.model.identity import plain
-from msauto.model.live import Segment
-from msauto.model.snapshot import AssetSnapshot
+from msauto.model.live import AssetSnapshot, Segment
+from msauto.model.server import Dialect
 from msauto.model.timecode import Timecode
 
 _SEGMENT_IS_NAMED = rule.any_of(

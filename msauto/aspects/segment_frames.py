@@ -13,9 +13,9 @@ from msauto.aspects.comparison import Attributes, as_number, mapping, same_value
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import in_point, to_wire
 from msauto.errors import PlanningError
-from msauto.interface import requests
-from msauto.interface.fields import SEGMENT_NAMES
+from msauto.model import requests
 from msauto.model.desired import TaskSource
+from msauto.model.fields import SEGMENT_NAMES
 from msauto.model.identity import plain
 from msauto.model.live import Segment
 from msauto.model.plan import Action, Basis, Expectation, Json

@@ -16,9 +16,9 @@ from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import in_point, show_length, to_frames
 from msauto.aspects.segment_arguments import DesiredSegmentation, DesiredSegments
-from msauto.interface import requests
-from msauto.interface.fields import SEGMENT_NAMES
+from msauto.model import requests
 from msauto.model.desired import ABSENT, Sourced, TaskSource
+from msauto.model.fields import SEGMENT_NAMES
 from msauto.model.live import Segment
 from msauto.model.plan import Action, Change, Expectation, Json, Target
 from msauto.model.ports import LiveTarget

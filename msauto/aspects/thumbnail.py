@@ -8,7 +8,7 @@ from __future__ import annotations
 from msauto.aspects.aspect import Aspect
 from msauto.aspects.plan_builder import TASK, PlanContext, Trigger, refuse
 from msauto.aspects.positions import to_frames, to_point, to_wire
-from msauto.interface import requests, versions
+from msauto.model import requests
 from msauto.model.desired import DesiredThumbnail
 from msauto.model.live import whole
 from msauto.model.plan import Json
@@ -32,7 +32,7 @@ def plan_thumbnail(context: PlanContext, desired: DesiredThumbnail, cause: Trigg
             )
     if context.has_file(desired, asked, cause):
         return
-    versions.require(context.server, versions.Feature.THUMBNAIL)
+    requests.require(context.server, requests.Feature.THUMBNAIL)
     if pos is not None:
         pos = to_wire(pos, _in_point_after(context), source)
     request = requests.get_thumbnail(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msauto.aspects.aspect import Aspect, UndoContext
 from msauto.aspects.plan_builder import Phase, PlanContext
-from msauto.interface import requests, versions
+from msauto.model import requests
 from msauto.model.desired import Sourced
 from msauto.model.identity import same_text
 from msauto.model.live import parse_folder
@@ -19,7 +19,7 @@ def plan_title(context: PlanContext, title: Sourced[str]) -> None:
     if same_text(live_title, title.value):
         return
     if not context.address.namespace:
-        versions.require_address(context.server, Address(title.value))  # by that title it is read again
+        requests.require_address(context.server, Address(title.value))  # by that title it is read again
     number = context.builder.change("change", "title", "title", live_title, title.value, title.source)
     request = requests.set_field(context.path_before, "clip_name", title.value)
     context.builder.send(Phase.RENAME, request, [number], Expectation("title", "title", title.value))

@@ -17,12 +17,12 @@ from msauto.documents.document import SourceNode
 from msauto.documents.value_types import NsName, Texts, UnrenderedTemplate, Value, as_list
 from msauto.documents.writer import CommentedValue, FlowStyle
 from msauto.errors import Problem
-from msauto.interface import requests, versions
-from msauto.interface.dialect import Dialect
+from msauto.model import requests
 from msauto.model.desired import Sourced
+from msauto.model.live import AssetSnapshot
 from msauto.model.plan import Basis, Expectation, Json, Request
 from msauto.model.ports import LiveTarget
-from msauto.model.snapshot import AssetSnapshot
+from msauto.model.server import Dialect
 
 
 class DesiredXmp(Struct, frozen=True, gc=False):
@@ -113,7 +113,7 @@ def plan_xmp(context: PlanContext, fields: Fields) -> None:
         number = context.builder.change("change", "xmp", name, shown, after, sourced.source, basis=basis)
         changed.append((name, sourced, number))
     if changed:
-        versions.require(context.server, versions.Feature.SET_USER_FIELDS)
+        requests.require(context.server, requests.Feature.SET_USER_FIELDS)
     for group in _split(context, changed):
         visible = context.live.xmp is not None or context.batch is not None
         expects = [Expectation("xmp", name, list(sourced.value.values), visible=visible) for name, sourced, _ in group]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msauto.aspects.aspect import Aspect
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import TASK, Phase, PlanBuilder, answer_told
-from msauto.interface import requests, versions
+from msauto.model import requests
 from msauto.model.desired import DesiredXmpBatch
 from msauto.model.plan import Body, Expectation, Json
 from msauto.model.server import ServerSpec
@@ -33,7 +33,7 @@ def plan_batch(
         )
     if remembered:
         return
-    versions.require(server, versions.Feature.LOAD_XMP)
+    requests.require(server, requests.Feature.LOAD_XMP)
     body = Body.of(desired.content, MEDIA_TYPE)
     after: dict[str, Json] = {"connector": desired.connector, "bytes": len(desired.content), "sha256": body.sha256}
     number = builder.run("xmp_batch", desired.src, after, desired.source, TASK)

@@ -15,7 +15,7 @@ from msauto.batch.batch_summary import heading_of, local_time, outcome_text
 from msauto.errors import LedgerError
 from msauto.ledger import Ledger
 from msauto.model.codec import dump, load
-from msauto.model.run_records import RunSummary
+from msauto.model.result import RunSummary
 from msauto.playbook.change_windows import freeze_at
 
 

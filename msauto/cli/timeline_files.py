@@ -9,7 +9,7 @@ from pathlib import Path
 from msauto.cli.output import print_result
 from msauto.errors import MsautoError, RefusedError
 from msauto.file_writing import FileNames, write_file
-from msauto.model.snapshot import AssetSnapshot
+from msauto.model.live import AssetSnapshot
 from msauto.playbook.export import TimelineForm
 
 

@@ -16,7 +16,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from msauto.documents.document import Path
 from msauto.documents.loader import WrittenFloat, WrittenInt
 from msauto.errors import ProblemKind
-from msauto.interface.fields import unreportable
+from msauto.model.fields import unreportable
 from msauto.model.live import Folder, parse_folder
 from msauto.model.timecode import Timecode, TimecodeError
 from msauto.secrets.sources import MarkedText, leaves

@@ -17,8 +17,7 @@ from msauto.ledger.locks import Locks
 from msauto.ledger.store import Row, Store, Value, format_time
 from msauto.model.codec import dump, load
 from msauto.model.plan import Json, Request, Target
-from msauto.model.result import Difference
-from msauto.model.run_records import RequestRecord, RunDetails, RunSummary, TargetRecord
+from msauto.model.result import Difference, RequestRecord, RunDetails, RunSummary, TargetRecord
 
 CODE, REASON, USER, FOLDER, REPOSITORY, SETTINGS = "code", "reason", "user", "folder", "repository", "settings"
 BATCH, JOB, ATTEMPT, OPTIONS = "batch", "job", "attempt", "options"

@@ -17,7 +17,7 @@ from msauto.ledger.remembered_values import LedgerMemory, PlanMemory
 from msauto.ledger.store import Store, format_time
 from msauto.model.ledger_url import LedgerUrl, LedgerUrlError, is_ledger_url, parse_ledger_url
 from msauto.model.ports import Clock
-from msauto.model.run_records import RunDetails, RunSummary, TargetRecord
+from msauto.model.result import RunDetails, RunSummary, TargetRecord
 
 if TYPE_CHECKING:
     from msauto.ledger.advisory_locks import AdvisoryLocks

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from msgspec import structs
 
-from msauto.interface.fields import ATTRIBUTE_OF_CLIP, NUMBERS, SEGMENT_NAMES
+from msauto.model.fields import ATTRIBUTE_OF_CLIP, NUMBERS, SEGMENT_NAMES
 from msauto.model.live import Asset, Entry, Link, Marker, Segment, Xmp, show_folder, whole
 from msauto.model.timecode import TimecodeError, rate_of
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -205,3 +207,49 @@ def whole(text: str | None) -> int | None:
         return int(text)
     found = _WHOLE.fullmatch(text)
     return int(found[1]) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class AssetSnapshot:
+    """One asset with everything that an asset task can declare.
+
+    ``title``: the requested title. ``xmp`` and ``links``: ``None`` if not read, or not reported. ``strangers``: entries
+    of other clips with the same title, which a search by title takes for links. ``origin``: the frame of the file from
+    which the server counts positions.
+    """
+
+    database: str
+    title: str
+    asset: Asset
+    xmp: Xmp | None = None
+    links: tuple[Link, ...] | None = None
+    strangers: tuple[Link, ...] = ()
+    origin: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelSnapshot:
+    """One RSS channel."""
+
+    channel: RssChannel
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedEntry:
+    """An entry of a listing that is not exported, and why. ``broken``: the user should check it."""
+
+    database: str
+    folder: Folder
+    title: str
+    why: str
+    broken: bool = False
+
+
+Snapshot = AssetSnapshot | SkippedEntry
+
+
+class ListedEntry(NamedTuple):
+    """The folder and title of an entry: what is needed to find and to order it."""
+
+    folder: Folder
+    title: str

@@ -15,8 +15,7 @@ from msauto.aspects.asset import plan_deletion
 from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
 from msauto.aspects.positions import in_point
 from msauto.errors import MsautoError, PlanningError
-from msauto.interface import requests
-from msauto.interface.requests import asset_path
+from msauto.model import requests
 from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, TaskSource
 from msauto.model.events import Notify
 from msauto.model.facts import NoAssetError
@@ -24,6 +23,7 @@ from msauto.model.identity import ClipIdentity, plain, same_text
 from msauto.model.live import Asset, show_folder
 from msauto.model.plan import Address, Change, EmptiedList, Settlement, Target, TargetContext, TargetId
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
+from msauto.model.requests import asset_path
 from msauto.model.server import ServerSpec
 from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
 from msauto.planning.deletion import check_deletion, check_link_titles, places_of, with_places

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from msauto.concurrency import concurrent_map, in_turns
 from msauto.errors import MsautoError, PlanningError
-from msauto.interface import versions
+from msauto.model import requests
 from msauto.model.desired import ChannelRef, DatabaseRef, IdRef, Intent, SelectRef, TaskSource, TitleRef
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.identity import differing, fits, identity_of, plain, same_text
@@ -267,7 +267,7 @@ async def _members_of(
         if isinstance(ref, SelectRef):
             members = await _select(intent, ref, reader, forks, answers)
             return ((("asset", ref.database, m.entry.title), None, m) for m in members if m.entry is not None)
-        versions.require(server, versions.Feature.KEY_ID)
+        requests.require(server, requests.Feature.KEY_ID)
         address = Address(ref.identifier, ref.namespace)
         group.by_id = (address, await reader.read_asset(ref.database, address))
     except MsautoError as error:

@@ -27,7 +27,7 @@ from msauto.model.desired import (
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.identity import is_another_clip
 from msauto.model.plan import Change, Target
-from msauto.model.run_records import RunDetails, TargetRecord
+from msauto.model.result import RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
 
 

@@ -14,11 +14,20 @@ from typing import Any
 
 from msauto.aspects import ASPECTS
 from msauto.documents.writer import CommentedValue, FlowStyle, comment, yaml_lines
-from msauto.interface import fields as registry
-from msauto.interface.dialect import Dialect
-from msauto.interface.rss_files import bad_character, default_file, ending_of, file_key, form_of, stem_of
-from msauto.model.live import Marker, RssChannel, RssItem, Segment, show_folder, whole
-from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, SkippedEntry
+from msauto.model import fields as registry
+from msauto.model.live import (
+    AssetSnapshot,
+    ChannelSnapshot,
+    Marker,
+    RssChannel,
+    RssItem,
+    Segment,
+    SkippedEntry,
+    show_folder,
+    whole,
+)
+from msauto.model.requests import bad_character, default_file, ending_of, file_key, form_of, stem_of
+from msauto.model.server import Dialect
 from msauto.model.timecode import Timecode
 from msauto.timelines.formats import WRITERS
 from msauto.timelines.timeline import (

@@ -22,8 +22,8 @@ from typing import Any
 from msauto.documents import value_types as types
 from msauto.documents.document import outside_node
 from msauto.documents.loader import load_yaml
-from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, names
 from msauto.model.facts import Facts
+from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, names
 from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.timecode import Timecode, TimecodeError, show_rate
 from msauto.playbook.input_files import Files

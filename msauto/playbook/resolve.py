@@ -16,9 +16,8 @@ from msgspec import structs
 from msauto.documents.document import Problems, SourceNode, nearest, outside_node
 from msauto.documents.value_types import UnrenderedTemplate, as_list
 from msauto.errors import InputError, Problem
-from msauto.interface.dialect import Dialect
 from msauto.model.desired import Batch, Intent, ResolvedPlaybooks, ServerIntents
-from msauto.model.server import ServerSpec
+from msauto.model.server import Dialect, ServerSpec
 from msauto.playbook.input_files import OUTSIDE, Files, beside, how_to_find
 from msauto.playbook.inventory.hosts import Hosts, ResolveOptions, open_hosts, same_servers
 from msauto.playbook.schema.play import BatchKeys

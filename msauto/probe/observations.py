@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from msauto.errors import UNINFORMATIVE_STATUSES, AddressError, InDoubtError, MsautoError, NotSentError, ServerError
-from msauto.interface import requests
-from msauto.interface.dialect import Dialect
-from msauto.interface.requests import asset_path, channel_path, encode, escape_name, folder_path
+from msauto.model import requests
 from msauto.model.identity import same_text
 from msauto.model.live import Entry, Folder
 from msauto.model.plan import Address, Request
+from msauto.model.requests import asset_path, channel_path, encode, escape_name, folder_path
+from msauto.model.server import Dialect
 from msauto.server.answers import RawAnswer, clean, judge_status, parse_failure, show_body
 from msauto.server.client import AsyncMediaServer
 from msauto.server.clip import parse_clip

@@ -11,10 +11,9 @@ from collections.abc import Awaitable, Callable
 
 from msauto.concurrency import finish
 from msauto.errors import InDoubtError, ServerError
-from msauto.interface.dialect import Dialect
 from msauto.model.live import Asset, Link
 from msauto.model.ports import Clock
-from msauto.model.server import ServerSpec
+from msauto.model.server import Dialect, ServerSpec
 from msauto.probe.observations import DialectFinding, ProbeNotes, ProbeResult, ReadOnlyProbe, UnansweredQuestion
 from msauto.probe.trials import ScratchAsset, TrialOptions, put_back, try_markers, try_segments, try_separators
 from msauto.server.client import AsyncMediaServer

@@ -23,7 +23,7 @@ from msauto.errors import (
     RefusedError,
     RejectedError,
 )
-from msauto.interface import requests
+from msauto.model import requests
 from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.plan import Address, Request
 from msauto.model.ports import Clock

@@ -34,9 +34,9 @@ from typing import Final, Literal, NamedTuple
 from msgspec import structs
 
 from msauto.aspects import ASPECTS, is_deletion
-from msauto.interface.fields import LINK_FIELDS, names
 from msauto.model.codec import to_key
 from msauto.model.desired import TaskSource
+from msauto.model.fields import LINK_FIELDS, names
 from msauto.model.plan import Action, AspectName, Change, Json, Plan, Target
 from msauto.report.sanitizing import NameRange, message_lines, name_ranges, show, show_range
 from msauto.report.texts import (

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msauto.aspects import ASPECTS
 from msauto.aspects.aspect import Detail
 from msauto.errors import RefusedError
-from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
+from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
 from msauto.model.plan import Action, Body, Change, Json, Plan, Refusal, Target
 from msauto.model.result import OUTCOMES, key_of
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode

@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from msgspec import Struct
 
 from msauto.errors import InDoubtError, NotFoundError, RejectedError, UnreadableError
-from msauto.interface.dialect import Dialect
+from msauto.model.server import Dialect
 from msauto.server.xml import (
     Element,
     attributes,

@@ -19,12 +19,20 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from msauto.interface import requests
-from msauto.interface.requests import Position, asset_path, given
-from msauto.interface.versions import Feature, feature_of_command, require, require_address, require_field
+from msauto.model import requests
 from msauto.model.live import Asset, Database, Folder, Listing, MamAsset, RssChannel, Xmp, parse_folder
 from msauto.model.plan import Address, Body, Request
 from msauto.model.ports import Answer
+from msauto.model.requests import (
+    Feature,
+    Position,
+    asset_path,
+    feature_of_command,
+    given,
+    require,
+    require_address,
+    require_field,
+)
 from msauto.server.answers import RawAnswer, judge_body, read_reply
 from msauto.server.channel import parse_channel, parse_channels
 from msauto.server.clip import parse_clip

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from msgspec import structs
 
-from msauto.interface.fields import NAMES
+from msauto.model.fields import NAMES
 from msauto.model.live import Asset, Folder, Link, Marker, Segment, parse_folder, whole
 from msauto.server.xml import (
     Element,

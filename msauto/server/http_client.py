@@ -26,10 +26,10 @@ from msauto.errors import (
     UnreachableError,
     UnreadableError,
 )
-from msauto.interface.requests import PROFILES, request_line_length
 from msauto.model.live import Listing
 from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, DownloadObserver
+from msauto.model.requests import PROFILES, request_line_length
 from msauto.model.server import ServerSpec
 from msauto.server.access import base_url, headers, secrets_of, spec_of, tls
 from msauto.server.answers import (

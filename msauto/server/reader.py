@@ -13,13 +13,13 @@ from zoneinfo import ZoneInfo
 
 from msauto.concurrency import SystemClock, concurrent_list, in_turns
 from msauto.errors import UNINFORMATIVE_STATUSES, MsautoError, NotFoundError, RejectedError, UnreadableError
-from msauto.interface.versions import Feature, supports
 from msauto.model.clip_entries import LinkIndex, index_links, settle_home
 from msauto.model.desired import SelectRef
 from msauto.model.identity import same_text
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
 from msauto.model.plan import Address
 from msauto.model.ports import Clock
+from msauto.model.requests import Feature, supports
 from msauto.server.client import AsyncMediaServer
 
 T = TypeVar("T")

@@ -18,10 +18,22 @@ from msauto.errors import MsautoError, UnreadableError, UnsupportedError
 from msauto.model.clip_entries import links_of, read_entries_of
 from msauto.model.desired import SelectRef
 from msauto.model.identity import same_folder
-from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Xmp, show_folder
+from msauto.model.live import (
+    Asset,
+    AssetSnapshot,
+    ChannelSnapshot,
+    ClipEntries,
+    Entry,
+    Folder,
+    Link,
+    ListedEntry,
+    SkippedEntry,
+    Snapshot,
+    Xmp,
+    show_folder,
+)
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
-from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry, Snapshot
 from msauto.server.reader import ServerReader
 
 _MANY: Final = 10

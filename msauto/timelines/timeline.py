@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Final, TypeVar
 
-from msauto.interface import fields as registry
-from msauto.interface.fields import DEFAULT_TRACK, TRACKS, track_named
+from msauto.model import fields as registry
+from msauto.model.fields import DEFAULT_TRACK, TRACKS, track_named
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode, TimecodeError, show_rate, show_timecode
 
 _BLANKS = re.compile(r"\s+")

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from msauto.cli.commands.doc import _topics as all_topics
-from msauto.interface.fields import MimeType
+from msauto.model.fields import MimeType
 from msauto.model.timecode import Timecode
 from msauto.playbook.reference import module, positions
 from msauto.playbook.schema.asset import AssetArgs

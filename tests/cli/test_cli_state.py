@@ -14,8 +14,7 @@ from msauto.errors import LedgerError, RefusedError
 from msauto.ledger import Ledger, copying
 from msauto.ledger.copying import TABLES
 from msauto.ledger.store import table_statements
-from msauto.model.result import RequestResult, Result, TargetResult
-from msauto.model.run_records import RunSummary
+from msauto.model.result import RequestResult, Result, RunSummary, TargetResult
 from tests.cli.command_line import Desk
 from tests.unit.ledger.ledger_plans import plan, target
 from tests.unit.ledger.test_ledger_locks import NEWS, Clock

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import product
 from typing import get_args, get_type_hints
 
-from msauto.interface.dialect import Dialect
+from msauto.model.server import Dialect
 from msauto.simulator import SimDialect
 from tests.dialects.pairwise import Row, pairwise
 

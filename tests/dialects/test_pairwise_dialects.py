@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from msauto.errors import InputError
-from msauto.interface.dialect import Dialect
 from msauto.model.plan import Plan
+from msauto.model.server import Dialect
 from msauto.simulator import SimDialect, Simulator
 from tests.dialects.fitting import FITTING, LOOKS_AT, ours_of, parameters, possible, rows, server_of
 from tests.dialects.pairwise import Row, all_pairs, pairs_of

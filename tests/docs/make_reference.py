@@ -12,7 +12,7 @@ import click
 from msauto.batch.batch_result import batch_result_schema
 from msauto.cli import flags as cli_flags
 from msauto.cli.main import group
-from msauto.interface.dialect import Dialect
+from msauto.model.server import Dialect
 from msauto.playbook.reference import PAGES
 from msauto.report.event_lines import LINES, events_schema
 from tests.docs.error_index import error_index_page

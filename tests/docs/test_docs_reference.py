@@ -15,9 +15,9 @@ from pydantic import BaseModel, RootModel
 import msauto
 from msauto.cli.main import COMMANDS, group
 from msauto.errors import PROBLEM_KINDS, ProblemKind
-from msauto.interface.dialect import Dialect
-from msauto.interface.fields import ATTRIBUTE_OF_CLIP
 from msauto.model import facts
+from msauto.model.fields import ATTRIBUTE_OF_CLIP
+from msauto.model.server import Dialect
 from msauto.planning.saved_plan import plan_schema
 from msauto.playbook.schema import batch as schema_batch
 from msauto.playbook.schema import inventory as schema_inventory

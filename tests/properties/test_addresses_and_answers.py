@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msauto.errors import UnreadableError
-from msauto.interface.requests import asset_path, folder_path, folder_value, query
 from msauto.model.live import parse_folder
 from msauto.model.plan import Address
+from msauto.model.requests import asset_path, folder_path, folder_value, query
 from msauto.server.answers import parse_failure, show_body
 from msauto.server.channel import parse_channel, parse_channels
 from msauto.server.clip import parse_clip

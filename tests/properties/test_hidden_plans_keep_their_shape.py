@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct, structs
 
-from msauto.interface.requests import encode
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, AspectName, Body, Change, Expectation, Json, Plan, Request, Target
+from msauto.model.requests import encode
 from msauto.secrets.redaction import HIDDEN, Secrets
 from msauto.secrets.redactor import redact_plan
 from tests.examples import examples

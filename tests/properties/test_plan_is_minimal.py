@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from msauto.applying.verification import compare, final_expectations, memories
 from msauto.aspects import holds
-from msauto.interface.dialect import Dialect
 from msauto.model.ports import LiveTarget
+from msauto.model.server import Dialect
 from tests.examples import examples
 from tests.unit.planning.planning_world import Clip, Stage, read_after, stage
 from tests.unit.planning.playbook_forms import asset_intent

@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msauto.interface.dialect import Dialect
-from msauto.interface.rss_files import default_file, file_key
+from msauto.model.requests import default_file, file_key
+from msauto.model.server import Dialect
 from msauto.report.text import render_result
 from msauto.simulator import SimDialect, Simulator, empty_state
 from tests.examples import examples

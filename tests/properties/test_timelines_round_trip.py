@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msauto.interface.fields import TRACKS
+from msauto.model.fields import TRACKS
 from msauto.model.timecode import Timecode
 from msauto.timelines.formats import WRITERS, read_timeline
 from msauto.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineClock, TimelineError

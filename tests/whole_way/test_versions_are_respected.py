@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from msauto.interface.fields import LINK_FIELDS
-from msauto.interface.versions import Feature, show_version
+from msauto.model.fields import LINK_FIELDS
 from msauto.model.plan import Plan
+from msauto.model.requests import Feature, show_version
 from msauto.simulator import SimClip, SimMarker, Simulator, empty_state
 from tests.stage import Stage
 

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from msauto.errors import RejectedError
-from msauto.interface import requests
-from msauto.interface.requests import asset_path
+from msauto.model import requests
 from msauto.model.plan import Address, Body, Request
+from msauto.model.requests import asset_path
 from msauto.model.server import Auth, Secret, ServerSpec
 from msauto.server.client import AsyncMediaServer
 from tests.wire.raw_server import OK, Exchange, RawServer, answer

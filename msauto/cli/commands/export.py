@@ -20,8 +20,15 @@ from msauto.cli.timeline_files import TimelineFiles, file_errors, make_folder
 from msauto.errors import MsautoError, RefusedError
 from msauto.exit_codes import ERROR, OK
 from msauto.file_writing import FileNames, NewFile
-from msauto.model.live import Folder, parse_folder, show_folder
-from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry
+from msauto.model.live import (
+    AssetSnapshot,
+    ChannelSnapshot,
+    Folder,
+    ListedEntry,
+    SkippedEntry,
+    parse_folder,
+    show_folder,
+)
 from msauto.playbook.export import HEADER, TimelineForm, header_lines, play_lines, task_lines
 from msauto.playbook.inventory.hosts import NamedServer, named_servers
 from msauto.report.sanitizing import visible

@@ -15,7 +15,7 @@ from msauto.cli.output import print_message, print_result, print_table
 from msauto.ledger import Ledger
 from msauto.ledger.history import OPTIONS
 from msauto.model.codec import load, to_json
-from msauto.model.run_records import RequestRecord, RunDetails, RunSummary, TargetRecord
+from msauto.model.result import RequestRecord, RunDetails, RunSummary, TargetRecord
 from msauto.playbook.input_files import find_repository
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible

@@ -14,8 +14,7 @@ from msauto.cli.output import print_result
 from msauto.cli.reports import FORMS, layout_of
 from msauto.ledger import Ledger
 from msauto.model.plan import InputHash, Plan, PlannedServer
-from msauto.model.result import RequestResult, Result, TargetResult
-from msauto.model.run_records import RequestRecord, RunDetails, TargetRecord
+from msauto.model.result import RequestRecord, RequestResult, Result, RunDetails, TargetRecord, TargetResult
 from msauto.secrets.redaction import HIDDEN
 
 

@@ -18,11 +18,11 @@ from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_result, print_table
 from msauto.cli.shell_completion.cache_folder import keep_titles
 from msauto.errors import MsautoError, NotFoundError
-from msauto.interface.requests import get_proxy
 from msauto.model.clip_entries import count_clips
 from msauto.model.identity import same_text
 from msauto.model.live import Asset, Entry, MamAsset, Xmp, show_folder
 from msauto.model.plan import Address
+from msauto.model.requests import get_proxy
 from msauto.model.timecode import TimecodeError, has_drop_frame, rate_of, show_rate, show_timecode
 from msauto.playbook.inventory.hosts import NamedServer, named_servers
 from msauto.report.json import dump

@@ -12,8 +12,7 @@ from msauto.documents.document import Problems, SourceNode
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import InputError
-from msauto.interface.dialect import Dialect
-from msauto.model.server import Auth, Secret, ServerSpec, Timeouts, Tls
+from msauto.model.server import Auth, Dialect, Secret, ServerSpec, Timeouts, Tls
 from msauto.playbook.input_files import beside
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema.schema_errors import read_as

@@ -10,7 +10,7 @@ from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import Model, key
 from msauto.documents.value_types import Else, Flag, Name, Opt, Plain, Pos, Then, Value
-from msauto.interface import fields as registry
+from msauto.model import fields as registry
 
 
 class ExpectedCount(Model):

@@ -24,8 +24,7 @@ from msauto.documents.value_types import (
     matching,
     strict_text,
 )
-from msauto.interface.dialect import Dialect
-from msauto.model.server import UrlError, parse_server_url
+from msauto.model.server import Dialect, UrlError, parse_server_url
 
 
 def _timezone(value: Any) -> str:

@@ -14,10 +14,9 @@ from msauto.documents.document import Problems, SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate, as_list, has_pending
 from msauto.errors import InputError, Problem
-from msauto.interface.dialect import Dialect
 from msauto.model.desired import ChannelRef, DatabaseRef, Desired, Handler, Intent, Ref, TaskSource
 from msauto.model.facts import Facts
-from msauto.model.server import ServerSpec
+from msauto.model.server import Dialect, ServerSpec
 from msauto.playbook.schema.asset import TARGET_NAMES, AssetArgs, TargetKeys
 from msauto.playbook.schema.operation_keys import AssertArgs
 from msauto.playbook.schema.schema_errors import read_as

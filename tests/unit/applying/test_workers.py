@@ -24,8 +24,7 @@ from msauto.errors import ClusterError, LedgerError
 from msauto.model.desired import Batch
 from msauto.model.plan import Target
 from msauto.model.ports import Journal
-from msauto.model.result import Result, TargetResult
-from msauto.model.run_records import RequestRecord, RequestState, TargetRecord
+from msauto.model.result import RequestRecord, RequestState, Result, TargetRecord, TargetResult
 from tests.unit.applying.applying_world import DictJournal, Stage, World, fields_target, plan_of
 
 COUNT = 120

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msauto.errors import InputError, MsautoError, Problem, ServerError, SourceLocation
-from msauto.interface.requests import encode
+from msauto.model.requests import encode
 from msauto.secrets.redaction import HIDDEN, Secrets, can_redact
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=4, max_size=40).filter(can_redact)

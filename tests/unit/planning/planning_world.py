@@ -15,7 +15,6 @@ from msgspec import structs
 
 from msauto.applying.target_memory import download_items
 from msauto.applying.verification import compare, expectation_key, memories
-from msauto.interface.dialect import Dialect
 from msauto.model.clip_entries import index_links, links_of
 from msauto.model.desired import Intent, SelectRef
 from msauto.model.live import (
@@ -36,7 +35,7 @@ from msauto.model.live import (
 from msauto.model.plan import Address, Request, Target
 from msauto.model.ports import LiveTarget, Reader
 from msauto.model.result import Difference
-from msauto.model.server import ServerSpec
+from msauto.model.server import Dialect, ServerSpec
 from msauto.planning.asset_survey import SurveyContext
 from msauto.planning.survey import Survey, survey
 from msauto.planning.target_reading import read_live

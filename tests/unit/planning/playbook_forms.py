@@ -11,9 +11,9 @@ from msauto.aspects.rss_arguments import RssArgs, desired_channel
 from msauto.documents.document import Document, SourceNode
 from msauto.documents.loader import load_yaml
 from msauto.errors import InputError
-from msauto.interface.dialect import Dialect
 from msauto.model.desired import ChannelRef, DatabaseRef, Desired, DesiredXmpBatch, Intent, TaskSource
 from msauto.model.facts import Facts
+from msauto.model.server import Dialect
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.schema.asset import AssetArgs, TargetKeys
 from msauto.playbook.schema.operation_keys import CommandArgs, ProxyArgs, ThumbnailArgs

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from msauto.interface.dialect import Dialect
 from msauto.model.desired import Intent
 from msauto.model.plan import Target
+from msauto.model.server import Dialect
 from msauto.planning.survey import Survey
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent, run_intent

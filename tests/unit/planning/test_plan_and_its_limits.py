@@ -14,10 +14,10 @@ from msgspec import structs
 from msauto.applying.verification import final_expectations
 from msauto.aspects import difference, holds
 from msauto.errors import InputError
-from msauto.interface.dialect import Dialect
 from msauto.model.desired import InputFile, Intent, ResolvedPlaybooks
 from msauto.model.plan import Expectation, Limits, Plan, Target
 from msauto.model.ports import LiveTarget
+from msauto.model.server import Dialect
 from msauto.planning.plan_assembly import assemble
 from msauto.planning.saved_plan import plan_from_json, plan_schema
 from msauto.planning.target_reading import is_fresh, read_live

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from msauto.interface.dialect import Dialect
 from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Marker, Segment
 from msauto.model.plan import Change, Json, ShownMarker, ShownSegment, Target, TargetContext
-from msauto.model.server import ServerSpec
+from msauto.model.server import Dialect, ServerSpec
 from msauto.planning.asset_survey import shown_context
 from msauto.secrets.redaction import Secrets
 from msauto.secrets.redactor import Redactor

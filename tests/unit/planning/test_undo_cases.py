@@ -13,7 +13,7 @@ from msauto.api.stages import undo_of
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
 from msauto.model.plan import Limits, Plan
-from msauto.model.run_records import RunDetails
+from msauto.model.result import RunDetails
 from msauto.model.server import ServerSpec
 from msauto.simulator import Item, SimDialect, SimMarker, SimSegment, Simulator, empty_state
 from tests.stage import Stage

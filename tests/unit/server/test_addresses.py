@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from msauto.errors import AddressError, MsautoError
-from msauto.interface import requests
-from msauto.interface.dialect import Dialect
+from msauto.model import requests
 from msauto.model.plan import Address
+from msauto.model.server import Dialect
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,8 @@ from msauto.errors import (
     UnreadableError,
     UnsupportedError,
 )
-from msauto.interface.dialect import Dialect
 from msauto.model.plan import Address, Request
-from msauto.model.server import Auth, Secret, ServerSpec, Tls
+from msauto.model.server import Auth, Dialect, Secret, ServerSpec, Tls
 from msauto.server.access import spec_of
 from msauto.server.http_client import HttpClient
 from msauto.simulator import SimDialect, Simulator, state_from_seed

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from msauto.errors import MsautoError, NotSentError, RefusedError, RejectedError
-from msauto.interface.dialect import Dialect
 from msauto.model.live import Asset, Link
-from msauto.model.server import Auth, Secret, ServerSpec
+from msauto.model.server import Auth, Dialect, Secret, ServerSpec
 from msauto.probe.probe import ProbeResult, TrialOptions, probe, probe_by_trial
 from msauto.simulator import ServerState, SimDialect, SimMarker, SimSegment, Simulator
 from msauto.simulator.storage_xml import clip_xml

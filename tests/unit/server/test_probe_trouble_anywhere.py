@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from msauto.errors import MsautoError
-from msauto.interface.dialect import Dialect
-from msauto.model.server import ServerSpec
+from msauto.model.server import Dialect, ServerSpec
 from msauto.probe.probe import TrialOptions, probe_by_trial
 from msauto.simulator import SimDialect, Simulator
 from tests.unit.server.test_probe import FIELD, TITLE, Still, let_all, shown, state

@@ -10,11 +10,10 @@ import httpx2
 import pytest
 
 from msauto.errors import InDoubtError, RejectedError, UnreadableError
-from msauto.interface.dialect import Dialect
 from msauto.model.desired import SelectRef
 from msauto.model.live import Asset, Link
 from msauto.model.plan import Address
-from msauto.model.server import ServerSpec
+from msauto.model.server import Dialect, ServerSpec
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 from tests.unit.server.noon import Noon

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from msauto.errors import AddressError
-from msauto.interface import requests
+from msauto.model import requests
 from msauto.model.plan import Body, Request
 
 A = "/storage/NEWS@x"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from msauto.errors import UnsupportedError
-from msauto.interface.versions import Feature, feature_of_command, require, require_field, supports
+from msauto.model.requests import Feature, feature_of_command, require, require_field, supports
 from msauto.model.server import ServerSpec
 
 

@@ -1,7 +1,8 @@
 r"""A constructor for each call of the interface: plain values in, a frozen :class:`Request` out («Endpoints»).
 
 Paths are relative to the server. Commands take the path from :func:`asset_path`. The order of parameters is fixed, so
-that the same plan is always the same bytes. Versions are checked in :mod:`msauto.interface.versions`.
+that the same plan is always the same bytes. Below are the product versions that features came with, and the names of
+the files of RSS items.
 
 This is the only place that escapes, by two rules in this order (interface, «Folder» and «Asset (clip)»). In folder
 names and asset titles a slash becomes ``\/`` and a backslash ``\\``; then everything but the unreserved characters of
@@ -10,15 +11,20 @@ RFC 3986 (letters, digits, ``- . _ ~``) is percent-encoded in UTF-8. Everywhere 
 
 from __future__ import annotations
 
+import hashlib
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from functools import lru_cache
 from typing import Final, Literal
 from urllib.parse import parse_qsl, quote, urlsplit
 
-from msauto.errors import AddressError
-from msauto.interface.dialect import Dialect
-from msauto.model.live import Folder, show_folder
+from msauto.errors import AddressError, UnsupportedError
+from msauto.model.fields import LINK_FIELD
+from msauto.model.live import Folder, RssItem, show_folder
 from msauto.model.plan import Address, Body, Request
+from msauto.model.server import Dialect, ServerSpec
 
 # Paths and escaping --------------------------------------------------------------------------------------------
 
@@ -343,3 +349,170 @@ def request_line_length(request: Request) -> int:
 def given(**values: str | int | None) -> list[tuple[str, str]]:
     """Return the parameters that have a value, as texts."""
     return [(name, str(value)) for name, value in values.items() if value is not None]
+
+
+# Product versions (interface, «Versioning») ----------------------------------------------------------------------
+
+
+class Feature(Enum):
+    """A feature of the interface: its name in messages, and the product version that introduced it.
+
+    The name of a command's feature is the command.
+    """
+
+    LOAD_XMP = ("loading XMP metadata through a connector", (2, 0, 60))
+    RESTORE = ("RESTORE", (2, 0, 160))
+    THUMBNAIL = ("PNG thumbnails (GETICON)", (2, 3, 63))
+    FOLDERLIST = ("format=folderlist", (2, 3, 90))
+    SET_USER_FIELDS = ("SETUSERFIELDS", (2, 6, 1))
+    CREATE_MARKER = ("CREATEMARKER", (2, 6, 1))
+    DELETE_MARKER = ("DELETEMARKER", (2, 6, 1))
+    PARTNER_EXPORT_VERSION = ("PARTNER_EXPORT_VERSION", (2, 8, 0))
+    PARTNER_COPY_PROGRAM_FIELDS = ("PARTNER_COPY_PROGRAM_FIELDS", (2, 8, 23))
+    PARTNER_MOVE_TO_ASSET = ("PARTNER_MOVE_TO_ASSET", (2, 8, 40))
+    KEY_ID = ("NS:ID in place of a title", (2, 9, 69))
+    GET_USER_FIELDS = ("reading XMP fields (GETUSERFIELDS)", (2, 9, 69))
+
+    def __init__(self, title: str, since: tuple[int, ...]) -> None:
+        self.title = title
+        self.since = since
+
+
+def feature_of_command(command: str) -> Feature | None:
+    """Return the feature that a command of the interface needs; ``None`` for a basic or unknown command."""
+    return next((feature for feature in Feature if feature.title == command), None)
+
+
+def supports(spec: ServerSpec, feature: Feature) -> bool:
+    """Return whether the configured product version has the feature; no version means the newest."""
+    return _reaches(spec, feature.since)
+
+
+def require(spec: ServerSpec, feature: Feature, *, need: str = "") -> None:
+    """Raise :class:`UnsupportedError`, naming both versions, if the configured product version lacks the feature.
+
+    ``need`` names what it is needed for, where the playbook does not show it.
+    """
+    _require(spec, f"{need}: {feature.title}" if need else feature.title, feature.since)
+
+
+def require_field(spec: ServerSpec, name: str) -> None:
+    """Raise :class:`UnsupportedError` where the set product version cannot set this link field."""
+    field = LINK_FIELD.get(name)
+    if field is not None and field.since is not None:
+        _require(spec, f"SETFIELD on {name}", field.since)
+
+
+def _require(spec: ServerSpec, title: str, since: tuple[int, ...]) -> None:
+    if spec.version is not None and not _reaches(spec, since):
+        raise UnsupportedError(
+            f"{title} came with version {show_version(since)}, and this server is set to {show_version(spec.version)}",
+            server=spec.name,
+            remedy="update the server, or correct `version` in its inventory entry",
+        )
+
+
+def _reaches(spec: ServerSpec, since: tuple[int, ...]) -> bool:
+    return spec.version is None or _padded(spec.version) >= _padded(since)
+
+
+def require_address(spec: ServerSpec, address: Address) -> None:
+    """Raise :class:`UnsupportedError` if the address has the form ``NS:ID`` and the product version lacks it."""
+    if address.namespace:
+        require(spec, Feature.KEY_ID)
+    elif namespace_of(address, spec.dialect):
+        need = f"the title {address.name!r} holds a colon (dialect `title_address: {spec.dialect.title_address}`)"
+        require(spec, Feature.KEY_ID, need=need)
+
+
+def show_version(version: tuple[int, ...]) -> str:
+    """Return a version as text: ``2.9.87``."""
+    return ".".join(str(number) for number in version)
+
+
+def _padded(version: tuple[int, ...]) -> tuple[int, ...]:
+    return (*version, 0, 0, 0, 0)[: max(4, len(version))]
+
+
+# Files of RSS items: a feed service turns a folder of them into a channel, which shows no names (field notes) ----
+
+_FORBIDDEN: Final = re.compile(r'[<>:"/\\|?*]')
+_DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+_DERIVED: Final = re.compile(r".*~[0-9a-f]{16}", re.DOTALL)
+_LONGEST: Final = 200
+"""The limit in bytes of a guid that is used as a file name: most file systems allow 255, with the ending."""
+_DROPPED: Final = re.compile("\\A\ufeff")
+_NOT_IN_A_NAME: Final = re.compile("[\x00-\x1f\x7f\ufeff]")
+
+
+def default_file(guid: str, *, text: bool) -> str:
+    """Return the file name of an item without one: the guid with an ending, if that is a safe file name.
+
+    A guid that is not a safe file name, such as a URL, gives a readable part and a digest. No two guids give the same
+    name: a guid that has the form of such a name gets a digest as well.
+
+    >>> default_file("n-1", text=True), default_file("http://example.com/4711", text=False)
+    ('n-1.txt', 'http-example.com-4711~582040e373ad51a1.xml')
+    """
+    stem = guid
+    if not is_file_name(guid):
+        exact = unicodedata.normalize("NFC", guid)
+        readable = re.sub(r"[^\w.]+", "-", exact).strip("-._")[:40].rstrip("-._")
+        stem = f"{readable}~{hashlib.sha256(exact.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return stem + (".txt" if text else ".xml")
+
+
+def is_file_name(guid: str) -> bool:
+    """Return whether a guid can be (the stem of) a file name on every file system."""
+    return (
+        guid.isprintable()
+        and guid == guid.strip(" .")
+        and 0 < len(guid.encode()) <= _LONGEST
+        and not _FORBIDDEN.search(guid)
+        and not _DEVICE.fullmatch(guid)
+        and not _DERIVED.fullmatch(guid)
+    )
+
+
+def stem_of(file: str) -> str:
+    """Return a file name without its ending."""
+    return file.rpartition(".")[0] or file
+
+
+def ending_of(file: str) -> str:
+    """Return the ending of a file name, with its dot; empty if it has none."""
+    return file[len(stem_of(file)) :]
+
+
+def feed_stem(guid: str) -> str:
+    """Return a guid without the ending of a feed's file; all other guids as they are."""
+    return stem_of(guid) if guid.lower().endswith((".txt", ".xml")) else guid
+
+
+def file_key(file: str) -> str:
+    """Return a key that is equal for names of one file: some file systems ignore case and Unicode normalization."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", file).casefold())
+
+
+def form_of(item: RssItem) -> Literal["text", "item"] | None:
+    """Return whether an item came in a text or in an item document; ``None`` if it may be either.
+
+    In a text, the description is the whole text and the title its first line. Only a document can have a link, a date,
+    or a description that does not begin with the title.
+    """
+    if (item.link or "").strip() or (item.pub_date or "").strip():
+        return "item"
+    title, description = ((text or "").replace("\r\n", "\n").strip() for text in (item.title, item.description))
+    if not title or not description:
+        return None
+    return "text" if description == title or description.startswith(f"{title}\n") else "item"
+
+
+def bad_character(text: str, *, line: bool = False) -> tuple[int, str] | None:
+    """Return the place (from 1) and the name of the first character that a channel drops; ``None`` without one.
+
+    A byte order mark at the beginning is read as the encoding of the file. ``line``: a name of one line, without tabs
+    and line ends. Characters that XML cannot represent: :mod:`msauto.model.fields`.
+    """
+    found = (_NOT_IN_A_NAME if line else _DROPPED).search(text)
+    return None if found is None else (found.start() + 1, f"U+{ord(found[0]):04X}")

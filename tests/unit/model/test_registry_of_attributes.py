@@ -1,4 +1,4 @@
-"""Attributes of links, markers and segments are listed in ``interface/fields.py`` and nowhere else."""
+"""Attributes of links, markers and segments are listed in ``model/fields.py`` and nowhere else."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from msauto.aspects.link_fields import FieldsArgs
 from msauto.aspects.marker_arguments import MarkerArgs
 from msauto.aspects.segment_arguments import SegmentArgs
 from msauto.documents.strict_model import Model
-from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute, names
+from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute, names
 
 ROOT = Path(__file__).parents[3] / "msauto"
 NAMES = {*names(LINK_FIELDS), *names(MARKER_ATTRIBUTES), *names(SEGMENT_ATTRIBUTES)}
-OWN_LISTS = ("simulator", "interface/fields.py")
+OWN_LISTS = ("simulator", "model/fields.py")
 """The simulator imports nothing of ours, so that it cannot share our mistakes."""
 
 

@@ -1,1 +1,0 @@
-"""The documented interface as pure values and functions: fields, addresses, requests, versions."""
