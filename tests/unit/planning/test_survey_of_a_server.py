@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from msauto.aspects.marker_arguments import DesiredMarkers
 from msauto.aspects.xmp import DesiredXmp
@@ -16,6 +17,7 @@ from msauto.model.desired import (
     Desired,
     DesiredAsset,
     DesiredCommand,
+    Handler,
     IdRef,
     Intent,
     Ref,
@@ -27,9 +29,10 @@ from msauto.model.desired import (
 )
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.model.plan import Address, Target
+from msauto.model.plan import Address, Change, Json, Target
 from msauto.model.server import ServerSpec
 from msauto.planning.asset_survey import SurveyContext
+from msauto.planning.handlers import due_handlers
 from msauto.planning.survey import Survey, survey
 from tests.unit.planning.planning_world import Clip, Server, WorldReader, stage
 from tests.unit.planning.playbook_forms import asset_intent
@@ -305,3 +308,15 @@ def test_entries_of_what_is_deleted_are_read_once_and_those_of_removals_where_a_
     context.server.clips["Film"].markers = [{"uid": 1, "frame": 0, "track": "General"}]
     assert only(context.plan(cleared)).places == ()
     assert only(context.plan(cleared, find_links=True)).places == ("Master/Film",)
+
+
+def test_all_handlers_of_a_name_whose_answer_was_lost_are_held() -> None:
+    handlers = tuple(Handler("Export", source("handler"), lambda _: None, order=(play,)) for play in range(2))
+    desired = comment("Ready")
+    unknown = Change("change", "field", "comment", None, "Ready", "none", False, source("task"))
+    memory: dict[str, Json] = {"pending:handler:Export": {"run": "r1", "unknown": True}}
+    due = due_handlers(handlers, [(handlers, desired)], desired, [unknown], memory)
+    assert due.calls == []
+    assert "it is not sent again, because the changed value is not reported" in due.warnings[0]
+    certain = structs.replace(unknown, before="raw", basis="live")
+    assert len(due_handlers(handlers, [(handlers, desired)], desired, [certain], memory).calls) == 2
