@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from msauto.errors import InputError, Problem
 from msauto.playbook.inventory.hosts import ResolveOptions
@@ -83,14 +82,6 @@ FITS = (
 )
 
 
-def pairs(table: dict[str, tuple[str, ...]]) -> list[ParameterSet]:
-    return [
-        pytest.param(text, number, id=f"{text}-{number[:12]}".replace("\n", " ").replace("²", "superscript"))
-        for text, numbers in table.items()
-        for number in numbers
-    ]
-
-
 def one_with_its_place(problems: list[Problem], text: str, value: str) -> None:
     """There is one problem, and its place is that of the value, or of the list or mapping around it."""
     assert len(problems) == 1, problems
@@ -103,14 +94,15 @@ def one_with_its_place(problems: list[Problem], text: str, value: str) -> None:
     assert len(problems[0].message) < 250
 
 
-@pytest.mark.parametrize(("text", "number"), pairs(SETTINGS))
-def test_a_number_of_the_settings(tmp_path: Path, text: str, number: str) -> None:
+@pytest.mark.parametrize("text", SETTINGS)
+def test_a_number_of_the_settings(tmp_path: Path, text: str) -> None:
     file = tmp_path / "msauto.toml"
-    written = text.format(number) + "\n"
-    file.write_text(written, encoding="utf-8")
-    with pytest.raises(InputError) as caught:
-        load_settings(file)
-    one_with_its_place(list(caught.value.problems), written, number)
+    for number in SETTINGS[text]:
+        written = text.format(number) + "\n"
+        file.write_text(written, encoding="utf-8")
+        with pytest.raises(InputError) as caught:
+            load_settings(file)
+        one_with_its_place(list(caught.value.problems), written, number)
 
 
 @pytest.mark.parametrize("number", ["1", "512"])
@@ -130,10 +122,10 @@ def check(tmp_path: Path, server: str, play: str = "", task: str = "asset: {titl
     return list(found), inventory if server else playbook
 
 
-@pytest.mark.parametrize(("text", "number"), pairs(SERVER))
-def test_a_number_of_a_server(tmp_path: Path, text: str, number: str) -> None:
-    value = YAML.get(number, number)
-    one_with_its_place(*check(tmp_path, text % value), value)
+@pytest.mark.parametrize("text", SERVER)
+def test_a_number_of_a_server(tmp_path: Path, text: str) -> None:
+    for value in (YAML.get(number, number) for number in SERVER[text]):
+        one_with_its_place(*check(tmp_path, text % value), value)
 
 
 @pytest.mark.parametrize("server", FITS)
@@ -141,16 +133,16 @@ def test_a_server_within_the_bounds(tmp_path: Path, server: str) -> None:
     assert check(tmp_path, server)[0] == []
 
 
-@pytest.mark.parametrize(("text", "number"), pairs(TASKS))
-def test_a_number_of_a_task(tmp_path: Path, text: str, number: str) -> None:
-    value = YAML.get(number, number)
-    one_with_its_place(*check(tmp_path, "", task=text % value), value)
+@pytest.mark.parametrize("text", TASKS)
+def test_a_number_of_a_task(tmp_path: Path, text: str) -> None:
+    for value in (YAML.get(number, number) for number in TASKS[text]):
+        one_with_its_place(*check(tmp_path, "", task=text % value), value)
 
 
-@pytest.mark.parametrize(("text", "number"), pairs(PLAYS))
-def test_a_number_of_a_play(tmp_path: Path, text: str, number: str) -> None:
-    value = YAML.get(number, number)
-    one_with_its_place(*check(tmp_path, "", play=text.replace("%s", value)), value)
+@pytest.mark.parametrize("text", PLAYS)
+def test_a_number_of_a_play(tmp_path: Path, text: str) -> None:
+    for value in (YAML.get(number, number) for number in PLAYS[text]):
+        one_with_its_place(*check(tmp_path, "", play=text.replace("%s", value)), value)
 
 
 @pytest.mark.parametrize("loop", LOOPS)
