@@ -122,14 +122,13 @@ def duplicates(
 
 @dataclass(slots=True)
 class ExportedPart:
-    """One list or mapping of a task: what a task can express, comments on the rest, and whether it is complete."""
+    """The value of a key: what a task can express, comments on the rest; whether a list is complete."""
 
-    items: list[Any] | dict[str, Any] = field(default_factory=list)
+    items: Any = field(default_factory=list)
     complete: bool = True
 
     def add(self, item: Any) -> None:
         """Add an item of a list."""
-        assert isinstance(self.items, list)
         self.items.append(item)
 
     def leave_out(self, why: str) -> None:

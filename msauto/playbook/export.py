@@ -98,8 +98,11 @@ def _has_values(items: Iterable[Any]) -> bool:
     return any(not isinstance(item, CommentedValue) or item.value is not None for item in items)
 
 
-def _put(args: dict[str, Any], name: str, written: Mapping[str, Any] | list[Any]) -> None:
-    """Add a mapping or list that has values; if it has only comments, add the comments."""
+def _put(args: dict[str, Any], name: str, written: Any) -> None:
+    """Add a value; of a mapping or list that has only comments, the comments."""
+    if not isinstance(written, Mapping | list):
+        args[name] = written
+        return
     items = written.values() if isinstance(written, Mapping) else written
     if _has_values(items):
         args[name] = written

@@ -179,7 +179,9 @@ def _difference(difference: Difference, result: TargetResult) -> Iterator[str]:
     elif desired is None:
         yield f"{name}: still present, but must be absent"
     else:
-        old, new = show_pair_of(desired, live, difference.key, rate, None)
+        old, new = show_pair_of(
+            desired, live, "frame" if ASPECTS[difference.aspect].in_frames else difference.key, rate, None
+        )
         yield f"{name}: desired {old}, live {new}"
 
 

@@ -377,11 +377,12 @@ def _frames(value: Json, name: str) -> int | None:
 
 def _plain(change: Change, rate: Fraction | None, short: ValueWidth) -> Iterator[ValuePart]:
     before, after, limit = change.before, change.after, short.alone
+    name = "frame" if ASPECTS[change.aspect].in_frames else change.key
     if change.action == "change":
-        old, new = show_pair_of(before, after, change.key, rate, limit)
+        old, new = show_pair_of(before, after, name, rate, limit)
         yield ValuePart("", _UNKNOWN if before is None and change.basis == "none" else old, new)
     elif (value := before if change.action == "delete" else after) not in (None, change.key):
-        yield _one_sided("", show_value(value, change.key, rate, limit=limit), change)
+        yield _one_sided("", show_value(value, name, rate, limit=limit), change)
 
 
 def _one_sided(label: str, shown: str, change: Change) -> ValuePart:
