@@ -18,9 +18,8 @@ from msauto.ledger import Ledger, LedgerPlace
 from msauto.ledger.history import ATTEMPT, BATCH, CODE, FOLDER, JOB, REASON, REPOSITORY, SETTINGS, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.locks import user_name
-from msauto.ledger.store import format_time
 from msauto.model.plan import Plan
-from msauto.model.result import Result, RunStatus, RunSummary
+from msauto.model.result import Result, RunStatus, RunSummary, format_time
 from msauto.playbook.input_files import find_repository
 from msauto.playbook.settings import Settings
 

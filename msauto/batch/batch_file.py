@@ -88,13 +88,12 @@ class BatchFile:
         """The name of the batch."""
         return self.args.name
 
-    def secret_sources(self) -> Iterator[tuple[SecretSource, SourceNode]]:
-        """Yield the sources of secrets, with their places."""
-        if isinstance(self.args.heartbeat, SecretSource):
-            yield self.args.heartbeat, self.node.child("heartbeat")
-        for index, notify in enumerate(self.args.notify or ()):
-            if isinstance(notify.to, SecretSource):
-                yield notify.to, self.node.child("notify", index, "to")
+    @property
+    def credentials(self) -> list[str]:
+        """The names of systemd credentials that the batch reads."""
+        addresses = (self.args.heartbeat, *(notify.to for notify in self.args.notify or ()))
+        found = (each.credential for each in addresses if isinstance(each, SecretSource))
+        return [name for name in found if name is not None]
 
 
 def load_batch(path: str, files: Files | None = None) -> BatchFile:

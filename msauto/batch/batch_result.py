@@ -7,17 +7,16 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 
+from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
 from msauto.model.codec import describe_types
 
 JobOutcome = Literal["ok", "failed", "refused", "locked", "interrupted", "skipped", "not attempted"]
 BatchOutcome = Literal["running", "ok", "failed", "refused", "locked", "missed", "interrupted"]
 FORMAT: Final = "msauto-batch"
-_INCOMPLETE: Final = 3
-INTERRUPTED: Final = 130
 _OUTCOMES: Final[dict[int, Literal["ok", "refused", "locked", "interrupted"]]] = {
-    0: "ok",
-    4: "refused",
-    5: "locked",
+    OK: "ok",
+    REFUSED: "refused",
+    LOCKED: "locked",
     INTERRUPTED: "interrupted",
 }
 
@@ -127,7 +126,7 @@ def code_of(jobs: Iterable[JobResult]) -> int:
     codes = {each.code for each in jobs if each.code}
     if INTERRUPTED in codes:
         return INTERRUPTED
-    return codes.pop() if len(codes) == 1 else _INCOMPLETE if codes else 0
+    return codes.pop() if len(codes) == 1 else INCOMPLETE if codes else 0
 
 
 def batch_result_schema() -> dict[str, Any]:

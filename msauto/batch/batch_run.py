@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Final, Protocol
@@ -20,7 +20,6 @@ from msgspec import structs
 
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.batch_result import (
-    INTERRUPTED,
     BatchResult,
     DifferingTarget,
     JobResult,
@@ -29,11 +28,12 @@ from msauto.batch.batch_result import (
     outcome_of,
 )
 from msauto.batch.schedule import DueStarts, due_starts, open_until, outside_of
+from msauto.exit_codes import INTERRUPTED, REFUSED
 from msauto.model.ports import Clock
+from msauto.model.result import format_time
 from msauto.playbook.input_files import beside
 
 _DAY = timedelta(days=1)
-_REFUSED = 4
 _PROGRAM_SECONDS: Final = 60
 _STDERR: Final = 2  # stdout is for the summary
 
@@ -148,7 +148,7 @@ class BatchRun:
         if self.stop.requested or any(each.code == INTERRUPTED for each in results.values()):
             return structs.replace(pending, code=INTERRUPTED, reason="the batch was interrupted")
         if closing is not None and self.clock.now() >= closing:
-            return structs.replace(pending, code=_REFUSED, reason=f"the window {self.batch.window} has closed")
+            return structs.replace(pending, code=REFUSED, reason=f"the window {self.batch.window} has closed")
         if unmet is not None:
             return structs.replace(pending, outcome="skipped", reason=unmet)
         self.started_job(job)
@@ -169,14 +169,14 @@ class BatchRun:
             changed += summary.get("changed", 0)
             if not attempt.again or not self._wait(job, number, ends):
                 break
-        now = time_text(self.clock.now())
+        now = format_time(self.clock.now())
         return structs.replace(
             pending,
             outcome="skipped" if attempt.skipped else outcome_of(attempt.code),
             code=attempt.code,
             reason=attempt.reason,
             attempts=number,
-            started=time_text(started),
+            started=format_time(started),
             ended=now,
             runs=tuple(runs),
             summary=summary | ({"changed": changed} if changed else {}),
@@ -272,23 +272,3 @@ def _run(command: list[str], folder: Path, env: Mapping[str, str]) -> str:
         process.wait()
         return f"it did not end within {_PROGRAM_SECONDS} s, and was killed"
     return f"it ended with {code}" if code else ""
-
-
-# Times ------------------------------------------------------------------------------------------------------------
-
-
-def time_text(moment: datetime) -> str:
-    """Return a time as the ledger writes it."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def moment_of(text: str) -> datetime:
-    """Return the time of a text that :func:`time_text` wrote."""
-    return datetime.fromisoformat(text).astimezone(UTC)
-
-
-def seconds_between(started: str | None, ended: str | None) -> float:
-    """Return a duration; 0 for what did not run, or if the clock was set back meanwhile."""
-    if started is None or ended is None:
-        return 0.0
-    return max(0.0, (moment_of(ended) - moment_of(started)).total_seconds())

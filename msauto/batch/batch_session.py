@@ -20,7 +20,7 @@ from msauto.api.inputs import Tell, ledger_place, state_folder
 from msauto.batch.batch_file import BatchFile, Job, load_batch
 from msauto.batch.batch_job import BatchJobs, BatchLog, BatchSignals, bug_text
 from msauto.batch.batch_result import BatchResult, JobResult, SentMessage, outcome_of
-from msauto.batch.batch_run import BatchRun, due_now, failed_jobs, moment_of, run_end_programs, time_text, why_missed
+from msauto.batch.batch_run import BatchRun, due_now, failed_jobs, run_end_programs, why_missed
 from msauto.batch.batch_summary import heading_of
 from msauto.batch.monitoring import Monitor, notify_systemd
 from msauto.batch.past_batches import last_result, record_result
@@ -32,6 +32,7 @@ from msauto.ledger import Ledger, LedgerPlace
 from msauto.ledger.history import FOLDER, REPOSITORY, USER
 from msauto.ledger.journal import new_run_name
 from msauto.model.ports import Clock
+from msauto.model.result import format_time, parse_time
 from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible
 from msauto.report.text import render_error
@@ -90,7 +91,7 @@ class BatchSession:
 
     def __post_init__(self) -> None:
         self._monitor = Monitor(self.batch, self.env, heartbeat=not self.choice.names)
-        now = time_text(self.clock.now())
+        now = format_time(self.clock.now())
         trace = self.env.get("TRACEPARENT", "")
         self.result = BatchResult(
             run=new_run_name(self.clock.now()),
@@ -117,7 +118,7 @@ class BatchSession:
         except Exception as error:  # noqa: BLE001 - a bug of msauto must not leave the night unreported
             result = self._ended(ERROR, bug_text(error))
             self.log.tell(f"Error: {result.reason}")
-        now = time_text(self.clock.now())
+        now = format_time(self.clock.now())
         recovered = result.code == OK and bool(result.jobs) and self._last is not None and bool(self._last.code)
         result = structs.replace(result, ended=now, recovered=recovered)
         if self.choice.scheduled:
@@ -153,10 +154,10 @@ class BatchSession:
         if last is not None:
             self.result = structs.replace(self.result, earlier=(*last.jobs, *last.earlier))
         if self.choice.scheduled:
-            handled = moment_of(last.handled) if last is not None and last.handled is not None else None
+            handled = parse_time(last.handled) if last is not None and last.handled is not None else None
             due = self._due = due_now(self.batch, handled, self.clock.now())
-            scheduled = time_text(due.now) if due.now is not None else None
-            self.result = structs.replace(self.result, scheduled=scheduled, missed=tuple(map(time_text, due.missed)))
+            scheduled = format_time(due.now) if due.now is not None else None
+            self.result = structs.replace(self.result, scheduled=scheduled, missed=tuple(map(format_time, due.missed)))
         return state_folder(self.state_dir, settings)
 
     @contextmanager

@@ -8,9 +8,9 @@ from typing import Final, get_args
 from zoneinfo import ZoneInfo
 
 from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult
-from msauto.batch.batch_run import moment_of, seconds_between
 from msauto.model.codec import to_json
 from msauto.model.plan import Action
+from msauto.model.result import parse_time, seconds_between
 from msauto.report.ci_forms import TestCase, render_xml, suite_of
 from msauto.report.json import dump
 from msauto.report.layout import template
@@ -99,7 +99,7 @@ def _drift_sentence(target: DifferingTarget) -> str:
 
 def local_time(text: str, zone: str) -> str:
     """Return a time of a result in a time zone, to the minute."""
-    return f"{moment_of(text).astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M %Z}"
+    return f"{parse_time(text).astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M %Z}"
 
 
 def render_json(result: BatchResult, _zone: str = "") -> str:

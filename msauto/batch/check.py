@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from msauto.api.inputs import state_folder
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.monitoring import Monitor
 from msauto.batch.schedule import clock_changes, closing_of
@@ -25,29 +26,23 @@ from msauto.playbook.validate import validate
 YEAR = timedelta(days=365)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckContext:
-    """What a check depends on beside the files: the environment, the time (in UTC), where the ledger is."""
+def check_batch(batch: BatchFile, env: Mapping[str, str], now: datetime, state_dir: str | None) -> list[Problem]:
+    """Return errors and warnings: playbooks, saved plans, freezes, clock changes, and paths that cannot be written.
 
-    env: Mapping[str, str]
-    now: datetime
-    state_folder: Callable[[Settings], Path]
-
-
-def check_batch(batch: BatchFile, context: CheckContext) -> list[Problem]:
-    """Return errors and warnings: playbooks, saved plans, freezes, clock changes, and paths that cannot be written."""
+    ``now`` is in UTC, ``state_dir`` the folder of the ledger if it is not that of the settings.
+    """
     problems = Problems()
     settings: dict[str | None, Settings] = {}
     for job in batch.jobs:
         with problems.gather():
             found = job.settings()
             settings[found.file] = found
-            problems.add(*_job_problems(job, found, context))
-    problems.add(*_clock_problems(batch, context.now))
+            problems.add(*_job_problems(job, found, env, now))
+    problems.add(*_clock_problems(batch, now))
     for each in settings.values():
-        problems.add(*_freeze_problems(batch, each, context.now))
+        problems.add(*_freeze_problems(batch, each, now))
     with problems.gather():
-        state = context.state_folder(load_settings(None, Path(batch.file).parent))
+        state = state_folder(state_dir, load_settings(None, Path(batch.file).parent))
         problems.add(*_folder_problems(state, batch.node, "the state directory"))
     problems.add(*_output_problems(batch))
     return problems.ordered()
@@ -56,7 +51,7 @@ def check_batch(batch: BatchFile, context: CheckContext) -> list[Problem]:
 # Jobs -------------------------------------------------------------------------------------------------------------
 
 
-def _job_problems(job: Job, settings: Settings, context: CheckContext) -> Iterator[Problem]:
+def _job_problems(job: Job, settings: Settings, env: Mapping[str, str], now: datetime) -> Iterator[Problem]:
     inventories = job.inventories or settings.inventories
     if job.playbooks and not inventories:
         yield job.node.problem(f"the job {job.name} has no inventory", "add it here, or to msauto.toml", key=True)
@@ -68,8 +63,8 @@ def _job_problems(job: Job, settings: Settings, context: CheckContext) -> Iterat
         extra_vars=job.extra_vars,
         limit=job.args.limit,
         tags=tuple(map(str, as_list(job.args.tags or []))),
-        env=context.env,
-        now=context.now,
+        env=env,
+        now=now,
         lookup_folders=settings.lookup_folders,
         download_folders=settings.download_folders,
     )

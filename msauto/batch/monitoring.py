@@ -29,11 +29,12 @@ from msgspec import structs
 
 from msauto.batch.batch_file import BatchFile
 from msauto.batch.batch_result import BatchResult, SentMessage
-from msauto.batch.batch_run import moment_of, seconds_between
 from msauto.batch.batch_summary import SUMMARY_FORMS, heading_of, render_text
 from msauto.documents.document import SourceNode
 from msauto.errors import InputError, MsautoError
+from msauto.exit_codes import LOCKED, REFUSED
 from msauto.file_writing import write_file
+from msauto.model.result import parse_time, seconds_between
 from msauto.playbook.input_files import beside
 from msauto.playbook.inventory.server_block import secret_of_file
 from msauto.playbook.schema.batch import Event, SecretSource
@@ -46,7 +47,7 @@ _MARGIN: Final = 0.5  # seconds, so that a process that hangs is killed within t
 _MOST_BYTES: Final = 90_000  # healthchecks keeps 100 kB of a body
 _REPORT_MODE, _METRICS_MODE = 0o640, 0o644
 _SHORTEST_PART: Final = 4
-_EVENTS: Final[Mapping[int, Event]] = {4: "refused", 5: "locked"}
+_EVENTS: Final[Mapping[int, Event]] = {REFUSED: "refused", LOCKED: "locked"}
 
 MessageKind = Literal["heartbeat", "notice", "metrics", "report"]
 
@@ -292,7 +293,7 @@ def metrics_text(result: BatchResult) -> str:
         result=result,
         jobs=(*result.jobs, *result.earlier),
         duration=seconds_between,
-        timestamp=lambda moment: 0.0 if moment is None else moment_of(moment).timestamp(),
+        timestamp=lambda moment: 0.0 if moment is None else parse_time(moment).timestamp(),
     )
 
 
@@ -302,7 +303,7 @@ def _report_files(batch: BatchFile, result: BatchResult) -> Iterator[Message]:
     if args is None:
         return
     folder = Path(beside(batch.file, args.dir))
-    started = moment_of(result.started).astimezone(batch.schedule.zone)
+    started = parse_time(result.started).astimezone(batch.schedule.zone)
     oldest = "" if args.keep_days is None else f"{started.date() - timedelta(days=args.keep_days)}"
 
     def write(path: Path, render: Callable[[BatchResult, str], str], *_: object) -> None:

@@ -10,12 +10,11 @@ from msgspec import Struct, structs
 
 from msauto.batch.batch_file import BatchFile
 from msauto.batch.batch_result import BatchResult, JobResult
-from msauto.batch.batch_run import moment_of, time_text
 from msauto.batch.batch_summary import heading_of, local_time, outcome_text
 from msauto.errors import LedgerError
 from msauto.ledger import Ledger
 from msauto.model.codec import dump, load
-from msauto.model.result import RunSummary
+from msauto.model.result import RunSummary, format_time, parse_time
 from msauto.playbook.change_windows import freeze_at
 
 
@@ -103,8 +102,8 @@ def status_of(
             code=result.code,
             reason=result.reason,
             last_success=success,
-            late=success is None or not now - max_age <= moment_of(success) <= now,
-            next_start=None if start is None else time_text(start),
+            late=success is None or not now - max_age <= parse_time(success) <= now,
+            next_start=None if start is None else format_time(start),
             frozen=None if frozen is None else str(frozen),
         )
 
@@ -114,7 +113,7 @@ def status_row(status: JobStatus, zone: str, now: datetime) -> tuple[str, ...]:
     success = local_time(status.last_success, zone) if status.last_success else "never"
     late = ""
     if status.late and status.last_success:
-        late = " (in the future)" if moment_of(status.last_success) > now else " (too long ago)"
+        late = " (in the future)" if parse_time(status.last_success) > now else " (too long ago)"
     start = local_time(status.next_start, zone) if status.next_start else "unknown"
     return (
         status.batch,

@@ -81,10 +81,6 @@ class ScheduledStart:
         homes = (Path("/home"), Path("/root"), Path("/run/user"))
         return any(path.is_relative_to(home) for path in (self.file, Path(self.program[0])) for home in homes)
 
-    def credentials(self) -> list[str]:
-        """Return the names of systemd credentials that the batch reads."""
-        return [source.credential for source, _ in self.batch.secret_sources() if source.credential is not None]
-
     def latest_start(self) -> timedelta | None:
         """Return how long after its time the batch may still start: until the window closes; ``None`` without one."""
         window = self.batch.window

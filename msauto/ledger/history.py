@@ -13,18 +13,18 @@ from typing import Any
 
 from msgspec import structs
 
+from msauto.exit_codes import REFUSED
 from msauto.ledger.locks import Locks
-from msauto.ledger.store import Row, Store, Value, format_time
+from msauto.ledger.store import Row, Store, Value
 from msauto.model.codec import dump, load
 from msauto.model.plan import Json, Request, Target
-from msauto.model.result import Difference, RequestRecord, RunDetails, RunSummary, TargetRecord
+from msauto.model.result import Difference, RequestRecord, RunDetails, RunSummary, TargetRecord, format_time
 
 CODE, REASON, USER, FOLDER, REPOSITORY, SETTINGS = "code", "reason", "user", "folder", "repository", "settings"
 BATCH, JOB, ATTEMPT, OPTIONS = "batch", "job", "attempt", "options"
 """The notes on how a run ended, who started it, to which job of a batch it belongs, and what it was planned with."""
 
 HISTORY = "see `msauto history` for the runs"
-_REFUSED = 4
 _MAX_DAYS = 365 * 100  # longer than any ledger, and still a valid date
 _MAX_RUNS = 2**62  # SQLite counts up to 2**63
 
@@ -169,7 +169,7 @@ def _summary(row: Row, notes: Mapping[str, str], sent: int) -> RunSummary:
         run=name,
         started=started,
         ended=ended,
-        status="refused" if code == _REFUSED else status,
+        status="refused" if code == REFUSED else status,
         playbooks=tuple(json.loads(playbooks)),
         summary=counts,
         code=code,

@@ -14,10 +14,10 @@ from msgspec import UNSET, structs
 from msauto.errors import LedgerError
 from msauto.ledger.history import HISTORY, count_sent
 from msauto.ledger.locks import Lock, Locks, this_process
-from msauto.ledger.store import Store, format_time
+from msauto.ledger.store import Store
 from msauto.model.codec import dump, to_json
 from msauto.model.plan import Plan, Target
-from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.model.result import RequestResult, Result, TargetResult, format_time
 
 _TARGETS = 500  # targets that are written at a time
 _SENDING = """

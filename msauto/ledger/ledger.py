@@ -14,10 +14,10 @@ from msauto.ledger.copying import HeldLock, LedgerFacts, commit_seconds, copy_ta
 from msauto.ledger.journal import LedgerJournal
 from msauto.ledger.locks import FileLocks, Locks, LockScope, this_process
 from msauto.ledger.remembered_values import LedgerMemory, PlanMemory
-from msauto.ledger.store import Store, format_time
+from msauto.ledger.store import Store
 from msauto.model.ledger_url import LedgerUrl, LedgerUrlError, is_ledger_url, parse_ledger_url
 from msauto.model.ports import Clock
-from msauto.model.result import RunDetails, RunSummary, TargetRecord
+from msauto.model.result import RunDetails, RunSummary, TargetRecord, format_time
 
 if TYPE_CHECKING:
     from msauto.ledger.advisory_locks import AdvisoryLocks

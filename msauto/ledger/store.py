@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -169,8 +168,3 @@ class Store(ABC):
                 f"the ledger {self.name} is damaged: it contains data that msauto does not write ({error})",
                 remedy=self.damaged_remedy,
             ) from error
-
-
-def format_time(time: datetime) -> str:
-    """Return a time as the ledger writes it, e.g. ``2026-11-20T10:15:00.123Z``."""
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

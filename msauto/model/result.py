@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta, Struct, field
@@ -106,6 +107,23 @@ class Result(Struct, frozen=True):
         """How many targets have each outcome, by :func:`key_of`."""
         outcomes = [target.outcome for target in self.targets]
         return {key_of(outcome): outcomes.count(outcome) for outcome in OUTCOMES}
+
+
+def format_time(time: datetime) -> str:
+    """Return a time as the ledger writes it, e.g. ``2026-11-20T10:15:00.123Z``."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_time(text: str) -> datetime:
+    """Return the time of a text that :func:`format_time` wrote."""
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def seconds_between(started: str | None, ended: str | None) -> float:
+    """Return a duration; 0 for what did not run, or if the clock was set back meanwhile."""
+    if started is None or ended is None:
+        return 0.0
+    return max(0.0, (parse_time(ended) - parse_time(started)).total_seconds())
 
 
 RunStatus = Literal["running", "ok", "failed", "interrupted", "died", "error", "refused", "locked", "missed"]

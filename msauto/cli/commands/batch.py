@@ -15,12 +15,12 @@ from typing import Final, TextIO
 
 import click
 
-from msauto.api.inputs import ledger_place, state_folder
+from msauto.api.inputs import ledger_place
 from msauto.batch.batch_file import BatchFile, load_batch
 from msauto.batch.batch_job import BatchLog, BatchSignals
 from msauto.batch.batch_session import BatchSession, JobChoice, open_batch
 from msauto.batch.batch_summary import render_json, render_text
-from msauto.batch.check import CheckContext, check_batch, unreachable_addresses
+from msauto.batch.check import check_batch, unreachable_addresses
 from msauto.batch.past_batches import last_result, past_results, status_of, status_row
 from msauto.cli.flags import no_color_flag, on_flag, parse_age
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
@@ -101,9 +101,9 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
     batch: BatchFile | None = None
     try:
         batch = load_batch(file)
-        context = CheckContext(dict(os.environ), now, lambda settings: state_folder(state_dir, settings))
-        problems = check_batch(batch, context)
-        problems += [*unreachable_addresses(batch, context.env)] if notify else []
+        env = dict(os.environ)
+        problems = check_batch(batch, env, now, state_dir)
+        problems += [*unreachable_addresses(batch, env)] if notify else []
     except InputError as error:
         problems = list(error.problems)
     if form == "json":

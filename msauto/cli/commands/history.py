@@ -9,13 +9,12 @@ from typing import Any
 
 import click
 
-from msauto.batch.batch_run import seconds_between
 from msauto.cli.flags import Flags, parse_age, table_flags
 from msauto.cli.output import print_message, print_result, print_table
 from msauto.ledger import Ledger
 from msauto.ledger.history import OPTIONS
 from msauto.model.codec import load, to_json
-from msauto.model.result import RequestRecord, RunDetails, RunSummary, TargetRecord
+from msauto.model.result import RequestRecord, RunDetails, RunSummary, TargetRecord, seconds_between
 from msauto.playbook.input_files import find_repository
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from msauto.batch.batch_run import seconds_between
 from msauto.batch.batch_summary import SUMMARY_FORMS
 from msauto.batch.past_batches import past_results
 from msauto.cli.flags import Flags, report_flags
@@ -14,7 +13,15 @@ from msauto.cli.output import print_result
 from msauto.cli.reports import FORMS, layout_of
 from msauto.ledger import Ledger
 from msauto.model.plan import InputHash, Plan, PlannedServer
-from msauto.model.result import RequestRecord, RequestResult, Result, RunDetails, TargetRecord, TargetResult
+from msauto.model.result import (
+    RequestRecord,
+    RequestResult,
+    Result,
+    RunDetails,
+    TargetRecord,
+    TargetResult,
+    seconds_between,
+)
 from msauto.secrets.redaction import HIDDEN
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from msauto.batch.batch_file import BatchFile, load_batch
-from msauto.batch.check import CheckContext, check_batch
+from msauto.batch.check import check_batch
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files
 from msauto.playbook.variables import read_extra
@@ -36,11 +35,10 @@ def load(folder: Path, text: str) -> BatchFile:
     return load_batch(str(file))
 
 
-def found(folder: Path, text: str, env: Mapping[str, str] | None = None) -> list[str]:
+def found(folder: Path, text: str) -> list[str]:
     """Return the problems of a check, each as its line: level, line, message."""
-    context = CheckContext(env or {"PATH": "/usr/bin:/bin"}, NOW, lambda _: folder / "state")
     lines = []
-    for each in check_batch(load(folder, text), context):
+    for each in check_batch(load(folder, text), {"PATH": "/usr/bin:/bin"}, NOW, str(folder / "state")):
         assert each.place
         lines.append(f"{each.level} {Path(each.place.file).name}:{each.place.line}: {each.message}")
     return [line.replace(f"{folder}/", "") for line in lines]
@@ -62,7 +60,7 @@ name: nightly
 schedule: {at: "03:10", days: [sun, mon], tz: Europe/Oslo, spread: 10m}
 window: {from: "23:00", to: "05:30"}
 heartbeat: {env: URL}
-notify: [{to: "mailto://ops@example.org", on: [failed]}, {to: {file: chat}, on: [ok]}]
+notify: [{to: "mailto://ops@example.org", on: [failed]}, {to: {credential: chat}, on: [ok]}]
 defaults: {forks: 4, limit: playout, extra_vars: {season: 3}, do: plan}
 jobs:
   titles: {playbooks: [site.yml, ../other.yml], forks: 8, max_time: 90m}
@@ -73,7 +71,7 @@ jobs:
     assert batch.schedule.days == ("mon", "sun")
     assert batch.schedule.spread == timedelta(minutes=10)
     assert str(batch.window) == "23:00-05:30"
-    assert [(source.env, source.file) for source, _ in batch.secret_sources()] == [("URL", None), (None, "chat")]
+    assert batch.credentials == ["chat"]
     assert titles.playbooks == (str(folder / "site.yml"), str(folder.parent / "other.yml"))
     assert (titles.args.forks, titles.args.limit, titles.args.do) == (8, "playout", "plan")
     assert titles.args.max_time == timedelta(minutes=90)

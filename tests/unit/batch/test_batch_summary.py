@@ -13,9 +13,9 @@ from lxml import etree
 from msgspec import structs
 
 from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, SentMessage, batch_result_schema
-from msauto.batch.batch_run import time_text
 from msauto.batch.batch_summary import SUMMARY_FORMS
 from msauto.batch.past_batches import JobStatus, status_of, status_row
+from msauto.model.result import format_time
 
 GOLDEN = Path(__file__).parent / "golden"
 STARTED, ENDED = "2026-11-20T02:10:01.000Z", "2026-11-20T02:12:01.500Z"
@@ -132,7 +132,7 @@ def test_a_row_of_the_status() -> None:
 def test_a_success_in_the_future_is_late() -> None:
     now, day = datetime(2026, 11, 20, tzinfo=UTC), timedelta(days=1)
     for hours, late in ((-25, " (too long ago)"), (-23, ""), (0, ""), (1, " (in the future)")):
-        success = JobResult(job="news", last_success=time_text(now + timedelta(hours=hours)))
+        success = JobResult(job="news", last_success=format_time(now + timedelta(hours=hours)))
         (row,) = status_of(structs.replace(RESULT, jobs=(success,), earlier=()), None, now, day)
         assert row.late == bool(late)
         assert status_row(row, "UTC", now)[3].partition(" UTC")[2] == late
