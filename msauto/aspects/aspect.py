@@ -142,135 +142,134 @@ class Aspect:
 
     # Playbooks -------------------------------------------------------------------------------------------------------
 
+    # Its keys of the ``asset`` module, with their types and fields.
     keys: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    """Its keys of the ``asset`` module, with their types and fields."""
+    # How these keys depend on each other.
     rules: tuple[KeyRule, ...] = ()
-    """How these keys depend on each other."""
+    # The name of its list under ``exactly``, with the type and field of that key.
     exactly: tuple[str, tuple[Any, Any]] | None = None
-    """The name of its list under ``exactly``, with the type and field of that key."""
+    # Yields what is wrong with validated arguments.
     check: Callable[[Any, SourceNode], Iterator[Problem]] = _no_items
-    """Yields what is wrong with validated arguments."""
+    # Yields what is wrong with them for a server of this dialect.
     check_on_server: Callable[[Any, SourceNode, Dialect], Iterator[Problem]] = _no_items
-    """Yields what is wrong with them for a server of this dialect."""
+    # Returns the *part* that a task declares of it, if any.
     declare: Callable[[TaskArguments], Any] = lambda _: None
-    """Returns the *part* that a task declares of it, if any."""
+    # Returns live state as the value of its first key.
     export: Callable[[AssetSnapshot, Dialect], ExportedPart] = lambda *_: ExportedPart()
-    """Returns live state as the value of its first key."""
+    # Returns one part for those of several tasks.
     merge: Callable[[Merging, Sequence[Any]], Any] = lambda _, parts: parts[0]
-    """Returns one part for those of several tasks."""
 
     # Planning --------------------------------------------------------------------------------------------------------
 
+    # What comparing a part takes: from the part, the asset and its title.
     reads: Callable[[Any, Asset, str], Reads] = lambda *_: Reads()
-    """What comparing a part takes: from the part, the asset and its title."""
+    # Turns a part that a task declares for another entry of the clip into one for the clip; the title of the entry is
+    # given where both are one target.
     of_entry: Callable[[Any, Asset, str | None], Any] | None = None
-    """Turns a part that a task declares for another entry of the clip into one for the clip; the title of the entry
-    is given where both are one target."""
+    # Compares a part with the asset, and adds changes and requests.
     plan: Callable[[PlanContext, Any], None] | None = None
-    """Compares a part with the asset, and adds changes and requests."""
+    # Adds what one desired operation runs.
     run: Callable[[PlanContext, Any, Trigger], None] | None = None
-    """Adds what one desired operation runs."""
+    # The names that the fingerprint covers, each with what it covers: of the asset, the live target, the rest of the
+    # name.
     looks: Mapping[str, Callable[[Any, LiveTarget, str], Any]] = field(default_factory=dict)
-    """The names that the fingerprint covers, each with what it covers: of the asset, the live target, the rest of the
-    name."""
+    # It is another entry of the asset, which only a title names.
     is_entry: bool = False
-    """It is another entry of the asset, which only a title names."""
+    # Each entry of a clip has its own.
     belongs_to_entry: bool = False
-    """Each entry of a clip has its own."""
+    # Folder and title of an entry that a change makes or alters.
     takes: Callable[[Change, Target], Folder | None] = lambda *_: None
-    """Folder and title of an entry that a change makes or alters."""
+    # Which values of the clip's identity a change may alter, of an asset with this title.
     alters: Callable[[Change, str], Collection[str]] = lambda *_: ()
-    """Which values of the clip's identity a change may alter, of an asset with this title."""
+    # A change of it gives the asset its other address.
     is_rename: bool = False
-    """A change of it gives the asset its other address."""
+    # Its deletion is that of the asset.
     deletes_target: bool = False
-    """Its deletion is that of the asset."""
+    # It fetches a file.
     is_file: bool = False
-    """It fetches a file."""
 
     # Verification ----------------------------------------------------------------------------------------------------
 
+    # Whether an expectation holds; ``None`` where reading cannot show it. An aspect without it is run, not compared.
     holds: Callable[[Expectation, LiveTarget], bool | None] | None = None
-    """Whether an expectation holds; ``None`` where reading cannot show it. An aspect without it is run, not
-    compared."""
+    # The live side of a difference.
     show: Callable[[Expectation, LiveTarget], Json] = lambda *_: None
-    """The live side of a difference."""
+    # Its desired side.
     show_desired: Callable[[Expectation, LiveTarget], Json] = lambda expect, _: expect.desired
-    """Its desired side."""
+    # The live items that are what is expected once: a server may have done a request twice.
     alike: Callable[[Expectation, LiveTarget], Sequence[str]] = lambda *_: ()
-    """The live items that are what is expected once: a server may have done a request twice."""
+    # Reading does not show the whole of it.
     is_partly_hidden: Callable[[Expectation, LiveTarget], bool] = lambda *_: False
-    """Reading does not show the whole of it."""
+    # A later expectation (the second one) replaces the deletion that the first one expects.
     is_overruled: Callable[[Expectation, Expectation], bool] = lambda *_: False
-    """A later expectation (the second one) replaces the deletion that the first one expects."""
+    # Without the asset nothing of it holds.
     needs_asset: bool = True
-    """Without the asset nothing of it holds."""
+    # It is expected of a deleted asset, too.
     survives_deletion: bool = False
-    """It is expected of a deleted asset, too."""
+    # Reading it takes the XMP fields of its name.
     in_xmp: bool = False
-    """Reading it takes the XMP fields of its name."""
+    # Its effect may take minutes.
     is_slow: bool = False
-    """Its effect may take minutes."""
 
     # Warnings --------------------------------------------------------------------------------------------------------
 
+    # The live target as an expectation leaves it.
     leaves: Callable[[LiveTarget, Expectation], LiveTarget] = lambda live, _: live
-    """The live target as an expectation leaves it."""
+    # What a task places between frames.
     spans: Callable[[PlanContext, Any], Iterator[Span]] = _no_items
-    """What a task places between frames."""
+    # What the title of a change is of, what it was and is.
     titles: Callable[[Change], tuple[str, str, str] | None] = lambda _: None
-    """What the title of a change is of, what it was and is."""
+    # Yields warnings of its own from the live target after the run; raises ``PlanningError`` for what cannot be
+    # meant.
     warn: Callable[[PlanContext, Any, Callable[[], LiveTarget]], Iterator[str]] = _no_items
-    """Yields warnings of its own from the live target after the run; raises ``PlanningError`` for what cannot be
-    meant."""
 
     # Memory and undo -------------------------------------------------------------------------------------------------
 
+    # How the items begin that it makes unknown for every asset of the database.
     spoils: str = ""
-    """How the items begin that it makes unknown for every asset of the database."""
+    # What it deletes may be created again by a later request.
     recreates: bool = False
-    """What it deletes may be created again by a later request."""
+    # What to keep of an expectation.
     remember: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items
-    """What to keep of an expectation."""
+    # What to learn from all of them together.
     remember_all: Callable[[Sequence[Expectation], LiveTarget], Iterator[Item]] = _no_items
-    """What to learn from all of them together."""
+    # What a change makes untrue.
     forget: Callable[[Change], Iterator[Item]] = _no_items
-    """What a change makes untrue."""
+    # How an item was left, for undo.
     learn: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items
-    """How an item was left, for undo."""
+    # The items that hold values which are not reported.
     value_items: Callable[[str], Sequence[str]] | None = None
-    """The items that hold values which are not reported."""
+    # ``run: once`` is remembered.
     runs_once: bool = False
-    """``run: once`` is remembered."""
+    # A change shows the whole value before and after.
     is_value: bool = False
-    """A change shows the whole value before and after."""
+    # Why no change of it can be undone.
     for_good: str = ""
-    """Why no change of it can be undone."""
+    # Why this change cannot be undone.
     why_not_undone: Callable[[Change, TargetRecord, ServerSpec], str | None] = lambda *_: None
-    """Why this change cannot be undone."""
+    # Returns the part that brings back what there was, if anything.
     undo: Callable[[UndoContext], Any] = lambda _: None
-    """Returns the part that brings back what there was, if anything."""
 
     # Shown -----------------------------------------------------------------------------------------------------------
 
+    # How a change of it is called.
     label: Callable[[Change], str] = lambda change: change.key
-    """How a change of it is called."""
+    # What many of its changes have in common: the field, the track, the folder.
     subject: Callable[[Change], str] = lambda _: ""
-    """What many of its changes have in common: the field, the track, the folder."""
+    # Next to its subject, its label repeats it.
     is_called_by_subject: bool = False
-    """Next to its subject, its label repeats it."""
+    # A change as its attributes are shown.
     displayed: Callable[[Change], Change] = lambda change: change
-    """A change as its attributes are shown."""
+    # What is shown in place of its attributes.
     details: Callable[[Change, Target], Sequence[Detail]] = lambda *_: ()
-    """What is shown in place of its attributes."""
+    # Where it was and is.
     timeline: Callable[[Change, Target], Iterator[TimelineItem]] = _no_items
-    """Where it was and is."""
+    # A change of it is drawn among what stays.
     is_on_timeline: bool = False
-    """A change of it is drawn among what stays."""
+    # What stays, as its own fields of :class:`TargetContext`: from the asset, the frame from which the server counts,
+    # and the changes.
     staying: Callable[[Asset, int, Sequence[Change]], Mapping[str, Any]] = lambda *_: {}
-    """What stays, as its own fields of :class:`TargetContext`: from the asset, the frame from which the server
-    counts, and the changes."""
+    # Its values count frames.
     in_frames: bool = False
-    """Its values count frames."""
+    # The keys of the server's dialect that may explain why it is not as desired.
     dialect: tuple[str, ...] = ()
-    """The keys of the server's dialect that may explain why it is not as desired."""
