@@ -14,7 +14,7 @@ from msauto.model.result import Result
 from msauto.simulator import SimDialect, SimMarker, Simulator
 from tests.dialects.case_seed import load_cases
 from tests.dialects.fitting import ours_of
-from tests.dialects.test_cases_on_dialects import Play
+from tests.dialects.test_cases_on_dialects import Play, play
 from tests.stage import Stage
 
 CASES = {case.name: case for case in load_cases()}
@@ -85,3 +85,12 @@ def test_a_store_that_is_not_as_it_must_be(spoil: Spoil, sim: Simulator, tmp_pat
 def test_nothing_spoiled(sim: Simulator, tmp_path: Path) -> None:
     ours = ours_of({})
     Play(CASES["together/the_issue"], SpoiledStage(sim, tmp_path, ours), SimDialect(), ours)()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["marker/new_from_the_in_point", "marker/from_the_in_point", "segment/from_the_in_point", "thumbnail/in_point"],
+)
+def test_positions_from_the_in_point(name: str, sim: Simulator, tmp_path: Path) -> None:
+    """The whole way, as verification counts from there as well; all other cases are played by the slow tests."""
+    play(CASES[name], {"position_origin": "in"}, sim, tmp_path)
