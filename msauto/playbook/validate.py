@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
-
-from msgspec import Struct
+from typing import Literal
 
 from msauto.aspects import contradictions
-from msauto.documents.document import Document, Problems, SourceNode, nearest
-from msauto.documents.value_types import as_list, is_template
+from msauto.documents.document import Document, Problems, nearest
+from msauto.documents.value_types import is_template
 from msauto.errors import Problem, SourceLocation
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.model.timecode import DROP_FRAME_RATES, Timecode
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.inventory.hosts import Hosts, ResolveOptions, open_hosts, same_servers
 from msauto.playbook.resolve import rare_collection, resolve_plays
@@ -74,8 +70,7 @@ def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, file
         problems.add(*_never_notified(plays))
         for hosts in opened:
             work = resolve_plays(plays, hosts, check_only=True).work
-            for problem in (*_contradictions(work), *_impossible_positions(work)):
-                problems.add(_with_excerpt(problem, files))
+            problems.add(*(_with_excerpt(problem, files) for problem in _contradictions(work)))
 
 
 def _with_excerpt(problem: Problem, files: Files) -> Problem:
@@ -122,46 +117,17 @@ def kind_of_file(document: Document) -> Kind:
 def _never_notified(plays: Sequence[Play]) -> Iterator[Problem]:
     """Yield a warning for each handler that no task and no other handler of its play notifies."""
     for play in plays:
-        names = _notified(play)
-        if names is None:
-            continue  # a template names the handlers
-        for name, node in _handlers(play):
-            if name not in names:
-                hint = nearest(name, names)
-                remedy = hint if hint.startswith("did") else "add notify: to a task, or remove the handler"
-                problem = node.problem(
-                    f"no task notifies the handler {name!r}, so it never runs", remedy, kind="unused"
-                )
-                yield replace(problem, level="warning")
-
-
-def _handlers(play: Play) -> Iterator[tuple[str, SourceNode]]:
-    handlers = play.data.get("handlers")
-    for index, handler in enumerate(handlers if isinstance(handlers, list) else []):
-        name = handler.get("name") if isinstance(handler, dict) else None
-        if isinstance(name, str) and not is_template(name):
-            yield str(name), play.node.child("handlers", index, "name")
-
-
-def _notified(play: Play) -> set[str] | None:
-    """Return all names that are notified; ``None`` where that is not known."""
-    texts = list(_notify_in({name: play.data.get(name) for name in ("tasks", "handlers")}))
-    for document in {id(task.node.document): task.node.document for task in play.tasks}.values():
-        if document is not play.node.document:
-            texts += _notify_in(document.data)
-    return None if any(is_template(text) for text in texts) else set(texts)
-
-
-def _notify_in(data: Any) -> Iterator[str]:
-    if isinstance(data, list):
-        for item in data:
-            yield from _notify_in(item)
-    elif isinstance(data, dict):
-        for name, value in data.items():
-            if name == "notify":
-                yield from (str(each) for each in as_list(value))
-            elif name in {"tasks", "handlers", "block"}:
-                yield from _notify_in(value)
+        handlers = play.data.get("handlers")
+        for index, handler in enumerate(handlers if isinstance(handlers, list) else []):
+            name = handler.get("name") if isinstance(handler, dict) else None
+            unused = isinstance(name, str) and not is_template(name) and name not in play.notified
+            if not unused or any(map(is_template, play.notified)):  # a template may name any handler
+                continue
+            hint = nearest(str(name), play.notified)
+            remedy = hint if hint.startswith("did") else "add notify: to a task, or remove the handler"
+            why = f"no task notifies the handler {name!r}, so it never runs"
+            node = play.node.child("handlers", index, "name")
+            yield replace(node.problem(why, remedy, kind="unused"), level="warning")
 
 
 # What tasks desire together, as far as it is known without a server -------------------------------------------------
@@ -189,37 +155,3 @@ def _constant_of(intent: model.Intent) -> model.DesiredAsset | model.DesiredChan
     except (Need, NoAssetError, UsesAssetError):
         return None
     return desired if isinstance(desired, model.DesiredAsset | model.DesiredChannel) else None
-
-
-_ALWAYS_SKIPPED = min(DROP_FRAME_RATES.values())
-
-
-def _impossible_positions(work: Sequence[model.ServerIntents]) -> Iterator[Problem]:
-    """Yield the drop frame time codes that every drop-frame rate skips, each at its place."""
-    for intent in (intent for each in work for intent in each.intents):
-        desired = _constant_of(intent)
-        for position, source in _positions(desired) if isinstance(desired, model.DesiredAsset) else ():
-            for code in (position.timecode, position.origin):
-                if code is not None and _is_skipped(code):
-                    message = f"{code} does not exist: drop-frame time codes skip it"
-                    following = f"{code.text.partition(';')[0]};{_ALWAYS_SKIPPED:02} (29.97 fps)"
-                    yield Problem(message, source.place, f"use {following}", kind="time-code")
-
-
-def _is_skipped(code: Timecode) -> bool:
-    minute, second = divmod(code.seconds, 60)
-    return code.kind == "drop" and second == 0 and minute % 10 != 0 and code.frames < _ALWAYS_SKIPPED
-
-
-def _positions(desired: model.DesiredAsset) -> Iterator[tuple[model.Position, model.TaskSource]]:
-    for sourced in desired.sourced():
-        yield from ((position, sourced.source) for position in _positions_in(sourced.value))
-
-
-def _positions_in(value: object) -> Iterator[model.Position]:
-    if isinstance(value, model.Position):
-        yield value
-    elif isinstance(value, Struct):
-        yield from chain.from_iterable(_positions_in(getattr(value, name)) for name in value.__struct_fields__)
-    elif isinstance(value, Mapping):
-        yield from chain.from_iterable(map(_positions_in, value.values()))

@@ -60,7 +60,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """A play: ``data`` is its mapping with its templates unrendered, ``file`` the playbook that holds it."""
+    """A play: ``data`` is its mapping with its templates unrendered, ``file`` the playbook that holds it.
+
+    ``notified`` are all names under ``notify``, also of invalid tasks and of imported ones.
+    """
 
     node: SourceNode
     file: str
@@ -68,6 +71,7 @@ class Play:
     inherited: InheritedKeys
     tasks: tuple[Task, ...]
     handlers: tuple[Task, ...]
+    notified: frozenset[str] = frozenset()
 
     @property
     def folder(self) -> str:
@@ -96,6 +100,7 @@ class Loader:
     def __init__(self, files: Files) -> None:
         self._files = files
         self._problems = files.problems
+        self._notified: set[str] = set()
 
     def playbook(self, file: str, inherited: InheritedKeys | None = None) -> list[Play]:
         """Return the plays of a playbook, with imported plays in place of imports."""
@@ -117,12 +122,13 @@ class Loader:
         if "import_playbook" in body:
             target = self._import(body["import_playbook"], node.child("import_playbook"), file, inner)
             return self.playbook(target, replace(inner, files=(*inner.files, target))) if target else []
+        self._notified.clear()
         inner = replace(inner, handlers=tuple(_handler_names(body.get("handlers"))))
         handlers = tuple(self._handlers(body.get("handlers"), node.child("handlers"), inner, checked))
         tasks = tuple(self._tasks(body.get("tasks"), node.child("tasks"), inner, checked))
         if any(path == node.path for path in checked.broken):
             return []
-        return [Play(node, file, body, inner, tasks, handlers)]
+        return [Play(node, file, body, inner, tasks, handlers, frozenset(self._notified))]
 
     def _import(self, name: Any, node: SourceNode, file: str, inherited: InheritedKeys) -> str:
         """Return the path of an imported file; empty for one that cannot be imported, which is reported."""
@@ -156,6 +162,8 @@ class Loader:
         seen: dict[str, int] = {}
         for index, body in enumerate(data if isinstance(data, list) else []):
             here = node.child(index)
+            if isinstance(body, dict):
+                self._notified.update(map(str, as_list(body.get("notify", []))))
             if not isinstance(body, dict) or checked.is_broken(here):
                 continue
             name = str(body["name"])
@@ -199,6 +207,7 @@ class Loader:
         for index, name in enumerate(as_list(body.get("notify", []))):
             place = node.child("notify", index) if isinstance(body["notify"], list) else node.child("notify")
             if isinstance(name, str | int) and not isinstance(name, bool):
+                self._notified.add(str(name))
                 if not isinstance(name, UnrenderedTemplate) and str(name) not in inherited.handlers:
                     self._problems.add(unknown_handler(str(name), place, inherited.handlers))
                 yield SourceText(name if isinstance(name, UnrenderedTemplate) else str(name), place)

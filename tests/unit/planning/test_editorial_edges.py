@@ -94,10 +94,10 @@ def test_a_position_before_the_origin_says_what_may_be_meant(at: str, remedy: st
 
 def test_drop_frame_where_it_is() -> None:
     assert plan({"markers": [{"at": "00:01:00;02"}]}, frames=1801, frame_time=NTSC) == (None, [], 1)
-    error, *_ = plan({"markers": [{"at": "00:01:00;00"}]}, frames=1801, frame_time=NTSC)
+    error, *_ = plan({"markers": [{"at": "00:01:00;02"}]}, frames=3601, frame_time="0.0166833333")
     assert error is not None
-    assert "00:01:00;00 does not exist: drop frame omits it" in error
-    assert "1801 frames long" in error
+    assert "00:01:00;02 does not exist: drop frame omits it" in error
+    assert "3601 frames long" in error
     error, *_ = plan({"markers": [{"at": "00:01:00;02"}]}, frames=1800, frame_time=NTSC)
     assert error is not None
     assert "(frame 1800) lies beyond the end" in error
