@@ -24,13 +24,12 @@ from msauto.model.plan import Change, Plan, Request, Target
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.report.clip_timeline import Stills, clip_timeline, picture_uri, pictures_by_target
 from msauto.report.layout import PLAIN, Layout, template
-from msauto.report.plan_view import Block, PlanView, merge_blocks, view_plan
+from msauto.report.plan_view import PlanView, shown_blocks, view_plan
 from msauto.report.result_view import result_lines, view_result
 from msauto.report.sanitizing import message_lines, show, visible
 from msauto.report.texts import change_notes, change_parts, emptied_lists, folder_note, plural, show_body, show_key
 
 _SCRIPTS: Final = ("elements.js", "timecode.js", "timeline.js", "page.js")
-_MOST_GROUPS: Final = 40
 _PLAIN_LIMIT: Final = 256 * 1024
 """Characters of JSON up to which the data stays readable in the file."""
 _UNSAFE: Final = re.compile("[<>&\u2028\u2029]")
@@ -42,9 +41,8 @@ def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
     targets = view.plan.targets
     links = link_ids(targets)
     stills = {(id(targets[place.target]), place.frame): picture_uri(png) for place, png in layout.stills.items()}
-    blocks, groups = _groups(view)
-    data = planned_targets(targets, links, groups, layout.stills)
-    return _page(view, view.sentence, data, links, stills, blocks=blocks, result=None)
+    data = planned_targets(targets, links, _groups(view), layout.stills)
+    return _page(view, view.sentence, data, links, stills, result=None)
 
 
 def render_result(result: Result, _: Layout = PLAIN) -> Iterator[str]:
@@ -52,17 +50,14 @@ def render_result(result: Result, _: Layout = PLAIN) -> Iterator[str]:
     shown = view_result(result)
     view = view_plan(shown.result.plan)
     links = link_ids(each.target for each in shown.result.targets)
-    blocks, groups = _groups(view)
-    data = target_results(shown.result.targets, links, groups)
-    return _page(view, shown.sentence, data, links, {}, blocks=blocks, result=shown)
+    data = target_results(shown.result.targets, links, _groups(view))
+    return _page(view, shown.sentence, data, links, {}, result=shown)
 
 
-def _groups(view: PlanView) -> tuple[list[Block], dict[int, int]]:
-    """Return the blocks that are shown, and the number of the block of each target, by its ``id``."""
-    blocks = list(view.blocks)
-    if len(blocks) > _MOST_GROUPS:
-        blocks[_MOST_GROUPS - 1 :] = [merge_blocks(blocks[_MOST_GROUPS - 1 :])]
-    return blocks, {id(target): number for number, block in enumerate(blocks) for target in block.targets}
+def _groups(view: PlanView) -> dict[int, int]:
+    """Return the number of the block of each target, by its ``id``, for the blocks that are shown."""
+    blocks = shown_blocks(view.blocks)[0]
+    return {id(target): number for number, block in enumerate(blocks) for target in block.targets}
 
 
 def _page(
@@ -79,8 +74,11 @@ def _page(
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; {images}"
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
+    blocks, left = shown_blocks(view.blocks)
     return template("report/page/page.html.j2").generate(
         view=view,
+        blocks=blocks,
+        left=left,
         sentence=visible(sentence),
         policy=policy,
         style=style,

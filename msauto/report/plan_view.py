@@ -6,13 +6,12 @@ either in exactly one row of one block, or is one of ``deletions``:
 - ``blocks``: targets that are shown together, in the order of the plan (that of their first target). A block is
 
   - ``alike``: at least 3 targets whose changes are the same;
-  - ``similar``: at least 10 targets with the same kinds of change (action, aspect, subject) and other values;
-  - ``alone``: one target;
-  - ``other``: made by :func:`merge_blocks`, for a report that has no space for more blocks.
+  - ``similar``: at least 10 targets whose changes are the same but for one value, which is nothing that is removed;
+  - ``alone``: one target.
 
 - ``Block.rows``: what the block does, a :class:`Row` for each thing that is shown. ``row.changes`` are all the pairs
   of target and change that it stands for. If ``row.same``, ``row.examples`` holds one pair that shows all of them;
-  otherwise it holds two of them. From 10 changes of one kind on, also a single target has one row for all of them.
+  otherwise (in a ``similar`` block) it holds two of them.
 - ``deletions``: deleted assets and links. They are never folded: every form lists all of them.
 - ``counts``: how many changes of each aspect there are, and on how many targets (:class:`KindCount`).
 - ``errors``: the targets in error by error (:class:`ErrorGroup`), with all their names.
@@ -26,7 +25,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
@@ -61,17 +60,19 @@ FEWEST_ALIKE: Final = 3
 FEWEST_SIMILAR: Final = 10
 ACTIONS: Final[tuple[Action, ...]] = ("add", "change", "delete", "run")
 _EXAMPLES: Final = 2
+MOST_LINES: Final = 400
+_NEVER_SHORTENED: Final = 40
+"""Targets up to which a plan is shown in full, however long it is."""
 _FIELDS_IN_FRAMES: Final = frozenset(names(LINK_FIELDS, "position"))
 _NO_SOURCE: Final = TaskSource("", 0, 0, "")
 
 _LEVELS: Final = {
     "alone": "",
     "alike": "with the same changes",
-    "similar": "with changes of the same kinds",
-    "other": "with other changes",
+    "similar": "with the same changes but for one value",
 }
 
-Level = Literal["alone", "alike", "similar", "other"]
+Level = Literal["alone", "alike", "similar"]
 PlannedChange = tuple[Target, Change]
 
 
@@ -281,7 +282,7 @@ def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> P
     changing = [target for target in plan.targets if target.changes and target.error is None]
     deletions = tuple(Deletion(target, each) for target in changing for each in target.changes if is_deletion(each))
     shown = [target for target in changing if not all(is_deletion(each) for each in target.changes)]
-    blocks = _blocks(shown) if folded else [_alone(target, folded=False) for target in shown]
+    blocks = _blocks(shown) if folded else [_block("alone", [target]) for target in shown]
     return PlanView(
         plan,
         plan_sentence(plan, keep_going=keep_going),
@@ -295,14 +296,25 @@ def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> P
     )
 
 
-def merge_blocks(blocks: Sequence[Block]) -> Block:
-    """Return one block of level ``other`` for several, with a row for each action and aspect."""
-    found: dict[ChangeKind, list[PlannedChange]] = {}
-    for row in (row for block in blocks for row in block.rows):
-        found.setdefault(row.kind._replace(subject=""), []).extend(row.changes)
-    targets = tuple(target for block in blocks for target in block.targets)
-    rows = (Row(kind, tuple(changes), tuple(changes[:_EXAMPLES]), same=False) for kind, changes in found.items())
-    return Block(targets, "other", tuple(rows))
+def shown_blocks(blocks: Sequence[Block]) -> tuple[list[Block], int]:
+    """Return the blocks that a reader sees at first, and how many targets are in the others.
+
+    Up to 40 targets are all shown, of more as many as fit in 400 lines. What removes something is always shown.
+    """
+    if sum(len(block.targets) for block in blocks) <= _NEVER_SHORTENED:
+        return list(blocks), 0
+    shown, lines, left = [], 0, 0
+    for block in blocks:
+        lines += len(block.rows) + 2
+        if lines <= MOST_LINES or any(_loses(change) for row in block.rows for _, change in row.examples):
+            shown.append(block)
+        else:
+            left += len(block.targets)
+    return shown, left
+
+
+def _loses(change: Change) -> bool:
+    return change.action == "delete" or bool(change.losses)
 
 
 def kind_of(change: Change) -> ChangeKind:
@@ -317,17 +329,22 @@ def _blocks(targets: Sequence[Target]) -> list[Block]:
     """Return the blocks of targets that change: first those alike, of the rest those similar, the rest alone."""
     found: dict[int, Block] = {}
     rest = list(range(len(targets)))
-    for fewest, key, block in _FOLDS:
+    folds: tuple[tuple[Level, int, Callable[[Target], object]], ...] = (
+        ("alike", FEWEST_ALIKE, _alike_key),
+        ("similar", FEWEST_SIMILAR, _similar_key),
+    )
+    for level, fewest, key in folds:
         groups: dict[object, list[int]] = {}
         for place in rest:
             groups.setdefault(key(targets[place]), []).append(place)
         rest = []
         for places in groups.values():
-            if len(places) < fewest:
-                rest += places
+            block = _block(level, [targets[place] for place in places]) if len(places) >= fewest else None
+            if block is not None and _differs_in_one_value(block):
+                found[places[0]] = block
             else:
-                found[places[0]] = block([targets[place] for place in places])
-    found |= {place: _alone(targets[place]) for place in rest}
+                rest += places
+    found |= {place: _block("alone", [targets[place]]) for place in rest}
     return [found[place] for place in sorted(found)]
 
 
@@ -339,35 +356,7 @@ def _alike_key(target: Target) -> object:
 
 def _similar_key(target: Target) -> object:
     emptied = frozenset(each.aspect for each in target.emptied)
-    return target.kind, frozenset(map(kind_of, _kept(target))), emptied
-
-
-def _alone(target: Target, *, folded: bool = True) -> Block:
-    return Block((target,), "alone", tuple(_rows_of_each([target], folded=folded)))
-
-
-def _alike(targets: Sequence[Target]) -> Block:
-    return Block(tuple(targets), "alike", tuple(_rows_of_each(targets)))
-
-
-def _similar(targets: Sequence[Target]) -> Block:
-    """Return a block with a row for each kind of change; it has one example where the change is the same everywhere."""
-    by_kind: dict[ChangeKind, list[PlannedChange]] = {}
-    for target in targets:
-        for change in _kept(target):
-            by_kind.setdefault(kind_of(change), []).append((target, change))
-    rows = []
-    for kind, pairs in by_kind.items():
-        target, change = pairs[0]
-        first = _compared(change, target)
-        once = len({id(target) for target, _ in pairs}) == len(pairs)
-        same = once and all(_compared(change, target) == first for target, change in pairs)
-        examples = [(target, _with_own_title(change, target))] if same else pairs[:_EXAMPLES]
-        rows.append(Row(kind, tuple(pairs), tuple(examples), same))
-    return Block(tuple(targets), "similar", tuple(rows))
-
-
-_FOLDS: Final = ((FEWEST_ALIKE, _alike_key, _alike), (FEWEST_SIMILAR, _similar_key, _similar))
+    return target.kind, tuple(map(kind_of, _kept(target))), emptied
 
 
 def _kept(target: Target) -> list[Change]:
@@ -375,25 +364,33 @@ def _kept(target: Target) -> list[Change]:
     return [change for change in target.changes if not is_deletion(change)]
 
 
-def _rows_of_each(targets: Sequence[Target], *, folded: bool = True) -> Iterator[Row]:
-    """Yield the rows of targets whose changes are the same: a row for each change, or for many of one kind."""
-    first = targets[0]
-    of_all = [(target, _kept(target)) for target in targets]
-    by_kind: dict[ChangeKind, list[int]] = {}
-    for place, change in enumerate(of_all[0][1]):
-        by_kind.setdefault(kind_of(change), []).append(place)
-    rows: list[tuple[list[int], ChangeKind]] = []
-    for kind, places in by_kind.items():
-        many = folded and len(places) >= FEWEST_SIMILAR
-        rows += [(places, kind)] if many else [([place], kind) for place in places]
-    for places, kind in sorted(rows):
-        examples = (of_all[0][1][place] for place in places[:_EXAMPLES])
-        yield Row(
-            kind,
-            tuple((target, changes[place]) for place in places for target, changes in of_all),
-            tuple((first, _with_own_title(each, first) if len(targets) > 1 else each) for each in examples),
-            same=len(places) == 1,
-        )
+def _block(level: Level, targets: Sequence[Target]) -> Block:
+    """Return a block of targets with the same kinds of changes in the same order, with a row for each change."""
+    rows = []
+    for changes in zip(*map(_kept, targets), strict=True):
+        pairs = tuple(zip(targets, changes, strict=True))
+        target, change = pairs[0]
+        same = level != "similar" or len({to_key(_compared(each, of)) for of, each in pairs}) == 1
+        own_title = same and level != "alone"
+        examples = ((target, _with_own_title(change, target) if own_title else change),) if same else pairs[:_EXAMPLES]
+        rows.append(Row(kind_of(change), pairs, examples, same))
+    return Block(tuple(targets), level, tuple(rows))
+
+
+def _differs_in_one_value(block: Block) -> bool:
+    """Return whether the changes of all targets are the same but for one value, which is nothing that is removed."""
+    differing = set()
+    for place, row in enumerate(row for row in block.rows if not row.same):
+        first = row.changes[0][1]
+        if _loses(first):
+            return False
+        for _, change in row.changes[1:]:
+            for old, new in ((first.before, change.before), (first.after, change.after)):
+                if isinstance(old, dict) and isinstance(new, dict):
+                    differing |= {(place, name) for name in old | new if old.get(name) != new.get(name)}
+                elif old != new:
+                    differing.add((place, ""))
+    return len(differing) <= 1
 
 
 # Own titles ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from msauto.aspects import ASPECTS
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Result
@@ -29,7 +28,6 @@ from msauto.report.lines import (
     paint,
     render_lines,
     words,
-    wrap,
 )
 from msauto.report.plan_view import (
     ACTIONS,
@@ -39,7 +37,7 @@ from msauto.report.plan_view import (
     PlanView,
     Row,
     WarningGroup,
-    merge_blocks,
+    shown_blocks,
     view_plan,
 )
 from msauto.report.result_view import ResultGroup, ResultView, view_result
@@ -70,10 +68,6 @@ from msauto.report.texts import (
 NARROWEST: Final = 60
 _BODY: Final = 80
 _COLOURS: Final[dict[Action, str]] = {"add": GREEN, "change": YELLOW, "delete": RED, "run": CYAN}
-_MOST_ROWS: Final = 40
-"""Rows of all blocks; the targets that do not fit are one block."""
-_SMALLEST: Final = 3
-"""Rows of the smallest block: heading, change, empty row."""
 _NAME_ROWS: Final = 4
 _VALUE_ROWS: Final = 3
 _WIDEST_KEY: Final = 18
@@ -110,37 +104,15 @@ def _lines(plan: PlanView, layout: Layout) -> Iterator[Line]:
 
 def _blocks(blocks: Sequence[Block], layout: Layout) -> Iterator[Line]:
     """Yield the blocks in the order of the plan, and what the signs of their timelines mean."""
-    shown = blocks if layout.verbosity or _fits(blocks) else _chosen(blocks, layout)
+    shown, left = (blocks, 0) if layout.verbosity else shown_blocks(blocks)
     signs: set[str] = set()
     for block in shown:
         yield from (*_block(block, layout), Line(()))
         signs.update(*(row.partition(_signs(layout).left)[2] for row in _drawing(block, layout)))
+    if left:
+        yield from (words(f"{plural(left, 'target')} not shown: -v shows them", YELLOW), Line(()))
     legend = legend_of(signs, _signs(layout))
     yield from (words(legend, DIM), Line(())) if legend else ()
-
-
-def _fits(blocks: Sequence[Block]) -> bool:
-    """Return whether a plan is short enough to be shown as it is."""
-    return sum(len(block.rows) + 2 for block in blocks) <= _MOST_ROWS
-
-
-def _chosen(blocks: Sequence[Block], layout: Layout) -> list[Block]:
-    """Return the blocks that fit, folded ones first, and at the end one block for all others."""
-    chosen: set[int] = set()
-    left: list[Block] = []
-    space = _MOST_ROWS
-    for place in sorted(range(len(blocks)), key=lambda place: blocks[place].level == "alone"):
-        rows = (
-            1 + sum(len(wrap(line, layout.width)) for line in _block(blocks[place], layout))
-            if space >= _SMALLEST
-            else 0
-        )
-        if rows and (rows <= space or not chosen):
-            chosen.add(place)
-            space -= rows
-        else:
-            left.append(blocks[place])
-    return [blocks[place] for place in sorted(chosen)] + ([merge_blocks(left)] if left else [])
 
 
 def _block(block: Block, layout: Layout) -> Iterator[Line]:
@@ -150,7 +122,7 @@ def _block(block: Block, layout: Layout) -> Iterator[Line]:
     aspect_width = max((len(row.kind.aspect) for row in block.rows), default=0)
     for row, key in zip(block.rows, keys, strict=True):
         before = [f"{row.kind.aspect:{aspect_width}}  ", f"{pad(key, max(key_width, display_width(key)))}  "]
-        yield from _row(row, before, block, layout)
+        yield from _row(row, before, layout)
     yield from (words(f"    {line}", RED, hang=6) for line in block.emptied)
     drawing = _drawing(block, layout)
     yield from (Line((TextSpan(f"    {line}"),)) for line in drawing)
@@ -168,7 +140,7 @@ def _heading(heading: str, folder: str) -> Line:
     return Line((*spans, TextSpan(f"  {folder}", DIM)) if folder else tuple(spans), 4)
 
 
-def _row(row: Row, before: Sequence[str], block: Block, layout: Layout) -> Iterator[Line]:
+def _row(row: Row, before: Sequence[str], layout: Layout) -> Iterator[Line]:
     action = row.kind.action
     red = RED if action == "delete" else ""
     spans = [TextSpan(f"  {SIGNS[action]} ", _COLOURS[action]), *(TextSpan(each, red) for each in before)]
@@ -180,19 +152,15 @@ def _row(row: Row, before: Sequence[str], block: Block, layout: Layout) -> Itera
         if layout.verbosity >= 2:
             yield words(f"      {_source(change)}", DIM, hang=8)
         return
-    count = plural(len(row.changes), "change")
-    each = " on each" if block.level == "alike" else ""
-    count = plural(len(row.changes) // len(block.targets), "change") if each else count
-    listed = block.level != "other"
-    yield Line((*spans, TextSpan(f"{count}{each}{', for example' if listed else ''}", red)), hang)
-    for target, change in row.examples if listed else ():
-        yield _example(target, change, block, layout, red)
+    yield Line((*spans, TextSpan(f"{plural(len(row.changes), 'change')}, for example", red)), hang)
+    for target, change in row.examples:
+        yield _example(row, target, change, layout, red)
 
 
-def _example(target: Target, change: Change, block: Block, layout: Layout, style: str) -> Line:
-    name = f"{show(target.name, quoted=': ' in target.name)}: " if block.level != "alone" else ""
+def _example(row: Row, target: Target, change: Change, layout: Layout, style: str) -> Line:
+    name = f"{show(target.name, quoted=': ' in target.name)}: "
     key = show_key(change)
-    key = "" if ASPECTS[change.aspect].is_called_by_subject or not key else f"{key}  "
+    key = f"{key}  " if key not in {"", row.key} else ""
     return Line((TextSpan(f"      {name}"), TextSpan(key, style), *_values(change, target, layout, style)), 8)
 
 

@@ -53,7 +53,7 @@ def everything() -> Plan:
     """The plan of the issue: 300 clips get the same marker, some something else, one is deleted."""
     episodes = [clip(f"EP{number:03}", marker(33750)) for number in range(1, 298)]
     others = [clip(name, marker(33750)) for name in ("Вечерние новости 21.11", "夜のニュース 21", "Derby 🏆 Special")]
-    shows = [clip(f"Show {n}", comment(f"Ready {n}", f"raw {n}"), marker(100 * n)) for n in range(40)]
+    shows = [clip(f"Show {n}", comment(f"Ready {n}", f"raw {n}"), marker(100)) for n in range(40)]
     promo = clip("Promo 7 – Weekend", comment("Ready for air"), folder="Promos")
     warnings = tuple(f"studio-a: EP{number:03}: the comment is long" for number in range(1, 5))
     refusal = Refusal("delete_assets", 0, 1, "--allow-delete 1")
@@ -70,15 +70,17 @@ def test_a_summary_is_counts_deletions_and_refusals() -> None:
     check_golden("folded-summary.txt", text_of(everything(), summary=True))
 
 
-def test_five_thousand_distinct_changes_fit_on_two_pages() -> None:
+def test_a_plan_of_distinct_changes_is_cut_and_the_last_line_says_so() -> None:
     aspects = ("comment", "user_0", "user_1", "user_2", "layer")
     distinct = [
         clip(f"C{7 * n}", *(change("change", "field", name, f"{n}", f"new {n}") for place, name in enumerate(aspects)
                             if n % (place + 2)))
         for n in range(1, 5000)
     ]  # fmt: skip
-    for plan in (plan_of(*distinct), plan_of(clip("Film", *map(marker, range(5000))))):
-        assert text_of(plan, width=80).count("\n") <= 80
+    text = text_of(plan_of(*distinct), width=80)
+    assert text.count("\n") <= 430
+    assert re.search(r"^4\d\d\d targets not shown: -v shows them$", text, re.MULTILINE)
+    assert " not shown" not in text_of(plan_of(*distinct[:40]), width=80)
 
 
 def test_every_deletion_is_named_however_many_there_are() -> None:

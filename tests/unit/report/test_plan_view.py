@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +12,7 @@ from msgspec import structs
 
 from msauto.aspects import is_deletion
 from msauto.model.plan import Change, Json, Plan, Target
-from msauto.report.plan_view import OWN_TITLE, Block, PlanView, merge_blocks, view_plan
+from msauto.report.plan_view import OWN_TITLE, Block, PlanView, shown_blocks, view_plan
 from msauto.report.sanitizing import NameRange, name_ranges
 from tests.unit.report.made_plans import PAL, change, film, lost, plan_of
 
@@ -38,9 +38,9 @@ def test_targets_that_change_alike_are_one_block_from_three_on() -> None:
     assert (block.level, len(block.targets), [row.same for row in block.rows]) == ("alike", 3, [True])
 
 
-def test_the_same_kinds_of_change_are_one_block_from_ten_on() -> None:
-    targets = [clip(f"EP{number}", marker(number), change("change", "field", "comment", "", "Ready"))
-               for number in range(10)]  # fmt: skip
+def test_the_same_but_for_one_value_is_one_block_from_ten_on() -> None:
+    ready = change("change", "field", "comment", "", "Ready")
+    targets = [clip(f"EP{number}", marker(750, f"Break {number}"), ready) for number in range(10)]
     assert len(view_plan(plan_of(*targets[:9])).blocks) == 9
     (block,) = view_plan(plan_of(*targets)).blocks
     assert block.level == "similar"
@@ -48,6 +48,19 @@ def test_the_same_kinds_of_change_are_one_block_from_ten_on() -> None:
         ("Cue Point", False, 2),
         ("comment", True, 1),
     ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        lambda n: (marker(n, f"Break {n}"),),
+        lambda n: (change("change", "field", "comment", "", f"{n}"), change("change", "field", "user_0", "", f"{n}")),
+        lambda n: (change("delete", "marker", f"uid {n}", {"frame": 1, "track": "General"}, losses=1),),
+    ],
+)
+def test_what_differs_in_more_or_is_removed_is_shown_in_full(changes: Callable[[int], tuple[Change, ...]]) -> None:
+    blocks = view_plan(plan_of(*(clip(f"EP{number}", *changes(number)) for number in range(20)))).blocks
+    assert [block.level for block in blocks] == ["alone"] * 20
 
 
 def test_links_named_like_their_assets_are_the_same_change() -> None:
@@ -74,12 +87,20 @@ def test_the_same_on_several_servers_is_one_block() -> None:
     ]
 
 
-def test_many_changes_of_one_target_are_one_row() -> None:
-    target = clip("Film", *map(marker, range(500)), change("change", "field", "comment", "", "Ready"))
-    (block,) = view_plan(plan_of(target)).blocks
-    assert [(len(row.changes), len(row.examples)) for row in block.rows] == [(500, 2), (1, 1)]
-    (unfolded,) = view_plan(plan_of(target), folded=False).blocks
-    assert len(unfolded.rows) == 501
+def test_many_changes_of_one_target_are_all_shown() -> None:
+    blocks = view_plan(plan_of(clip("Film", *map(marker, range(500))))).blocks
+    assert [len(block.rows) for block in blocks] == [500]
+    assert shown_blocks(blocks) == (list(blocks), 0)
+
+
+def test_what_is_removed_is_shown_however_long_the_plan_is() -> None:
+    gone = change("delete", "marker", "uid 1", {"frame": 1, "track": "General"}, losses=1)
+    targets = [clip(f"EP{7 * n}", *map(marker, range(n, n + 20))) for n in range(50)]
+    blocks = view_plan(plan_of(*targets, clip("Film", gone))).blocks
+    shown, left = shown_blocks(blocks)
+    assert len(shown) + left == 51
+    assert 0 < left < 50
+    assert shown[-1].targets[0].name == "Film"
 
 
 def test_a_target_in_error_is_no_block_and_its_error_is_grouped() -> None:
@@ -150,10 +171,6 @@ def test_folding_loses_no_change_and_folds_no_deletion(plan: Plan) -> None:
         assert Counter(described(view)) == Counter(planned(plan))
         assert sum(is_deletion(each) for target in plan.targets for each in target.changes) == len(view.deletions)
         assert not any(is_deletion(each) for block in view.blocks for row in block.rows for _, each in row.changes)
-    blocks = view_plan(plan).blocks
-    if blocks:
-        merged = merge_blocks(blocks)
-        assert sum(len(row.changes) for row in merged.rows) == sum(len(r.changes) for b in blocks for r in b.rows)
 
 
 @settings(max_examples=30)
