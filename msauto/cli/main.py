@@ -124,7 +124,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _complete(instruction: str) -> int:
     """Answer a shell that completes; an error must not disturb its command line."""
     with suppress(Exception):
-        from msauto.cli.shell_completion.complete import answer
+        from msauto.cli.commands.completion import answer
 
         found = answer(instruction, group)
         if found is not None:

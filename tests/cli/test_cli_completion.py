@@ -12,9 +12,8 @@ from unittest import mock
 import pytest
 from click.shell_completion import CompletionItem
 
+from msauto.cli.commands.completion import SHELLS, VARIABLE, keep_titles, light_group
 from msauto.cli.main import group
-from msauto.cli.shell_completion.command_index import light_group
-from msauto.cli.shell_completion.complete import SHELLS, VARIABLE
 from tests.cli.command_line import Desk
 
 INV = ("-i", "inventory.yml")
@@ -104,8 +103,6 @@ def test_bash_keeps_a_title_whole(desk: Desk, tmp_path: Path) -> None:
     if bash is None:
         pytest.skip("there is no bash here")
     with mock.patch.dict(os.environ, {"XDG_CACHE_HOME": desk.surroundings()["XDG_CACHE_HOME"]}):
-        from msauto.cli.shell_completion.cache_folder import keep_titles
-
         keep_titles("http://a", "NEWS", ["Evening News, $HOME * raw", "two\nlines"])
     desk.write("bin/msauto", f'#!/bin/sh\nexec "{sys.executable}" -m msauto "$@"\n')
     (desk.folder / "bin/msauto").chmod(0o755)

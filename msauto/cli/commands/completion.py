@@ -1,19 +1,313 @@
-"""``msauto completion SHELL``: the script that completes commands, flags, hosts, tags, runs and titles in a shell."""
+"""``msauto completion SHELL``, and the answers to its script: commands, flags, hosts, tags, runs and titles.
+
+An answer must come within 0.3 seconds. The imports of a command take longer, so the commands and their flags are kept
+in the user's cache folder, and values come from files alone. What cannot be read offers nothing.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, Final
+
 import click
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
 from msauto.cli.output import print_result
-from msauto.cli.shell_completion.command_index import light_group
-from msauto.cli.shell_completion.complete import SHELLS, script
+from msauto.file_writing import write_file
+from msauto.version import __version__
+
+VARIABLE: Final = "_MSAUTO_COMPLETE"
+SHELLS: Final[dict[str, type[ShellComplete]]] = {"bash": BashComplete, "fish": FishComplete, "zsh": ZshComplete}
+_CHANGED: Final = {
+    # A title holds blanks, which bash must not take for the ends of words.
+    "bash": ("COMPREPLY+=($value)", 'printf -v value %%q "$value"; COMPREPLY+=("$value")'),
+    # A title may hold commas.
+    "fish": ('string split ","', 'string split --max 1 ","'),
+}
+_MOST_TITLES: Final = 100_000
+_MOST: Final = 200
+_LARGEST: Final = 5_000_000
+"""The largest file that is read, in bytes."""
+_IMPORTS: Final = ("import_playbook", "import_tasks")
+_TITLES: Final = "SELECT DISTINCT name FROM target WHERE kind = 'asset' AND substr(name, 1, ?) = ? LIMIT ?"
+_RUNS: Final = "SELECT name, started, status, playbooks FROM run ORDER BY started DESC LIMIT ?"
+
+Values = Iterable[tuple[str, str]]
+"""Values, each with its help, which may be empty."""
+_KINDS: Final[Mapping[tuple[str, str], str]] = {
+    ("", "limit"): "hosts",
+    **{("", name): "tags" for name in ("tags", "skip_tags")},
+    **{("", name): "runs" for name in ("run", "resumed")},
+    **{("", name): "titles" for name in ("title", "titles", "target", "targets", "scratch")},
+    ("vars", "host"): "hosts",
+}
+"""What completes a parameter: by command (empty: any) and name."""
 
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(sorted(SHELLS)))
 def command(*, shell: str) -> None:
     """Print the completion script of a shell: eval "$(msauto completion bash)" in ~/.bashrc."""
-    from msauto.cli.main import group
-
+    group = click.get_current_context().find_root().command
+    assert isinstance(group, click.Group)
     light_group(group)  # remembers the commands, so that the first answer comes soon as well
-    print_result(script(shell, group))
+    print_result(_script(shell, group))
+
+
+def answer(instruction: str, commands: click.Group) -> str | None:
+    """Return what ``bash_complete`` or ``bash_source`` ask for; ``None`` for anything else."""
+    shell, _, what = instruction.partition("_")
+    if shell not in SHELLS or what not in {"complete", "source"}:
+        return None
+    if what == "source":
+        return _script(shell, commands)
+    return SHELLS[shell](light_group(commands), {}, "msauto", VARIABLE).complete()
+
+
+def _script(shell: str, commands: click.Group) -> str:
+    complete = SHELLS[shell](commands, {}, "msauto", VARIABLE)
+    # source() would start a bash only to find its version.
+    return complete.source_template.replace(*_CHANGED.get(shell, ("", ""))) % complete.source_vars()
+
+
+# Commands ------------------------------------------------------------------------------------------------------------
+
+
+def light_group(commands: click.Group) -> click.Group:
+    """Return a group that completes as ``commands`` does, and also values; a change of msauto renews it."""
+    folder = Path(__file__).parents[1]
+    files = sorted([*folder.glob("*.py"), *folder.glob("commands/*.py")])
+    stamps = [f"{file.name} {file.stat().st_mtime_ns}" for file in files]
+    mark = hashlib.sha256("\n".join([__version__, *stamps]).encode()).hexdigest()
+    try:
+        kept = json.loads(_read("commands.json"))
+    except ValueError:
+        kept = {}
+    if kept.get("mark") != mark:
+        kept = {"mark": mark, "group": commands.to_info_dict(click.Context(commands))}
+        _keep("commands.json", json.dumps(kept, default=str))
+    group = _command("msauto", kept["group"])
+    assert isinstance(group, click.Group)
+    return group
+
+
+def _command(name: str, told: Mapping[str, Any]) -> click.Command:
+    """Return a command as click's ``to_info_dict`` tells of it."""
+    if "commands" in told:
+        inner = [_command(each, info) for each, info in told["commands"].items()]
+        return click.Group(name, commands=inner, short_help=told["short_help"] or told["help"])
+    params = [_parameter(name, each) for each in told["params"] if each["name"] != "help"]
+    return click.Command(name, params=params, short_help=told["short_help"] or told["help"])
+
+
+def _parameter(command: str, told: Mapping[str, Any]) -> click.Parameter:
+    choices = told["type"].get("choices")
+    kind = click.Choice(choices) if choices else click.Path() if told["type"]["param_type"] == "Path" else None
+    complete = _completer(_KINDS.get((command, told["name"])) or _KINDS.get(("", told["name"]), ""))
+    if told["param_type_name"] == "argument":
+        return click.Argument([told["name"]], nargs=told["nargs"], required=False, type=kind, shell_complete=complete)
+    names = [told["name"], *told["opts"], *told["secondary_opts"]]
+    if told["is_flag"] or told["count"]:
+        return click.Option(names, is_flag=told["is_flag"], count=told["count"], help=told["help"])
+    return click.Option(names, multiple=told["multiple"], type=kind, help=told["help"], shell_complete=complete)
+
+
+def _completer(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]] | None:
+    """Return the function of click that completes values of a kind with what is known now."""
+    if not kind:
+        return None
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        before, begun = _split(incomplete) if kind in {"hosts", "tags"} else ("", incomplete)
+        given = _FINDERS[kind](context.params, begun)
+        found = {value: text for value, text in given if value.startswith(begun)}
+        return [CompletionItem(f"{before}{value}", help=text or None) for value, text in [*found.items()][:_MOST]]
+
+    return complete
+
+
+def _split(incomplete: str) -> tuple[str, str]:
+    """Return what is complete of a list or pattern (``a,b:!c``), and the part that is being typed."""
+    at = max(incomplete.rfind(sign) for sign in ",:&!") + 1
+    return incomplete[:at], incomplete[at:]
+
+
+# Hosts and tags ----------------------------------------------------------------------------------------------------
+
+
+def _hosts(given: Mapping[str, Any], _: str) -> Values:
+    inventories = given.get("inventory") or _settings(given).get("inventory") or ()
+    folder = _folder(given) if not given.get("inventory") else Path()
+    for each in [inventories] if isinstance(inventories, str) else inventories:
+        for path in _files(folder / each):
+            data = _load(path)
+            for name, group in data.items() if isinstance(data, dict) else ():
+                yield from _inventory_group(name, group)
+
+
+def _inventory_group(name: str, group: Any) -> Iterator[tuple[str, str]]:
+    yield name, "group"
+    if isinstance(group, dict):
+        for host in group.get("hosts") or ():
+            yield str(host), "host"
+        children = group.get("children")
+        for child, inner in children.items() if isinstance(children, dict) else ():
+            yield from _inventory_group(child, inner)
+
+
+def _tags(given: Mapping[str, Any], _: str) -> Values:
+    playbooks = [Path(each) for each in given.get("playbooks") or given.get("paths") or ()]
+    seen: set[Path] = set()
+    waiting = playbooks or [*_files(Path()), *_files(Path("playbooks"))]
+    while waiting:
+        path = waiting.pop()
+        if path not in seen:
+            seen.add(path)
+            for name, value in _keys(_load(path)):
+                if name == "tags":
+                    yield from ((tag, "") for tag in _words(value))
+                elif name in _IMPORTS and isinstance(value, str):
+                    waiting.append(path.parent / value)
+
+
+def _keys(data: Any) -> Iterator[tuple[str, Any]]:
+    """Yield all keys of nested data with their values."""
+    for each in data if isinstance(data, list) else ():
+        yield from _keys(each)
+    for name, value in data.items() if isinstance(data, dict) else ():
+        yield name, value
+        yield from _keys(value)
+
+
+def _words(value: Any) -> Iterator[str]:
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(each, str):
+            yield from filter(None, (part.strip() for part in each.split(",")))
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    return sorted(each for each in path.iterdir() if each.suffix in {".yml", ".yaml", ".json"})
+
+
+def _load(path: Path) -> Any:
+    """Return texts, lists and mappings alone, whatever the tags are."""
+    import yaml
+
+    with suppress(OSError, ValueError, yaml.YAMLError, RecursionError):
+        if path.stat().st_size <= _LARGEST:
+            loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+            return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - it makes texts alone
+    return None
+
+
+# Settings ----------------------------------------------------------------------------------------------------------
+
+
+def _folder(given: Mapping[str, Any]) -> Path:
+    """Return the folder of the settings: that of the first playbook, or the working folder."""
+    if config := given.get("config"):
+        return Path(config).parent
+    starts = [*(Path(each).parent for each in given.get("playbooks") or ()), Path()]
+    above = (each for start in starts for each in (start.resolve(), *start.resolve().parents))
+    return next((each for each in above if (each / "msauto.toml").is_file()), Path())
+
+
+def _settings(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    import tomllib
+
+    path = Path(given["config"]) if given.get("config") else _folder(given) / "msauto.toml"
+    with suppress(OSError, ValueError):
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    return {}
+
+
+# The ledger --------------------------------------------------------------------------------------------------------
+
+
+def _runs(given: Mapping[str, Any], begun: str) -> Values:
+    if "last".startswith(begun):
+        yield "last", "the newest run"
+    for name, started, status, playbooks in _query(given, _RUNS, (_MOST,)):
+        yield name, f"{started[:16].replace('T', ' ')}Z {status} {' '.join(json.loads(playbooks))}"
+
+
+def _titles(given: Mapping[str, Any], begun: str) -> Values:
+    yield from ((title, "") for title in _read_titles() if title.startswith(begun))
+    for (title,) in _query(given, _TITLES, (len(begun), begun, _MOST)):
+        if title.isprintable():
+            yield title, ""
+
+
+def _query(given: Mapping[str, Any], query: str, values: tuple[object, ...]) -> list[Any]:
+    state = _settings(given).get("state")
+    if isinstance(state, dict) and "url" in state:  # a shared ledger: completion does not wait for a server
+        return []
+    path = _state_folder(given) / "ledger.sqlite"
+    with suppress(sqlite3.Error, OSError, ValueError):
+        if path.is_file():
+            uri = f"{path.absolute().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(uri, uri=True, timeout=0.1)) as connection:
+                return connection.execute(query, values).fetchall()
+    return []
+
+
+def _state_folder(given: Mapping[str, Any]) -> Path:
+    """Return the folder of the ledger, as :func:`~msauto.api.inputs.state_folder`."""
+    if given.get("state_dir"):
+        return Path(os.path.expanduser(given["state_dir"]))  # noqa: PTH111 - no error for an unknown user
+    kept = _settings(given).get("state_dir")
+    if isinstance(kept, str):
+        return _folder(given) / os.path.expanduser(kept)  # noqa: PTH111
+    home = os.environ.get("XDG_STATE_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "state") / "msauto"
+
+
+_FINDERS: Final[Mapping[str, Callable[[Mapping[str, Any], str], Values]]] = {
+    "hosts": _hosts,
+    "tags": _tags,
+    "runs": _runs,
+    "titles": _titles,
+}
+
+
+# The cache -----------------------------------------------------------------------------------------------------------
+
+
+def keep_titles(url: str, database: str, titles: Iterable[str]) -> None:
+    """Remember the titles of a database."""
+    lines = [f"{title}\n" for title, _ in zip(titles, range(_MOST_TITLES), strict=False) if title.isprintable()]
+    name = hashlib.sha256(f"{url}\0{database}".encode()).hexdigest()[:16]
+    _keep(f"titles/{name}", "".join(lines))
+
+
+def _read_titles() -> Iterator[str]:
+    with suppress(OSError, RuntimeError):
+        for path in sorted((_cache_folder() / "titles").iterdir()):
+            yield from _read(f"titles/{path.name}").splitlines()
+
+
+def _cache_folder() -> Path:
+    given = os.environ.get("XDG_CACHE_HOME")
+    return (Path(given) if given else Path.home() / ".cache") / "msauto"
+
+
+def _keep(name: str, text: str) -> None:
+    """Write a file of the cache, completely or not at all; that it cannot be written is not an error."""
+    with suppress(OSError, RuntimeError):  # without a home folder
+        path = _cache_folder() / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_file(path, [text], 0o600)  # readable by the owner only
+
+
+def _read(name: str) -> str:
+    with suppress(OSError, RuntimeError):
+        return (_cache_folder() / name).read_text(encoding="utf-8", errors="surrogateescape")
+    return ""

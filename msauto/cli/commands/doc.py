@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from msauto.cli.flags import no_color_flag
 from msauto.cli.output import print_result, terminal_width, use_colour
@@ -35,13 +34,8 @@ write "" to clear, or omit the key. [] in a key means each item of the list."""
 _NARROWEST, _WIDEST = 40, 110
 
 
-def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    del ctx, param
-    return [CompletionItem(name, help=summary) for name, summary in _topics() if name.startswith(incomplete)]
-
-
 @click.command("doc")
-@click.argument("topic", default="", metavar="[TOPIC]", shell_complete=_complete)
+@click.argument("topic", default="", metavar="[TOPIC]")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Form of the result."
 )

@@ -12,11 +12,11 @@ from typing import Any
 import click
 from msgspec import structs
 
+from msauto.cli.commands.completion import keep_titles
 from msauto.cli.data_forms import render_csv, render_yaml
 from msauto.cli.flags import Decorator, Flags, database_flag, require_database, shared_flags_of, with_options
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_result, print_table
-from msauto.cli.shell_completion.cache_folder import keep_titles
 from msauto.errors import MsautoError, NotFoundError
 from msauto.model.clip_entries import count_clips
 from msauto.model.identity import same_text
