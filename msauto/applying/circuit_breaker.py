@@ -154,7 +154,7 @@ class BreakerState:
 
     def why_not(self, requests: Iterable[Request], server: str, run: str) -> str | None:
         """Return why requests may not be sent, and what to do; ``None``: they may."""
-        again = f"msauto apply PLAYBOOK --resume {run}"
+        again = f"msauto apply --resume {run}"
         if self.unauthorized:
             return (
                 f"the server {server} rejects our account ({self.reason}); check its `auth` and rights, then: {again}"

@@ -195,7 +195,7 @@ def advice(result: TargetResult) -> str:
     if result.target.error is not None:
         return "nothing was sent for it; fix the cause and run again"
     if result.outcome == "interrupted":
-        return "what is done is not sent again; to continue: msauto apply PLAYBOOK --resume last"
+        return "what is done is not sent again; to continue: msauto apply --resume last"
     if result.outcome == "not attempted":
         return "nothing was sent for it; run again to apply it"
     if result.differences and all(request.outcome in {"done", "not sent"} for request in result.requests):

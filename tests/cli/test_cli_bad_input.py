@@ -81,8 +81,6 @@ BAD_ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "validate nothing": (("validate", "nowhere.yml"), "nowhere.yml"),
     "show an id of nothing": (("show", "asset", "id:none", *INV), "id:NS:ID"),
     "show a view of nothing": (("show", "asset", "EP001", "--view", "WP99", *INV), "'WP99' is not a web-proxy profile"),
-    "show since when": (("show", "assets", "--created-after", "yesterday", *INV), "yesterday"),
-    "show a kind of nothing": (("show", "assets", "--mimetype", "Nonsense", *INV), "Nonsense"),
 }
 
 

@@ -51,7 +51,7 @@ def test_rejected_writes_are_not_repeated_for_every_clip_and_explained_once(
     assert ended.code == 3
     assert sum(each.method == "POST" for each in sim.log) <= most
     assert ended.out.count(words) == 1
-    assert "msauto apply PLAYBOOK --resume" in ended.out
+    assert "msauto apply --resume" in ended.out
 
     sim.faults.clear()
     assert desk.run("apply", playbook(desk), "--resume", "last", *FLAGS).code == 0

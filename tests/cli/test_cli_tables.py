@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from msauto.cli.data_forms import render_csv
+from msauto.cli.commands.show import render_csv
 from msauto.report.sanitizing import display_width
 from msauto.simulator import SimMarker, Simulator
 from tests.cli.command_line import Desk
@@ -115,7 +115,7 @@ def test_drop_frame_where_the_rate_has_it(desk: Desk, sim: Simulator) -> None:
     clip = news.add_clip("Drop", "Raw", frames=1800, rate="30000/1001")
     clip.markers.append(SimMarker(1, 1799, {"track": "General", "title": "x"}))
     assert "00:01:00;02  29.97 fps" in desk.run("show", "assets", "Raw", *INV).out
-    assert "00:00:59;29 (1799)" in desk.run("show", "asset", "Drop", *INV, "--no-xmp").out
+    assert "00:00:59;29 (1799)" in desk.run("show", "asset", "Drop", *INV).out
 
 
 # `plan --format html --stills N`: pictures of what the plan changes, fetched by GET and kept

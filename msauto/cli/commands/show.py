@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import csv
 import functools
+import io
+import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import click
 from msgspec import structs
 
 from msauto.cli.commands.completion import keep_titles
-from msauto.cli.data_forms import render_csv, render_yaml
 from msauto.cli.flags import Decorator, Flags, database_flag, require_database, shared_flags_of, with_options
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_result, print_table
+from msauto.documents.writer import VerbatimText, yaml_lines
 from msauto.errors import MsautoError, NotFoundError
 from msauto.model.clip_entries import count_clips
 from msauto.model.identity import same_text
@@ -28,6 +31,8 @@ from msauto.playbook.inventory.hosts import NamedServer, named_servers
 from msauto.report.json import dump
 from msauto.server.client import AsyncMediaServer
 
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""How a cell begins that a spreadsheet would run as a formula."""
 Rows = list[list[str]]
 _NEVER_CUT = ("length", "rate", "created", "start", "duration", "position", "published")
 """Columns of every table that hold numbers and times."""
@@ -137,19 +142,17 @@ async def folders(client: AsyncMediaServer, server: NamedServer, folder: str, da
 @_subcommand(
     click.argument("folder", default=""),
     database_flag,
-    click.option("--mimetype", metavar="NAME", help="Video, Audio, AudioVideo, StillImage, Graphics, ..."),
-    click.option("--created-after", metavar="TIME", help="An ISO date or date-time in the time zone of the server."),
     click.option("--mam", is_flag=True, help="The list format=mam of the server, with the paths of the files."),
 )
 async def assets(
-    client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, mam: bool, **filters: str | None
+    client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, mam: bool
 ) -> ShownTable:
     """List the assets of a database, or of FOLDER and below."""
     name = require_database(server, database)
     with _folder_not_found(server, name, folder):
         if mam:
-            return _mam(await client.list_mam(name, folder, **filters))
-        listing = await client.list(name, folder, **filters)
+            return _mam(await client.list_mam(name, folder))
+        listing = await client.list(name, folder)
     # Both forms of 300,000 entries would take too much memory; the form that is not shown stays empty.
     keep_titles(server.spec.url, name, (entry.title for entry in listing.entries))
     text = click.get_current_context().params["form"] == "text"
@@ -161,13 +164,12 @@ async def assets(
 @_subcommand(
     click.argument("title"),
     database_flag,
-    click.option("--xmp/--no-xmp", default=True, help="Whether to read XMP fields."),
     click.option(
         "--view", metavar="WPN", help="Also the URL at which a browser plays the web proxy of this profile, WP1 to WP8."
     ),
 )
 async def asset(
-    client: AsyncMediaServer, server: NamedServer, title: str, database: str | None, xmp: bool, view: str | None
+    client: AsyncMediaServer, server: NamedServer, title: str, database: str | None, view: str | None
 ) -> ShownTable:
     """Show everything about the asset TITLE (or id:NS:ID)."""
     name = require_database(server, database)
@@ -175,7 +177,7 @@ async def asset(
     with _not_found(server, f"has no asset {title!r} in {name}", "list them: msauto show assets"):
         found = await client.asset(name, address)
     _check_title(server, address, found)
-    fields = await client.xmp(name, address) if xmp else None
+    fields = await client.xmp(name, address)
     if view is not None:
         view = server.spec.url + get_proxy(client.path(name, address), view, preview=True).path
     return _asset(found, fields, view)
@@ -306,3 +308,47 @@ def _lists(found: Asset, xmp: Xmp | None) -> list[tuple[str, Sequence[str], Rows
         ("Parameters", ("name",), [[name] for name in found.parameters]),
     ]
     return [table for table in tables if table[2]]
+
+
+# YAML and CSV --------------------------------------------------------------------------------------------------
+
+
+def render_yaml(value: object) -> Iterator[str]:
+    """Yield JSON data as YAML, as exported playbooks are written; texts that look like templates stay as they are."""
+    for line in yaml_lines(_verbatim(json.loads(dump(value)))):
+        yield f"{line}\n"
+
+
+def _verbatim(value: Any) -> Any:
+    if isinstance(value, str):
+        return VerbatimText(value)
+    if isinstance(value, dict):
+        return {name: _verbatim(each) for name, each in value.items()}
+    return [_verbatim(each) for each in value] if isinstance(value, list) else value
+
+
+def render_csv(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield records with a header line: their keys in the order in which they first appear.
+
+    A text that a spreadsheet would take for a formula gets a ``'`` in front. Lists and mappings are written as JSON.
+    """
+    records = list(records)
+    names = list(dict.fromkeys(name for record in records for name in record))
+    if names:
+        yield _line(names)
+    for record in records:
+        yield _line([_cell(record.get(name)) for name in names])
+
+
+def _line(cells: list[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_FORMULA) else value
+    return json.dumps(json.loads(dump(value)), ensure_ascii=False)
