@@ -98,7 +98,7 @@ def light_group(commands: click.Group) -> click.Group:
 
 
 def _command(name: str, told: Mapping[str, Any]) -> click.Command:
-    """Return a command as click's ``to_info_dict`` tells of it."""
+    """Return a command from what click's ``to_info_dict`` returned for it."""
     if "commands" in told:
         inner = [_command(each, info) for each, info in told["commands"].items()]
         return click.Group(name, commands=inner, short_help=told["short_help"] or told["help"])
