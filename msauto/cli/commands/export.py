@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
@@ -16,10 +16,9 @@ from msauto.api.stages import ReadServer, reading_here, reading_on
 from msauto.cli.flags import Flags, database_flag, on_flag, require_database, shared_flags_of
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
-from msauto.cli.timeline_files import TimelineFiles, file_errors, make_folder
 from msauto.errors import MsautoError, RefusedError
 from msauto.exit_codes import ERROR, OK
-from msauto.file_writing import FileNames, NewFile
+from msauto.file_writing import FileNames, NewFile, write_file
 from msauto.model.live import (
     AssetSnapshot,
     ChannelSnapshot,
@@ -180,8 +179,8 @@ class FolderExport:
     def begin(self, play: ExportedPlay) -> None:
         """Begin a file beside the one that it will replace."""
         self._target = self._path(play)
-        with file_errors(self._target):
-            make_folder(self._target.parent, self._folder)
+        with _file_errors(self._target):
+            _make_folder(self._target.parent, self._folder)
             self._file = NewFile(self._target)
         self.write(header_lines(play.about))
 
@@ -189,14 +188,14 @@ class FolderExport:
         """Add lines to the file."""
         if self._file is None:
             raise RuntimeError("begin a play before adding lines")
-        with file_errors(self._target):
+        with _file_errors(self._target):
             self._file.write(f"{line}\n" for line in lines)
 
     def end(self) -> None:
         """Move the complete file into its place."""
         if self._file is None:
             return
-        with file_errors(self._target):
+        with _file_errors(self._target):
             self._file.keep()
         self._file = None
         self.written.append(self._target)
@@ -220,8 +219,73 @@ class FolderExport:
         return self._paths[play.names]
 
 
+class TimelineFiles:
+    """A file for each asset in a folder; without a folder, one timeline for stdout.
+
+    A file with other contents is replaced only with ``force``.
+    """
+
+    def __init__(self, form: TimelineForm, folder: Path | None, *, force: bool) -> None:
+        self._form = form
+        self._folder = folder
+        self._force = force
+        self._names = FileNames()
+        self._text: str | None = None
+        self.written: list[Path] = []
+
+    def add(self, folder: tuple[str, ...], snapshot: AssetSnapshot) -> tuple[str, ...]:
+        """Write an asset, or keep it for stdout; return the warnings. Raises :class:`TimelineError`."""
+        timeline = self._form.write(snapshot)
+        if self._folder is not None:
+            names = (*folder, snapshot.asset.title or snapshot.title)
+            self._write(self._folder / self._names.path(names, f".{self._form.ending}"), timeline.text)
+        elif self._text is None:
+            self._text = timeline.text
+        else:
+            raise MsautoError("stdout takes one timeline", remedy="name one --title, or write files with --out DIR")
+        return timeline.warnings
+
+    def finish(self) -> None:
+        """Print the timeline, if it is not in a file."""
+        if self._text is not None:
+            print_result(self._text)
+
+    def close(self) -> None:
+        """Close nothing: each file is complete once it is written."""
+
+    def expect(self, plays: Iterable[object]) -> None:
+        """Accept any plays: each file is checked before it is written."""
+
+    def _write(self, path: Path, text: str) -> None:
+        assert self._folder is not None
+        with _file_errors(path):
+            _make_folder(path.parent, self._folder)
+            if path.exists() and not self._force and path.read_bytes() != text.encode():
+                raise RefusedError(
+                    f"{path} has other contents", remedy="overwrite it with --force, or use another --out"
+                )
+            write_file(path, [text])
+        self.written.append(path)
+
+
+def _make_folder(folder: Path, root: Path) -> None:
+    """Make a folder of an export; one that a link leads out of ``root`` is refused."""
+    if not folder.resolve().is_relative_to(root.resolve()):
+        raise RefusedError(f"{folder} leads out of {root}", remedy="remove the link, or use another --out")
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+@contextmanager
+def _file_errors(path: Path) -> Iterator[None]:
+    """Name the file that cannot be read or written, and the reason."""
+    try:
+        yield
+    except OSError as error:
+        raise MsautoError(f"cannot write {path}: {error.strerror or error}", remedy="use another --out") from error
+
+
 def _is_exported(path: Path) -> bool:
-    with file_errors(path):
+    with _file_errors(path):
         if not path.is_file():
             return False
         with path.open("rb") as file:
