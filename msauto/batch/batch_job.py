@@ -34,6 +34,7 @@ from msauto.applying.apply_context import Cancellation
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.batch_result import DifferingTarget
 from msauto.batch.batch_run import JobAttempt
+from msauto.batch.schedule import open_until
 from msauto.concurrency import SystemClock
 from msauto.documents.value_types import as_list
 from msauto.errors import ClusterError, LockedError, MsautoError, UnreachableError, exit_code_of
@@ -147,6 +148,7 @@ class BatchJobs:
         options = RunOptions(
             allow(limits, extra.delete, extra.remove, None) if extra else limits,
             AllowedTimes(inputs.settings.freezes, self.batch.window, until),
+            lock_timeout=self._lock_timeout(job, until),
         )
         keep_going = bool(job.args.keep_going)
         loaded = load(inputs, keep_going=keep_going)
@@ -157,6 +159,13 @@ class BatchJobs:
             raise KeyboardInterrupt("nothing was sent") from None
         finally:
             self.signals.react = None
+
+    def _lock_timeout(self, job: Job, until: datetime | None) -> float:
+        """Return how long to wait for a lock, in seconds: not after ``until``, nor after the window."""
+        now = self.clock.now()
+        waits = [(end - now).total_seconds() for end in (until, open_until(self.batch.window, now)) if end is not None]
+        wanted = job.args.lock_timeout
+        return 0.0 if wanted is None else max(0.0, min(wanted.total_seconds(), *waits, float("inf")))
 
     async def _plan_and_apply(self, loaded: Loaded, options: RunOptions, record: Attempt, *, keep_going: bool) -> int:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()

@@ -36,7 +36,7 @@ from msauto.exit_codes import LOCKED, REFUSED
 from msauto.file_writing import write_file
 from msauto.model.result import parse_time, seconds_between
 from msauto.playbook.input_files import beside
-from msauto.playbook.inventory.server_block import secret_of_file
+from msauto.playbook.inventory.server_block import secret_of_file, secret_of_keyring
 from msauto.playbook.schema.batch import Event, SecretSource
 from msauto.report.layout import template
 from msauto.secrets.redaction import Secrets
@@ -153,7 +153,11 @@ class Monitor:
         else:
             scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)", value)
             shown = f"{scheme[0] if scheme else ''}://…"
-        return Message(SentMessage(kind=kind, to=shown, events=events), send, partial(_address, value, node, self.env))
+        return Message(
+            SentMessage(kind=kind, to=shown, events=events),
+            send,
+            partial(_address, value, node, self.env, self.batch.name),
+        )
 
     def _files(self, result: BatchResult) -> Iterator[Message]:
         batch, metrics = self.batch, self.batch.args.metrics
@@ -201,8 +205,8 @@ def _reason(error: Exception) -> str:
     return " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__
 
 
-def _address(value: str | SecretSource, node: SourceNode, env: Mapping[str, str]) -> str:
-    """Return the address itself; raises :class:`InputError`, which does not show it."""
+def _address(value: str | SecretSource, node: SourceNode, env: Mapping[str, str], batch: str) -> str:
+    """Return the address itself; ``batch`` is the user in the keyring. Raises ``InputError``, which does not show it."""
     if not isinstance(value, SecretSource):
         return str(value)
     if value.env is not None:
@@ -212,6 +216,8 @@ def _address(value: str | SecretSource, node: SourceNode, env: Mapping[str, str]
         return env[value.env]
     if value.file is not None:
         return secret_of_file(value.file, node.child("file")).reveal().strip()
+    if value.keyring is not None:
+        return secret_of_keyring(value.keyring, batch, node.child("keyring")).reveal().strip()
     place, folder = node.child("credential"), env.get("CREDENTIALS_DIRECTORY")
     if folder is None:
         raise place.error("$CREDENTIALS_DIRECTORY is not set", "systemd sets it: see `msauto schedule print`")

@@ -113,6 +113,33 @@ def test_a_lock_is_tried_again(desk: Desk, sim: Simulator, times: int) -> None:
     assert (result.jobs[0].attempts, result.code) == (1 + times, 0 if times else 5)
 
 
+@pytest.mark.parametrize(("wait", "waited"), [("1m", 60), ("3h", 75 * 60)], ids=["its time", "until the window closes"])
+def test_a_job_waits_for_a_lock_of_another_run(
+    desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch, wait: str, waited: int
+) -> None:
+    """`lock_timeout` is how long, at most until the window closes."""
+    seconds: list[float] = []
+
+    async def sleep(_: ServerClock, pause: float) -> None:
+        seconds.append(pause)
+
+    monkeypatch.setattr(ServerClock, "sleep", sleep)
+    monkeypatch.setattr(ServerClock, "monotonic", lambda _: sum(seconds))
+    desk.comment("new")
+    batch(
+        desk,
+        {"a": {"playbooks": "play.yml", "lock_timeout": wait}},
+        **NIGHT | {"window": {"from": "02:00", "to": "04:25"}},
+    )
+    with Ledger.open(desk.state) as ledger, asyncio.Runner() as runner:
+        lock = ledger.hold([LockScope(sim.url, "NEWS")], SystemClock())
+        runner.run(_enter(lock))
+        result = night(desk, sim)
+        runner.run(lock.__aexit__(None, None, None))
+    assert outcomes(result) == [("locked", 5)]
+    assert sum(seconds) == pytest.approx(waited)
+
+
 async def _enter(lock: Any) -> None:
     await lock.__aenter__()
 

@@ -116,14 +116,15 @@ class SecretSource(Model):
 
     rules: ClassVar = (
         rule.one_of(
-            ("env", "file", "credential"),
+            ("env", "file", "keyring", "credential"),
             ("has both {0} and {1}", "keep one of them"),
-            ("does not name a source of the secret", "add env, file or credential"),
+            ("does not name a source of the secret", "add env, file, keyring or credential"),
         ),
     )
 
     env: Plain[VariableName] = key("name of an environment variable")
     file: Plain[Name] = key("file that contains only the secret, relative to the batch file")
+    keyring: Plain[Name] = key("service name of the secret in the system keyring; the user is the name of the batch")
     credential: Plain[CredentialName] = key("name of a file in $CREDENTIALS_DIRECTORY, as systemd sets it")
 
 
@@ -202,6 +203,7 @@ class JobKeys(Model):
     forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512")
     keep_going: Plain[Flag] = key("leave out targets in error and apply the rest; the job then ends with 3")
     max_time: Plain[UpToAWeek] = key("begin no further target or attempt after this time, such as 90m")
+    lock_timeout: Plain[UpToAWeek] = key("wait this long for another run that holds a lock; default 0")
     retry: Plain[RetryArgs] = key("further attempts if a server is unreachable, or another run holds the lock")
     allow: Plain[AllowArgs] = key("what a run may do beyond the limits of msauto.toml")
     do: Plain[Literal["apply", "plan"]] = key("apply (default) within the limits, or plan: only report what differs")

@@ -50,7 +50,8 @@ template_lookup = _registrar(LOOKUPS)
 """Registers a lookup; its function is called ``lookup_NAME``, and its keyword arguments are the options."""
 
 JINJA_FILTERS = (
-    "abs", "d", "default", "first", "format", "groupby", "join", "last", "length", "list", "lower", "map", "max",
+    "abs", "capitalize", "count", "d", "default", "dictsort", "first", "format", "groupby", "join", "last", "length",
+    "list", "lower", "map", "max",
     "min", "reject", "rejectattr", "replace", "reverse", "round", "select", "selectattr", "sort", "string", "sum",
     "title", "trim", "truncate", "upper",
 )  # fmt: skip
@@ -63,9 +64,6 @@ REMOVED: dict[str, str] = {
     **dict.fromkeys(("random", "shuffle"), "the same playbook must always give the same plan"),
     **dict.fromkeys(("pprint", "to_yaml", "to_nice_json"), "use to_json"),
     "attr": "write a.b or a[b]",
-    "count": "use length",
-    "dictsort": "use dict2items | sort(attribute='key')",
-    "mandatory": "an undefined variable is an error anyway",
     "urlencode": "msauto encodes what it sends",
 }
 """Filters that users may look for and that are removed on purpose, with the reason or the alternative."""
@@ -165,6 +163,15 @@ def basename(value: Any) -> str:
 
 
 @template_filter
+def dirname(value: Any) -> str:
+    """A path without its last part.
+
+    Example: '/media/news/a.mxf' | dirname
+    """
+    return posixpath.dirname(str(value))
+
+
+@template_filter
 def splitext(value: Any) -> list[str]:
     """A file name and its extension.
 
@@ -244,6 +251,16 @@ def difference(first: Any, second: Any) -> list[Any]:
 
 
 @template_filter
+def intersect(first: Any, second: Any) -> list[Any]:
+    """The items of both lists.
+
+    Example: [1, 2] | intersect([2, 3])
+    """
+    other, seen = _SeenValues(items_of(second, "intersect")), _SeenValues()
+    return [each for each in items_of(first, "intersect") if each in other and seen.add(each)]
+
+
+@template_filter
 def flatten(value: Any, levels: int | None = None, skip_nulls: bool = True) -> list[Any]:
     """Nested lists as one list; levels=1 flattens one level.
 
@@ -299,6 +316,33 @@ def dict2items(value: Any, key_name: str = "key", value_name: str = "value") -> 
     if not isinstance(value, Mapping):
         raise TypeError("dict2items needs a mapping")
     return [{key_name: key, value_name: each} for key, each in value.items()]
+
+
+@template_filter
+def items2dict(value: Any, key_name: str = "key", value_name: str = "value") -> dict[str, Any]:
+    """A list of key and value as a mapping.
+
+    Example: [{'key': 'a', 'value': 1}] | items2dict
+    """
+    found: dict[str, Any] = {}
+    for each in items_of(value, "items2dict"):
+        if not isinstance(each, Mapping) or not {key_name, value_name} <= each.keys():
+            raise TypeError(f"items2dict needs mappings with {key_name!r} and {value_name!r}")
+        found[str(each[key_name])] = each[value_name]
+    return found
+
+
+@template_filter
+def mandatory(value: Any, msg: str | None = None) -> Any:
+    """The value, or an error if it is undefined.
+
+    Example: database | mandatory
+    """
+    if isinstance(value, Undefined):
+        if msg:
+            raise ValueError(str(msg))
+        str(value)  # raises, with the name
+    return value
 
 
 @template_filter
@@ -551,12 +595,23 @@ def secret(context: Context, value: Any) -> str:
 
 
 @template_test
+def regex(value: Any, find: str, ignorecase: bool = False, multiline: bool = False, match_type: str = "search") -> bool:
+    """A regular expression matches; match_type is search, match or fullmatch.
+
+    Example: 'EP 12' is regex('EP [0-9]+', match_type='fullmatch')
+    """
+    if match_type not in {"search", "match", "fullmatch"}:
+        raise ValueError(f"unknown match_type {match_type!r}; use search, match or fullmatch")
+    return getattr(pattern(find, value, ignorecase, multiline), match_type)(str(value)) is not None
+
+
+@template_test
 def match(value: Any, find: str, ignorecase: bool = False, multiline: bool = False) -> bool:
     """A regular expression matches at the beginning.
 
     Example: 'EP 12' is match('EP')
     """
-    return pattern(find, value, ignorecase, multiline).match(str(value)) is not None
+    return regex(value, find, ignorecase, multiline, "match")
 
 
 @template_test
@@ -565,7 +620,7 @@ def search(value: Any, find: str, ignorecase: bool = False, multiline: bool = Fa
 
     Example: 'EP 12' is search('12$')
     """
-    return pattern(find, value, ignorecase, multiline).search(str(value)) is not None
+    return regex(value, find, ignorecase, multiline)
 
 
 _ORDER = {"==": (0,), "eq": (0,), "=": (0,), "!=": (-1, 1), "<>": (-1, 1), "ne": (-1, 1), "<": (-1,), "lt": (-1,)}
@@ -590,6 +645,25 @@ def _version_key(value: Any) -> tuple[int, ...]:
     if not re.fullmatch(r"\d{1,9}(\.\d{1,9})*", str(value)):
         raise ValueError(f"{str(value)[:40]!r} is not a valid version")
     return tuple(int(part) for part in str(value).split("."))
+
+
+@template_test
+def subset(value: Any, other: Any) -> bool:
+    """All items are in the other list.
+
+    Example: [1] is subset([1, 2])
+    """
+    there = _SeenValues(items_of(other, "subset"))
+    return all(each in there for each in items_of(value, "subset"))
+
+
+@template_test
+def superset(value: Any, other: Any) -> bool:
+    """All items of the other list are in this one.
+
+    Example: [1, 2] is superset([1])
+    """
+    return subset(other, value)
 
 
 @template_test

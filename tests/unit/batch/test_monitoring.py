@@ -8,11 +8,13 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from io import StringIO
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -124,21 +126,26 @@ def test_an_address_that_cannot_be_parsed_is_not_shown(load: Load, address: str,
 
 @pytest.mark.parametrize(
     ("kind", "value"),
-    [("env", "PING"), ("file", "ping.txt"), ("credential", "ping")],
+    [("env", "PING"), ("file", "ping.txt"), ("credential", "ping"), ("keyring", "chat")],
 )
-def test_secret_addresses(load: Load, tmp_path: Path, kind: str, value: str) -> None:
+def test_secret_addresses(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, value: str) -> None:
+    keys = ModuleType("keyring")
+    monkeypatch.setitem(sys.modules, "keyring", keys)
     with recording() as recorder:
         url = recorder.url(f"ping/{SECRET}")
         (tmp_path / "ping.txt").write_text(f"{url}\n", encoding="utf-8")
         (tmp_path / "ping").write_text(url, encoding="utf-8")
+        stored = {("chat", "nightly"): url}
+        keys.__dict__["get_password"] = lambda service, user: stored.get((service, user))
         env = {"PING": url, "CREDENTIALS_DIRECTORY": str(tmp_path)}
         batch = load({"heartbeat": {kind: value}})
         assert Monitor(batch, env).started("r") == (SentMessage(kind="heartbeat", to=f"{kind} {value}"),)
         (tmp_path / "ping.txt").unlink()
         (tmp_path / "ping").unlink()
+        stored.clear()
         (missing,) = Monitor(batch, {}).started("r")
     assert recorder.paths == [f"/ping/{SECRET}/start"]
-    assert "is not set" in missing.error or "cannot read the file" in missing.error
+    assert re.search("is not set|cannot read the file|has no secret of", missing.error)
 
 
 @pytest.mark.parametrize("status", [200, 401])
