@@ -206,7 +206,7 @@ def _reason(error: Exception) -> str:
 
 
 def _address(value: str | SecretSource, node: SourceNode, env: Mapping[str, str], batch: str) -> str:
-    """Return the address itself; ``batch`` is the user in the keyring. Raises ``InputError``, which does not show it."""
+    """Return the address itself; ``batch`` is the keyring's user. Raises ``InputError``, which does not show it."""
     if not isinstance(value, SecretSource):
         return str(value)
     if value.env is not None:
