@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import starmap
 from typing import Any, Literal
 
 from msgspec import UNSET, Struct, structs
 
-from msauto.aspects import ASPECTS, holds, merge_desired
+from msauto.aspects import ASPECTS, holds, live_after, merge_desired
 from msauto.aspects.asset import plan_deletion
 from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
-from msauto.aspects.positions import in_point
+from msauto.aspects.positions import InAndOut, in_point
 from msauto.errors import MsautoError, PlanningError
 from msauto.model import requests
 from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, TaskSource
@@ -27,7 +27,6 @@ from msauto.model.requests import asset_path
 from msauto.model.server import ServerSpec
 from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
 from msauto.planning.deletion import check_deletion, check_link_titles, places_of, with_places
-from msauto.planning.editorial_warnings import check_editorial
 from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers
 from msauto.planning.handlers import DueHandlers, RecalledItems, due_handlers, recall
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember
@@ -351,7 +350,7 @@ def _plan_tasks(plan: PlanContext, desired: DesiredAsset | None, runs: Sequence[
         if desired.present:
             named = [(each.plan, desired.parts[name]) for name, each in ASPECTS.items() if name in desired.parts]
             steps += [partial(step, plan, part) for step, part in named if step is not None]
-            steps.append(partial(check_editorial, plan, desired))
+            steps.append(partial(_check_editorial, plan, desired))
         else:
             steps.append(partial(plan_deletion, plan, desired.source))
     steps += [partial(_run, plan, run, TASK) for run in runs]
@@ -363,6 +362,51 @@ def _plan_tasks(plan: PlanContext, desired: DesiredAsset | None, runs: Sequence[
             errors.append(error)
     if errors:
         raise errors[0] if len(errors) == 1 else PlanningError("\n".join(dict.fromkeys(map(str, errors))))
+
+
+def _check_editorial(context: PlanContext, desired: DesiredAsset) -> None:
+    """Warn of values that are valid, but probably mistakes. Raises ``PlanningError`` for what cannot be meant.
+
+    Only what the run adds or changes, and its effect on the rest, is checked, not what is on the server already. What
+    concerns one aspect alone is in its module.
+    """
+    if not context.builder.changes:
+        return
+
+    @cache
+    def after() -> LiveTarget:
+        return live_after(structs.replace(context.live, asset=context.asset), context.builder.requests())
+
+    parts = [(ASPECTS[name], part) for name, part in desired.parts.items()]
+    own = [warning for aspect, part in parts for warning in aspect.warn(context, part, after)]
+    warnings = [*own, *_outside_in_and_out(context, desired, after), *_blank_ends(context)]
+    context.builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
+
+
+def _outside_in_and_out(context: PlanContext, desired: DesiredAsset, after: Callable[[], LiveTarget]) -> Iterator[str]:
+    """Yield what a task places outside the in and out points, where the run sets it or these points."""
+    changes = context.builder.changes
+    moved = any("frames" in ASPECTS[change.aspect].alters(change, context.title) for change in changes)
+    span = InAndOut.of((after().asset if moved else None) or context.asset)
+    if span.is_reversed:
+        return
+    set_here = {change.source.place for change in changes}
+    for name, part in desired.parts.items():
+        for what, first, last, source in ASPECTS[name].spans(context, part):
+            where = span.misses(first, last) if moved or source.place in set_here else None
+            if where is not None:
+                yield f"{what} {where} ({source.place})"
+
+
+def _blank_ends(context: PlanContext) -> Iterator[str]:
+    """Yield the titles that get a blank at an end."""
+    for change in context.builder.changes:
+        titles = ASPECTS[change.aspect].titles(change) if change.action != "delete" else None
+        if titles is None:
+            continue
+        what, was, title = titles
+        if title != title.strip() and title != was:
+            yield f"{what} has blanks at an end: {title!r} ({change.source.place})"
 
 
 async def _plan_handlers(
