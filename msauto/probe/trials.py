@@ -8,10 +8,10 @@ what remains is reported.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from operator import eq, ne
+from operator import ne
 from typing import Final, NamedTuple, TypeVar
 
 from msauto.errors import (
@@ -33,7 +33,7 @@ from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 from msauto.server.xmp import parse_xmp
 
-ROUNDS: Final = 3
+_ROUNDS: Final = 3
 """The number of attempts to undo a change."""
 
 _SETTLING: Final = 2.0
@@ -41,8 +41,6 @@ _SETTLING: Final = 2.0
 
 _PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.5)
 """Seconds between reads of what was written: some servers show it late."""
-
-_TAKEN_BACK: Final = "taken back"
 
 T = TypeVar("T")
 
@@ -55,12 +53,48 @@ class TrialOptions(NamedTuple):
 
 
 @dataclass(slots=True)
+class WriteVisibility:
+    """When this server shows what was written.
+
+    ``unseen`` are accepted writes that are not visible yet, ``slowest`` the longest time in seconds until one was.
+    ``lost``: an answer was lost, so that a write may still be done.
+    """
+
+    clock: Clock
+    unseen: set[str] = field(default_factory=set)
+    slowest: float = 0.0
+    lost: bool = False
+
+    async def look(self, what: str, read: Callable[[], Awaitable[T]], shows: Callable[[T], bool]) -> T:
+        """Read until the write is visible, for a limited time; return the last state.
+
+        Does not wait for a write that was not accepted.
+        """
+        waited = 0.0
+        live = await read()
+        for pause in _PAUSES if what in self.unseen else ():
+            if shows(live):
+                break
+            await self.clock.sleep(pause)
+            waited += pause
+            live = await read()
+        if shows(live):
+            self.unseen.discard(what)
+            self.slowest = max(self.slowest, waited)
+        return live
+
+    async def settle(self) -> None:
+        """Wait until the server must have finished: longer if some write was never visible."""
+        late = 2 * self.slowest
+        await self.clock.sleep(max(late, _SETTLING) if self.lost or self.unseen else late)
+
+
+@dataclass(slots=True)
 class ScratchAsset:
     """The asset of a trial: its state before, and what was changed since.
 
-    ``made`` maps what a write may leave behind to its description; ``report`` prints a line at once. ``unseen`` are
-    accepted writes that are not visible yet, ``slow`` the longest time until one was visible. ``afterwards`` undo what
-    is outside the asset, and return what remains.
+    ``made`` maps what a write may leave behind to its description; ``report`` prints a line at once. ``afterwards``
+    undo what is outside the asset, and return what remains.
     """
 
     client: AsyncMediaServer
@@ -70,13 +104,14 @@ class ScratchAsset:
     clock: Clock
     report: Callable[[str], None]
     before: Asset = field(init=False)
+    visibility: WriteVisibility = field(init=False)
     token: str = field(default_factory=lambda: f"msauto-probe-{secrets.token_hex(6)}")
     made: dict[str, str] = field(default_factory=dict)
     number: int = 0
-    lost: bool = False
-    unseen: set[str] = field(default_factory=set)
-    slow: float = 0.0
     afterwards: list[Callable[[], Awaitable[tuple[str, ...]]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.visibility = WriteVisibility(self.clock)
 
     @property
     def path(self) -> str:
@@ -131,34 +166,10 @@ class ScratchAsset:
         except NotSentError:
             raise
         except BaseException:  # a lost answer, or Ctrl-C: it may have been done
-            self.lost = True
+            self.visibility.lost = True
             raise
-        self.unseen.add(what)
+        self.visibility.unseen.add(what)
         return True
-
-    async def look(self, what: str, read: Callable[[], Awaitable[T]], shows: Callable[[T], bool]) -> T:
-        """Read until the write is visible, for a limited time; return the last state.
-
-        Does not wait for a write that was not accepted.
-        """
-        waited = 0.0
-        for pause in _PAUSES if what in self.unseen else ():
-            live = await read()
-            if shows(live):
-                break
-            await self.clock.sleep(pause)
-            waited += pause
-        else:
-            live = await read()
-        if shows(live):
-            self.unseen.discard(what)
-            self.slow = max(self.slow, waited)
-        return live
-
-    async def settle(self) -> None:
-        """Wait until the server must have finished: longer if some write was never visible."""
-        late = 2 * self.slow
-        await self.clock.sleep(max(late, _SETTLING) if self.lost or self.unseen else late)
 
     def segments(self, asset: Asset) -> list[Segment]:
         """Return our own segments."""
@@ -177,8 +188,8 @@ class ScratchAsset:
 
 async def put_back(bench: ScratchAsset) -> tuple[str, ...]:
     """Undo our changes, read the asset again, and return what remains: nothing, if it is unchanged."""
-    await bench.settle()
-    unseen = [bench.made[what] for what in sorted(bench.unseen)]
+    await bench.visibility.settle()
+    unseen = [bench.made[what] for what in sorted(bench.visibility.unseen)]
     left: list[str] = []
     undoing: list[Callable[[], Awaitable[tuple[str, ...]]]] = [*bench.afterwards, partial(_put_asset_back, bench)]
     for undo in undoing:
@@ -186,7 +197,7 @@ async def put_back(bench: ScratchAsset) -> tuple[str, ...]:
             left += await undo()
         except MsautoError as error:
             left.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
-    if bench.lost:
+    if bench.visibility.lost:
         what = f"{bench.changed} of {bench.trial.title!r}"
         bench.report(f"An answer was lost: the server may still do what was asked. Look once more for {what}")
     elif unseen:
@@ -195,15 +206,22 @@ async def put_back(bench: ScratchAsset) -> tuple[str, ...]:
 
 
 async def _put_asset_back(bench: ScratchAsset) -> tuple[str, ...]:
-    for _ in range(ROUNDS):
-        undoing = _undoing(bench, await bench.read())
-        if not undoing:
+    return _left(bench, await _take_back(bench, bench.read, partial(_undoing, bench)))
+
+
+async def _take_back(
+    bench: ScratchAsset, read: Callable[[], Awaitable[T]], undoing: Callable[[T], Sequence[Request]]
+) -> T:
+    """Send what undoes our changes until nothing is left to undo, at most ``_ROUNDS`` times; return the last state."""
+    for _ in range(_ROUNDS):
+        found = undoing(await read())
+        if not found:
             break
-        for request in undoing:
-            await send_anyhow(bench, request)
-        bench.unseen.add(_TAKEN_BACK)
-        await bench.look(_TAKEN_BACK, bench.read, lambda live: not _undoing(bench, live))
-    return _left(bench, await bench.read())
+        for request in found:
+            await _send_anyhow(bench, request)
+        bench.visibility.unseen.add("taken back")
+        await bench.visibility.look("taken back", read, lambda live: not undoing(live))
+    return await read()
 
 
 def _undoing(bench: ScratchAsset, live: Asset) -> list[Request]:
@@ -215,7 +233,7 @@ def _undoing(bench: ScratchAsset, live: Asset) -> list[Request]:
     return found
 
 
-async def send_anyhow(bench: ScratchAsset, request: Request) -> None:
+async def _send_anyhow(bench: ScratchAsset, request: Request) -> None:
     """Send a request that undoes a change; reading shows whether it worked."""
     try:
         await bench.client.send(request)
@@ -255,15 +273,15 @@ async def try_segments(bench: ScratchAsset) -> None:
     words = f"segment {bench.number}, titled {bench.token}"
     first = requests.create_segment(bench.path, bench.number, start, 1, {"title": bench.token})
     await bench.write(first, "segment", words)
-    made = bench.segments(await bench.look("segment", bench.read, lambda live: bool(bench.segments(live))))
+    made = bench.segments(await bench.visibility.look("segment", bench.read, lambda live: bool(bench.segments(live))))
     if [(each.start, each.duration) for each in made] != [(start, 1)]:
         spans = ", ".join(f"{each.start}+{each.duration}" for each in made) or "none"
         bench.notes.miss(f"a new segment was not shown as it was made: {spans}", "segment_update")
         return
     again = requests.create_segment(bench.path, bench.number, start, 2, {"title": bench.token})
     accepted = await bench.write(again, "segment", words)
-    asset = await bench.look("segment", bench.read, lambda live: bench.segments(live) != made)
-    bench.unseen.discard("segment")  # a server may accept it and keep the old one
+    asset = await bench.visibility.look("segment", bench.read, lambda live: bench.segments(live) != made)
+    bench.visibility.unseen.discard("segment")  # a server may accept it and keep the old one
     live = [(each.start, each.duration) for each in bench.segments(asset)]
     value = "overwrite" if live == [(start, 2)] else "recreate"
     answer = "accepted" if accepted else "refused"
@@ -280,7 +298,7 @@ async def try_markers(bench: ScratchAsset) -> None:
     fields = {"title": bench.token, "comment": "kept?", "user": "msauto", "keywords": "a b"}
     create = requests.create_marker(bench.path, requests.NEW_MARKER, _MARKER_FRAME, "Cue Point", fields)
     await bench.write(create, "marker", f"a marker titled {bench.token}")
-    made = bench.markers(await bench.look("marker", bench.read, lambda live: bool(bench.markers(live))))
+    made = bench.markers(await bench.visibility.look("marker", bench.read, lambda live: bool(bench.markers(live))))
     if len(made) != 1:
         bench.notes.miss("a new marker was not shown", *keys)
         return
@@ -292,8 +310,8 @@ async def _change_marker(bench: ScratchAsset, marker: Marker) -> None:
     title = f"{bench.token} changed"
     change = requests.create_marker(bench.path, marker.uid, fields={"title": title})
     accepted = await bench.write(change, "marker", f"a marker titled {bench.token}")
-    asset = await bench.look("marker", bench.read, lambda live: marker not in bench.markers(live))
-    bench.unseen.discard("marker")  # a server may accept it and change nothing
+    asset = await bench.visibility.look("marker", bench.read, lambda live: marker not in bench.markers(live))
+    bench.visibility.unseen.discard("marker")  # a server may accept it and change nothing
     live = next((each for each in bench.markers(asset) if each.uid == marker.uid), None)
     if live is None or live.fields.get("title") != title:
         answer = "accepted, and nothing changed" if accepted else "refused"
@@ -314,7 +332,7 @@ async def _move_in_point(bench: ScratchAsset) -> None:
         return
     move = requests.set_field(bench.path, "first_frame", str(old + _SHIFT))
     await bench.write(move, "first_frame", f"first_frame {old + _SHIFT} instead of {old}")
-    moved = await bench.look("first_frame", bench.read, lambda asset: asset.first_frame == old + _SHIFT)
+    moved = await bench.visibility.look("first_frame", bench.read, lambda asset: asset.first_frame == old + _SHIFT)
     shown = next((each.frame for each in bench.markers(moved) if each.uid == marker.uid), None)
     if moved.first_frame != old + _SHIFT or shown is None:
         bench.notes.miss("SETFIELD first_frame did not move the IN point", "position_origin")
@@ -357,7 +375,7 @@ async def try_separators(bench: ScratchAsset) -> None:
     for sign in _SEPARATORS:
         written = live
         await bench.write(_write(bench, name, f"one{sign}two"), "xmp", f"values of {name} instead of {old!r}")
-        live = await bench.look("xmp", lambda: _values(bench, name), partial(ne, written))
+        live = await bench.visibility.look("xmp", lambda: _values(bench, name), partial(ne, written))
         shown.append(f"one{sign}two is shown as {list(live or ())}")
         if live == ("one", "two"):
             bench.notes.learn("list_separator", sign, shown[-1])
@@ -388,11 +406,6 @@ async def _restore_field(bench: ScratchAsset, name: str, old: str) -> tuple[str,
         bench.report(
             f"The field {name} had no value. If it did not exist before, it stays empty, because no request deletes it"
         )
-    for _ in range(ROUNDS):
-        if await _values(bench, name) == desired:
-            return ()
-        await send_anyhow(bench, _write(bench, name, old))
-        bench.unseen.add("xmp")
-        await bench.look("xmp", lambda: _values(bench, name), partial(eq, desired))
-    live = await _values(bench, name)
+    back = _write(bench, name, old)
+    live = await _take_back(bench, lambda: _values(bench, name), lambda live: () if live == desired else (back,))
     return () if live == desired else (f"the field {name} is {list(live or ())} instead of {list(desired)}",)
