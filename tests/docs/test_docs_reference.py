@@ -13,6 +13,7 @@ import pytest
 from pydantic import BaseModel, RootModel
 
 import msauto
+from msauto.cli.commands.simulate import command as simulate
 from msauto.cli.main import COMMANDS, group
 from msauto.errors import PROBLEM_KINDS, ProblemKind
 from msauto.model import facts
@@ -24,7 +25,7 @@ from msauto.playbook.schema import inventory as schema_inventory
 from msauto.playbook.schema import settings as schema_settings
 from msauto.playbook.templates.filters import FILTERS, TESTS
 from msauto.playbook.variables import GIVEN
-from msauto.simulator.faults import KINDS
+from msauto.simulator.faults import CHANGES, KINDS
 from tests.docs.error_index import output_of
 from tests.docs.make_reference import MADE_PARTS, flags_table, with_made_parts
 from tests.docs.pages import ROOT
@@ -195,3 +196,14 @@ def test_every_public_error_is_told() -> None:
 def test_every_kind_of_fault_is_told() -> None:
     text = (ROOT / "docs" / "how-to" / "test-your-playbooks.md").read_text(encoding="utf-8")
     assert not set(KINDS) - names(text)
+
+
+def test_every_change_of_a_simulated_user_is_told() -> None:
+    text = (ROOT / "docs" / "how-to" / "test-your-playbooks.md").read_text(encoding="utf-8")
+    page_of_help = simulate.epilog or ""
+    missing = [
+        form
+        for form in (f"{name}:{texts}" for name, texts in CHANGES.items())
+        if f"| `{form}` |" not in text or form not in page_of_help
+    ]
+    assert not missing

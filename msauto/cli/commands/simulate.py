@@ -22,7 +22,7 @@ Kinds of faults:
   cut_at:BYTES[:SECONDS]                 a part of the answer
   slow_body[:SECONDS]                    a slow answer
   before:CHANGE, after:CHANGE            change the content as another user does
-CHANGE: rename:OLD:NEW, swap:ONE:OTHER, rerecord:TITLE
+CHANGE: rename:OLD:NEW, swap:ONE:OTHER, rerecord:TITLE, edit:TITLE:FIELD:VALUE, delete:TITLE
 """
 
 
