@@ -139,12 +139,8 @@ def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path |
     if hidden and not given.extra_vars:
         message = f"the plan was made with -e {hidden[0]}, and holds no secret or template of its own"
         raise _invalid(path, message, "give it again with -e")
-    if base is not None and kept.server is not None and not elsewhere:
-        message = f"the plan was made for --server {kept.server}, and a plan file cannot decide where to send"
-        raise _invalid(path, message, f"give it again: --server {kept.server}")
-    if base is not None and kept.config is not None and given.config is None:
-        message = f"the plan was made with --config {kept.config}, and a plan file cannot decide which limits hold"
-        raise _invalid(path, message, f"give it again: --config {kept.config}")
+    if base is not None:
+        _check_what_a_file_decides(kept, path, elsewhere=elsewhere, config=given.config)
     if not _is_instant(kept.now):
         raise _invalid(path, f"`now` is {kept.now!r}, which is not a time with an offset")
     variables = [text for text in kept.extra_vars if text not in (*hidden, *given.extra_vars)]
@@ -159,6 +155,16 @@ def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path |
             *given.extra_vars,
         ),
     )
+
+
+def _check_what_a_file_decides(kept: PlanOptions, path: str, *, elsewhere: bool, config: str | None) -> None:
+    """Refuse a plan file that decides where to send or which limits hold, unless the command line names them."""
+    if kept.server is not None and not elsewhere:
+        message = f"the plan was made for --server {kept.server}, and a plan file cannot decide where to send"
+        raise _invalid(path, message, f"give it again: --server {kept.server}")
+    if kept.config is not None and config is None:
+        message = f"the plan was made with --config {kept.config}, and a plan file cannot decide which limits hold"
+        raise _invalid(path, message, f"give it again: --config {kept.config}")
 
 
 def _is_instant(text: str) -> bool:

@@ -162,13 +162,16 @@ def body_texts(body: RssBody) -> dict[str, str]:
 
 def merge_channels(declared: Sequence[DesiredChannel], merging: Merging) -> DesiredChannel:
     """Return what all tasks declare for one channel."""
-    for one in (each for each in declared if each.exactly):
+    exact = [each for each in declared if each.exactly]
+    for one in exact:
         named = {plain(sourced.value.guid) for sourced in one.items}
-        for sourced in (sourced for other in declared if other is not one for sourced in other.items):
+        of_others = [sourced for other in declared if other is not one for sourced in other.items]
+        for sourced in of_others:
             if sourced.value.present and plain(sourced.value.guid) not in named:
                 merging.removed(f"item {sourced.value.guid}", one.exactly, sourced.source)
     items: dict[str, Sourced[DesiredRssItem]] = {}
-    for sourced in (sourced for desired in declared for sourced in desired.items):
+    all_items = [sourced for each in declared for sourced in each.items]
+    for sourced in all_items:
         earlier = items.setdefault(plain(sourced.value.guid), sourced)
         if earlier.value.present != sourced.value.present:
             absent, present = (earlier, sourced) if sourced.value.present else (sourced, earlier)
@@ -178,7 +181,7 @@ def merge_channels(declared: Sequence[DesiredChannel], merging: Merging) -> Desi
     return DesiredChannel(
         declared[0].source,
         tuple(items.values()),
-        next((each.exactly for each in declared if each.exactly), None),
+        exact[0].exactly if exact else None,
         still={guid: value for each in declared for guid, value in each.still.items()},
         notes=tuple(note for each in declared for note in each.notes),
     )

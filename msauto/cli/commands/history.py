@@ -35,33 +35,34 @@ def command(*, flags: Flags, run: str | None, every: bool, batch: str | None, si
     """
     with Ledger.open(flags.inputs.ledger, readonly=True) as ledger:
         if run is not None:
-            found = ledger.find(run)
-            if found.batch and not found.job:
-                _show_batch(found, next(text for each, text in ledger.batches() if each.run == found.run), flags)
-            elif ledger.is_run(found.run):
-                _show_run(ledger.run_details(found.run), flags)
+            one = ledger.find(run)
+            if one.batch and not one.job:
+                _show_batch(one, next(text for each, text in ledger.batches() if each.run == one.run), flags)
+            elif ledger.is_run(one.run):
+                _show_run(ledger.run_details(one.run), flags)
             else:
-                _show_attempt(found, flags)
+                _show_attempt(one, flags)
             return
-        first = None if since is None else datetime.now(UTC) - since
-        found_runs = [
-            each
-            for each in ledger.attempts()
-            if (batch is None or each.batch == batch)
-            and (first is None or datetime.fromisoformat(each.started) >= first)
-        ]
-    here = None if every else find_repository(Path())
-    runs = [each for each in found_runs if here is None or _is_of(each, here)]
-    if len(runs) < len(found_runs):
-        others = plural(len(found_runs) - len(runs), "run")
+        found = [each for each in ledger.attempts() if batch is None or each.batch == batch]
+    if since is not None:
+        first = datetime.now(UTC) - since
+        found = [each for each in found if datetime.fromisoformat(each.started) >= first]
+    _list_runs(found, None if every else find_repository(Path()), flags, ledger.name)
+
+
+def _list_runs(found: Sequence[RunSummary], repository: Path | None, flags: Flags, ledger: str) -> None:
+    """List the runs of the repository, and print how many others there are."""
+    runs = [each for each in found if repository is None or _is_of(each, repository)]
+    if len(runs) < len(found):
+        others = plural(len(found) - len(runs), "run")
         print_message(f"{others} of other repositories not shown\n  → show all runs: msauto history --all")
     if flags.format == "json":
         _print([to_json(each) for each in runs])
     elif runs:
         headers = ("run", "started", "took", "status", "playbooks", "outcome", "who")
         _print_table(headers, map(_row, runs), flags, whole=headers[:4])
-    elif not found_runs:
-        print_message(f"No runs in {ledger.name}.")
+    elif not found:
+        print_message(f"No runs in {ledger}.")
 
 
 def _is_of(run: RunSummary, repository: Path) -> bool:
