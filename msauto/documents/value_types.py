@@ -18,7 +18,7 @@ from msauto.documents.loader import WrittenFloat, WrittenInt
 from msauto.errors import ProblemKind
 from msauto.model.fields import unreportable
 from msauto.model.live import Folder, parse_folder
-from msauto.model.timecode import DROP_FRAME_RATES, Timecode, TimecodeError
+from msauto.model.timecode import Timecode, TimecodeError
 from msauto.secrets.sources import MarkedText, leaves
 
 T = TypeVar("T")
@@ -322,10 +322,6 @@ KeyId = Annotated[
 # Positions, durations and times ----------------------------------------------------------------------------------
 
 
-_ALWAYS_SKIPPED = min(DROP_FRAME_RATES.values())
-"""The frames that every drop-frame rate skips at the start of a minute."""
-
-
 def _position(value: Any) -> Timecode:
     if isinstance(value, bool) or not isinstance(value, int | str):
         shown = getattr(value, "text", shown_value(value))
@@ -335,14 +331,9 @@ def _position(value: Any) -> Timecode:
             kind="time-code",
         )
     try:
-        code = Timecode.parse(value if isinstance(value, str) else int(value))
+        return Timecode.parse(value if isinstance(value, str) else int(value))
     except (TimecodeError, ValueError) as error:
         raise invalid(str(error), kind="time-code") from error
-    minute, second = divmod(code.seconds, 60)
-    if code.kind == "drop" and minute % 10 and not second and code.frames < _ALWAYS_SKIPPED:
-        remedy = f"use {code.text.partition(';')[0]};{_ALWAYS_SKIPPED:02} (29.97 fps)"
-        raise invalid(f"{code} does not exist: drop-frame time codes skip it", remedy, kind="time-code")
-    return code
 
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from msauto.aspects import contradictions
 from msauto.documents.document import Document, Problems, nearest
@@ -13,6 +16,7 @@ from msauto.documents.value_types import is_template
 from msauto.errors import Problem, SourceLocation
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
+from msauto.model.timecode import DROP_FRAME_RATES
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.inventory.hosts import Hosts, ResolveOptions, open_hosts, same_servers
 from msauto.playbook.resolve import rare_collection, resolve_plays
@@ -70,7 +74,8 @@ def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, file
         problems.add(*_never_notified(plays))
         for hosts in opened:
             work = resolve_plays(plays, hosts, check_only=True).work
-            problems.add(*(_with_excerpt(problem, files) for problem in _contradictions(work)))
+            found_together = (*_contradictions(work), *_impossible_positions(work))
+            problems.add(*(_with_excerpt(problem, files) for problem in found_together))
 
 
 def _with_excerpt(problem: Problem, files: Files) -> Problem:
@@ -146,6 +151,35 @@ def _contradictions(work: Sequence[model.ServerIntents]) -> Iterator[Problem]:
         for ref, found in declared.items():
             for error in contradictions(found, ref.title if isinstance(ref, model.TitleRef) else ""):
                 yield Problem(error.message, error.place, error.remedy, kind="conflict")
+
+
+_ALWAYS_SKIPPED = min(DROP_FRAME_RATES.values())
+"""The frames that every drop-frame rate skips at the start of a minute."""
+
+
+def _impossible_positions(work: Sequence[model.ServerIntents]) -> Iterator[Problem]:
+    """Yield the drop-frame time codes that exist at no rate, each at its place; a plan names the clip's length, too."""
+    for intent in (intent for each in work for intent in each.intents):
+        desired = _constant_of(intent)
+        for sourced in desired.sourced() if isinstance(desired, model.DesiredAsset) else ():
+            for position in _positions_in(sourced.value):
+                for code in (position.timecode, position.origin):
+                    if code is None or code.kind != "drop":
+                        continue
+                    minute, second = divmod(code.seconds, 60)
+                    if minute % 10 and not second and code.frames < _ALWAYS_SKIPPED:
+                        message = f"{code} does not exist: drop-frame time codes skip it"
+                        remedy = f"use {code.text.partition(';')[0]};{_ALWAYS_SKIPPED:02} (29.97 fps)"
+                        yield Problem(message, sourced.source.place, remedy, kind="time-code")
+
+
+def _positions_in(value: object) -> Iterator[model.Position]:
+    if isinstance(value, model.Position):
+        yield value
+    elif isinstance(value, Struct):
+        yield from chain.from_iterable(_positions_in(getattr(value, name)) for name in value.__struct_fields__)
+    elif isinstance(value, Mapping):
+        yield from chain.from_iterable(map(_positions_in, value.values()))
 
 
 def _constant_of(intent: model.Intent) -> model.DesiredAsset | model.DesiredChannel | None:

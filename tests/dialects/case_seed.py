@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1] / "cases"
 NOT_WHOLE_WAY = frozenset({"errors", "language", "xml"})  # cases of texts and of answers, not of wanted and live
 RUNS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
 CREATED = "2026-11-20T08:00:00"
-RATES = {"0.0400000000": Fraction(25), "0.0333666667": Fraction(30000, 1001), "0.0166833333": Fraction(60000, 1001)}
+RATES = {"0.0400000000": Fraction(25), "0.0333666667": Fraction(30000, 1001)}
 
 
 @dataclass(frozen=True)
