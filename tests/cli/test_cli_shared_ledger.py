@@ -108,7 +108,7 @@ def stopped(process: subprocess.Popen[str]) -> Iterator[None]:
 
 
 def said(process: subprocess.Popen[str]) -> Said:
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=100)
     return Said(process.returncode, out, err)
 
 
