@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from msauto.model import events
 from msauto.model.codec import describe_types, dump
-from msauto.model.plan import Kind, Refusal, Summary, Target
+from msauto.model.plan import Kind, Refusal, Summary
 from msauto.model.result import Outcome, RequestOutcome
 from msauto.version import __version__
 
@@ -201,62 +201,59 @@ class EventLines:
                 return None
             self._download_shown = elapsed
         self._seq += 1
-        kind, *values = _LINE_OF[type(event)](event, Progress(self._targets, self._requests))
-        return f"{dump(kind(1, self._seq, self._now(), round(elapsed, 3), *values))}\n"
+        line = _LINE_OF[type(event)]
+        done = Progress(self._targets, self._requests)
+        own = (_value(name, event, done) for name in line.__struct_fields__[len(EventLine.__struct_fields__) :])
+        return f"{dump(line(1, self._seq, self._now(), round(elapsed, 3), *own))}\n"
 
 
-def _target(target: Target | events.TargetPlanned) -> EventTarget:
-    return EventTarget(target.server, target.database, target.kind, target.name)
-
-
-def _text(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def _settled(event: events.RequestSettled, done: Progress) -> tuple[Any, ...]:
-    came = event.result
-    message = _text(came.message)
-    return RequestSettledLine, _target(event.target), event.index, came.tries, came.outcome, came.status, message, done
-
-
-def _finished(event: events.TargetFinished, done: Progress) -> tuple[Any, ...]:
-    came = event.result
-    differences = len(came.differences)
-    return TargetFinishedLine, _target(came.target), came.outcome, _text(came.message), differences, done
-
-
-_LINE_OF: Final[Mapping[type, Callable[[Any, Progress], tuple[Any, ...]]]] = {
-    events.PlanningStarted: lambda event, _: (PlanningStartedLine, event.servers, __version__),
-    events.TargetsFound: lambda event, _: (TargetsFoundLine, event.server, event.targets),
-    events.TargetPlanned: lambda event, done: (
-        (TargetPlannedLine, _target(event), event.state, event.changes, event.requests, _text(event.error), done)
-    ),
-    events.PlanningEnded: lambda event, _: (PlanningEndedLine, event.summary, event.refusals[:_REFUSALS]),
-    events.RunStarted: lambda event, _: (RunStartedLine, event.run, Progress(event.targets, event.requests)),
-    events.TargetStarted: lambda event, _: (TargetStartedLine, _target(event.target)),
-    events.RequestSending: lambda event, _: (
-        (RequestSendingLine, _target(event.target), event.index, event.tries, event.target.requests[event.index].method)
-    ),
-    events.RequestInDoubt: lambda event, _: (
-        (RequestInDoubtLine, _target(event.target), event.index, _text(event.reason))
-    ),
-    events.RequestSettled: _settled,
-    events.DownloadAsked: lambda event, _: (
-        (DownloadRequestedLine, _target(event.target), event.index, event.time_limit)
-    ),
-    events.DownloadReceived: lambda event, _: (
-        (DownloadReceivedLine, _target(event.target), event.index, event.received, event.total)
-    ),
-    events.WaitingForRestore: lambda event, _: (
-        (RestoreWaitingLine, _target(event.target), round(event.waited, 3), event.wait)
-    ),
-    events.TargetFinished: _finished,
-    events.RunEnded: lambda event, _: (
-        (RunEndedLine, event.result.run, event.result.ok, event.result.interrupted, event.result.counts)
-    ),
-    events.CommandEnded: lambda event, _: (CommandEndedLine, event.code, _text(event.reason)),
+_LINE_OF: Final[Mapping[type, type[Any]]] = {
+    events.PlanningStarted: PlanningStartedLine,
+    events.TargetsFound: TargetsFoundLine,
+    events.TargetPlanned: TargetPlannedLine,
+    events.PlanningEnded: PlanningEndedLine,
+    events.RunStarted: RunStartedLine,
+    events.TargetStarted: TargetStartedLine,
+    events.RequestSending: RequestSendingLine,
+    events.RequestInDoubt: RequestInDoubtLine,
+    events.RequestSettled: RequestSettledLine,
+    events.DownloadAsked: DownloadRequestedLine,
+    events.DownloadReceived: DownloadReceivedLine,
+    events.WaitingForRestore: RestoreWaitingLine,
+    events.TargetFinished: TargetFinishedLine,
+    events.RunEnded: RunEndedLine,
+    events.CommandEnded: CommandEndedLine,
 }
-"""The line of each event and its values, after those of every line; the last argument is what is done so far."""
+
+
+def _value(name: str, event: Any, done: Progress) -> Any:
+    """Return a value of a line: what the event, or its result, has by that name, as short as a line needs it."""
+    match name, event:
+        case "msauto", _:
+            return __version__
+        case "done", _:
+            return done
+        case "total", events.RunStarted():
+            return Progress(event.targets, event.requests)
+        case "method", _:
+            return event.target.requests[event.index].method
+        case "targets", events.RunEnded():
+            return event.result.counts
+        case "target", events.TargetPlanned():
+            return EventTarget(event.server, event.database, event.kind, event.name)
+    value = getattr(event if hasattr(event, name) else event.result, name)
+    match name:
+        case "target":
+            return EventTarget(value.server, value.database, value.kind, value.name)
+        case "error" | "message" | "reason":
+            return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
+        case "refusals":
+            return value[:_REFUSALS]
+        case "differences":
+            return len(value)
+        case "waited":
+            return round(value, 3)
+    return value
 
 
 def events_schema() -> dict[str, Any]:

@@ -34,6 +34,9 @@ _RARELY: Final = 30.0
 _EARLIEST_RATE: Final = 2.0
 """Seconds after which a rate, and the time left, mean something."""
 
+_TROUBLE: Final = {"error": "in error", "failed": "failed", "unverified": "unverified"}
+"""The outcomes that are counted on the line, and their words."""
+
 Part = tuple[int, str]
 """A part of the line, and its rank: where the line is too long, those of the highest rank are left out."""
 
@@ -48,50 +51,20 @@ class _Wait:
 
 
 @dataclass(slots=True)
-class _Planning:
-    """How far planning is. ``reading`` names the servers whose targets are not known yet."""
+class _Phase:
+    """How far planning or a run is; planning finds its ``targets`` and has no ``requests``.
 
-    reading: set[str]
-    found: int = 0
-    done: int = 0
-    errors: int = 0
+    ``reading``: the servers whose targets are not known yet. ``outcomes``: those of finished and states of planned
+    targets. ``downloads``: the bytes of each file that came so far, and its size where it is known.
+    """
 
-    @property
-    def whole(self) -> int:
-        """The targets known so far: those of a database are planned before the others are found."""
-        return max(self.found, self.done)
-
-    @property
-    def open_end(self) -> bool:
-        return bool(self.reading)
-
-    def note(self, event: events.Event, _: float) -> None:
-        if isinstance(event, events.TargetsFound):
-            self.found += event.targets
-            self.reading.discard(event.server)
-        elif isinstance(event, events.TargetPlanned):
-            self.done += 1
-            self.errors += event.state == "error"
-
-    def counts(self) -> Iterator[Part]:
-        yield 0, f"planning {self.done}/{self.whole} targets" if self.whole else "planning"
-        if self.reading:
-            servers = next(iter(self.reading)) if len(self.reading) == 1 else plural(len(self.reading), "server")
-            yield 1, f"reading {show(servers, limit=30)}"
-
-    def details(self, _: float) -> Iterator[Part]:
-        if self.errors:
-            yield 1, f"{self.errors} in error"
-
-
-@dataclass(slots=True)
-class _Applying:
-    """How far a run is. ``downloads``: the bytes of each file that came so far, and its size where it is known."""
-
-    targets: int
-    requests: int
+    began: float
+    planning: bool
+    targets: int = 0
+    requests: int = 0
     finished: int = 0
     settled: int = 0
+    reading: set[str] = field(default_factory=set)
     outcomes: Counter[str] = field(default_factory=Counter)
     in_doubt: set[TargetKey] = field(default_factory=set)
     under_way: dict[TargetKey, str] = field(default_factory=dict)
@@ -104,15 +77,17 @@ class _Applying:
 
     @property
     def whole(self) -> int:
-        return self.requests or self.targets
-
-    @property
-    def open_end(self) -> bool:
-        """Whether the rate does not show when the run ends: a restore or a file may need minutes."""
-        return bool(self.waits or self.downloads)
+        """What is to be done as far as it is known: targets of a database are planned before the others are found."""
+        return self.requests or max(self.targets, self.finished)
 
     def note(self, event: events.Event, now: float) -> None:
         match event:
+            case events.TargetsFound(server, targets):
+                self.targets += targets
+                self.reading.discard(server)
+            case events.TargetPlanned():
+                self.finished += 1
+                self.outcomes[event.state] += 1
             case events.TargetStarted(target):
                 self.under_way[target_key(target)] = target.name
             case events.RequestInDoubt(target):
@@ -140,14 +115,20 @@ class _Applying:
         self.waits.pop(key, None)
         self.downloads.pop(key, None)
 
-    def counts(self) -> Iterator[Part]:
-        yield 0, f"{self.finished}/{self.targets} targets"
-        yield 1, f"{self.settled}/{self.requests} requests"
-
-    def details(self, now: float) -> Iterator[Part]:
-        for outcome in ("failed", "unverified"):
+    def parts(self, now: float) -> Iterator[Part]:
+        """Yield what is done, the times, then what goes wrong, is under way or is awaited."""
+        if self.planning:
+            yield 0, f"planning {self.done}/{self.whole} targets" if self.whole else "planning"
+        else:
+            yield 0, f"{self.finished}/{self.targets} targets"
+            yield 1, f"{self.settled}/{self.requests} requests"
+        if self.reading:
+            servers = next(iter(self.reading)) if len(self.reading) == 1 else plural(len(self.reading), "server")
+            yield 1, f"reading {show(servers, limit=30)}"
+        yield from self._times(now - self.began)
+        for outcome, shown in _TROUBLE.items():
             if self.outcomes[outcome]:
-                yield 1, f"{self.outcomes[outcome]} {outcome}"
+                yield 1, f"{self.outcomes[outcome]} {shown}"
         if self.in_doubt:
             yield 1, f"{len(self.in_doubt)} in doubt"
         if self.under_way:
@@ -164,6 +145,28 @@ class _Applying:
             known = len(sizes) == len(self.downloads)
             came = f"{received:.1f} of {sum(sizes) / 1e6:.1f} MB" if known else f"{received:.1f} MB"
             yield 2, f"{plural(len(self.downloads), 'download')} {came}"
+
+    def _times(self, elapsed: float) -> Iterator[Part]:
+        """Yield the rate (``41/s``, ``4.1/s``, ``12/min``), the time since the phase began, and the time left.
+
+        A restore or a file may need minutes, and servers that are read may have any number of targets: with them the
+        rate does not show when the phase ends.
+        """
+        if elapsed < _EARLIEST_RATE:
+            return
+        rate = self.done / elapsed
+        if rate >= 1:
+            yield 4, f"{rate:.0f}/s" if rate >= 10 else f"{rate:.1f}/s"
+        elif rate:
+            yield 4, f"{60 * rate:.0f}/min"
+        yield 3, f"{show_seconds(elapsed)} elapsed"
+        left = self.whole - self.done
+        if self.done > 1 and left > 0 and not (self.reading or self.waits or self.downloads):
+            yield 2, f"{show_seconds(max(1.0, left / rate))} left"
+
+    def bar(self) -> str:
+        filled = min(_BAR, _BAR * self.done // self.whole) if self.whole else 0
+        return f"[{'=' * filled}{'>' if filled < _BAR else ''}{' ' * (_BAR - filled - 1)}]"
 
 
 class ProgressDisplay:
@@ -188,8 +191,8 @@ class ProgressDisplay:
         self._live = mode == "auto" and stream.isatty()
         self._width = width or (lambda: _columns(stream))
         self._drawn = False
-        self._phase: _Planning | _Applying | None = None
-        self._began = self._last = self._pause = 0.0
+        self._phase: _Phase | None = None
+        self._last = self._pause = 0.0
 
     def __enter__(self) -> ProgressDisplay:
         return self
@@ -205,9 +208,9 @@ class ProgressDisplay:
     def notify(self, event: events.Event) -> None:
         """Count the event, and draw if the pause is over."""
         if isinstance(event, events.PlanningStarted):
-            self._begin(_Planning(set(event.servers)))
+            self._begin(_Phase(self._monotonic(), planning=True, reading=set(event.servers)))
         elif isinstance(event, events.RunStarted):
-            self._begin(_Applying(event.targets, event.requests))
+            self._begin(_Phase(self._monotonic(), planning=False, targets=event.targets, requests=event.requests))
         elif isinstance(event, events.PlanningEnded | events.RunEnded):
             self._phase = None
             self.erase()
@@ -226,40 +229,27 @@ class ProgressDisplay:
             self._write(_ERASE)
             self._drawn = False
 
-    def _begin(self, phase: _Planning | _Applying) -> None:
+    def _begin(self, phase: _Phase) -> None:
         self._phase = phase
-        self._began = self._last = self._monotonic()
+        self._last = phase.began
         self._pause = _PAUSE if self._live else _PLAIN
         if self._live:
             self._draw(phase)
 
-    def _draw(self, phase: _Planning | _Applying) -> None:
+    def _draw(self, phase: _Phase) -> None:
         if self._mode == "none":
             return
         self._last = now = self._monotonic()
-        parts = [*phase.counts(), *self._times(phase, now), *phase.details(now)]
+        parts = [*phase.parts(now)]
         if self._live:
             # A live line must not wrap, otherwise it cannot be erased.
-            line = _fitted([(3, _bar(phase)), *parts], self._width() - 1)
+            line = _fitted([(3, phase.bar()), *parts], self._width() - 1)
             self._write(f"{_ERASE}{line}")
             self._drawn = True
             return
         if self._mode == "auto":
             self._pause = min(2 * self._pause, _RARELY)
         self._write(f"{_joined(parts)}\n")
-
-    def _times(self, phase: _Planning | _Applying, now: float) -> Iterator[Part]:
-        """Yield the rate, the time since the phase began, and about how long it will take."""
-        elapsed = now - self._began
-        if elapsed < _EARLIEST_RATE:
-            return
-        rate = phase.done / elapsed
-        if rate:
-            yield 4, _rate(rate)
-        yield 3, f"{show_seconds(elapsed)} elapsed"
-        left = max(0, phase.whole - phase.done)
-        if phase.done > 1 and left and not phase.open_end:
-            yield 2, f"{show_seconds(max(1.0, left / rate))} left"
 
     def _write(self, text: str) -> None:
         encoding = getattr(self._stream, "encoding", None) or "utf-8"  # it may lack the dots
@@ -285,15 +275,3 @@ def _fitted(parts: list[Part], width: int) -> str:
 
 def _joined(parts: list[Part]) -> str:
     return " · ".join(text for _, text in parts).replace("] · ", "] ", 1)
-
-
-def _bar(phase: _Planning | _Applying) -> str:
-    filled = min(_BAR, _BAR * phase.done // phase.whole) if phase.whole else 0
-    return f"[{'=' * filled}{'>' if filled < _BAR else ''}{' ' * (_BAR - filled - 1)}]"
-
-
-def _rate(rate: float) -> str:
-    """Return ``41/s``, ``4.1/s`` or ``12/min``."""
-    if rate >= 10:
-        return f"{rate:.0f}/s"
-    return f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.0f}/min"
