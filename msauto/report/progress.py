@@ -35,7 +35,7 @@ _EARLIEST_RATE: Final = 2.0
 """Seconds after which a rate, and the time left, mean something."""
 
 _TROUBLE: Final = {"error": "in error", "failed": "failed", "unverified": "unverified"}
-"""The outcomes that are counted on the line, and their words."""
+"""The outcomes that are counted on the line, and how they are shown."""
 
 Part = tuple[int, str]
 """A part of the line, and its rank: where the line is too long, those of the highest rank are left out."""
@@ -51,7 +51,7 @@ class _Wait:
 
 
 @dataclass(slots=True)
-class _Phase:
+class _PhaseCounts:
     """How far planning or a run is; planning finds its ``targets`` and has no ``requests``.
 
     ``reading``: the servers whose targets are not known yet. ``outcomes``: those of finished and states of planned
@@ -191,7 +191,7 @@ class ProgressDisplay:
         self._live = mode == "auto" and stream.isatty()
         self._width = width or (lambda: _columns(stream))
         self._drawn = False
-        self._phase: _Phase | None = None
+        self._phase: _PhaseCounts | None = None
         self._last = self._pause = 0.0
 
     def __enter__(self) -> ProgressDisplay:
@@ -208,9 +208,9 @@ class ProgressDisplay:
     def notify(self, event: events.Event) -> None:
         """Count the event, and draw if the pause is over."""
         if isinstance(event, events.PlanningStarted):
-            self._begin(_Phase(self._monotonic(), planning=True, reading=set(event.servers)))
+            self._begin(_PhaseCounts(self._monotonic(), planning=True, reading=set(event.servers)))
         elif isinstance(event, events.RunStarted):
-            self._begin(_Phase(self._monotonic(), planning=False, targets=event.targets, requests=event.requests))
+            self._begin(_PhaseCounts(self._monotonic(), planning=False, targets=event.targets, requests=event.requests))
         elif isinstance(event, events.PlanningEnded | events.RunEnded):
             self._phase = None
             self.erase()
@@ -229,14 +229,14 @@ class ProgressDisplay:
             self._write(_ERASE)
             self._drawn = False
 
-    def _begin(self, phase: _Phase) -> None:
+    def _begin(self, phase: _PhaseCounts) -> None:
         self._phase = phase
         self._last = phase.began
         self._pause = _PAUSE if self._live else _PLAIN
         if self._live:
             self._draw(phase)
 
-    def _draw(self, phase: _Phase) -> None:
+    def _draw(self, phase: _PhaseCounts) -> None:
         if self._mode == "none":
             return
         self._last = now = self._monotonic()
