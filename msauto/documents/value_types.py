@@ -218,7 +218,7 @@ def _label(value: Any) -> str:
         )
     if isinstance(value, datetime | date):
         return value.isoformat()
-    raise invalid(f"must be text, not {kind_of(value)}", kind="wrong-type")
+    raise invalid(f"must be text, not {kind_of(value)}", "write a text", kind="wrong-type")
 
 
 def reportable(text: str) -> str:
@@ -240,7 +240,7 @@ def strict_text(value: Any) -> str:
 def _name(value: Any) -> str:
     text = _text(value)
     if not text.strip():
-        raise invalid("must not be empty")
+        raise invalid("must not be empty", "add a text, or remove the key")
     return text
 
 
@@ -267,7 +267,10 @@ def _expression(value: Any) -> str:
         raise invalid("is already an expression", "remove the braces {{ }}")
     if isinstance(value, str) and value.strip():
         return str(value)
-    raise invalid(f"must be an expression, not {'empty' if value == '' else kind_of(value)}")
+    raise invalid(
+        f"must be an expression, not {'empty' if value == '' else kind_of(value)}",
+        "write one such as asset.frames > 250",
+    )
 
 
 def as_list(value: Any) -> Any:
@@ -342,7 +345,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 def _span(text: str) -> timedelta:
     seconds = float(text.strip()[:-1]) * _UNITS[text.strip()[-1]]
     if seconds > 1e10:
-        raise invalid("must be a duration of at most 1e10 seconds")
+        raise invalid("must be a duration of at most 1e10 seconds", "write a shorter one")
     return timedelta(seconds=seconds)
 
 
@@ -358,7 +361,9 @@ def _when(value: Any) -> datetime | date:
             raise ValueError(text)
         return date.fromisoformat(text) if len(text) <= 10 else datetime.fromisoformat(text)
     except ValueError as error:
-        raise invalid(f"must be a date (2026-11-13) or a date and time, not {shown_value(value)}") from error
+        raise invalid(
+            f"must be a date or a date and time, not {shown_value(value)}", "write 2026-11-13, or 2026-11-13T18:00:00"
+        ) from error
 
 
 _TC = r"^\s*(\d{1,15}|\d{2,6}:[0-5]\d:[0-5]\d([:;]\d{2,3}|\.\d{1,12}))\s*$"

@@ -42,9 +42,9 @@ _JOB_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
 
 def _some_time(value: timedelta) -> timedelta:
     if value > timedelta(days=7):
-        raise invalid("must be at most 7d")
+        raise invalid("must be at most 7d", "write a shorter time")
     if value < timedelta(seconds=1):
-        raise invalid("must be at least 1s")
+        raise invalid("must be at least 1s", "write a longer time")
     return value
 
 

@@ -180,26 +180,34 @@ def _message(error: Any, path: Path, data: Any, mappings: _Mappings) -> tuple[st
     if kind in _NUMBERS:
         shown = shown_value(error["input"])
         digits = kind == "int_type" and isinstance(error["input"], str) and shown.strip("' ").isdecimal()
-        remedy = "remove the quotes, or add | int to the template" if digits else ""
+        remedy = "remove the quotes, or add | int to the template" if digits else f"write {_NUMBERS[kind]}"
         return f"{label or 'this'} must be {_NUMBERS[kind]}, not {shown}", remedy, on_key
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
         bound = context[name]
         if kind == "greater_than_equal" and not bound:
-            return f"{label} must not be negative", "", on_key
+            return f"{label} must not be negative", "write 0 or more", on_key
         bound = int(bound) if bound == int(bound) else bound
-        return f"{label} must be {words} {bound}, not {shown_value(error['input'])}", "", on_key
+        shown = shown_value(error["input"])
+        return f"{label} must be {words} {bound}, not {shown}", f"write a number that is {words} {bound}", on_key
     if kind in {"too_short", "string_too_short"}:
-        return f"{label} must not be empty", "add an item, or remove the key" if kind == "too_short" else "", on_key
+        what = "an item" if kind == "too_short" else "a text"
+        return f"{label} must not be empty", f"add {what}, or remove the key", on_key
     if kind == "literal_error":
         shown = str(error["input"]) if isinstance(error["input"], str) else given
         choices = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
         remedy = _hint(shown, choices, "use one of: " + ", ".join(choices))
         return f"{label} cannot be {shown[:60]!r}", remedy, on_key
-    remedy = _LIST_FORM.get(given, "") if kind == "list_type" else "quote it" if kind == "string_type" else ""
-    return f"{label or 'this'} must be {_EXPECTED.get(kind, 'something else')}, not {given}", remedy, on_key
+    expected = _EXPECTED.get(kind, "something else")
+    remedy = "quote it" if kind == "string_type" else f"write {expected}"
+    if kind == "list_type":
+        remedy = _LIST_FORM.get(given, remedy)
+    elif expected == "a mapping":
+        remedy = f"write its keys: {label}: {{key: value}}" if label and not label.startswith("an item") else _MAPPING
+    return f"{label or 'this'} must be {expected}, not {given}", remedy, on_key
 
 
+_MAPPING = "write a mapping: key: value"
 _LIST_FORM = {
     "a mapping": "put a dash before its first key: - key: value",
     "text": "write the text as an item: [text], or on a line of its own with a dash",

@@ -21,7 +21,7 @@ def _clock(value: Any) -> time:
     try:
         read = value if isinstance(value, time) else time.fromisoformat(value if isinstance(value, str) else "")
     except ValueError as error:
-        raise invalid("must be a time of day such as 18:00") from error
+        raise invalid("must be a time of day such as 18:00", "write hours and minutes") from error
     if read.tzinfo is not None:
         raise invalid("must be a time of day without a zone, such as 18:00", "set the zone with tz")
     return read
