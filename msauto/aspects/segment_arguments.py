@@ -87,7 +87,9 @@ def check_segments(args: Any, node: SourceNode) -> Iterator[Problem]:
     segments, here = known_items(args.segments, SegmentArgs), node.child("segments")
     for index, item in segments:
         if item.state != "absent" and _is_zero(item.duration):
-            yield here.child(index, "duration").problem("the duration of a segment cannot be 0")
+            yield here.child(index, "duration").problem(
+                "the duration of a segment cannot be 0", "write at least one frame, or state: absent"
+            )
     yield from duplicates(segments, here, lambda item: item.number, "number", "segment number")
 
 

@@ -199,7 +199,7 @@ class _EventReader:
         if type(event) is yaml.AliasEvent:
             name = str(event.anchor)
             if name not in self.anchors:
-                raise self._error("unknown anchor &{}", "", event, name)
+                raise self._error("unknown anchor &{}", "define it before this place", event, name)
             node = self.anchors[name]
             size = node.size if type(node) is _Collection else 1
             self.composed += size
@@ -377,7 +377,7 @@ def _explain(error: yaml.MarkedYAMLError, line: str) -> tuple[str, str]:
     if any(sign in problem for sign in ("'%'", "'@'", "'`'")):
         return "a text cannot start with this character", "quote it"
     if "unexpected end of stream" in problem or "quoted scalar" in context:
-        return "the closing quote is missing", ""
+        return "the closing quote is missing", "add it"
     if "<block end>" in problem or "block mapping" in context or "block collection" in context:
         return "wrong indentation", "begin this line in the same column as the keys that it belongs to"
     return f"invalid YAML: {problem or context or 'unreadable'}", ""

@@ -336,7 +336,8 @@ def _position(value: Any) -> Timecode:
     try:
         return Timecode.parse(value if isinstance(value, str) else int(value))
     except (TimecodeError, ValueError) as error:
-        raise invalid(str(error), kind="time-code") from error
+        remedy = "write hours, minutes, seconds and frames, such as 00:00:10:00, or a number of frames"
+        raise invalid(str(error), remedy, kind="time-code") from error
 
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -384,6 +385,7 @@ Span = Annotated[
     matching(
         r"^\s*[0-9]{1,9}(\.[0-9]{1,6})?\s*[smhd]\s*$",
         "must be a duration such as 90s, 30m, 2h or 3d, not {}",
+        "write a number with s, m, h or d",
         read=_span,
         words="a duration such as 90s, 30m, 2h, 3d",
     ),

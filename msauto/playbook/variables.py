@@ -195,7 +195,8 @@ class TemplateScope:
     def _render(self, name: str, variable: Variable) -> Any:
         if name in self._busy:
             chain = " → ".join([*self._busy[self._busy.index(name) :], name])
-            raise variable.node.error(f"the variable refers to itself: {chain}", kind="variable")
+            remedy = "give one of them a value without the others"
+            raise variable.node.error(f"the variable refers to itself: {chain}", remedy, kind="variable")
         self._busy.append(name)
         tracker = self.tracker
         lost = len(tracker.lost)

@@ -151,7 +151,9 @@ class _InventoryBuilder:
             first = cycle.index(next(name for name in self.groups if name in cycle))
             chain = [*cycle[first:], *cycle[:first], cycle[first]]
             message = f"the group contains itself: {' → '.join(chain)}"
-            raise self.groups[chain[0]].node.error(message, key=True, kind="host") from None
+            raise self.groups[chain[0]].node.error(
+                message, "remove one of them from `children`", key=True, kind="host"
+            ) from None
 
     def add_vars_folders(self, path: str, files: Files) -> None:
         """Read ``group_vars/`` and ``host_vars/`` beside an inventory."""

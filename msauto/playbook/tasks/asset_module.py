@@ -26,7 +26,7 @@ def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
     expect = getattr(getattr(args, "select", None), "expect", None)
     low, high = getattr(expect, "min", None), getattr(expect, "max", None)
     if isinstance(low, int) and isinstance(high, int) and low > high:
-        yield node.child("select", "expect").problem(f"min {low} is greater than max {high}")
+        yield node.child("select", "expect").problem(f"min {low} is greater than max {high}", "exchange them")
 
 
 def asset_ref(args: schema.TargetKeys, database: str, where: Where | None) -> desired.Ref:

@@ -100,9 +100,10 @@ def _items(task: Task, scope: TemplateScope) -> Sequence[tuple[Variable, ...]]:
     try:
         items = render_data(task.data["loop"], scope, node)
     except UsesAssetError as error:
-        raise node.error("a loop cannot use asset: it is evaluated before any server is read") from error
+        remedy = "choose the assets with select, or use variables"
+        raise node.error("a loop cannot use asset: it is evaluated before any server is read", remedy) from error
     if not isinstance(items, list):
-        remedy = "convert the mapping with | dict2items" if isinstance(items, dict) else ""
+        remedy = "convert the mapping with | dict2items" if isinstance(items, dict) else "write [item, …]"
         raise node.error("a loop requires a list", remedy, kind="wrong-type")
     if len(items) > MAX_LOOP:
         raise node.error(f"the loop has more than {MAX_LOOP:,} items")
@@ -342,4 +343,4 @@ def render_shown(data: Any, scope: TemplateScope, node: SourceNode, why: str = "
     try:
         return shown(render_data(data, scope, node), node)
     except UsesAssetError as error:
-        raise node.error(f"asset cannot be used here: {why}", kind="template") from error
+        raise node.error(f"asset cannot be used here: {why}", "use a variable", kind="template") from error

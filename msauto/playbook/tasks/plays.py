@@ -139,7 +139,8 @@ class Loader:
         if isinstance(name, UnrenderedTemplate):
             found.add(Problem("the name of an imported file cannot be a template", None, "write the name directly"))
         elif target in inherited.files or len(inherited.files) > MAX_IMPORTS:
-            found.add(Problem(f"circular import: {' → '.join([*inherited.files, target])}", kind="file"))
+            chain = " → ".join([*inherited.files, target])
+            found.add(Problem(f"circular import: {chain}", None, "remove one of these imports", kind="file"))
         elif not self._files.may_be_named(target, inherited.files[0] if inherited.files else file):
             found.add(Problem(f"{target}: the file is outside the playbook's repository", None, OUTSIDE, kind="file"))
         else:

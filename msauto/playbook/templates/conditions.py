@@ -40,7 +40,9 @@ def holds(condition: SourceText, scope: TemplateScope) -> bool:
 def refuse_pending(data: Any, node: SourceNode, why: str) -> None:
     """Raise for each template of ``data`` that uses the asset where it cannot."""
     message = f"asset cannot be used here: {why}"
-    Problems(*(node.child(*path).problem(message, kind="template") for path, _ in pending_templates(data))).check()
+    Problems(
+        *(node.child(*path).problem(message, "use a variable", kind="template") for path, _ in pending_templates(data))
+    ).check()
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,12 +193,13 @@ def _run(compiled: Compiled, names: TemplateNames, node: SourceNode) -> Any:
     except TemplateFunctionError as error:
         raise node.error(str(error), error.remedy, kind="template") from error
     except SecurityError as error:
-        raise node.error(f"the template is not allowed to do this: {error}", kind="template") from error
+        remedy = "use variables, filters and tests: msauto doc filters"
+        raise node.error(f"the template is not allowed to do this: {error}", remedy, kind="template") from error
     except RecursionError as error:
-        raise node.error("the template calls itself without end", kind="template") from error
+        raise node.error("the template calls itself without end", "end the calls", kind="template") from error
     except Exception as error:
         message, remedy = explain_failure(error)
-        raise node.error(f"the template fails: {message}", remedy, kind="template") from error
+        raise node.error(f"the template fails: {message}", remedy or "correct the template", kind="template") from error
 
 
 def plain_result(value: Any) -> Any:
