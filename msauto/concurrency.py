@@ -47,11 +47,11 @@ class SystemClock:
 
 
 async def concurrent_map(
-    function: Callable[[T], Awaitable[R]], items: Iterable[T], *, limit: int, waiting: int = MAX_WAITING
+    function: Callable[[T], Awaitable[R]], items: Iterable[T], *, limit: int
 ) -> AsyncGenerator[R, None]:
     """Yield ``await function(item)`` for each item, in the order of the items, with at most ``limit`` running.
 
-    A slow item does not delay the others, until ``waiting`` results wait for it. Items are taken as calls finish,
+    A slow item does not delay the others, until ``MAX_WAITING`` results wait for it. Items are taken as calls finish,
     so a generator of 300,000 items is never stored. The first exception is raised in the order of the items, and no
     items are taken after it; the running calls are cancelled and awaited.
     """
@@ -70,7 +70,7 @@ async def concurrent_map(
     in_a_row = 0
     try:
         while True:
-            while not exhausted and running < limit and len(started) < limit + waiting:
+            while not exhausted and running < limit and len(started) < limit + MAX_WAITING:
                 call = next(calls, None)
                 if call is None:
                     exhausted = True
@@ -100,11 +100,11 @@ async def concurrent_list(function: Callable[[T], Awaitable[R]], items: Iterable
     return [result async for result in concurrent_map(function, items, limit=limit)]
 
 
-async def in_turns(items: Iterable[T], *, each: int = 500) -> AsyncIterator[T]:
-    """Yield the items, and let other tasks run after ``each`` of them: for loops over 300,000 items."""
+async def in_turns(items: Iterable[T]) -> AsyncIterator[T]:
+    """Yield the items, and let other tasks run after 500 of them: for loops over 300,000 items."""
     for number, item in enumerate(items, 1):
         yield item
-        if number % each == 0:
+        if number % 500 == 0:
             await asyncio.sleep(0)
 
 

@@ -141,8 +141,6 @@ MimeType = Literal[
 ]
 """The names of the filter of listings (interface, «List assets and folders»)."""
 
-MIMETYPES: Final[tuple[MimeType, ...]] = get_args(MimeType)
-
 
 def track_named(text: str) -> str:
     """Return the track that a server means, as the interface spells it; an empty one is General, an unknown one stays.

@@ -207,9 +207,9 @@ class TimelineClock:
             )
         return frame
 
-    def duration(self, text: str, line: int, *, drop: bool = False) -> int:
+    def duration(self, text: str, line: int) -> int:
         """Return a duration in frames; a number is frames."""
-        return self._on_line(lambda: self._frames(self._timecode(text, line, drop=drop)), line)
+        return self._on_line(lambda: self._frames(self._timecode(text, line, drop=False)), line)
 
     def show(self, frame: int) -> str:
         """Return the time code of a frame of the clip."""
