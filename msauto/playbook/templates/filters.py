@@ -23,7 +23,7 @@ from jinja2.filters import make_attrgetter
 from jinja2.runtime import Context, Undefined
 
 from msauto.documents.document import nearest
-from msauto.documents.loader import plain
+from msauto.documents.loader import dump_yaml, plain
 from msauto.model.timecode import Timecode, show_timecode
 from msauto.playbook.templates.names import SecretTracker
 from msauto.timelines.timeline import parse_rate
@@ -62,7 +62,7 @@ JINJA_TESTS = (
 REMOVED: dict[str, str] = {
     **dict.fromkeys(("e", "escape", "forceescape", "safe", "striptags", "urlize", "xmlattr"), "nothing here is HTML"),
     **dict.fromkeys(("random", "shuffle"), "the same playbook must always give the same plan"),
-    **dict.fromkeys(("pprint", "to_yaml", "to_nice_json"), "use to_json"),
+    **dict.fromkeys(("pprint", "to_nice_json"), "use to_json"),
     "attr": "write a.b or a[b]",
     "urlencode": "msauto encodes what it sends",
 }
@@ -427,6 +427,17 @@ def to_json(value: Any, indent: int | None = None, sort_keys: bool = False) -> s
     if indent is not None and indent > MAX_INDENT:
         raise SecurityError(f"the indentation is at most {MAX_INDENT}")
     return json.dumps(plain(value), ensure_ascii=False, indent=indent, sort_keys=sort_keys, default=_json_value)
+
+
+@template_filter
+def to_yaml(value: Any, indent: int = 2, sort_keys: bool = False) -> str:
+    """A value as YAML.
+
+    Example: words | to_yaml
+    """
+    if not 2 <= indent <= MAX_INDENT:
+        raise SecurityError(f"the indentation of YAML is 2 to {MAX_INDENT}")
+    return dump_yaml(value, indent=indent, sort_keys=sort_keys)
 
 
 @template_filter
