@@ -40,7 +40,7 @@ from msauto.planning.survey import Survey
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.names import EnvView, SecretTracker
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.redactor import SALT, Redactor, SecretMemory, redacted_journal
+from msauto.secrets.redactor import SALT, Redactor, SecretMemory, redacted
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 from msauto.server.snapshots import SnapshotReading
@@ -156,7 +156,7 @@ async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedSer
             recorded = targets
             if secrets:
                 redactor = Redactor(secrets)
-                journal = redacted_journal(journal, redactor)
+                journal = redacted(journal, redactor)
                 recorded = {number: redactor(target) for number, target in targets.items()}
             ledger.journal.attach(run, recorded)
             commits = GroupCommit(journal)

@@ -208,14 +208,14 @@ async def recover_runs(
     redacted: a server may repeat in an error what it was sent. ``on``: the Dask cluster whose workers read.
     """
     from msauto.applying.executor import recover, settle_here
-    from msauto.secrets.redactor import Redactor, redacted_journal
+    from msauto.secrets.redactor import Redactor, redacted
 
     secrets = Secrets() if secrets is None else secrets
     killed = [run.run for run in ledger.history() if run.status == "died"]
     if not killed:
         return ()
     lines: list[str] = []
-    journal: Journal = redacted_journal(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
+    journal: Journal = redacted(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
     memory = ledger.memory.by_url(specs)
     async with AsyncExitStack() as stack:
         connections = await stack.enter_async_context(_connect(specs, clock, partial(AsyncMediaServer, read_only=True)))
@@ -291,7 +291,7 @@ async def apply_plan(
     be pickled. Raises ``RefusedError`` for a plan with redacted requests, and for downloads on a cluster.
     """
     from msauto.applying.executor import apply
-    from msauto.secrets.redactor import RedactedObserver, Redactor, redacted_journal
+    from msauto.secrets.redactor import Redactor, redacted
 
     _refuse_redacted(plan)
     ledger.journal.notes.update({f"{_URL_NOTE}{spec.name}": spec.url for spec in specs} | dict(notes or {}))
@@ -300,8 +300,8 @@ async def apply_plan(
     redactor = Redactor(plan.secrets)
     if plan.secrets:
         memory.settle_salt(journal)
-        journal = redacted_journal(journal, redactor)
-        observer = RedactedObserver(observer, redactor)
+        journal = redacted(journal, redactor)
+        observer = redacted(observer, redactor)
     with plan.secrets.redacted_errors():
         here = _applying_here(specs, journal, clock, frozen, forks)
         async with here if on is None else _applying_on(on, plan, specs, ledger, clock, frozen, forks) as servers_of:

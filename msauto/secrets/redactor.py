@@ -15,23 +15,9 @@ from typing import Any, Final, TypeVar, cast
 
 from msgspec import UNSET, Struct, structs
 
-from msauto.model.events import Event, Observer
-from msauto.model.plan import (
-    Body,
-    Change,
-    Expectation,
-    Json,
-    Plan,
-    PlannedServer,
-    Request,
-    Settlement,
-    ShownMarker,
-    ShownSegment,
-    Target,
-    TargetId,
-)
+from msauto.model.plan import Body, Change, Expectation, Json, Plan, Request, Target, TargetId
 from msauto.model.ports import Journal, Memory
-from msauto.model.result import Difference, TargetResult
+from msauto.model.result import Difference
 from msauto.secrets.redaction import HIDDEN, Secrets
 
 T = TypeVar("T")
@@ -54,7 +40,6 @@ class Redactor:
         return cast("T", self._redacted(value)) if self._secrets else value
 
     def _redacted(self, value: Any) -> Any:
-        secrets = self._secrets
         match value:
             case list() | tuple():
                 return type(value)(map(self._redacted, value))
@@ -64,36 +49,32 @@ class Redactor:
                 if id(value) not in self._targets:
                     self._targets[id(value)] = value, self._target(value)
                 return self._targets[id(value)][1]
-            case Change():
-                return self._change(value)
+            case Change(key=key, before=before, after=after) | Difference(key=key, live=before, desired=after):
+                return self._change(value, key, before, after)
             case Request():
                 return self._request(value)
             case Expectation():
                 return self._expectation(value)
-            case Difference() if any(map(self._holds, (value.key, value.desired, value.live))):
-                desired, live = self._mask(value.desired), self._mask_earlier(value.live, value.desired)
-                return structs.replace(value, key=secrets.redact(value.key), desired=desired, live=live)
-            case Settlement():
-                return structs.replace(value, item=secrets.redact(value.item), value=self._mask(value.value))
-            case ShownSegment():
-                return structs.replace(value, title=secrets.redact(value.title))
-            case ShownMarker():
-                return structs.replace(value, title=secrets.redact(value.title), track=secrets.redact(value.track))
-            case PlannedServer():
-                return structs.replace(value, url=secrets.redact(value.url))
-            case Secrets():
-                return Secrets()
-            case Struct():  # a plan, a result or an event: what it is made of, and messages that a server may have sent
-                parts = {name: self._redacted(part) for name, part in structs.asdict(value).items()}
-                for name in ("message", "reason", "error"):
-                    if isinstance(parts.get(name), str):
-                        parts[name] = secrets.redact_message(parts[name])
-                if isinstance(value, Plan):
-                    parts["warnings"] = tuple(map(secrets.redact_message, value.warnings))
-                if isinstance(value, TargetResult):
-                    parts["learned"] = self._mask(dict(value.learned))
-                return structs.replace(value, **parts)
+            case Struct():
+                return structs.replace(
+                    value, **{name: self._part(name, part) for name, part in structs.asdict(value).items()}
+                )
         return value
+
+    def _part(self, name: str, part: Any) -> Any:
+        """Return a part of a plan, a result or an event; a server may have sent its messages and names."""
+        match name:
+            case "message" | "reason" | "error":
+                return part and self._secrets.redact_message(part)
+            case "warnings":
+                return tuple(map(self._secrets.redact_message, part))
+            case "item" | "title" | "track" | "url":
+                return self._secrets.redact(part)
+            case "value" | "learned":
+                return self._mask(dict(part) if isinstance(part, Mapping) else part)
+            case "secrets":
+                return Secrets()
+        return self._redacted(part)
 
     def _target(self, target: Target) -> Target:
         changes, requests = self._redacted(target.changes), self._redacted(target.requests)
@@ -109,17 +90,13 @@ class Redactor:
             holding=UNSET,
         )
 
-    def _change(self, change: Change) -> Change:
-        if not any(map(self._holds, (change.key, change.before, change.after))):
-            return change
-        return structs.replace(
-            change,
-            key=self._secrets.redact(change.key),
-            before=self._mask_earlier(change.before, change.after),
-            after=self._mask(change.after),
-            reversible=False,
-            secret=True,
-        )
+    def _change(self, value: Change | Difference, key: str, before: Json, after: Json) -> Change | Difference:
+        if not any(map(self._holds, (key, before, after))):
+            return value
+        key, before, after = self._secrets.redact(key), self._mask_earlier(before, after), self._mask(after)
+        if isinstance(value, Difference):
+            return structs.replace(value, key=key, desired=after, live=before)
+        return structs.replace(value, key=key, before=before, after=after, reversible=False, secret=True)
 
     def _request(self, request: Request) -> Request:
         path, body = self._secrets.redact_path(request.path), request.body
@@ -170,31 +147,20 @@ def map_texts(value: Json, change: Callable[[str], str], rename: Callable[[str],
 # Where a run records and reports ----------------------------------------------------------------------------------
 
 
-class _RedactedJournal:
-    """Calls the methods of a journal with redacted arguments."""
+class _Redacted:
+    """Calls the methods of a journal or an observer with redacted arguments."""
 
-    def __init__(self, journal: Journal, redactor: Redactor) -> None:
-        self._journal, self._redactor = journal, redactor
+    def __init__(self, receiver: object, redactor: Redactor) -> None:
+        self._receiver, self._redactor = receiver, redactor
 
     def __getattr__(self, name: str) -> Callable[..., object]:
-        method = getattr(self._journal, name)
+        method = getattr(self._receiver, name)
         return lambda *values: method(*map(self._redactor, values))
 
 
-def redacted_journal(journal: Journal, redactor: Redactor) -> Journal:
-    """Return a journal that receives no secret."""
-    return cast("Journal", _RedactedJournal(journal, redactor))
-
-
-class RedactedObserver:
-    """An observer that receives no secret."""
-
-    def __init__(self, observer: Observer, redactor: Redactor) -> None:
-        self._observer, self._redactor = observer, redactor
-
-    def notify(self, event: Event) -> None:
-        """Pass on what may be shown."""
-        self._observer.notify(self._redactor(event))
+def redacted(receiver: T, redactor: Redactor) -> T:
+    """Return a journal or an observer that receives no secret."""
+    return cast("T", _Redacted(receiver, redactor))
 
 
 SALT: Final = TargetId("", "", "database", "")

@@ -176,8 +176,8 @@ def verdict_on_inventory(text: str) -> list[str]:
         document = load_yaml(text.encode(), "i.yml")
     except InputError as error:
         return [problem.message for problem in error.problems]
-    found = validate_data(InventoryArgs, mark(document.data), SourceNode(document))
-    return [each.problem.message for each in found.problems]
+    _, found, _ = validate_data(InventoryArgs, mark(document.data), SourceNode(document))
+    return [problem.message for _, problem in found]
 
 
 def check(data: Any, messages: list[str], validator: jsonschema.Draft202012Validator) -> None:
@@ -269,8 +269,8 @@ def run_batches(share: int) -> int:
     chosen = [each for number, each in enumerate(all_changes(data)) if number % share == 0]
     for each in chosen:
         document = load_yaml(yaml.safe_dump(each, allow_unicode=True).encode(), "batch.yml")
-        found = validate_data(BatchFileArgs, document.data, SourceNode(document))
-        check(document.data, [each.problem.message for each in found.problems], validator("batch"))
+        _, found, _ = validate_data(BatchFileArgs, document.data, SourceNode(document))
+        check(document.data, [problem.message for _, problem in found], validator("batch"))
     return len(chosen)
 
 

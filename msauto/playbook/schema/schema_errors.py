@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,43 +17,27 @@ from msauto.playbook.schema.play import GROUPS, HANDLER_MODULES, MODULES, Handle
 M = TypeVar("M", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaProblem:
-    """A problem, and the path of the value that it is about."""
-
-    path: Path
-    problem: Problem
-
-
-@dataclass(frozen=True, slots=True)
-class Validation(Generic[M]):
-    """The outcome of a validation: the model, or what is wrong.
-
-    ``parts`` are the models of the mappings inside, by the ``id`` of the mapping; those of valid mappings are there
-    even if another part of the data is invalid.
-    """
-
-    model: M | None
-    problems: tuple[SchemaProblem, ...]
-    parts: Mapping[int, Model]
-
-    def check(self) -> M:
-        """Return the model; raises :class:`InputError` with all that is wrong."""
-        if self.model is None:
-            raise InputError([each.problem for each in self.problems])
-        return self.model
+Found = tuple[Path, Problem]
+"""A problem, after the path of the value that it is about."""
 
 
 def read_as(model: type[M], data: Any, node: SourceNode) -> M:
     """Return the data as a model; raises :class:`InputError` with all that is wrong."""
-    return validate_data(model, data, node).check()
+    valid, found, _ = validate_data(model, data, node)
+    if valid is None:
+        raise InputError([problem for _, problem in found])
+    return valid
 
 
-def validate_data(model: type[M], data: Any, node: SourceNode) -> Validation[M]:
-    """Validate the data at ``node``. Values that a flaw of the text makes unknown are left out."""
+def validate_data(model: type[M], data: Any, node: SourceNode) -> tuple[M | None, list[Found], Mapping[int, Model]]:
+    """Validate the data at ``node``; return the model, or ``None`` and what is wrong with them, and the models inside.
+
+    Those are of all valid mappings, by the ``id`` of the mapping, even if another part of the data is invalid. Values
+    that a flaw of the text makes unknown are left out.
+    """
     record = ValidationRecord()
     valid: M | None = None
-    found: list[SchemaProblem] = []
+    found: list[Found] = []
     try:
         valid = model.model_validate(data, context=record, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -65,25 +48,18 @@ def validate_data(model: type[M], data: Any, node: SourceNode) -> Validation[M]:
         found = _with_indentation(found, data, node, record.mappings)
     if record.broken:
         found += _rule_findings(data, node, record.broken, ())
-    problems = tuple(each for each in found if not node.document.is_broken(each.path))
-    return Validation(None if found else valid, problems, record.models)
+    problems = [each for each in found if not node.document.is_broken(each[0])]
+    return None if found else valid, problems, record.models
 
 
 def _rule_findings(
     data: Any, node: SourceNode, broken: Mapping[int, Sequence[BrokenRule]], path: Path
-) -> Iterator[SchemaProblem]:
+) -> Iterator[Found]:
     """Yield the rules that do not hold, of a mapping and of the mappings inside."""
     for each in broken.get(id(data), ()):
-        target = node.child(*path, *each.path)
-        yield SchemaProblem(
-            target.path,
-            target.problem(
-                _about(each.message, path),
-                each.remedy,
-                key=each.on_key,
-                kind="missing-key" if each.lacks else "keys-together",
-            ),
-        )
+        target, message = node.child(*path, *each.path), _about(each.message, path)
+        kind: ProblemKind = "missing-key" if each.lacks else "keys-together"
+        yield target.path, target.problem(message, each.remedy, key=each.on_key, kind=kind)
     for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
         yield from _rule_findings(value, node, broken, (*path, key))
 
@@ -92,54 +68,79 @@ _Mappings = Mapping[int, tuple[Any, type[Model]]]
 """Each mapping and the class of its model, by the mapping's ``id``."""
 
 
-def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> SchemaProblem:
+def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Found:
+    """Return an error of pydantic as a problem of ours."""
     path: Path = ()
-    at = data
+    owner, at = None, data
     for part in error["loc"]:  # tags of unions lead nowhere
         if part in at if isinstance(at, dict) else isinstance(at, list) and isinstance(part, int) and part < len(at):
-            at, path = at[part], (*path, part)
-    message, remedy, on_key = _message(error, path, data, mappings)
-    key = error.get("ctx", {}).get("key")
-    if key and isinstance(at, dict):
-        path, on_key = (*path, key), True
-    target = node.child(*path)
-    return SchemaProblem(target.path, target.problem(message, remedy, key=on_key, kind=_kind(error, message)))
-
-
-def _kind(error: Any, message: str) -> ProblemKind:
-    """Return the kind of a problem that pydantic found."""
+            owner, at, path = at, at[part], (*path, part)
+    context, on_key = error.get("ctx", {}), "[key]" in error["loc"]
+    kind: ProblemKind
     match error["type"]:
-        case "extra_forbidden":
-            return "not-supported" if message.endswith("not supported") else "unknown-key"
-        case "missing":
-            return "missing-key"
         case "invalid":
-            kind: ProblemKind = error["ctx"]["kind"]
-            return kind
+            message, remedy, kind = _about(context["invalid"], path), context["remedy"], context["kind"]
+            if context["key"] and isinstance(at, dict):
+                path, on_key = (*path, context["key"]), True
+        case "extra_forbidden":
+            message, remedy = _unknown(str(path[-1]), mappings[id(owner)][1])
+            on_key, kind = True, "not-supported" if message.endswith("not supported") else "unknown-key"
+        case "missing":
+            message, remedy, kind = f"{error['loc'][-1]} is missing", "add it", "missing-key"
         case other:
-            return "wrong-type" if other in _EXPECTED or other in _NUMBERS else "invalid-value"
+            message, remedy = _wrong_value(other, context, error["input"], _label(path) or _UNNAMED)
+            kind = "wrong-type" if other in _EXPECTED else "invalid-value"
+    target = node.child(*path)
+    return target.path, target.problem(message, remedy, key=on_key, kind=kind)
 
 
-def _with_indentation(
-    found: list[SchemaProblem], data: Any, node: SourceNode, mappings: _Mappings
-) -> list[SchemaProblem]:
+def _wrong_value(kind: str, context: Mapping[str, Any], value: Any, label: str) -> tuple[str, str]:
+    """Return message and remedy for a value that a type of pydantic refuses."""
+    given, shown = kind_of(value), shown_value(value)
+    match _EXPECTED.get(kind):
+        case "a list":
+            return f"{label} must be a list, not {given}", _LIST_FORM.get(given, "write a list")
+        case "a mapping":
+            is_key = label != _UNNAMED and not label.startswith("an item")
+            remedy = f"write its keys: {label}: {{key: value}}" if is_key else "write a mapping: key: value"
+            return f"{label} must be a mapping, not {given}", remedy
+        case "text":
+            return f"{label} must be text, not {given}", "quote it"
+        case str(expected):
+            digits = kind == "int_type" and isinstance(value, str) and shown.strip("' ").isdecimal()
+            remedy = "remove the quotes, or add | int to the template" if digits else f"write {expected}"
+            return f"{label} must be {expected}, not {shown}", remedy
+    if kind in _BOUNDS:
+        name, words = _BOUNDS[kind]
+        bound = int(context[name]) if context[name] == int(context[name]) else context[name]
+        if bound == 0 and name == "ge":
+            return f"{label} must not be negative", "write 0 or more"
+        return f"{label} must be {words} {bound}, not {shown}", f"write a number that is {words} {bound}"
+    if kind in _EMPTY:
+        return f"{label} must not be empty", f"add {_EMPTY[kind]}, or remove the key"
+    shown = str(value)[:60] if isinstance(value, str) else given
+    choices = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+    return f"{label} cannot be {shown!r}", _hint(shown, choices, "use one of: " + ", ".join(choices))
+
+
+def _with_indentation(found: list[Found], data: Any, node: SourceNode, mappings: _Mappings) -> list[Found]:
     """Put one problem in the place of those of a key without a value whose keys are written beside it."""
-    shown: list[SchemaProblem] = []
+    shown: list[Found] = []
     explained: set[Path] = set()
-    for each in found:
-        way = each.path[len(node.path) : -1]
+    for path, problem in found:
+        way = path[len(node.path) : -1]
         owner = data
         for part in way:
             owner = owner[part]
         name, *keys = _outdented(owner, mappings) or ("",)
-        if not keys or each.path[-1] not in (name, *keys):
-            shown.append(each)
+        if not keys or path[-1] not in (name, *keys):
+            shown.append((path, problem))
         elif way not in explained:
             explained.add(way)
             first = node.child(*way, keys[0])
             message = f"wrong indentation: {name} has no value; its keys on the same level: {', '.join(keys)}"
-            problem = first.problem(message, f"indent {', '.join(keys)} below {name}", key=True, kind="yaml")
-            shown.append(SchemaProblem(first.path, problem))
+            remedy = f"indent {', '.join(keys)} below {name}"
+            shown.append((first.path, first.problem(message, remedy, key=True, kind="yaml")))
     return shown
 
 
@@ -163,51 +164,6 @@ def _models_in(annotation: Any) -> Iterator[type[Model]]:
         yield from _models_in(each)
 
 
-def _message(error: Any, path: Path, data: Any, mappings: _Mappings) -> tuple[str, str, bool]:
-    """Return message and remedy, and whether the problem is about the key of the value."""
-    kind, context, loc = error["type"], error.get("ctx", {}), error["loc"]
-    label, on_key = _label(path), "[key]" in loc
-    if kind == "invalid":
-        return _about(str(context["invalid"]), path), str(context["remedy"]), on_key
-    if kind == "extra_forbidden":
-        for part in path[:-1]:
-            data = data[part]
-        _, model = mappings.get(id(data), (None, None))
-        return (*_unknown(str(loc[-1]), model), True)
-    if kind == "missing":
-        return f"{loc[-1]} is missing", "add it", on_key
-    given = kind_of(error["input"])
-    if kind in _NUMBERS:
-        shown = shown_value(error["input"])
-        digits = kind == "int_type" and isinstance(error["input"], str) and shown.strip("' ").isdecimal()
-        remedy = "remove the quotes, or add | int to the template" if digits else f"write {_NUMBERS[kind]}"
-        return f"{label or 'this'} must be {_NUMBERS[kind]}, not {shown}", remedy, on_key
-    if kind in _BOUNDS:
-        name, words = _BOUNDS[kind]
-        bound = context[name]
-        if kind == "greater_than_equal" and not bound:
-            return f"{label} must not be negative", "write 0 or more", on_key
-        bound = int(bound) if bound == int(bound) else bound
-        shown = shown_value(error["input"])
-        return f"{label} must be {words} {bound}, not {shown}", f"write a number that is {words} {bound}", on_key
-    if kind in {"too_short", "string_too_short"}:
-        what = "an item" if kind == "too_short" else "a text"
-        return f"{label} must not be empty", f"add {what}, or remove the key", on_key
-    if kind == "literal_error":
-        shown = str(error["input"]) if isinstance(error["input"], str) else given
-        choices = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-        remedy = _hint(shown, choices, "use one of: " + ", ".join(choices))
-        return f"{label} cannot be {shown[:60]!r}", remedy, on_key
-    expected = _EXPECTED.get(kind, "something else")
-    remedy = "quote it" if kind == "string_type" else f"write {expected}"
-    if kind == "list_type":
-        remedy = _LIST_FORM.get(given, remedy)
-    elif expected == "a mapping":
-        remedy = f"write its keys: {label}: {{key: value}}" if label and not label.startswith("an item") else _MAPPING
-    return f"{label or 'this'} must be {expected}, not {given}", remedy, on_key
-
-
-_MAPPING = "write a mapping: key: value"
 _LIST_FORM = {
     "a mapping": "put a dash before its first key: - key: value",
     "text": "write the text as an item: [text], or on a line of its own with a dash",
@@ -230,14 +186,13 @@ def _label(path: Path) -> str:
     return name
 
 
+_UNNAMED = "this"
 _EXPECTED = {
     "list_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
     "string_type": "text",
-}
-_NUMBERS = {
     "bool_type": "true or false",
     "int_type": "a whole number",
     "float_type": "a number",
@@ -248,6 +203,7 @@ _BOUNDS = {
     "greater_than_equal": ("ge", "at least"),
     "less_than_equal": ("le", "at most"),
 }
+_EMPTY = {"too_short": "an item", "string_too_short": "a text"}
 _STARTS = ("must ", "has ", "is ", "does not ", "names ", "holds ", "contains ")
 
 
@@ -256,9 +212,7 @@ def _hint(name: str, known: Iterable[str], otherwise: str) -> str:
     return hint if hint.startswith("did") else otherwise
 
 
-def _unknown(name: str, model: type[Model] | None) -> tuple[str, str]:
-    if model is None:
-        return f"unknown key {name!r}", ""
+def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
     if name in model.hints:
         return model.hints[name]
     keys = keys_of(model)

@@ -229,16 +229,15 @@ class Loader:
         if not isinstance(data, list):
             why = "is empty" if data is None else "is not a list"
             raise node.error(f"{expected}; this file {why}", "start each item with a dash: - name:", kind="wrong-type")
-        found = validate_data(model, data, node)
-        self._problems.add(*(each.problem for each in found.problems))
+        _, found, models = validate_data(model, data, node)
+        self._problems.add(*(problem for _, problem in found))
         for path, text in leaves(data):
             if isinstance(text, MarkedText | MarkedTemplate) and not may_be_tagged(path):
                 self._problems.add(node.child(*path).problem(NOT_ALLOWED, ALLOWED, kind="secret"))
             if isinstance(text, UnrenderedTemplate):
                 with self._problems.gather():
                     check_template(text, SourceNode(document, path))
-        broken = {*document.broken, *(each.path for each in found.problems)}
-        return _ValidatedFile(data, broken, found.parts)
+        return _ValidatedFile(data, {*document.broken, *(path for path, _ in found)}, models)
 
     def _inner(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, level: Level) -> InheritedKeys:
         if body.keys().isdisjoint(_INHERITED):
