@@ -92,6 +92,7 @@ def test_limits_hold_whatever_the_server_answers(
         for each in sent:  # nobody waits for ever, and no assertion has failed
             with suppress(asyncio.CancelledError):
                 await each
+        server.replies.clear()  # the overload is over
         await asyncio.gather(*(server.serve(pacer) for _ in range(max(WINDOW, connections) * connections)))
         assert pacer.limit == connections, "it recovers"
 

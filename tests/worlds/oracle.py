@@ -107,12 +107,18 @@ class Judge:
             yield f"(a) a clip that no target is: {what}"
             return
         old, new = effect.before, effect.after
-        if "uid=-1" in event.line and isinstance(old, Mark) and isinstance(new, Mark) and old.at != new.at:
-            effect = replace(effect, after=None)  # late: one was deleted, and another got its uid
+        if isinstance(old, Mark) and isinstance(new, Mark) and old.at != new.at and self._reused(old.uid):
+            effect = replace(effect, after=None)
         if not declares(wish, effect):
             yield f"(a) not declared: {what}"
         if effect.before is not None and (reason := loss(wish, effect, clip)):
             yield f"(b) {reason}: {what}"
+
+    def _reused(self, uid: int) -> bool:
+        """Whether a marker was deleted and a new one can have its uid: late work shows both as one change."""
+        sent = [entry.line for entry in self.watch.writes]
+        created = any("command=CREATEMARKER" in line and "uid=-1" in line for line in sent)
+        return created and any("command=DELETEMARKER" in line and f"uid={uid}" in line.split("&") for line in sent)
 
     def _unknowable(self, place: int, event: Event) -> bool:
         """Whether the world changed after the clip of a request was read for the last time."""
