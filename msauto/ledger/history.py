@@ -41,7 +41,7 @@ _COUNT_SENT = "SELECT run, count(*) FROM request WHERE tries > 0 AND state <> 'n
 _SHOWN_NOTES = """
     SELECT run, name, text FROM note
     WHERE name IN ('code', 'reason', 'user', 'folder', 'repository', 'settings', 'batch', 'job', 'attempt')"""
-_READ_ATTEMPTS = "SELECT * FROM attempt ORDER BY started DESC, name DESC"
+_READ_ATTEMPTS = "SELECT summary FROM attempt ORDER BY started DESC, name DESC"
 _READ_BATCHES = "SELECT summary, record FROM batch ORDER BY started DESC, name DESC"
 _WRITE_NOTE = """
     INSERT INTO note (run, name, text) VALUES (?, ?, ?) ON CONFLICT (run, name) DO UPDATE SET text = excluded.text"""
@@ -49,7 +49,6 @@ _WRITE_BATCH = """
     INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (name) DO UPDATE SET batch = excluded.batch, started = excluded.started, ran = excluded.ran,
     summary = excluded.summary, record = excluded.record"""
-_WRITE_ATTEMPT = "INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _PRUNE = """
     DELETE FROM {table} WHERE started < ?
     AND (started, {key}) < (SELECT started, {key} FROM {table} ORDER BY started DESC, {key} DESC LIMIT 1 OFFSET ?)"""
@@ -69,7 +68,7 @@ def read_history(store: Store, locks: Locks) -> list[RunSummary]:
         same: dict[str, str] = {}  # most texts, such as the folder, are those of many runs
         for number, name, text in store.read(_SHOWN_NOTES):
             notes[number][same.setdefault(name, name)] = same.setdefault(text, text)
-    open_runs = "run IN (SELECT id FROM run WHERE ended IS NULL OR summary NOT LIKE '%\"sent\"%')"
+    open_runs = "run IN (SELECT id FROM run WHERE ended IS NULL)"
     sent: dict[int, int] = dict(store.read(f"{_COUNT_SENT} AND {open_runs} GROUP BY run")) if rows else {}
     with store.decoding():
         runs = [_summary(row, notes[row[6]], sent.get(row[6], 0)) for row in rows]
@@ -102,32 +101,13 @@ def write_notes(store: Store, run: str, notes: Mapping[str, str]) -> None:
 
 def write_attempt(store: Store, attempt: RunSummary) -> None:
     """Record an attempt that wrote nothing."""
-    playbooks, summary = json.dumps(attempt.playbooks, ensure_ascii=False), json.dumps(attempt.summary)
-    times = (attempt.started, attempt.ended, attempt.status)
-    who = (attempt.code, attempt.reason, attempt.user, attempt.host, attempt.folder)
-    more = {BATCH: attempt.batch, JOB: attempt.job, ATTEMPT: str(attempt.attempt or "")}
-    more |= {REPOSITORY: attempt.repository, SETTINGS: attempt.settings}
-    notes = ((attempt.run, name, text) for name, text in more.items() if text)
-    with store.together():
-        store.write(_WRITE_ATTEMPT, (attempt.run, *times, playbooks, summary, *who))
-        store.write("INSERT INTO attempt_note VALUES (?, ?, ?)", *notes)
+    store.write("INSERT INTO attempt VALUES (?, ?, ?)", (attempt.run, attempt.started, dump(attempt)))
 
 
 def read_attempts(store: Store) -> list[RunSummary]:
     """Return all attempts that wrote nothing, newest first."""
-    notes: dict[str, dict[str, str]] = defaultdict(dict)
-    for attempt, note, text in store.read("SELECT * FROM attempt_note"):
-        notes[attempt][note] = text
     with store.decoding():
-        return [
-            structs.replace(
-                RunSummary(name, started, ended, status, tuple(json.loads(playbooks)), json.loads(summary), *who),
-                **_job(notes[name]),
-                repository=notes[name].get(REPOSITORY, ""),
-                settings=notes[name].get(SETTINGS, ""),
-            )
-            for name, started, ended, status, playbooks, summary, *who in store.read(_READ_ATTEMPTS)
-        ]
+        return [load(RunSummary, summary) for (summary,) in store.read(_READ_ATTEMPTS)]
 
 
 def write_batch(store: Store, summary: RunSummary, record: str, *, ran: bool) -> None:
@@ -161,9 +141,7 @@ def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int 
 
 def _summary(row: Row, notes: Mapping[str, str], sent: int) -> RunSummary:
     name, started, ended, status, playbooks, summary, _, host = row
-    # A ledger of an earlier msauto counts «not attempted» as two words.
-    counts = {each.replace(" ", "_"): count for each, count in json.loads(summary).items()}
-    counts.setdefault("sent", sent)  # in progress, died, or of an earlier msauto
+    counts = {"sent": sent} | json.loads(summary)  # a run that is in progress, or died, has not counted them
     code = int(notes[CODE]) if CODE in notes else None
     return RunSummary(
         run=name,

@@ -1,26 +1,26 @@
-"""The ledger as a whole: opening it, its ports, and queries."""
+"""The ledger as a whole: opening it, its ports, queries, what it is, and copying it."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from statistics import median
+
+from msgspec import Struct, structs
 
 from msauto.errors import LedgerError, LockedError, RefusedError
 from msauto.ledger import history, locks
-from msauto.ledger.copying import HeldLock, LedgerFacts, commit_seconds, copy_tables, count_rows
 from msauto.ledger.journal import LedgerJournal
-from msauto.ledger.locks import FileLocks, Locks, LockScope, this_process
+from msauto.ledger.locks import AdvisoryLocks, FileLocks, Locks, LockScope, this_process
 from msauto.ledger.remembered_values import LedgerMemory, PlanMemory
-from msauto.ledger.store import Store
+from msauto.ledger.store import Properties, Row, SqliteStore, Store
 from msauto.model.ledger_url import LedgerUrl, LedgerUrlError, is_ledger_url, parse_ledger_url
 from msauto.model.ports import Clock
 from msauto.model.result import RunDetails, RunSummary, TargetRecord, format_time
-
-if TYPE_CHECKING:
-    from msauto.ledger.advisory_locks import AdvisoryLocks
 
 LedgerPlace = Path | LedgerUrl
 FILE = "ledger.sqlite"
@@ -61,8 +61,6 @@ class Ledger:
             locks.require_file_locks()
         if isinstance(place, LedgerUrl):
             return cls(*_open_shared(place, readonly=readonly), now)
-        from msauto.ledger.sqlite_store import SqliteStore
-
         folder = Path(place)
         return cls(SqliteStore(folder / FILE, readonly=readonly), FileLocks(folder), now)
 
@@ -185,13 +183,8 @@ class Ledger:
 
     def facts(self, monotonic: Callable[[], float]) -> LedgerFacts:
         """Return what this ledger is; ``monotonic`` measures how long a commit takes."""
-        found = self._store.properties()
         return LedgerFacts(
-            kind=found.kind,
-            version=found.version,
-            bytes=found.bytes,
-            settings=found.settings,
-            warnings=found.warnings,
+            **structs.asdict(self._store.properties()),
             ledger=self.name,
             rows=count_rows(self._store),
             commit_seconds=commit_seconds(self._store, monotonic),
@@ -263,8 +256,6 @@ class Ledger:
             return history.read_targets(self._store, rows[0][0], positions, begun=begun)
 
     def _shared_locks(self) -> AdvisoryLocks:
-        from msauto.ledger.advisory_locks import AdvisoryLocks
-
         if not isinstance(self._locks, AdvisoryLocks):
             raise LedgerError(
                 f"the ledger {self.name} is local, and workers on other machines cannot write to it",
@@ -285,7 +276,6 @@ class Ledger:
 
 
 def _open_shared(url: LedgerUrl, *, readonly: bool) -> tuple[Store, Locks]:
-    from msauto.ledger.advisory_locks import AdvisoryLocks
     from msauto.ledger.postgres_store import PostgresStore
 
     store = PostgresStore(url, readonly=readonly)
@@ -297,3 +287,114 @@ def _parsed(url: str) -> LedgerUrl:
         return parse_ledger_url(url)
     except LedgerUrlError as error:
         raise LedgerError(f"the URL of the ledger {error}", remedy=error.remedy) from None
+
+
+# What a ledger is -----------------------------------------------------------------------------------------------------
+
+TABLES: Mapping[str, tuple[str, ...]] = {
+    "run": ("id",),
+    "target": ("run", "position"),
+    "request": ("run", "target", "position"),
+    "memory": ("server", "database", "kind", "name", "link_id", "create_time", "item"),
+    "note": ("run", "name"),
+    "learned": ("run", "target", "item"),
+    "attempt": ("name",),
+    "batch": ("name",),
+}
+"""The tables that hold the record, each after those that it refers to, with their keys: the first columns."""
+
+_TRIES = 5
+_TOUCH = """
+    INSERT INTO holder VALUES ('check', 0, '', 0, '', '', ?)
+    ON CONFLICT (lock, session) DO UPDATE SET since = excluded.since"""
+
+
+class HeldLock(Struct, frozen=True):
+    """A lock that a process holds now; ``holder`` is a text such as ``run R, process 7 on ada@oslo, since T``."""
+
+    lock: str
+    holder: str
+
+
+class LedgerFacts(Properties, frozen=True, kw_only=True):
+    """What ``msauto state check`` shows.
+
+    ``commit_seconds`` is the median of some commits, ``bytes`` the size of the tables, ``rows`` those of each table.
+    ``died`` are the runs that did.
+    """
+
+    ledger: str
+    rows: dict[str, int]
+    commit_seconds: float
+    locks: tuple[HeldLock, ...] = ()
+    died: tuple[str, ...] = ()
+
+
+def count_rows(store: Store) -> dict[str, int]:
+    """Return the number of rows of each table."""
+    found = {}
+    for table in TABLES:
+        ((found[table],),) = store.read(f"SELECT count(*) FROM {table}")  # noqa: S608 - our own names
+    return found
+
+
+def commit_seconds(store: Store, monotonic: Callable[[], float]) -> float:
+    """Return how long a commit takes, by some that leave nothing."""
+    times = []
+    for number in range(_TRIES):
+        began = monotonic()
+        store.write(_TOUCH, (str(number),))
+        times.append(monotonic() - began)
+    store.write("DELETE FROM holder WHERE lock = 'check'", ())
+    return median(times)
+
+
+# Copying: all of it, in one transaction, or nothing -------------------------------------------------------------------
+
+_CHUNK = 1000
+
+
+def copy_tables(source: Store, target: Store) -> dict[str, int]:
+    """Copy all rows to an empty ledger, and read both again; return the number of rows of each table.
+
+    Raises ``RefusedError`` if the target is not empty, and ``LedgerError`` if what is read again differs.
+    """
+    with source.together(alone=True), target.together(alone=True):
+        if any(count_rows(target).values()):
+            remedy = "copy to an empty folder, or to an empty database"
+            raise RefusedError(f"the ledger {target.name} is not empty", remedy=remedy)
+        for table in TABLES:
+            for rows in _chunks(source, table):
+                places = ", ".join("?" * len(rows[0]))
+                target.write(f"INSERT INTO {table} VALUES ({places})", *rows)  # noqa: S608 - our own names
+        target.continue_numbers()
+        for table in TABLES:
+            if _digest(source, table) != _digest(target, table):
+                raise LedgerError(
+                    f"the copy of the table {table} in {target.name} differs from {source.name}: nothing was copied",
+                    remedy="copy again while no msauto runs; if it fails again, a disk is damaged",
+                )
+        return count_rows(target)
+
+
+def _chunks(store: Store, table: str) -> Iterator[list[Row]]:
+    """Yield the rows of a table, some at a time, in the order of its key."""
+    keys = TABLES[table]
+    columns = ", ".join(keys)
+    first = f"SELECT * FROM {table} ORDER BY {columns} LIMIT {_CHUNK}"  # noqa: S608 - our own names
+    after = f"({', '.join('?' * len(keys))})"
+    following = f"SELECT * FROM {table} WHERE ({columns}) > {after} ORDER BY {columns} LIMIT {_CHUNK}"  # noqa: S608
+    rows = store.read(first)
+    while rows:
+        yield rows
+        rows = store.read(following, rows[-1][: len(keys)])
+
+
+def _digest(store: Store, table: str) -> tuple[int, int]:
+    """Return the number of rows of a table, and a sum over every value of each row."""
+    count = total = 0
+    for rows in _chunks(store, table):
+        count += len(rows)
+        for row in rows:
+            total += int.from_bytes(hashlib.sha256(json.dumps(row).encode()).digest())
+    return count, total

@@ -1,9 +1,8 @@
--- The tables of the ledger, local and shared: msauto/ledger/store.py. A ledger of an earlier msauto gets the missing
--- ones when it is opened for writing. They only ever grow: raise VERSION with each change.
+-- The tables of the ledger, local and shared: msauto/ledger/store.py. Raise VERSION with each change.
 -- A shared ledger has the same, with three replacements: TEXT, INTEGER PRIMARY KEY and WITHOUT ROWID are not those of
 -- PostgreSQL (msauto/ledger/postgres_store.py).
 
-CREATE TABLE IF NOT EXISTS run (
+CREATE TABLE run (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
     started TEXT NOT NULL,
@@ -16,7 +15,7 @@ CREATE TABLE IF NOT EXISTS run (
     host TEXT NOT NULL
 );
 
-CREATE TABLE IF NOT EXISTS target (
+CREATE TABLE target (
     run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
     position INTEGER NOT NULL,
     server TEXT NOT NULL,
@@ -31,7 +30,7 @@ CREATE TABLE IF NOT EXISTS target (
     PRIMARY KEY (run, position)
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS request (
+CREATE TABLE request (
     run INTEGER NOT NULL,
     target INTEGER NOT NULL,
     position INTEGER NOT NULL,
@@ -47,7 +46,7 @@ CREATE TABLE IF NOT EXISTS request (
     FOREIGN KEY (run, target) REFERENCES target (run, position) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS memory (
+CREATE TABLE memory (
     server TEXT NOT NULL,
     database TEXT NOT NULL,
     kind TEXT NOT NULL,
@@ -60,14 +59,14 @@ CREATE TABLE IF NOT EXISTS memory (
     PRIMARY KEY (server, database, kind, name, link_id, create_time, item)
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS note (
+CREATE TABLE note (
     run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
     name TEXT NOT NULL,
     text TEXT NOT NULL,
     PRIMARY KEY (run, name)
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS learned (
+CREATE TABLE learned (
     run INTEGER NOT NULL,
     target INTEGER NOT NULL,
     item TEXT NOT NULL,
@@ -76,28 +75,13 @@ CREATE TABLE IF NOT EXISTS learned (
     FOREIGN KEY (run, target) REFERENCES target (run, position) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS attempt (
+CREATE TABLE attempt (
     name TEXT PRIMARY KEY,
     started TEXT NOT NULL,
-    ended TEXT NOT NULL,
-    status TEXT NOT NULL,
-    playbooks TEXT NOT NULL,
-    summary TEXT NOT NULL,
-    code INTEGER NOT NULL,
-    reason TEXT NOT NULL,
-    "user" TEXT NOT NULL,
-    host TEXT NOT NULL,
-    folder TEXT NOT NULL
+    summary TEXT NOT NULL
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS attempt_note (
-    attempt TEXT NOT NULL REFERENCES attempt (name) ON DELETE CASCADE,
-    name TEXT NOT NULL,
-    text TEXT NOT NULL,
-    PRIMARY KEY (attempt, name)
-) WITHOUT ROWID;
-
-CREATE TABLE IF NOT EXISTS batch (
+CREATE TABLE batch (
     name TEXT PRIMARY KEY,
     batch TEXT NOT NULL,
     started TEXT NOT NULL,
@@ -106,12 +90,10 @@ CREATE TABLE IF NOT EXISTS batch (
     record TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- Version 2
-
-CREATE INDEX IF NOT EXISTS run_started ON run (started);
+CREATE INDEX run_started ON run (started);
 
 -- Who holds a lock of a shared ledger. Whether it is held is known by the server alone; `session` is its process there.
-CREATE TABLE IF NOT EXISTS holder (
+CREATE TABLE holder (
     lock TEXT NOT NULL,
     session INTEGER NOT NULL,
     run TEXT NOT NULL,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import unicodedata
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -158,15 +157,7 @@ def test_a_ledger_without_runs_has_no_last_one(place: Path | str) -> None:
     assert "--state-dir" in caught.value.remedy
 
 
-def test_counts_of_an_earlier_msauto_come_under_the_same_names(place: Path | str) -> None:
-    with Ledger.open(place, now=Time()) as ledger:
-        ledger.journal.start(plan(), ["news.yml"])
-        ledger._store.write("UPDATE run SET summary = ?", ('{"requests": 3, "not attempted": 2}',))
-    with Ledger.open(place, readonly=True) as ledger:
-        assert ledger.history()[0].summary == {"requests": 3, "not_attempted": 2, "sent": 0}
-
-
-# Notes of a run: recorded with it, and missing without harm from ledgers that know none
+# Notes of a run
 
 
 def test_a_note_belongs_to_the_next_run_alone(place: Path | str) -> None:
@@ -177,19 +168,6 @@ def test_a_note_belongs_to_the_next_run_alone(place: Path | str) -> None:
     with Ledger.open(place, readonly=True) as ledger:
         assert ledger.run_details(first).notes == {"override_freeze": "Новости: the minister resigned"}
         assert ledger.run_details(second).notes == {}
-
-
-def test_a_ledger_without_notes_is_read_and_then_completed(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path) as ledger:
-        run = ledger.journal.start(plan(), [])
-    with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
-        connection.execute("DROP TABLE note")
-    connection.close()
-    with Ledger.open(tmp_path, readonly=True) as ledger:
-        assert ledger.run_details(run).notes == {}
-    with Ledger.open(tmp_path) as ledger:
-        ledger.journal.notes["why"] = "x"
-        assert ledger.run_details(ledger.journal.start(plan(), [])).notes == {"why": "x"}
 
 
 # What is remembered of a target, and of nothing else

@@ -275,21 +275,6 @@ def test_the_schema_of_another_program_is_refused(shared_place: str) -> None:
             Ledger.open(shared_place, readonly=readonly)
 
 
-def test_an_earlier_ledger_is_completed(shared_place: str) -> None:
-    with Ledger.open(shared_place) as ledger:
-        run = ledger.journal.start(plan(), [])
-    with psycopg.connect(shared_place) as connection:
-        connection.execute(
-            "DROP TABLE msauto.holder; DROP INDEX msauto.run_started; UPDATE msauto.ledger_version SET version = 1"
-        )
-    with Ledger.open(shared_place, readonly=True) as ledger:
-        assert [each.run for each in ledger.history()] == [run]
-    with Ledger.open(shared_place) as ledger:
-        assert [each.run for each in ledger.history()] == [run]
-        asyncio.run(take(shared_place, NEWS))
-        assert ledger._store.read("SELECT version FROM ledger_version") == [(3,)]
-
-
 def test_commits_are_durable_also_where_the_server_does_not_ask_for_it(shared_place: str) -> None:
     with psycopg.connect(shared_place, autocommit=True) as connection:
         connection.execute(f"ALTER DATABASE {connection.info.dbname} SET synchronous_commit = off")
