@@ -469,13 +469,5 @@ def progress_of(record: TargetRecord) -> TargetProgress:
 def result_of(record: TargetRecord) -> TargetResult:
     """Return the result of a target that the ledger records as finished."""
     assert record.outcome is not None
-    requests = tuple(
-        RequestResult(
-            "not sent" if each.state == "planned" or each.state == "sending" else each.state,
-            each.status,
-            each.message,
-            each.tries,
-        )
-        for each in record.requests
-    )
+    requests = tuple(each.result for each in record.requests)
     return TargetResult(record.target, record.outcome, record.message, requests, record.differences, record.learned)

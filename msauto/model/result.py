@@ -179,6 +179,13 @@ class RequestRecord(Struct, frozen=True):
     sent: str | None = None
     settled: str | None = None
 
+    @property
+    def result(self) -> RequestResult:
+        """The result as far as it is known: a request that may have been sent, and is not settled, is unverified."""
+        state = self.state
+        outcome: RequestOutcome = "not sent" if state == "planned" else "unverified" if state == "sending" else state
+        return RequestResult(outcome, self.status, self.message, self.tries)
+
 
 class TargetRecord(Struct, frozen=True):
     """One target of a run: as planned, and what came of it (``outcome`` ``None``: the run died before that).

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from msauto.batch.batch_summary import SUMMARY_FORMS
@@ -13,15 +11,7 @@ from msauto.cli.output import print_result
 from msauto.cli.reports import FORMS, layout_of
 from msauto.ledger import Ledger
 from msauto.model.plan import InputHash, Plan, PlannedServer
-from msauto.model.result import (
-    RequestRecord,
-    RequestResult,
-    Result,
-    RunDetails,
-    TargetRecord,
-    TargetResult,
-    seconds_between,
-)
+from msauto.model.result import Result, RunDetails, TargetRecord, TargetResult, seconds_between
 from msauto.secrets.redaction import HIDDEN
 
 
@@ -81,12 +71,7 @@ def _target_result(record: TargetRecord) -> TargetResult:
         record.target,
         record.outcome or "not attempted",
         record.message or ("" if record.outcome else "the run ended before this target was done"),
-        tuple(map(_request_result, record.requests)),
+        tuple(each.result for each in record.requests),
         record.differences,
         seconds=seconds_between(record.begun, max(filter(None, [record.begun, *settled]), default=None)),
     )
-
-
-def _request_result(record: RequestRecord) -> RequestResult:
-    known: Any = {"planned": "not sent", "sending": "unverified"}.get(record.state, record.state)
-    return RequestResult(known, record.status, record.message, record.tries)

@@ -302,6 +302,20 @@ def test_the_next_attempt_sends_nothing_after_a_request_that_was_not_done(settle
     assert stage.world.sent == []
 
 
+def test_a_request_that_was_never_settled_is_unverified_in_a_finished_target() -> None:
+    stage = Stage()
+    (target,) = targets_of(stage.world, 1)
+    requests = (RequestRecord("done", 1), RequestRecord("sending", 2), RequestRecord("planned", 0))
+    records = {0: TargetRecord(target, requests, "then", "failed")}
+
+    async def apply_again() -> AppliedServer:
+        context, failures = context_of(stage, cast("Journal", stage.journal)), BatchFailures(plan_of(target), 0)
+        return await applied(context, stage, {0: target}, records, failures)
+
+    shown = asyncio.run(apply_again()).results[0].requests
+    assert [(each.outcome, each.tries) for each in shown] == [("done", 1), ("unverified", 2), ("not sent", 0)]
+
+
 def test_what_is_in_progress_is_settled_although_nothing_may_start() -> None:
     stage = Stage()
     targets = dict(enumerate(targets_of(stage.world, 3)))
