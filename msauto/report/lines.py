@@ -152,23 +152,24 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _fitted(rows: Sequence[Sequence[str]], width: int, whole: Collection[str]) -> Iterator[str]:
-    kept = [index for index, name in enumerate(rows[0]) if index == 0 or name in whole]
+    """Yield the lines of a table: its widest columns become narrower until a line fits, or their cells go below."""
     columns = _column_widths(rows)
-    while _line_width(columns) > width:
-        free = [index for index in range(len(columns)) if index not in kept and columns[index] > _NARROWEST]
-        if not free:
-            break
-        columns[max(free, key=columns.__getitem__)] -= 1
+    kept = [index for index, name in enumerate(rows[0]) if index == 0 or name in whole]
+    others = [index for index in range(len(columns)) if index not in kept]
+    while _line_width(columns) > width and max((columns[index] for index in others), default=0) > _NARROWEST:
+        columns[max(others, key=columns.__getitem__)] -= 1
     most = _WRAPPED if len(columns) > 2 else None
-    for number, row in enumerate(rows):
-        if _line_width(columns) <= width:
+    if _line_width(columns) <= width:
+        for row in rows:
             cells = [_cell(cell, space, most) for cell, space in zip(row, columns, strict=True)]
             yield from (_line(line, columns) for line in zip_longest(*cells, fillvalue=""))
-            continue
-        yield _line([row[index] for index in kept], [columns[index] for index in kept])
-        below = " · ".join(cell for index, cell in enumerate(row) if index not in kept and cell)
-        if below and number:
-            yield from (f"  {line}" for line in _cell(below, max(_NARROWEST, width - _GAP), most))
+        return
+    head, *lines = aligned([[row[index] for index in kept] for row in rows])
+    yield head
+    for line, row in zip(lines, rows[1:], strict=True):
+        yield line
+        if below := " · ".join(filter(None, (row[index] for index in others))):
+            yield from (f"  {each}" for each in _cell(below, max(_NARROWEST, width - _GAP), most))
 
 
 def _cell(text: str, width: int, most: int | None) -> list[str]:

@@ -27,6 +27,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
 
@@ -329,16 +330,14 @@ def _blocks(targets: Sequence[Target]) -> list[Block]:
     """Return the blocks of targets that change: first those alike, of the rest those similar, the rest alone."""
     found: dict[int, Block] = {}
     rest = list(range(len(targets)))
-    folds: tuple[tuple[Level, int, Callable[[Target], object]], ...] = (
-        ("alike", FEWEST_ALIKE, _alike_key),
-        ("similar", FEWEST_SIMILAR, _similar_key),
+    folds: tuple[tuple[Level, int, Callable[[Sequence[Target], Iterable[int]], Iterable[list[int]]]], ...] = (
+        ("alike", FEWEST_ALIKE, _alike),
+        ("similar", FEWEST_SIMILAR, _similar),
     )
-    for level, fewest, key in folds:
-        groups: dict[object, list[int]] = {}
-        for place in rest:
-            groups.setdefault(key(targets[place]), []).append(place)
+    for level, fewest, group in folds:
+        groups = group(targets, sorted(rest))
         rest = []
-        for places in groups.values():
+        for places in groups:
             block = _block(level, [targets[place] for place in places]) if len(places) >= fewest else None
             if block is not None and _differs_in_one_value(block):
                 found[places[0]] = block
@@ -348,15 +347,34 @@ def _blocks(targets: Sequence[Target]) -> list[Block]:
     return [found[place] for place in sorted(found)]
 
 
-def _alike_key(target: Target) -> object:
-    changes = [_compared(change, target) for change in _kept(target)]
-    content = to_key((target.kind, changes, target.emptied, target.wait))
-    return blake2b(content, digest_size=16).digest()  # 300,000 targets: their content is not held twice
+def _alike(targets: Sequence[Target], places: Iterable[int]) -> Iterator[list[int]]:
+    """Yield the places of targets with the same changes: of other rates only where their positions are shown alike."""
+    groups: dict[bytes, dict[Fraction | None, list[int]]] = {}
+    for place in places:
+        target = targets[place]
+        changes = [_compared(each, target) for each in _kept(target)]
+        content = to_key((target.kind, changes, target.emptied, target.wait))
+        digest = blake2b(content, digest_size=16).digest()  # 300,000 targets: their content is not held twice
+        groups.setdefault(digest, {}).setdefault(target.rate, []).append(place)
+    for by_rate in groups.values():
+        if len(by_rate) == 1:
+            yield from by_rate.values()
+            continue
+        shown: dict[tuple[str, ...], list[int]] = {}
+        for same in by_rate.values():
+            target = targets[same[0]]
+            shown.setdefault(_positions((target, each) for each in _kept(target)), []).extend(same)
+        yield from map(sorted, shown.values())
 
 
-def _similar_key(target: Target) -> object:
-    emptied = frozenset(each.aspect for each in target.emptied)
-    return target.kind, tuple(map(kind_of, _kept(target))), emptied
+def _similar(targets: Sequence[Target], places: Iterable[int]) -> Iterable[list[int]]:
+    """Return the places of targets with the same kinds of changes."""
+    groups: dict[object, list[int]] = {}
+    for place in places:
+        target = targets[place]
+        key = target.kind, tuple(map(kind_of, _kept(target))), frozenset(each.aspect for each in target.emptied)
+        groups.setdefault(key, []).append(place)
+    return groups.values()
 
 
 def _kept(target: Target) -> list[Change]:
@@ -370,7 +388,7 @@ def _block(level: Level, targets: Sequence[Target]) -> Block:
     for changes in zip(*map(_kept, targets), strict=True):
         pairs = tuple(zip(targets, changes, strict=True))
         target, change = pairs[0]
-        same = level != "similar" or len({to_key(_compared(each, of)) for of, each in pairs}) == 1
+        same = level != "similar" or _are_same(pairs)
         own_title = same and level != "alone"
         examples = ((target, _with_own_title(change, target) if own_title else change),) if same else pairs[:_EXAMPLES]
         rows.append(Row(kind_of(change), pairs, examples, same))
@@ -396,14 +414,26 @@ def _differs_in_one_value(block: Block) -> bool:
 # Own titles ----------------------------------------------------------------------------------------------------
 
 
-def _compared(change: Change, target: Target) -> tuple[Change, tuple[str, ...]]:
-    """Return a change as it is compared with those of other targets: without its source and its own title.
+def _are_same(pairs: Sequence[PlannedChange]) -> bool:
+    """Return whether changes are the same, and their positions are shown alike."""
+    if len({to_key(_compared(change, target)) for target, change in pairs}) > 1:
+        return False
+    return len({_positions([pair]) for pair in {pair[0].rate: pair for pair in pairs}.values()}) == 1
 
-    Positions are compared as they are shown: their time codes depend on the frame rate of the target.
-    """
-    change = structs.replace(_with_own_title(change, target), source=_NO_SOURCE)
-    in_frames = ASPECTS[change.aspect].in_frames or change.key in _FIELDS_IN_FRAMES
-    return change, tuple(map(str, change_parts(change, target))) if in_frames else ()
+
+def _positions(pairs: Iterable[PlannedChange]) -> tuple[str, ...]:
+    """Return the positions of changes as they are shown: their time codes depend on the frame rate of the target."""
+    return tuple(
+        str(part)
+        for target, change in pairs
+        if ASPECTS[change.aspect].in_frames or change.key in _FIELDS_IN_FRAMES
+        for part in change_parts(_with_own_title(change, target), target)
+    )
+
+
+def _compared(change: Change, target: Target) -> Change:
+    """Return a change as it is compared with those of other targets: without its source and its own title."""
+    return structs.replace(_with_own_title(change, target), source=_NO_SOURCE)
 
 
 def _with_own_title(change: Change, target: Target) -> Change:

@@ -70,6 +70,13 @@ def test_links_named_like_their_assets_are_the_same_change() -> None:
     assert block.rows[0].examples[0][1].key == f"Tonight/{OWN_TITLE}"
 
 
+def test_similar_targets_keep_the_order_of_the_plan() -> None:
+    values = [change("change", "field", "comment", "", f"{number % 6}") for number in range(12)]
+    targets = [clip(f"EP{number:03}", value) for number, value in enumerate(values)]
+    (block,) = view_plan(plan_of(*targets)).blocks
+    assert block.targets == tuple(targets)
+
+
 def test_the_frame_rate_separates_where_it_shows() -> None:
     targets = [structs.replace(each, rate=PAL * (1 + place % 2)) for place, each in enumerate(episodes(6))]
     assert len(view_plan(plan_of(*targets)).blocks) == 2
