@@ -2,39 +2,42 @@
 
 A worker gets the inputs and returns the result. What stays with the command is asked for while a task runs: variables
 of its environment, and files that templates read together with ``asset``.
+
+All workers that apply take part in one run of the shared ledger. If a worker is lost, another attempt continues its
+server: what the ledger records as finished is not repeated, and what it records as started is settled by reading. A
+worker that the command awaits no more finishes the requests under way.
 """
 
 from __future__ import annotations
 
 import asyncio
 import unicodedata
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.api.server_plan import ServerPlanning, plan_server
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
 from msauto.applying.circuit_breaker import BreakerState, CircuitBreaker
-from msauto.applying.executor import BatchFailures, Records, Targets, apply_server
+from msauto.applying.executor import BatchFailures, OnResult, Records, Targets, apply_server, not_attempted, result_of
 from msauto.applying.states import RetryPolicy
-from msauto.applying.workers import AppliedServer, without_target
-from msauto.concurrency import SystemClock, concurrent_list, finish, is_over
-from msauto.errors import LedgerError
+from msauto.concurrency import SystemClock, concurrent_list, finish, is_over, run_unless
+from msauto.errors import LedgerError, MsautoError, one_line
 from msauto.ledger import Ledger, LockScope
 from msauto.ledger.remembered_values import LedgerMemory
-from msauto.model.desired import SelectRef, ServerIntents
-from msauto.model.events import SILENT, Notify
+from msauto.model.desired import ServerIntents
+from msauto.model.events import SILENT, Notify, RequestSettled, TargetFinished, TargetStarted
 from msauto.model.ledger_url import LedgerUrl
-from msauto.model.live import Entry, ListedEntry, RssChannel, Snapshot
-from msauto.model.plan import Json, Plan, TargetId
+from msauto.model.plan import Json, Plan, Target, TargetId
 from msauto.model.ports import HashFile, Journal
-from msauto.model.result import TargetRecord, TargetResult
+from msauto.model.result import RequestResult, TargetRecord, TargetResult
 from msauto.model.server import ServerSpec
 from msauto.planning.survey import Survey
 from msauto.playbook.input_files import Files, LookupContext
@@ -43,12 +46,16 @@ from msauto.secrets.redaction import Secrets
 from msauto.secrets.redactor import SALT, Redactor, SecretMemory, redacted
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
-from msauto.server.snapshots import SnapshotReading
 
 if TYPE_CHECKING:
     from msauto.applying.cluster import Cluster, WorkerTask
 
+ItemT = TypeVar("ItemT")
+T = TypeVar("T")
+
 _POLL: Final = 0.2
+_CHECK_SECONDS: Final = 0.5
+_NO_TARGET: Final = Target("", "", "asset", "")
 _UNTIL_REACHED: Final = 20.0
 """Seconds to wait for a ledger that cannot be reached."""
 _UNTIL_ENDED: Final = 90.0
@@ -107,11 +114,7 @@ def _key(target: TargetId) -> TargetId:
     return structs.replace(target, name=name, create_time=target.create_time or None)
 
 
-def never_frozen(_: datetime) -> None:
-    """Return that targets may start at any time."""
-
-
-# Apply ------------------------------------------------------------------------------------------------------------
+# Apply, on a worker ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ class SharedRun:
     scopes: Collection[LockScope]
     secrets: Secrets
     forks: int
-    frozen: Callable[[datetime], str | None] = never_frozen
+    frozen: Callable[[datetime], str | None]
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     read_since: datetime | None = None
     settles: bool = False
@@ -141,6 +144,18 @@ class ServerApplying(NamedTuple):
     targets: Targets
     failures: BatchFailures
     breaker: BreakerState
+
+
+class AppliedServer(Struct, frozen=True):
+    """What came of the targets of a server, without the targets: the command has them."""
+
+    results: Mapping[int, TargetResult]
+    breaker: BreakerState
+
+
+def without_target(result: TargetResult) -> TargetResult:
+    """Return a result without its target, which may hold secrets."""
+    return structs.replace(result, target=_NO_TARGET)
 
 
 async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedServer:
@@ -204,8 +219,136 @@ async def _stop_with(task: WorkerTask, failures: BatchFailures) -> None:
     failures.stop("stopped by other servers")
 
 
+# Apply, in the command ------------------------------------------------------------------------------------------------
+
+
+class ServersOnWorkers:
+    """Implements :class:`~msauto.applying.executor.Servers` on workers.
+
+    After any error of a worker no target is started. The results of targets that no worker has reported are those of
+    the ledger. ``unsettled``: it does not know some of them, so that the next run must read these targets.
+    """
+
+    def __init__(self, context: ApplyContext, workers: WorkersOfRun, frozen: Callable[[], str | None]) -> None:
+        self._context = context
+        self._workers = workers
+        self._frozen = frozen
+        self._stopped = asyncio.Event()
+        self._error = ""
+        self._known: set[int] = set()
+        self.unsettled = False
+
+    async def apply(
+        self, server: str, targets: Targets, failures: BatchFailures, breaker: CircuitBreaker, on_result: OnResult
+    ) -> None:
+        """Implement :meth:`~msauto.applying.executor.Servers.apply`."""
+        note = partial(self._note, targets, failures, breaker, on_result)
+        if failures.stop_reason() is not None or self._context.cancellation.requested:
+            return
+        reason = self._error or self._frozen()
+        if not reason:
+            watching = asyncio.ensure_future(self._watch(failures))
+            is_over = False
+            try:
+                working = self._work(server, targets, failures, breaker, note)
+                is_over = await run_unless(working, self._stopped) and not self._error
+            finally:
+                watching.cancel()
+                await asyncio.gather(watching, return_exceptions=True)
+                if not is_over:
+                    await self._collect(server, targets, note)
+            reason = self._error
+        for number, target in targets.items() if reason else ():
+            if number not in self._known:
+                on_result(number, not_attempted(self._context, target, reason))
+
+    async def _work(
+        self,
+        server: str,
+        targets: Targets,
+        failures: BatchFailures,
+        breaker: CircuitBreaker,
+        note: Callable[[tuple[int, TargetResult]], None],
+    ) -> None:
+        try:
+            applied = await self._workers.apply(server, targets, failures, breaker.state, note)
+        except MsautoError as error:
+            self._fail(error)
+            return
+        breaker.state = applied.breaker
+        for found in applied.results.items():
+            note(found)
+
+    def _note(
+        self,
+        targets: Targets,
+        failures: BatchFailures,
+        breaker: CircuitBreaker,
+        on_result: OnResult,
+        found: tuple[int, TargetResult],
+    ) -> None:
+        """Take the result of a target; the first time, notify as if it were applied now."""
+        number, result = found
+        result = structs.replace(result, target=targets[number])
+        failures.note(result, breaker)
+        if number in self._known:
+            return
+        self._known.add(number)
+        on_result(number, result)
+        if result.outcome != "not attempted":
+            self._context.notify(TargetStarted(result.target))
+            for index, request in enumerate(result.requests):
+                if request.outcome != "not sent":
+                    self._context.notify(RequestSettled(result.target, index, request))
+        self._context.notify(TargetFinished(result))
+
+    async def _watch(self, failures: BatchFailures) -> None:
+        """Stop the workers once the run is cancelled or the session is lost.
+
+        Once the batch has failed, they still finish the targets in progress.
+        """
+        try:
+            while not self._context.cancellation.requested:
+                if failures.stop_reason() is not None:
+                    self._workers.stop_starting()
+                await self._context.cancellation.sleep(self._context.clock, _CHECK_SECONDS)
+                self._workers.check()
+        except MsautoError as error:
+            self._fail(error)
+        self._stopped.set()
+
+    def _fail(self, error: MsautoError) -> None:
+        self._error = self._error or one_line(error)
+        self.unsettled = True
+        self._stopped.set()
+
+    async def _collect(self, server: str, targets: Targets, note: Callable[[tuple[int, TargetResult]], None]) -> None:
+        """Take the results that no worker has reported from the ledger, once the worker has stopped."""
+        records: Mapping[int, TargetRecord] = {}
+        has_ended = cancelled = False
+        try:
+            has_ended = await self._workers.wait_until_ended(server)
+        except asyncio.CancelledError:
+            cancelled = True
+        except MsautoError as error:
+            self._fail(error)
+        with suppress(MsautoError):
+            records = self._workers.records(targets)
+        for number, target in targets.items():
+            record = records.get(number)
+            if record is not None and record.outcome is not None:
+                note((number, result_of(record)))
+            elif record is None or record.begun is not None or not has_ended:
+                self.unsettled = True
+                message = "its worker has not reported; the next run settles it by reading"
+                requests = (RequestResult("unverified", message=message),) * len(target.requests)
+                note((number, TargetResult(target, "unverified", message, requests)))
+        if cancelled:
+            raise asyncio.CancelledError
+
+
 class WorkersOfRun:
-    """Implements ``RunWorkers`` for the command."""
+    """The workers of a run, and what the shared ledger knows of it; errors are ``MsautoError``."""
 
     def __init__(self, cluster: Cluster, ledger: Ledger, servers: Mapping[str, ServerSpec], shared: SharedRun) -> None:
         self._cluster = cluster
@@ -271,44 +414,24 @@ class WorkersOfRun:
 # Export -----------------------------------------------------------------------------------------------------------
 
 
-class ReaderOnWorkers:
-    """Reads listings and channels of one server for an export, each on a worker."""
-
-    def __init__(self, cluster: Cluster, server: ServerSpec) -> None:
-        self._run = partial(cluster.run, server, _read_on_worker)
-        self._server = server
-
-    async def read_select(self, select: SelectRef) -> Sequence[Entry] | None:
-        """Return the entries that match, ``None`` if the folder does not exist."""
-        found: Sequence[Entry] | None = await self._run((self._server, "read_select", select))
-        return found
-
-    async def read_channel(self, name: str) -> RssChannel | None:
-        """Return a channel; ``None`` if it does not exist."""
-        found: RssChannel | None = await self._run((self._server, "read_channel", name))
-        return found
-
-
-async def snapshots_on(
-    cluster: Cluster, server: ServerSpec, forks: int, reading: SnapshotReading, items: Iterable[ListedEntry | str]
-) -> AsyncIterator[Snapshot]:
-    """Yield the snapshots of entries or titles, which one worker takes."""
-    for each in await cluster.run(server, _take_on_worker, (server, forks, reading, list(items))):
+async def read_each_on(
+    cluster: Cluster,
+    server: ServerSpec,
+    forks: int,
+    read: Callable[[ServerReader, ItemT], Awaitable[T]],
+    items: Iterable[ItemT],
+) -> AsyncIterator[T]:
+    """Yield what a function reads for each item, on one worker: :class:`~msauto.server.snapshots.ReadEach`."""
+    for each in await cluster.run(server, _read_on_worker, (server, forks, read, list(items))):
         yield each
 
 
-async def _read_on_worker(given: tuple[ServerSpec, str, object], _: WorkerTask) -> object:
-    server, method, value = given
+async def _read_on_worker(
+    given: tuple[ServerSpec, int, Callable[[ServerReader, ItemT], Awaitable[T]], list[ItemT]], _: WorkerTask
+) -> list[T]:
+    server, forks, read, items = given
     async with AsyncMediaServer(server, read_only=True) as client:
-        return await getattr(ServerReader(client), method)(value)
-
-
-async def _take_on_worker(
-    given: tuple[ServerSpec, int, SnapshotReading, list[ListedEntry | str]], _: WorkerTask
-) -> list[Snapshot]:
-    server, forks, reading, items = given
-    async with AsyncMediaServer(server, read_only=True) as client:
-        return await concurrent_list(reading.function(ServerReader(client)), items, limit=forks)
+        return await concurrent_list(partial(read, ServerReader(client)), items, limit=forks)
 
 
 # What stays with the command --------------------------------------------------------------------------------------

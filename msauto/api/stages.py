@@ -16,12 +16,12 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mappi
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
 from msauto.api.server_plan import ServerPlanning, plan_server
-from msauto.concurrency import concurrent_list
+from msauto.concurrency import concurrent_list, concurrent_map
 from msauto.errors import ClusterError, RefusedError
 from msauto.ledger import Ledger, LockScope
 from msauto.ledger.remembered_values import LedgerMemory
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from msauto.applying.apply_context import ApplyContext
     from msauto.applying.cluster import Cluster
     from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection, Servers, Settle
-    from msauto.server.snapshots import Take
+    from msauto.server.snapshots import ReadEach
 
 _URL_NOTE = "url of "
 
@@ -129,31 +129,24 @@ async def make_plan(
 
 
 @asynccontextmanager
-async def reading_here(server: ServerSpec, forks: int) -> AsyncIterator[tuple[ServerReader, Take]]:
-    """Return a reader of a server, and what takes snapshots of it, in this process."""
-    from msauto.server.snapshots import taken_here
-
+async def reading_here(server: ServerSpec, forks: int) -> AsyncIterator[ReadEach]:
+    """Connect to a server; return what reads it in this process, ``forks`` items at a time."""
     async with AsyncMediaServer(server, read_only=True) as client:
         reader = ServerReader(client)
-        yield reader, taken_here(reader, forks)
+        yield lambda read, items: concurrent_map(partial(read, reader), items, limit=forks)
 
 
-ReadServer = Callable[[ServerSpec, int], "AbstractAsyncContextManager[tuple[ServerReader, Take]]"]
-"""Opens a server with the items at a time: its reader, and what takes snapshots of it."""
+ReadServer = Callable[[ServerSpec, int], "AbstractAsyncContextManager[ReadEach]"]
+"""Opens a server with the items at a time."""
 
 
 @asynccontextmanager
 async def reading_on(on: str, specs: Sequence[ServerSpec]) -> AsyncIterator[ReadServer]:
     """Connect to a Dask cluster; return :func:`reading_here` for its workers."""
-    from msauto.api.on_workers import ReaderOnWorkers, snapshots_on
+    from msauto.api.on_workers import read_each_on
 
     async with _cluster(on, specs) as cluster:
-
-        @asynccontextmanager
-        async def reading(server: ServerSpec, forks: int) -> AsyncIterator[tuple[ServerReader, Take]]:
-            yield cast("ServerReader", ReaderOnWorkers(cluster, server)), partial(snapshots_on, cluster, server, forks)
-
-        yield reading
+        yield lambda server, forks: nullcontext(partial(read_each_on, cluster, server, forks))
 
 
 @asynccontextmanager
@@ -235,7 +228,7 @@ async def recover_runs(
                 policy=policy,
             )
             if cluster is not None:
-                workers = _workers_of(cluster, ledger, specs, run, scopes, secrets, forks, settles=True)
+                workers = _workers_of(cluster, ledger, specs, run, scopes, secrets, forks, never_frozen, settles=True)
                 settle = workers.settle
             results = await recover(details, settle, available, journal)
             lines += _report(details, results) if results else []
@@ -345,7 +338,7 @@ async def _applying_on(
     forks: int,
 ) -> AsyncIterator[Callable[[ApplyContext], Servers]]:
     """Connect to a cluster; return what applies servers on its workers. Needs a shared ledger."""
-    from msauto.applying.workers import ServersOnWorkers
+    from msauto.api.on_workers import ServersOnWorkers
 
     _refuse_downloads(plan)
     scopes = scopes_of_plan(plan, specs)
@@ -353,8 +346,8 @@ async def _applying_on(
 
         def servers_of(context: ApplyContext) -> Servers:
             workers = _workers_of(
-                cluster, ledger, specs, context.run, scopes, plan.secrets, forks,
-                frozen=frozen, policy=context.policy, read_since=context.read_since,
+                cluster, ledger, specs, context.run, scopes, plan.secrets, forks, frozen,
+                policy=context.policy, read_since=context.read_since,
             )  # fmt: skip
             return ServersOnWorkers(context, workers, lambda: frozen(clock.now()))
 
@@ -369,11 +362,12 @@ def _workers_of(
     scopes: Collection[LockScope],
     secrets: Secrets,
     forks: int,
+    frozen: Callable[[datetime], str | None],
     **more: Any,
 ) -> WorkersOfRun:
     from msauto.api.on_workers import SharedRun, WorkersOfRun
 
-    shared = SharedRun(run, *ledger.admit_workers(), scopes, secrets, forks, **more)
+    shared = SharedRun(run, *ledger.admit_workers(), scopes, secrets, forks, frozen, **more)
     return WorkersOfRun(cluster, ledger, {spec.name: spec for spec in specs}, shared)
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from msgspec import structs
 
-from msauto.concurrency import concurrent_map
 from msauto.errors import MsautoError, UnreadableError, UnsupportedError
 from msauto.model.clip_entries import links_of, read_entries_of
 from msauto.model.desired import SelectRef
@@ -36,6 +35,9 @@ from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
 from msauto.server.reader import ServerReader
 
+ItemT = TypeVar("ItemT")
+T = TypeVar("T")
+
 _MANY: Final = 10
 """Fewer assets without XMP fields show nothing about the server."""
 
@@ -51,17 +53,9 @@ class SnapshotReading:
     database: str
     links: bool
 
-    def places(self, item: ListedEntry | str) -> Iterable[tuple[str, Address]]:
-        """Return the asset that is read."""
-        return [(self.database, Address(item if isinstance(item, str) else item.title))]
-
-    def function(self, reader: ServerReader) -> Callable[[ListedEntry | str], Awaitable[Snapshot]]:
-        """Return the function that takes a snapshot with a reader, of an asset by its title, or of a listed entry."""
-
-        async def take(item: ListedEntry | str) -> Snapshot:
-            return await (self._titled(reader, item) if isinstance(item, str) else self._listed(reader, item))
-
-        return take
+    async def read(self, reader: ServerReader, item: ListedEntry | str) -> Snapshot:
+        """Take the snapshot of an asset by its title, or of a listed entry."""
+        return await (self._titled(reader, item) if isinstance(item, str) else self._listed(reader, item))
 
     async def _titled(self, reader: ServerReader, title: str) -> Snapshot:
         asset = await reader.fresh().read_asset(self.database, Address(title))
@@ -131,24 +125,19 @@ class SnapshotReading:
         return links_of(asset, found.same), namesakes
 
 
-Take = Callable[[SnapshotReading, Iterable[ListedEntry | str]], AsyncIterator[Snapshot]]
-"""Takes snapshots, here or on a cluster, in the order of the entries or titles."""
+class ReadEach(Protocol):
+    """Reads one server, in this process or on a worker of a cluster."""
 
-
-def taken_here(reader: ServerReader, forks: int) -> Take:
-    """Return what takes snapshots with a reader, ``forks`` at a time."""
-    return lambda reading, items: concurrent_map(reading.function(reader), items, limit=forks)
+    def __call__(self, read: Callable[[ServerReader, ItemT], Awaitable[T]], items: Iterable[ItemT]) -> AsyncIterator[T]:
+        """Yield, in order, what a function that can be pickled returns for each item."""
 
 
 class Snapshots:
     """Takes snapshots of one database. ``links``: whether links are searched for, in a listing of all of it."""
 
-    def __init__(
-        self, server: ServerSpec, database: str, reader: ServerReader, take: Take, *, links: bool = True
-    ) -> None:
+    def __init__(self, server: ServerSpec, database: str, read_each: ReadEach, *, links: bool = True) -> None:
         self._reading = SnapshotReading(server, database, links)
-        self._reader = reader
-        self._take = take
+        self._read_each = read_each
         self._done: set[str] = set()
         self.xmp_hidden = False
         """Whether the XMP fields of some asset could not be read."""
@@ -163,7 +152,8 @@ class Snapshots:
     async def list(self, folder: Folder, *, recursive: bool) -> tuple[ListedEntry, ...]:
         """Return what a folder lists, by folder and title. Raises ``MsautoError`` for an unknown folder."""
         reading = self._reading
-        entries = await self._reader.read_select(SelectRef(reading.database, folder, recursive=recursive))
+        select = SelectRef(reading.database, folder, recursive=recursive)
+        entries = await anext(self._read_each(ServerReader.read_select, [select]))
         if entries is None:
             raise MsautoError(
                 f"{reading.server.name} has no folder {show_folder(folder) or '/'} in {reading.database}",
@@ -173,14 +163,14 @@ class Snapshots:
 
     async def of_titles(self, titles: Sequence[str]) -> AsyncIterator[Snapshot]:
         """Yield the assets of these titles; raises ``MsautoError`` for an unknown one."""
-        async for snapshot in self._take(self._reading, titles):
+        async for snapshot in self._read_each(self._reading.read, titles):
             self._note_xmp(snapshot)
             if not self._seen(snapshot):
                 yield snapshot
 
     async def of_listed(self, found: Sequence[ListedEntry]) -> AsyncIterator[Snapshot]:
         """Yield what was listed, in that order: assets in their own folders, and skipped entries with a reason."""
-        async for snapshot in self._take(self._reading, found):
+        async for snapshot in self._read_each(self._reading.read, found):
             self._note_xmp(snapshot)
             if isinstance(snapshot, AssetSnapshot) and self._seen(snapshot):
                 home = snapshot.asset.folder or ()
@@ -203,14 +193,14 @@ class Snapshots:
             self._xmp_empty += snapshot.xmp is not None and not snapshot.xmp
 
 
-async def channel_snapshot(server: ServerSpec, reader: ServerReader, name: str) -> ChannelSnapshot:
-    """Return an RSS channel; raises ``MsautoError`` for an unknown one."""
-    channel = await reader.read_channel(name)
-    if channel is None:
-        raise MsautoError(
-            f"{server.name} has no RSS channel {name!r}", remedy="`msauto show channels` lists the channels"
-        )
-    return ChannelSnapshot(channel)
+async def channel_snapshot(server: ServerSpec, read_each: ReadEach, name: str) -> AsyncIterator[ChannelSnapshot]:
+    """Yield an RSS channel; raises ``MsautoError`` for an unknown one."""
+    async for channel in read_each(ServerReader.read_channel, [name]):
+        if channel is None:
+            raise MsautoError(
+                f"{server.name} has no RSS channel {name!r}", remedy="`msauto show channels` lists the channels"
+            )
+        yield ChannelSnapshot(channel)
 
 
 def _older(entries: ClipEntries, asset: Asset) -> list[Entry]:

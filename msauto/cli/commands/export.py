@@ -33,8 +33,7 @@ from msauto.playbook.inventory.hosts import NamedServer, named_servers
 from msauto.report.sanitizing import visible
 from msauto.report.texts import plural
 from msauto.secrets.redaction import Secrets
-from msauto.server.reader import ServerReader
-from msauto.server.snapshots import Snapshots, Take, channel_snapshot
+from msauto.server.snapshots import ReadEach, Snapshots, channel_snapshot
 from msauto.timelines.formats import WRITERS
 from msauto.timelines.timeline import TimelineError, parse_origin
 
@@ -315,10 +314,10 @@ class _Exporter:
                 reading = await stack.enter_async_context(reading_on(self.flags.inputs.on, specs))
             for server in servers:
                 prefix = (server.spec.name,) if len(servers) > 1 else ()
-                async with reading(server.spec, self.flags.inputs.forks) as (reader, take):
+                async with reading(server.spec, self.flags.inputs.forks) as read_each:
                     if self.selection.whole or self.selection.titles or self.selection.folders:
-                        await self._export_assets(reader, take, server, prefix)
-                    await self._export_channels(reader, server, prefix)
+                        await self._export_assets(read_each, server, prefix)
+                    await self._export_channels(read_each, server, prefix)
 
     def report(self) -> int:
         """Report what was exported and what was not; return the exit code."""
@@ -333,12 +332,10 @@ class _Exporter:
             print_message(f"{plural(self.links, 'link')} not exported: a link is exported with its clip.")
         return ERROR if self.broken else OK
 
-    async def _export_assets(
-        self, reader: ServerReader, take: Take, server: NamedServer, prefix: tuple[str, ...]
-    ) -> None:
+    async def _export_assets(self, read_each: ReadEach, server: NamedServer, prefix: tuple[str, ...]) -> None:
         database = require_database(server, self.selection.database)
         links = self.selection.links and not isinstance(self.output, TimelineFiles)
-        snapshots = Snapshots(server.spec, database, reader, take, links=links)
+        snapshots = Snapshots(server.spec, database, read_each, links=links)
         found = await self._list(snapshots)
         folders = [(folder, list(group)) for folder, group in groupby(found, key=lambda each: each.folder)]
         plays = [_play_of_folder(prefix, database, folder) for folder, _ in folders]
@@ -373,12 +370,12 @@ class _Exporter:
                 "are not exported"
             )
 
-    async def _export_channels(self, reader: ServerReader, server: NamedServer, prefix: tuple[str, ...]) -> None:
+    async def _export_channels(self, read_each: ReadEach, server: NamedServer, prefix: tuple[str, ...]) -> None:
         names = tuple(dict.fromkeys(self.selection.channels))
         plays = [ExportedPlay((*prefix, "channels", name), f"the RSS channel {name}") for name in names]
         self.output.expect(plays)
         for play, name in zip(plays, names, strict=True):
-            await self._write(play, server, None, _read_channel(server, reader, name))
+            await self._write(play, server, None, channel_snapshot(server.spec, read_each, name))
 
     async def _write(
         self, play: ExportedPlay, server: NamedServer, database: str | None, snapshots: AsyncIterator[Snapshot]
@@ -432,10 +429,6 @@ class _Exporter:
             self.broken += 1
             path = show_folder((*snapshot.folder, snapshot.title))
             self.warnings.append(f"{snapshot.database}: {path} is left out: {snapshot.why}")
-
-
-async def _read_channel(server: NamedServer, reader: ServerReader, name: str) -> AsyncIterator[ChannelSnapshot]:
-    yield await channel_snapshot(server.spec, reader, name)
 
 
 def _play_of_folder(prefix: tuple[str, ...], database: str, folder: Folder) -> ExportedPlay:

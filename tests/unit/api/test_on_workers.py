@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from msauto.api.on_workers import Belongings, ServerApplying, SharedRun, apply_on_worker
+from msauto.api.stages import never_frozen
 from msauto.applying import cluster
 from msauto.applying.circuit_breaker import BreakerState
 from msauto.applying.cluster import Parcel, WorkerTask
@@ -110,7 +111,7 @@ def test_a_secret_in_a_file_is_found_there(tmp_path: Path) -> None:
 def test_a_worker_that_cannot_open_the_ledger_is_named(tmp_path: Path) -> None:
     missing = PasswordSource("file", str(tmp_path / "password"))
     place = LedgerUrl("postgresql:///ledger?host=/nowhere", missing)
-    shared = SharedRun("run-1", place, 1, [], Secrets(), 8)
+    shared = SharedRun("run-1", place, 1, [], Secrets(), 8, never_frozen)
     server = ServerSpec("studio-a", "http://a.example")
     given = ServerApplying(shared, server, {}, BatchFailures(Plan("", ""), 0), BreakerState())
     task = cast("WorkerTask", SimpleNamespace(worker="worker-7"))

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from msauto.api.on_workers import AppliedServer, ServersOnWorkers, WorkersOfRun, without_target
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit
 from msauto.applying.circuit_breaker import BreakerState, CircuitBreaker
 from msauto.applying.executor import BatchFailures, Targets, apply, apply_server
 from msauto.applying.states import RetryPolicy
-from msauto.applying.workers import AppliedServer, ServersOnWorkers, without_target
 from msauto.errors import ClusterError, LedgerError
 from msauto.model.desired import Batch
 from msauto.model.plan import Target
@@ -167,7 +167,7 @@ def run(
 
     async def everything() -> Result:
         return await apply(
-            partial(ServersOnWorkers, workers=workers, frozen=frozen),
+            partial(ServersOnWorkers, workers=cast("WorkersOfRun", workers), frozen=frozen),
             structs.replace(plan_of(*targets), batches=batches),
             stage.journal,
             stage.memory,
