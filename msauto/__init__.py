@@ -23,6 +23,7 @@ TYPE_CHECKING = False  # not from typing: a Ctrl-C while that is loaded is not h
 if TYPE_CHECKING:
     from typing import Any
 
+    from msauto.errors import AddressError as AddressError
     from msauto.errors import DownloadError as DownloadError
     from msauto.errors import InDoubtError as InDoubtError
     from msauto.errors import MsautoError as MsautoError
@@ -57,8 +58,8 @@ if TYPE_CHECKING:
     from msauto.server.sync import MediaServer as MediaServer
 
 _HOMES = {
-    "msauto.errors": "DownloadError InDoubtError MsautoError NotFoundError NotSentError RefusedError RejectedError "
-    "ServerError UnreachableError UnreadableError UnsupportedError",
+    "msauto.errors": "AddressError DownloadError InDoubtError MsautoError NotFoundError NotSentError RefusedError "
+    "RejectedError ServerError UnreachableError UnreadableError UnsupportedError",
     "msauto.model.live": "Asset Database Entry Link Listing MamAsset Marker RssChannel RssItem Segment",
     "msauto.model.plan": "Address Request",
     "msauto.model.ports": "Answer",

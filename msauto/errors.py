@@ -102,6 +102,23 @@ class Problem:
         return "\n".join(part for part in (head, self.excerpt, self.remedy and f"  → {self.remedy}") if part)
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``did you mean 'x'?`` with the nearest known name; empty if none is near."""
+    import difflib  # only for a message
+
+    names = sorted(set(known))
+    folded = {each.casefold(): each for each in names}
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6) or [folded.get(name.casefold(), "")]
+    return f"did you mean {close[0]!r}?" if close[0] else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ``did you mean 'x'?`` with the nearest known name, else the first known names; empty if ``known`` is."""
+    names = sorted(set(known))
+    available = f"available: {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else ""
+    return did_you_mean(name, names) or available
+
+
 class MsautoError(Exception):
     """The root: ``except MsautoError`` catches all errors that msauto raises on purpose.
 

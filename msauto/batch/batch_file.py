@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from msauto.batch.schedule import Schedule, time_between
-from msauto.documents.document import Problems, SourceNode, nearest
+from msauto.documents.document import Problems, SourceNode
 from msauto.documents.loader import plain
 from msauto.documents.value_types import as_list
-from msauto.errors import Problem
+from msauto.errors import Problem, nearest
 from msauto.playbook.change_windows import DAYS, Window
 from msauto.playbook.input_files import Files, beside
 from msauto.playbook.schema.batch import BatchFileArgs, DefaultArgs, JobArgs, ScheduleArgs, SecretSource

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -157,18 +156,3 @@ class Problems:
         """Raise all problems, if there are any."""
         if self._found:
             raise InputError(self.ordered())
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``did you mean 'x'?`` with the nearest known name; empty if none is near."""
-    names = sorted(set(known))
-    folded = {each.casefold(): each for each in names}
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6) or [folded.get(name.casefold(), "")]
-    return f"did you mean {close[0]!r}?" if close[0] else ""
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return ``did you mean 'x'?`` with the nearest known name, else the first known names; empty if ``known`` is."""
-    names = sorted(set(known))
-    available = f"available: {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else ""
-    return did_you_mean(name, names) or available

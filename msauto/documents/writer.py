@@ -126,7 +126,7 @@ def _scalar(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
+    if isinstance(value, int | float):
         return str(value)
     if not isinstance(value, str):
         raise TypeError(f"not a plain value: {type(value).__name__}")

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from fractions import Fraction
 from typing import Any, Literal
 
 from msgspec import structs
 
-from msauto.model.fields import ATTRIBUTE_OF_CLIP, NUMBERS, SEGMENT_NAMES
-from msauto.model.live import Asset, Entry, Link, Marker, Segment, Xmp, show_folder, whole
+from msauto.model.fields import NUMBERS, SEGMENT_NAMES
+from msauto.model.live import Asset, Entry, Link, Marker, Segment, Xmp, show_folder, typed, whole
 from msauto.model.timecode import TimecodeError, rate_of
 
 Layer = Literal["clip", "xmp", "links"]
@@ -259,7 +258,7 @@ def _of_entry(entry: Entry, name: str) -> Any:
         return entry.title
     if name in {"link_id", "finalized"}:
         return getattr(entry, name)
-    return _typed(name, entry.attributes.get(name))
+    return typed(name, entry.attributes.get(name))
 
 
 def _of_asset(asset: Asset, name: str) -> Any:
@@ -268,26 +267,7 @@ def _of_asset(asset: Asset, name: str) -> Any:
         if name == "folder" and value is not None:
             value = show_folder(value)
     else:
-        value = _typed(name, asset.attributes.get(name))
+        value = typed(name, asset.attributes.get(name))
     if value is None:
         raise AttributeError(f"the server does not report {name!r} of this asset")
     return value
-
-
-def _typed(name: str, text: str | None) -> Any:
-    attribute = ATTRIBUTE_OF_CLIP.get(name)
-    if text is None or attribute is None:
-        return text
-    if attribute.is_number:
-        number = whole(text)
-        return text if number is None else number
-    try:
-        match attribute.kind:
-            case "decimal":
-                decimal = float(text)
-                return int(decimal) if decimal.is_integer() else decimal
-            case "time":
-                return datetime.fromisoformat(text)
-    except (ValueError, OverflowError):
-        return text
-    return text

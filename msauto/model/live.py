@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
+from msauto.model.fields import ATTRIBUTE_OF_CLIP
 from msauto.model.timecode import TimecodeError, rate_of
 
 _MOST_DIGITS = 20
@@ -90,7 +92,45 @@ class Link(Struct, frozen=True, gc=False):
     link_id: int | None = None
 
 
-class Entry(Struct, frozen=True, gc=False):
+class ClipAttributes:
+    """What the attributes of a clip mean; ``None`` is not reported, or cannot be read."""
+
+    __slots__ = ()
+    attributes: Mapping[str, str]
+
+    @property
+    def rate(self) -> Fraction | None:
+        """Frames per second, exact; ``None`` without frames (audio, notes) or without a frame time."""
+        try:
+            return rate_of(self.attributes["frame_time"]) if self.attributes.get("frame_time", "").strip() else None
+        except TimecodeError:
+            return None
+
+    @property
+    def frames(self) -> int | None:
+        """The length in frames."""
+        return whole(self.attributes.get("frames"))
+
+    @property
+    def fps(self) -> int | Fraction | None:
+        """Frames per second, as templates have it: a whole number where it is one."""
+        rate = self.rate
+        return rate.numerator if rate is not None and rate.denominator == 1 else rate
+
+    @property
+    def duration(self) -> float | None:
+        """The length in seconds; positions are counted in frames, which are exact."""
+        rate, frames = self.rate, self.frames
+        return None if rate is None or frames is None else float(frames / rate)
+
+    @property
+    def create_time(self) -> datetime | None:
+        """When the clip was created, without a zone: the server's own time."""
+        moment = typed("create_time", self.attributes.get("create_time"))
+        return moment if isinstance(moment, datetime) else None
+
+
+class Entry(ClipAttributes, Struct, frozen=True, gc=False):
     """One entry of a listing (StoredTree ``Clip``): its folder, and the attributes that the listing reports."""
 
     folder: Folder
@@ -132,7 +172,7 @@ class Database(Struct, frozen=True, gc=False):
     listing: Listing | None = None
 
 
-class Asset(Struct, frozen=True, gc=False):
+class Asset(ClipAttributes, Struct, frozen=True, gc=False):
     """One asset in detail (root ``Clip``). ``None`` means that the answer does not contain it.
 
     ``attributes`` are the Attr texts by name and unknown attributes of the root. ``links`` are known only where the
@@ -153,19 +193,6 @@ class Asset(Struct, frozen=True, gc=False):
     links: tuple[Link, ...] | None = None
     parameters: tuple[str, ...] = ()
     folder_otherwise: Folder | None = None
-
-    @property
-    def rate(self) -> Fraction | None:
-        """Frames per second, exact; ``None`` without frames (audio, notes) or without a frame time."""
-        try:
-            return rate_of(self.attributes["frame_time"]) if self.attributes.get("frame_time", "").strip() else None
-        except TimecodeError:
-            return None
-
-    @property
-    def frames(self) -> int | None:
-        """The length in frames."""
-        return whole(self.attributes.get("frames"))
 
     @property
     def first_frame(self) -> int | None:
@@ -207,6 +234,26 @@ def whole(text: str | None) -> int | None:
         return int(text)
     found = _WHOLE.fullmatch(text)
     return int(found[1]) if found else None
+
+
+def typed(name: str, text: str | None) -> Any:
+    """Return the text of a clip's attribute as what it is: a whole number, a decimal, a time, or the text."""
+    attribute = ATTRIBUTE_OF_CLIP.get(name)
+    if text is None or attribute is None:
+        return text
+    if attribute.is_number:
+        number = whole(text)
+        return text if number is None else number
+    try:
+        match attribute.kind:
+            case "decimal":
+                decimal = float(text)
+                return int(decimal) if decimal.is_integer() else decimal
+            case "time":
+                return datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        return text
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,6 +163,11 @@ def parse_server_url(text: str, schemes: Collection[str] = ("http", "https")) ->
     return ServerUrl(parts.scheme.lower(), host, port, *_user(parts))
 
 
+def with_scheme(address: str) -> str:
+    """Return the address of a server as a URL: one without a scheme is http."""
+    return address if "://" in address else f"http://{address}"
+
+
 def _user(parts: SplitResult) -> tuple[str | None, str | None]:
     """Return user and password; raises :class:`UrlError` for a password without a user name."""
     if parts.username is None and parts.password is None:

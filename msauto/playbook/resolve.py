@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec import structs
 
-from msauto.documents.document import Problems, SourceNode, nearest, outside_node
+from msauto.documents.document import Problems, SourceNode, outside_node
 from msauto.documents.value_types import UnrenderedTemplate, as_list
-from msauto.errors import InputError, Problem
+from msauto.errors import InputError, Problem, nearest
 from msauto.model.desired import Batch, Intent, ResolvedPlaybooks, ServerIntents
 from msauto.model.server import Dialect, ServerSpec
 from msauto.playbook.input_files import OUTSIDE, Files, beside, how_to_find

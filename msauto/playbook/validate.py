@@ -11,9 +11,9 @@ from typing import Literal
 from msgspec import Struct
 
 from msauto.aspects import contradictions
-from msauto.documents.document import Document, Problems, nearest
+from msauto.documents.document import Document, Problems
 from msauto.documents.value_types import is_template
-from msauto.errors import Problem, SourceLocation
+from msauto.errors import Problem, SourceLocation, nearest
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.timecode import DROP_FRAME_RATES

@@ -206,8 +206,7 @@ class ReadOnlyProbe:
     async def _entries(self, folder: Folder | None) -> tuple[Entry, ...]:
         if folder is None:
             return ()
-        listing = await self._client.list(self._database, folder)
-        return tuple(entry for entry in listing.entries if entry.folder == folder)
+        return tuple((await self._client.list(self._database, folder, recursive=False)).entries)
 
     # Addresses -------------------------------------------------------------------------------------------------
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import ssl
+from dataclasses import astuple, fields, replace
+from pathlib import Path
 
 from msauto.errors import AddressError, MsautoError, NotSentError
-from msauto.model.server import Auth, Secret, ServerSpec, Tls, UrlError, parse_server_url
+from msauto.model.server import Auth, Secret, ServerSpec, Timeouts, Tls, UrlError, parse_server_url, with_scheme
 from msauto.secrets.redaction import Secrets
 from msauto.server.answers import clean, show_body
 from msauto.version import __version__
@@ -18,7 +20,7 @@ def spec_of(url: str) -> ServerSpec:
     A user name and password in the URL become HTTP basic authentication. Raises ``AddressError``.
     """
     try:
-        found = parse_server_url(url if "://" in url else f"http://{url}")
+        found = parse_server_url(with_scheme(url))
     except UrlError as error:
         shown = "" if "@" in url else f" {url[:100]!r}"  # the text before an @ may be a password
         raise AddressError(f"the server's URL{shown} {error}", remedy="write http://host:7901") from None
@@ -26,6 +28,31 @@ def spec_of(url: str) -> ServerSpec:
     if found.username is not None:
         auth = Auth(username=found.username, password=Secret(found.password or ""))
     return ServerSpec(name=found.host, url=found.shown(), auth=auth)
+
+
+def spec_with(
+    server: ServerSpec | str,
+    *,
+    auth: Auth | tuple[str, str] | None = None,
+    timeout: Timeouts | float | None = None,
+    verify: Tls | bool | str | Path = True,
+) -> ServerSpec:
+    """Return the spec of a server, given by its address or spec, with what a caller of the client sets besides."""
+    spec = spec_of(server) if isinstance(server, str) else server
+    if auth is not None:
+        credentials = auth if isinstance(auth, Auth) else Auth(username=auth[0], password=Secret(auth[1]))
+        spec = replace(spec, auth=credentials)
+    if timeout is not None:
+        if not isinstance(timeout, Timeouts):
+            timeout = Timeouts(*[timeout] * len(fields(Timeouts)))
+        if not all(seconds > 0 for seconds in astuple(timeout)):
+            raise AddressError("a time-out must be more than 0 seconds", remedy="give the seconds, such as timeout=10")
+        spec = replace(spec, timeouts=timeout)
+    if isinstance(verify, Tls):
+        return replace(spec, tls=verify)
+    if isinstance(verify, bool):
+        return spec if verify else replace(spec, tls=replace(spec.tls, verify=False))
+    return replace(spec, tls=replace(spec.tls, ca=str(verify)))
 
 
 def base_url(spec: ServerSpec) -> str:

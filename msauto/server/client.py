@@ -9,23 +9,31 @@
 Reads are tried again after transient errors. A write is sent once; if its answer is lost, only reading again shows
 whether it was done (:class:`msauto.errors.InDoubtError`). For scripts without asyncio: :class:`msauto.MediaServer`.
 An asset is given by its title, or as an ``Address`` with a namespace; a folder as ``Raw/2026`` or as a tuple of names.
+
+A position or duration is given as in a playbook: frames, ``HH:MM:SS:FF``, ``HH:MM:SS;FF`` (drop frame) or
+``HH:MM:SS.ss``. Frames go to the server; for a time code the clip is read first, because only it shows the rate.
+Where the dialect is ``position_origin: in``, positions count from the IN point, as that server counts.
+
+Names and values that no server accepts raise :class:`msauto.AddressError` before anything is sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar, get_args
 
+from msauto.errors import AddressError, nearest
 from msauto.model import requests
-from msauto.model.live import Asset, Database, Folder, Listing, MamAsset, RssChannel, Xmp, parse_folder
+from msauto.model.fields import LINK_FIELD, MARKER_ATTRIBUTES, TRACKS, Attribute, MimeType, unreportable
+from msauto.model.live import Asset, Database, Folder, Listing, MamAsset, RssChannel, Xmp, parse_folder, whole
 from msauto.model.plan import Address, Body, Request
-from msauto.model.ports import Answer
+from msauto.model.ports import Answer, Clock
 from msauto.model.requests import (
     Feature,
-    Position,
     asset_path,
     feature_of_command,
     given,
@@ -33,6 +41,9 @@ from msauto.model.requests import (
     require_address,
     require_field,
 )
+from msauto.model.server import Auth, ServerSpec, Timeouts, Tls
+from msauto.model.timecode import Timecode, TimecodeError
+from msauto.server.access import spec_with
 from msauto.server.answers import RawAnswer, judge_body, read_reply
 from msauto.server.channel import parse_channel, parse_channels
 from msauto.server.clip import parse_clip
@@ -41,16 +52,48 @@ from msauto.server.listing import ListingReading, parse_databases, parse_mam
 from msauto.server.xml import unreadable
 from msauto.server.xmp import parse_xmp
 
+if TYPE_CHECKING:
+    import httpx2
+
 T = TypeVar("T")
+Position = int | str
+"""Frames, or a time code in any form that a playbook takes."""
 _PNG = b"\x89PNG\r\n\x1a\n"
+_TEXT = Attribute("text")
+_FIELDS = {**LINK_FIELD, "clip_name": _TEXT}
+_MARKER_FIELDS = {attribute.name: attribute for attribute in MARKER_ATTRIBUTES}
 
 
 class AsyncMediaServer(HttpClient):
-    """One media server, asynchronously. Give it a URL, or the spec of an inventory.
+    """One media server, asynchronously, by its address or as a :class:`msauto.ServerSpec`.
 
-    ``read_only`` refuses everything but GET and HEAD before anything is sent. ``transport`` replaces the network.
-    ``reads`` counts the reads, without further attempts. All methods raise :class:`msauto.errors.ServerError`.
+    An address is ``http://host:port``; without a scheme it is http, and without a port 7901. ``auth`` is a user name
+    and password, or an :class:`msauto.Auth`. ``timeout`` is in seconds, for connecting, between two bytes, and for slow
+    answers, or a :class:`msauto.Timeouts`. ``verify`` is the PEM file of a certificate authority, an
+    :class:`msauto.Tls`, or ``False`` for any certificate. ``transport`` is any transport of httpx2, in place of the
+    network. ``read_only`` refuses everything but GET and HEAD before anything is sent.
+
+    ``reads`` counts the reads, without further attempts. ``clock``, ``admit`` and ``gives_up`` are those of a run
+    (:class:`msauto.server.http_client.HttpClient`).
+
+    All methods raise :class:`msauto.ServerError`, or :class:`msauto.AddressError` for what no server accepts.
     """
+
+    def __init__(
+        self,
+        server: ServerSpec | str,
+        *,
+        auth: Auth | tuple[str, str] | None = None,
+        timeout: Timeouts | float | None = None,
+        verify: Tls | bool | str | Path = True,
+        transport: httpx2.AsyncBaseTransport | httpx2.BaseTransport | None = None,
+        read_only: bool = False,
+        clock: Clock | None = None,
+        admit: Callable[[], None] = lambda: None,
+        gives_up: bool = False,
+    ) -> None:
+        spec = spec_with(server, auth=auth, timeout=timeout, verify=verify)
+        super().__init__(spec, read_only=read_only, transport=transport, clock=clock, admit=admit, gives_up=gives_up)
 
     # Databases, folders, assets --------------------------------------------------------------------------------
 
@@ -63,36 +106,44 @@ class AsyncMediaServer(HttpClient):
         database: str,
         folder: str | Folder = (),
         *,
+        recursive: bool | None = None,
         created_after: datetime | date | str | None = None,
         mimetype: str | None = None,
     ) -> Listing:
-        """List a folder as a tree, with absolute folders («List assets and folders»).
+        """List the whole database, or a folder, with absolute folders («List assets and folders»).
 
+        ``recursive``: with what is below, as deep as the server shows it; by default only without a folder.
         ``created_after`` without a zone is the server's own time; one with a zone must be converted first.
         """
         asked = _folder(folder)
-        request = requests.get_listing(database, asked, datetime=_iso(created_after), mimetype=mimetype)
-        return await self.read_listing(request, partial(ListingReading, database, asked))
+        request = requests.get_listing(database, asked, datetime=_iso(created_after), mimetype=_mimetype(mimetype))
+        listing = await self.read_listing(request, partial(ListingReading, database, asked))
+        return listing if _is_deep(asked, recursive) else _top_of(listing, asked)
 
-    async def list_folders(self, database: str, folder: str | Folder = ()) -> Listing:
-        """List folders only (format=folderlist)."""
+    async def list_folders(self, database: str, folder: str | Folder = (), *, recursive: bool | None = None) -> Listing:
+        """List folders only (format=folderlist); ``recursive`` as for :meth:`list`."""
         require(self.spec, Feature.FOLDERLIST)
         asked = _folder(folder)
         request = requests.get_listing(database, asked, format="folderlist")
-        return await self.read_listing(request, partial(ListingReading, database, asked))
+        listing = await self.read_listing(request, partial(ListingReading, database, asked))
+        return listing if _is_deep(asked, recursive) else _top_of(listing, asked)
 
     async def list_mam(
         self,
         database: str,
         folder: str | Folder = (),
         *,
+        recursive: bool | None = None,
         created_after: datetime | date | str | None = None,
         mimetype: str | None = None,
     ) -> tuple[MamAsset, ...]:
-        """List assets as a plain list (format=mam)."""
-        moment = _iso(created_after)
-        request = requests.get_listing(database, _folder(folder), format="mam", datetime=moment, mimetype=mimetype)
-        return await self._parsed(request, parse_mam, listing=True)
+        """List assets as a plain list (format=mam); ``recursive`` as for :meth:`list`."""
+        asked, moment = _folder(folder), _iso(created_after)
+        request = requests.get_listing(database, asked, format="mam", datetime=moment, mimetype=_mimetype(mimetype))
+        found = await self._parsed(request, parse_mam, listing=True)
+        if _is_deep(asked, recursive):
+            return found
+        return tuple(each for each in found if each.folder in (asked, (database, *asked)))
 
     async def asset(self, database: str, asset: str | Address) -> Asset:
         """Describe one asset; raises ``NotFoundError`` («Asset information»)."""
@@ -110,16 +161,17 @@ class AsyncMediaServer(HttpClient):
         database: str,
         asset: str | Address,
         *,
-        pos: int | None = None,
-        dur: int | None = None,
+        pos: Position | None = None,
+        dur: Position | None = None,
         w: int | None = None,
         h: int | None = None,
         params: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Return a PNG; ``pos`` and ``dur`` in frames, ``w`` and ``h`` in pixels («PNG thumbnail»)."""
+        """Return a PNG; ``w`` and ``h`` in pixels, ``pos`` from the IN point («PNG thumbnail»)."""
         require(self.spec, Feature.THUMBNAIL)
         path = self.path(database, asset)
-        request = requests.get_thumbnail(path, pos=pos, dur=dur, w=w, h=h, params=params)
+        at, length = [None if each is None else (await self._frames(database, asset, each))[0] for each in (pos, dur)]
+        request = requests.get_thumbnail(path, pos=at, dur=length, w=w, h=h, params=params)
         return await self.read(request, self._parse_png)
 
     async def download_proxy(
@@ -159,16 +211,26 @@ class AsyncMediaServer(HttpClient):
         path = self.path(database, asset)
         return await self.send(requests.copy_link(path, title, _folder(folder)))
 
-    async def set_field(self, database: str, asset: str | Address, name: str, value: str) -> Answer:
-        """Change a link field; an empty value clears it."""
-        require_field(self.spec, name)
-        return await self.send(requests.set_field(self.path(database, asset), name, value))
+    async def set_field(self, database: str, asset: str | Address, name: str, value: str | int) -> Answer:
+        """Change a link field, or the title (``clip_name``); an empty value clears it.
 
-    async def set_user_fields(self, database: str, asset: str | Address, fields: Mapping[str, Sequence[str]]) -> Answer:
-        """Change XMP fields, each to a list of values; an empty list clears it."""
+        ``first_frame``, ``last_frame`` and ``icon_pos`` take positions, ``layer`` a number.
+        """
+        text = _value(name, value, _FIELDS, "link field")
+        require_field(self.spec, name)
+        path = self.path(database, asset)
+        if text and _FIELDS[name].kind == "position":
+            text = str((await self._frames(database, asset, text))[0])
+        return await self.send(requests.set_field(path, name, text))
+
+    async def set_user_fields(
+        self, database: str, asset: str | Address, fields: Mapping[str, str | Sequence[str]]
+    ) -> Answer:
+        """Change XMP fields, named ``ns:name``, each to a text or a list of texts; an empty list clears it."""
         require(self.spec, Feature.SET_USER_FIELDS)
         separator = self.spec.dialect.list_separator
-        return await self.send(requests.set_user_fields(self.path(database, asset), fields, separator))
+        values = {name: _xmp_values(name, each, separator) for name, each in fields.items()}
+        return await self.send(requests.set_user_fields(self.path(database, asset), values, separator))
 
     async def create_segment(
         self,
@@ -181,20 +243,24 @@ class AsyncMediaServer(HttpClient):
         title: str | None = None,
         keywords: str | None = None,
     ) -> Answer:
-        """Add a segment; positions in frames or as time codes."""
+        """Add a segment."""
         path = self.path(database, asset)
-        fields = dict(given(title=title, keywords=keywords))
-        return await self.send(requests.create_segment(path, number, start, duration, fields))
+        texts = (("title", title), ("keywords", keywords))
+        fields = {name: _text(name, text) for name, text in texts if text is not None}
+        first, length = await self._frames(database, asset, start, duration)
+        return await self.send(requests.create_segment(path, _number("number", number), first, length, fields))
 
     async def create_segmentation(
         self, database: str, asset: str | Address, duration: Position, *, title: str | None = None
     ) -> Answer:
         """Divide the whole asset into segments of this duration."""
-        return await self.send(requests.create_segmentation(self.path(database, asset), duration, title))
+        path = self.path(database, asset)
+        (length,) = await self._frames(database, asset, duration)
+        return await self.send(requests.create_segmentation(path, length, title and _text("title", title)))
 
     async def delete_segment(self, database: str, asset: str | Address, number: int) -> Answer:
         """Delete a segment."""
-        return await self.send(requests.delete_segment(self.path(database, asset), number))
+        return await self.send(requests.delete_segment(self.path(database, asset), _number("number", number)))
 
     async def create_marker(
         self,
@@ -202,18 +268,28 @@ class AsyncMediaServer(HttpClient):
         asset: str | Address,
         uid: int = requests.NEW_MARKER,
         *,
-        frame: int | None = None,
+        frame: Position | None = None,
         track: str | None = None,
-        fields: Mapping[str, str] | None = None,
+        fields: Mapping[str, str | int] | None = None,
     ) -> Answer:
-        """Add a marker, or change the one with this uid."""
+        """Add a marker, or change the one with this uid.
+
+        ``fields`` are title, comment, user, keywords and rating; a new marker needs a ``frame``.
+        """
         require(self.spec, Feature.CREATE_MARKER)
-        return await self.send(requests.create_marker(self.path(database, asset), uid, frame, track, fields))
+        path = self.path(database, asset)
+        if uid == requests.NEW_MARKER and frame is None:
+            raise AddressError("a new marker needs a position", remedy="give frame=, or the uid of a marker")
+        if track is not None:
+            _known(track, TRACKS, "marker type")
+        texts = {name: _value(name, value, _MARKER_FIELDS, "marker field") for name, value in (fields or {}).items()}
+        at = None if frame is None else (await self._frames(database, asset, frame))[0]
+        return await self.send(requests.create_marker(path, _number("uid", uid), at, track, texts))
 
     async def delete_marker(self, database: str, asset: str | Address, uid: int) -> Answer:
         """Delete a marker."""
         require(self.spec, Feature.DELETE_MARKER)
-        return await self.send(requests.delete_marker(self.path(database, asset), uid))
+        return await self.send(requests.delete_marker(self.path(database, asset), _number("uid", uid)))
 
     async def export_version(
         self,
@@ -268,9 +344,22 @@ class AsyncMediaServer(HttpClient):
 
     def path(self, database: str, asset: str | Address) -> str:
         """Return the escaped path of an asset; ``NS:ID`` needs a product version that knows it."""
-        address = Address(asset) if isinstance(asset, str) else asset
+        address = asset if isinstance(asset, Address) else Address(_text("title", asset))
         require_address(self.spec, address)
         return asset_path(database, address, dialect=self.spec.dialect)
+
+    async def _frames(self, database: str, asset: str | Address, *positions: Position) -> tuple[int, ...]:
+        """Return positions in frames; the clip is read if one is a time code, because only it shows the rate."""
+        try:
+            codes = [Timecode.parse(position) for position in positions]
+            rate = Fraction(1)
+            if any(code.kind != "frames" for code in codes):
+                rate = (await self.asset(database, asset)).rate or Fraction(0)
+            if not rate:
+                raise TimecodeError("a time code needs a frame rate, and the clip reports none")
+            return tuple(code.to_frames(rate) for code in codes)
+        except TimecodeError as error:
+            raise AddressError(f"{error}", remedy="correct the position, or give a number of frames") from None
 
     async def _parsed(
         self,
@@ -294,8 +383,21 @@ class AsyncMediaServer(HttpClient):
         return reply.data
 
 
+# What callers give: refused before anything is sent -----------------------------------------------------------
+
+
 def _folder(folder: str | Folder) -> Folder:
     return parse_folder(folder) if isinstance(folder, str) else folder
+
+
+def _is_deep(folder: Folder, recursive: bool | None) -> bool:
+    return not folder if recursive is None else recursive
+
+
+def _top_of(listing: Listing, folder: Folder) -> Listing:
+    """Return what is in the folder itself."""
+    entries = tuple(entry for entry in listing.entries if entry.folder == folder)
+    return Listing(folder, entries, tuple(each for each in listing.folders if each[:-1] == folder))
 
 
 def _iso(moment: datetime | date | str | None) -> str | None:
@@ -303,8 +405,59 @@ def _iso(moment: datetime | date | str | None) -> str | None:
         return moment
     if isinstance(moment, datetime):
         if moment.tzinfo is not None:
-            raise ValueError(
-                "created_after has a time zone, but the times of the server have none: convert it and remove the zone"
+            raise AddressError(
+                "created_after has a time zone, but the times of the server have none",
+                remedy="convert it to the server's time, and remove the zone",
             )
         return moment.isoformat(timespec="seconds")
     return moment.isoformat()
+
+
+def _mimetype(name: str | None) -> str | None:
+    return name if name is None else _known(name, get_args(MimeType), "MIME type of the interface")
+
+
+def _known(name: str, names: Iterable[str], what: str) -> str:
+    """Return the name; raises ``AddressError`` with the nearest one if it is unknown."""
+    if name not in names:
+        raise AddressError(f"{name!r} is not a {what}", remedy=nearest(str(name), names))
+    return name
+
+
+def _value(name: str, value: str | int, known: Mapping[str, Attribute], what: str) -> str:
+    """Return the value of an attribute as its text on the wire."""
+    attribute = known[_known(name, known, what)]
+    if attribute.is_number and isinstance(value, int):
+        return str(_number(name, value))
+    text = _text(name, value)
+    if attribute.is_number and attribute.kind != "position" and text and whole(text) is None:
+        raise AddressError(f"{name} is a number, not {text[:60]!r}", remedy="give a whole number")
+    return text
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise AddressError(f"{name} must be a text, not {value!r}", remedy="give a str")
+    if why := unreportable(value):
+        raise AddressError(f"{name} {why}", remedy="remove the character")
+    return value
+
+
+def _number(name: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise AddressError(f"{name} must be a whole number, not {value!r}", remedy="give an int")
+    return value
+
+
+def _xmp_values(name: str, values: str | Sequence[str], separator: str) -> tuple[str, ...]:
+    """Return the values of an XMP field; one empty text clears it, as in a playbook."""
+    if not all(_text("the name of an XMP field", name).partition(":")):
+        raise AddressError(f"{name!r} is not the name of an XMP field", remedy="write ns:name, such as dc:subject")
+    texts = tuple(_text(name, each) for each in ([values] if isinstance(values, str) else values))
+    for text in texts:
+        if separator in text:
+            raise AddressError(
+                f"the value {text!r} of {name} contains {separator!r}, which separates values on this server",
+                remedy="remove it, or set `list_separator` in the dialect if the server separates otherwise",
+            )
+    return () if texts == ("",) else texts

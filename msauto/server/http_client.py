@@ -31,7 +31,7 @@ from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, DownloadObserver
 from msauto.model.requests import PROFILES, request_line_length
 from msauto.model.server import ServerSpec
-from msauto.server.access import base_url, headers, secrets_of, spec_of, tls
+from msauto.server.access import base_url, headers, secrets_of, tls
 from msauto.server.answers import (
     RawAnswer,
     charset_of,
@@ -92,15 +92,15 @@ class HttpClient:
 
     def __init__(
         self,
-        server: ServerSpec | str,
+        spec: ServerSpec,
         *,
         read_only: bool = False,
-        transport: httpx2.AsyncBaseTransport | None = None,
+        transport: httpx2.AsyncBaseTransport | httpx2.BaseTransport | None = None,
         clock: Clock | None = None,
         admit: Callable[[], None] = lambda: None,
         gives_up: bool = False,
     ) -> None:
-        self.spec = spec_of(server) if isinstance(server, str) else server
+        self.spec = spec
         self.read_only = read_only
         self.reads = 0
         self.given_up: ServerError | None = None

@@ -125,7 +125,9 @@ class ServerReader:
         """Return a folder's listing, with these filters of the interface, or ``None`` if it does not exist."""
 
         async def ask() -> Listing | None:
-            return await self._found(self._client.list(database, folder, created_after=after, mimetype=mimetype))
+            return await self._found(
+                self._client.list(database, folder, recursive=True, created_after=after, mimetype=mimetype)
+            )
 
         return await self._once(("list", database, folder, after, mimetype), ask)
 

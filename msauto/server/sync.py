@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from msauto.errors import NotSentError
-from msauto.model.server import ServerSpec
+from msauto.model.server import Auth, ServerSpec, Timeouts, Tls
 from msauto.server.client import AsyncMediaServer
+
+if TYPE_CHECKING:
+    import httpx2
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class BlockingMethod(Generic[P, R]):
-    """A method of :class:`AsyncMediaServer` as one that blocks: same parameters, same result, same errors."""
+def blocking(
+    method: Callable[Concatenate[AsyncMediaServer, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[MediaServer, P], R]:
+    """Return a method of :class:`AsyncMediaServer` as one that blocks: same signature, result and errors."""
 
-    def __init__(self, method: Callable[Concatenate[AsyncMediaServer, P], Coroutine[Any, Any, R]]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
+    @wraps(method)
+    def call(server: MediaServer, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return server.portal.run(method(server.server, *args, **kwargs))
 
-    @overload
-    def __get__(self, instance: None, owner: type[MediaServer]) -> Self: ...
-    @overload
-    def __get__(self, instance: MediaServer, owner: type[MediaServer]) -> Callable[P, R]: ...
-    def __get__(self, instance: MediaServer | None, owner: type[MediaServer]) -> Self | Callable[P, R]:
-        """Bind to an instance."""
-        if instance is None:
-            return self
-
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            return instance.portal.run(self._method(instance.server, *args, **kwargs))
-
-        call.__doc__ = self.__doc__
-        call.__name__ = getattr(self._method, "__name__", "call")
-        return call
+    return call
 
 
 class Portal:
@@ -47,6 +41,7 @@ class Portal:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
+        self._process = os.getpid()
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
         """Run to the end and return the result; an interruption cancels the work."""
@@ -63,7 +58,7 @@ class Portal:
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run ``last``, stop the loop and join its thread; does nothing if it was never started."""
-        if self._loop is not None and not self._closed:
+        if self._loop is not None and not self._closed and self._process == os.getpid():
             try:
                 self.run(last())
             finally:
@@ -74,6 +69,8 @@ class Portal:
         with self._lock:
             if self._closed:
                 raise NotSentError("the client is closed", remedy="open a new one")
+            if self._process != os.getpid():
+                raise NotSentError("the client was opened before this process forked", remedy="open a new one here")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=self._loop.run_forever, name="msauto", daemon=True)
@@ -92,7 +89,9 @@ class Portal:
 
 
 class MediaServer:
-    """One media server, for scripts: the methods of :class:`AsyncMediaServer`, as blocking ones.
+    """One media server, for scripts: the parameters and methods of :class:`AsyncMediaServer`, as blocking ones.
+
+    Threads may share it, and it works inside a running event loop. After a fork, open a new one.
 
     ::
 
@@ -101,8 +100,19 @@ class MediaServer:
             server.set_field("NEWS", "Evening News", "comment", "Ready")
     """
 
-    def __init__(self, server: ServerSpec | str, *, read_only: bool = False) -> None:
-        self.server = AsyncMediaServer(server, read_only=read_only)
+    def __init__(
+        self,
+        server: ServerSpec | str,
+        *,
+        auth: Auth | tuple[str, str] | None = None,
+        timeout: Timeouts | float | None = None,
+        verify: Tls | bool | str | Path = True,
+        transport: httpx2.AsyncBaseTransport | httpx2.BaseTransport | None = None,
+        read_only: bool = False,
+    ) -> None:
+        self.server = AsyncMediaServer(
+            server, auth=auth, timeout=timeout, verify=verify, transport=transport, read_only=read_only
+        )
         self.portal = Portal()
 
     def __enter__(self) -> Self:
@@ -120,32 +130,32 @@ class MediaServer:
         """The server's settings."""
         return self.server.spec
 
-    send = BlockingMethod(AsyncMediaServer.send)
-    download = BlockingMethod(AsyncMediaServer.download)
-    databases = BlockingMethod(AsyncMediaServer.databases)
-    list = BlockingMethod(AsyncMediaServer.list)
-    list_folders = BlockingMethod(AsyncMediaServer.list_folders)
-    list_mam = BlockingMethod(AsyncMediaServer.list_mam)
-    asset = BlockingMethod(AsyncMediaServer.asset)
-    xmp = BlockingMethod(AsyncMediaServer.xmp)
-    thumbnail = BlockingMethod(AsyncMediaServer.thumbnail)
-    download_proxy = BlockingMethod(AsyncMediaServer.download_proxy)
-    delete = BlockingMethod(AsyncMediaServer.delete)
-    load_xmp = BlockingMethod(AsyncMediaServer.load_xmp)
-    command = BlockingMethod(AsyncMediaServer.command)
-    restore = BlockingMethod(AsyncMediaServer.restore)
-    copy_link = BlockingMethod(AsyncMediaServer.copy_link)
-    set_field = BlockingMethod(AsyncMediaServer.set_field)
-    set_user_fields = BlockingMethod(AsyncMediaServer.set_user_fields)
-    create_segment = BlockingMethod(AsyncMediaServer.create_segment)
-    create_segmentation = BlockingMethod(AsyncMediaServer.create_segmentation)
-    delete_segment = BlockingMethod(AsyncMediaServer.delete_segment)
-    create_marker = BlockingMethod(AsyncMediaServer.create_marker)
-    delete_marker = BlockingMethod(AsyncMediaServer.delete_marker)
-    export_version = BlockingMethod(AsyncMediaServer.export_version)
-    copy_program_fields = BlockingMethod(AsyncMediaServer.copy_program_fields)
-    move_to_asset = BlockingMethod(AsyncMediaServer.move_to_asset)
-    channels = BlockingMethod(AsyncMediaServer.channels)
-    channel = BlockingMethod(AsyncMediaServer.channel)
-    put_rss = BlockingMethod(AsyncMediaServer.put_rss)
-    delete_rss = BlockingMethod(AsyncMediaServer.delete_rss)
+    send = blocking(AsyncMediaServer.send)
+    download = blocking(AsyncMediaServer.download)
+    databases = blocking(AsyncMediaServer.databases)
+    list = blocking(AsyncMediaServer.list)
+    list_folders = blocking(AsyncMediaServer.list_folders)
+    list_mam = blocking(AsyncMediaServer.list_mam)
+    asset = blocking(AsyncMediaServer.asset)
+    xmp = blocking(AsyncMediaServer.xmp)
+    thumbnail = blocking(AsyncMediaServer.thumbnail)
+    download_proxy = blocking(AsyncMediaServer.download_proxy)
+    delete = blocking(AsyncMediaServer.delete)
+    load_xmp = blocking(AsyncMediaServer.load_xmp)
+    command = blocking(AsyncMediaServer.command)
+    restore = blocking(AsyncMediaServer.restore)
+    copy_link = blocking(AsyncMediaServer.copy_link)
+    set_field = blocking(AsyncMediaServer.set_field)
+    set_user_fields = blocking(AsyncMediaServer.set_user_fields)
+    create_segment = blocking(AsyncMediaServer.create_segment)
+    create_segmentation = blocking(AsyncMediaServer.create_segmentation)
+    delete_segment = blocking(AsyncMediaServer.delete_segment)
+    create_marker = blocking(AsyncMediaServer.create_marker)
+    delete_marker = blocking(AsyncMediaServer.delete_marker)
+    export_version = blocking(AsyncMediaServer.export_version)
+    copy_program_fields = blocking(AsyncMediaServer.copy_program_fields)
+    move_to_asset = blocking(AsyncMediaServer.move_to_asset)
+    channels = blocking(AsyncMediaServer.channels)
+    channel = blocking(AsyncMediaServer.channel)
+    put_rss = blocking(AsyncMediaServer.put_rss)
+    delete_rss = blocking(AsyncMediaServer.delete_rss)

@@ -221,9 +221,9 @@ class ArrivingAnswer:
 
 
 class HttpxTransport:
-    """A transport of httpx2 in place of the network, such as ``httpx2.MockTransport``."""
+    """A transport of httpx2 in place of the network, such as ``httpx2.MockTransport``; a sync one runs in a thread."""
 
-    def __init__(self, url: str, transport: httpx2.AsyncBaseTransport) -> None:
+    def __init__(self, url: str, transport: httpx2.AsyncBaseTransport | httpx2.BaseTransport) -> None:
         self._url = url
         self._transport = transport
 
@@ -238,7 +238,11 @@ class HttpxTransport:
         extensions = {"target": target.encode("ascii"), "timeout": timeout}
         request = httpx2.Request(method, self._url, headers=encoded, content=content, extensions=extensions)
         try:
-            response = await self._transport.handle_async_request(request)
+            if isinstance(self._transport, httpx2.AsyncBaseTransport):
+                response = await self._transport.handle_async_request(request)
+            else:
+                response = await asyncio.to_thread(self._transport.handle_request, request)
+                response = httpx2.Response(response.status_code, headers=response.headers, content=response.read())
         except BaseException as error:
             if isinstance(error, httpx2.TimeoutException):
                 permit.overloaded()
@@ -250,7 +254,12 @@ class HttpxTransport:
 
     async def aclose(self) -> None:
         """Close the transport."""
-        await self._transport.aclose()
+        import httpx2
+
+        if isinstance(self._transport, httpx2.AsyncBaseTransport):
+            await self._transport.aclose()
+        else:
+            self._transport.close()
 
 
 class HttpxAnswer:

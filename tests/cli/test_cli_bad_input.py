@@ -74,7 +74,7 @@ BAD_ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "limit of nobody": (("plan", *INV, "-l", "nobody", "play.yml"), "nobody"),
     "extra without value": (("plan", *INV, "-e", "novalue", "play.yml"), "novalue"),
     "extra file missing": (("plan", *INV, "-e", "@nowhere.yml", "play.yml"), "nowhere.yml"),
-    "server of nothing": (("plan", "--server", "not a url", "play.yml"), "name a host"),
+    "server of nothing": (("plan", "--server", "not a url", "play.yml"), "invalid in a host name"),
     "config missing": (("plan", *INV, "--config", "nowhere.toml", "play.yml"), "nowhere.toml"),
     "vars of nobody": (("vars", *INV, "nobody"), "nobody"),
     "vars of nothing": (("vars", *INV, "studio-a", "nothing"), "nothing"),

@@ -25,8 +25,7 @@ from msauto.batch.past_batches import last_result, past_results, status_of, stat
 from msauto.cli.flags import no_color_flag, on_flag, parse_age
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
 from msauto.cli.reports import Display, layout_of
-from msauto.documents.document import nearest
-from msauto.errors import InputError, MsautoError
+from msauto.errors import InputError, MsautoError, nearest
 from msauto.exit_codes import ERROR, INCOMPLETE, OK
 from msauto.ledger import Ledger
 from msauto.model.codec import to_json

@@ -11,8 +11,7 @@ import click
 
 from msauto.cli.flags import no_color_flag
 from msauto.cli.output import print_result, terminal_width, use_colour
-from msauto.documents.document import nearest
-from msauto.errors import MsautoError
+from msauto.errors import MsautoError, nearest
 from msauto.playbook import reference
 from msauto.playbook.reference import ReferenceEntry, ReferenceKey, ReferenceTopic, module, modules, render_topic
 from msauto.report.json import dump

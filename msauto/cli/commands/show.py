@@ -9,6 +9,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final
 
@@ -22,8 +23,9 @@ from msauto.cli.output import print_result, print_table
 from msauto.documents.writer import VerbatimText, yaml_lines
 from msauto.errors import MsautoError, NotFoundError
 from msauto.model.clip_entries import count_clips
+from msauto.model.facts import Facts
 from msauto.model.identity import same_text
-from msauto.model.live import Asset, Entry, MamAsset, Xmp, show_folder
+from msauto.model.live import Asset, Entry, MamAsset, Xmp, show_folder, typed
 from msauto.model.plan import Address
 from msauto.model.requests import get_proxy
 from msauto.model.timecode import TimecodeError, has_drop_frame, rate_of, show_rate, show_timecode
@@ -129,12 +131,17 @@ async def databases(client: AsyncMediaServer, server: NamedServer) -> ShownTable
     return _table(("database", "assets"), rows, [{"name": name, "assets": count} for name, count in counts.items()])
 
 
-@_subcommand(click.argument("folder", default=""), database_flag)
-async def folders(client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None) -> ShownTable:
-    """List the folders of a database, or below FOLDER."""
+_recursive = click.option("--recursive", is_flag=True, help="Include what is below FOLDER.")
+
+
+@_subcommand(click.argument("folder", default=""), database_flag, _recursive)
+async def folders(
+    client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, recursive: bool
+) -> ShownTable:
+    """List the folders of a database, or those in FOLDER."""
     name = require_database(server, database)
     with _folder_not_found(server, name, folder):
-        listing = await client.list_folders(name, folder)
+        listing = await client.list_folders(name, folder, recursive=recursive or None)
     names = [show_folder(path) for path in sorted(listing.folders)]  # in the order of a tree
     return _table(("folder",), [[name] for name in names], names)
 
@@ -142,17 +149,18 @@ async def folders(client: AsyncMediaServer, server: NamedServer, folder: str, da
 @_subcommand(
     click.argument("folder", default=""),
     database_flag,
+    _recursive,
     click.option("--mam", is_flag=True, help="The list format=mam of the server, with the paths of the files."),
 )
 async def assets(
-    client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, mam: bool
+    client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, recursive: bool, mam: bool
 ) -> ShownTable:
-    """List the assets of a database, or of FOLDER and below."""
+    """List the assets of a database, or those in FOLDER."""
     name = require_database(server, database)
     with _folder_not_found(server, name, folder):
         if mam:
-            return _mam(await client.list_mam(name, folder))
-        listing = await client.list(name, folder)
+            return _mam(await client.list_mam(name, folder, recursive=recursive or None))
+        listing = await client.list(name, folder, recursive=recursive or None)
     # Both forms of 300,000 entries would take too much memory; the form that is not shown stays empty.
     keep_titles(server.spec.url, name, (entry.title for entry in listing.entries))
     text = click.get_current_context().params["form"] == "text"
@@ -223,7 +231,13 @@ def _address(title: str) -> Address:
 
 def _facts(entry: Entry) -> dict[str, Any]:
     own = {"title": entry.title, "folder": show_folder(entry.folder)}
-    return own | {"link_id": entry.link_id, "finalized": entry.finalized} | dict(entry.attributes.items())
+    return own | {"link_id": entry.link_id, "finalized": entry.finalized} | _typed(entry.attributes)
+
+
+def _typed(attributes: Mapping[str, str]) -> dict[str, Any]:
+    """Return attributes as templates have them; times stay texts, as the server writes them."""
+    values = {name: typed(name, text) for name, text in attributes.items()}
+    return {name: attributes[name] if isinstance(value, datetime) else value for name, value in values.items()}
 
 
 def _entry(entry: Entry) -> list[str]:
@@ -260,16 +274,12 @@ def _asset(found: Asset, xmp: Xmp | None, view: str | None) -> ShownTable:
         **({} if view is None else {"view": view}),
         "link_id": found.link_id,
         "finalized": found.finalized,
-        **{name: text for name, text in found.attributes.items() if name != "title"},
+        **_typed({name: text for name, text in found.attributes.items() if name != "title"}),
     }
     rows = [[name, "" if value is None else str(value)] for name, value in facts.items()]
     tables: list[tuple[str, Sequence[str], Rows]] = [("", ("fact", "value"), rows), *_lists(found, xmp)]
     parts = {
-        "segments": [
-            {**structs.asdict(segment), "titles": list(filter(None, segment.titles))} for segment in found.segments
-        ],
-        "markers": [{"uid": m.uid, "frame": m.frame, **m.fields} for m in found.markers],
-        "parameters": list(found.parameters),
+        **{name: Facts(asset=found).get(name) for name in ("segments", "markers", "parameters")},
         "xmp": None if xmp is None else {name: list(values) for name, values in xmp.items()},
     }
     return ShownTable(tuple(tables), facts | parts, list(_records(facts, parts)))

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from msauto.documents.document import Problems, SourceNode, nearest, outside_node
+from msauto.documents.document import Problems, SourceNode, outside_node
 from msauto.documents.value_types import UnrenderedTemplate
-from msauto.errors import InputError, Problem
-from msauto.model.server import ServerSpec, UrlError, parse_server_url, server_key
+from msauto.errors import InputError, Problem, nearest
+from msauto.model.server import ServerSpec, UrlError, parse_server_url, server_key, with_scheme
 from msauto.playbook.input_files import Files, LookupContext, repository_of
 from msauto.playbook.inventory.inventory import Host, Inventory, load_inventory, match_hosts
 from msauto.playbook.inventory.server_block import build_server, check_server, host_of, server_secrets
@@ -71,8 +71,9 @@ def _inventory(inventories: Sequence[str], server_url: str | None, files: Files)
         if inventories:
             why = "--server and -i cannot be given together"
             raise node.error(why, "add the server to the inventory, and use -l", kind="host")
-        name = host_of(server_url, node)
-        host = Host(name, node, (Variable("server", {"url": server_url}, Level.INVENTORY_HOST, node),))
+        url = with_scheme(server_url)
+        name = host_of(url, node)
+        host = Host(name, node, (Variable("server", {"url": url}, Level.INVENTORY_HOST, node),))
         return Inventory({name: host}, {"all": (name,)}, single=True)
     if not inventories:
         raise outside_node("inventory").error("no inventory", "use -i INVENTORY or --server URL", kind="host")

@@ -11,8 +11,9 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from msauto.documents.document import Document, Problems, SourceNode, nearest, outside_node
+from msauto.documents.document import Document, Problems, SourceNode, outside_node
 from msauto.documents.value_types import mark
+from msauto.errors import nearest
 from msauto.playbook.input_files import Files
 from msauto.playbook.schema.inventory import InventoryArgs as InventoryFile
 from msauto.playbook.schema.schema_errors import read_as

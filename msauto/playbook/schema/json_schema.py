@@ -10,10 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from msauto.documents.document import nearest
 from msauto.documents.strict_model import VARIABLES
 from msauto.documents.value_types import KIND
-from msauto.errors import InputError, Problem
+from msauto.errors import InputError, Problem, nearest
 from msauto.playbook.schema.batch import BatchFileArgs
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.play import Playbook

@@ -7,11 +7,11 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from msauto.documents.document import Path, SourceNode, nearest
+from msauto.documents.document import Path, SourceNode
 from msauto.documents.key_rules import BrokenRule
 from msauto.documents.strict_model import Model, ValidationRecord, keys_of
 from msauto.documents.value_types import kind_of, shown_value
-from msauto.errors import InputError, Problem, ProblemKind
+from msauto.errors import InputError, Problem, ProblemKind, nearest
 from msauto.playbook.schema.play import GROUPS, HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
 
 M = TypeVar("M", bound=BaseModel)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from msauto.documents.document import Path as DataPath
-from msauto.documents.document import Problems, SourceNode, SourceText, nearest
+from msauto.documents.document import Problems, SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, as_list, mark
-from msauto.errors import Problem
+from msauto.errors import Problem, nearest
 from msauto.playbook.input_files import OUTSIDE, Files, beside
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile
 from msauto.playbook.schema.schema_errors import validate_data

@@ -14,9 +14,9 @@ from typing import Any
 from jinja2 import TemplateError, TemplateSyntaxError, Undefined, meta, nodes
 from jinja2.exceptions import SecurityError
 
-from msauto.documents.document import SourceNode, did_you_mean
+from msauto.documents.document import SourceNode
 from msauto.documents.value_types import MarkedTemplate
-from msauto.errors import InputError
+from msauto.errors import InputError, did_you_mean
 from msauto.model.facts import Need, NoAssetError
 from msauto.playbook.templates import sandbox
 from msauto.playbook.templates.filters import REMOVED

@@ -22,8 +22,8 @@ from jinja2.exceptions import SecurityError
 from jinja2.filters import make_attrgetter
 from jinja2.runtime import Context, Undefined
 
-from msauto.documents.document import nearest
 from msauto.documents.loader import dump_yaml, plain
+from msauto.errors import nearest
 from msauto.model.timecode import Timecode, show_timecode
 from msauto.playbook.templates.names import SecretTracker
 from msauto.timelines.timeline import parse_rate

@@ -12,9 +12,8 @@ from typing import Any
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
-from msauto.documents.document import nearest
 from msauto.documents.loader import load_yaml, plain
-from msauto.errors import InputError
+from msauto.errors import InputError, nearest
 from msauto.playbook.input_files import LookupContext
 from msauto.playbook.templates.filters import LOOKUPS, template_lookup
 from msauto.playbook.templates.names import TemplateFunctionError

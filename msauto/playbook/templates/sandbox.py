@@ -21,7 +21,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 from jinja2.visitor import NodeTransformer
 
-from msauto.documents.document import did_you_mean, nearest
+from msauto.errors import did_you_mean, nearest
 from msauto.playbook.templates.filters import FILTERS, JINJA_FILTERS, JINJA_TESTS, TESTS, tracker_of
 from msauto.playbook.templates.names import AssetView, EnvView
 from msauto.secrets.sources import MarkedText, holds_secret

@@ -213,8 +213,8 @@ def test_one_server_by_url(tmp_path: Path) -> None:
         run(tmp_path, inventories=("x",), server_url="http://h")
     with pytest.raises(InputError, match="no inventory"):
         run(tmp_path, inventories=())
-    with pytest.raises(InputError, match="must begin with http"):
-        run(tmp_path, inventories=(), server_url="127.0.0.1:8000")
+    (work,) = run(tmp_path, inventories=(), server_url="Studio-A").work
+    assert (work.server.name, work.server.url) == ("studio-a", "http://studio-a:7901")
 
 
 def test_limit(tmp_path: Path) -> None:

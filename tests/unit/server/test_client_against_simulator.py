@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx2
 import pytest
 
 import msauto
@@ -198,8 +200,6 @@ def test_what_the_version_lacks_is_not_sent(simulator: Simulator, version: tuple
 
 
 def test_html_from_something_else_is_told() -> None:
-    import httpx2
-
     async def page(request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200, html="<html><title>Router</title></html>")
 
@@ -303,11 +303,11 @@ def test_blocking_client_has_every_method_of_the_async_one() -> None:
         for name, member in vars(owner).items()
         if not name.startswith("_") and inspect.iscoroutinefunction(member)
     } - {"aclose", "ask", "read", "read_listing", "fetch", "fetch_file", "permit", "write"}
-    assert names == {name for name, member in vars(MediaServer).items() if type(member).__name__ == "BlockingMethod"}
-
-
-def test_methods_keep_their_words() -> None:
+    blocking = {name for name, member in vars(MediaServer).items() if hasattr(member, "__wrapped__")}
+    assert names == blocking
+    assert "frame: 'Position | None' = None" in str(inspect.signature(MediaServer.create_marker))
     assert MediaServer.asset.__doc__ == AsyncMediaServer.asset.__doc__
+    assert not inspect.iscoroutinefunction(MediaServer.asset)
 
 
 def test_thread_ends_with_the_client_and_unused_client_has_none(simulator: Simulator) -> None:
@@ -340,10 +340,10 @@ def test_dialect_reaches_the_requests(simulator: Simulator) -> None:
     simulator.state.add_clip("Film: part 1", "Films")
     spec = ServerSpec("a", simulator.url, dialect=Dialect(title_address="ns", list_separator=";"))
     with MediaServer(spec) as server:
-        server.set_user_fields("NEWS", "Long Film", {"x": ["a", "b"]})
+        server.set_user_fields("NEWS", "Long Film", {"x:y": ["a", "b"]})
         server.set_field("NEWS", "Film: part 1", "comment", "x")
     assert [entry.target.partition("?") for entry in simulator.writes()] == [
-        ("/storage/NEWS@Long%20Film", "?", "command=SETUSERFIELDS&x=a%3Bb"),
+        ("/storage/NEWS@Long%20Film", "?", "command=SETUSERFIELDS&x%3Ay=a%3Bb"),
         ("/storage/NEWS@title:Film%3A%20part%201", "?", "command=SETFIELD&name=comment&val=x"),
     ]
 
@@ -360,3 +360,130 @@ def test_send_of_a_read_is_tried_again(simulator: Simulator, server: MediaServer
     simulator.faults.add("status:503@GET .*/rss*1")
     assert server.send(Request("GET", "/rss")).status == 200
     assert [entry.status for entry in simulator.log] == [503, 200]
+
+
+# What callers give ----------------------------------------------------------------------------------------------
+
+
+def test_positions_take_the_forms_of_playbooks(simulator: Simulator, server: MediaServer) -> None:
+    server.create_marker("NEWS", "Long Film", frame="00:00:10:00")
+    server.create_segment("NEWS", "Long Film", 1, "00:00:01.5", 50)
+    server.create_segmentation("NEWS", "Long Film", "00:10:00:00")
+    server.set_field("NEWS", "Long Film", "icon_pos", "00:00:02:00")
+    server.set_field("NEWS", "Long Film", "icon_pos", "")
+    server.thumbnail("NEWS", "Long Film", pos="00:00:04:00")
+    sent = [
+        entry.target.partition("?")[2] for entry in simulator.log if entry.method == "POST" or "ICON" in entry.target
+    ]
+    assert sent == [
+        "command=CREATEMARKER&uid=-1&frame=250",
+        "command=CREATESEGMENT&seg_num=1&start_frame=38&duration=50",
+        "command=CREATESEGMENTATION&duration=15000",
+        "command=SETFIELD&name=icon_pos&val=50",
+        "command=SETFIELD&name=icon_pos&val=",
+        "pos=100",
+    ]
+
+
+def test_marker_by_frames_costs_no_read(simulator: Simulator, server: MediaServer) -> None:
+    server.create_marker("NEWS", "Long Film", frame=250, fields={"title": "T", "rating": 3})
+    assert [entry.method for entry in simulator.log] == ["POST"]
+    assert server.asset("NEWS", "Long Film").markers[-1].fields["rating"] == "3"
+
+
+REFUSED: dict[str, tuple[Callable[[MediaServer], object], str]] = {
+    "field": (
+        lambda server: server.set_field("NEWS", "Film", "coment", "x"),
+        "'coment' is not a link.*'comment'",
+    ),
+    "field of another type": (lambda server: server.set_field("NEWS", "Film", "comment", 5), "comment must be a text"),
+    "number": (lambda server: server.set_field("NEWS", "Film", "layer", "one"), "layer is a number, not 'one'"),
+    "control character": (lambda server: server.set_field("NEWS", "Film", "comment", "a\0"), "holds U\\+0000"),
+    "marker field": (
+        lambda server: server.create_marker("NEWS", "Film", frame=0, fields={"titel": "x"}),
+        "'titel' is not a marker field.*'title'",
+    ),
+    "track": (lambda server: server.create_marker("NEWS", "Film", frame=0, track="Cue"), "not a marker type"),
+    "marker without position": (lambda server: server.create_marker("NEWS", "Film"), "needs a position"),
+    "uid": (lambda server: server.delete_marker("NEWS", "Film", "9"), "uid must be a whole number"),  # type: ignore[arg-type]
+    "time code": (lambda server: server.create_marker("NEWS", "Film", frame="12:30"), "not a valid time code"),
+    "XMP field": (lambda server: server.set_user_fields("NEWS", "Film", {"subject": "x"}), "not the name of an XMP"),
+    "separator": (lambda server: server.set_user_fields("NEWS", "Film", {"dc:subject": ["a,b"]}), "contains ','"),
+    "MIME type": (lambda server: server.list("NEWS", mimetype="Vidio"), "'Vidio' is not a MIME type.*'Video'"),
+    "asset": (lambda server: server.asset("NEWS", 5), "title must be a text"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_no_server_accepts_is_not_sent(simulator: Simulator, server: MediaServer, name: str) -> None:
+    call, words = REFUSED[name]
+    with pytest.raises(AddressError, match=f"(?s){words}") as caught:
+        call(server)
+    assert caught.value.remedy
+    assert not simulator.log
+
+
+def test_one_text_is_one_value_of_an_xmp_field(server: MediaServer) -> None:
+    server.set_user_fields("NEWS", "Long Film", {"dc:subject": "news"})
+    assert (server.xmp("NEWS", "Long Film") or {})["dc:subject"] == ("news",)
+
+
+def test_folder_is_listed_without_what_is_below_unless_recursive(server: MediaServer) -> None:
+    folders = {entry.folder for entry in server.list("NEWS", "Raw").entries}
+    deep = {entry.folder for entry in server.list("NEWS", "Raw", recursive=True).entries}
+    assert folders == {("Raw",)} < deep
+    assert deep < {entry.folder for entry in server.list("NEWS").entries}
+    assert server.list_folders("NEWS", "Raw").folders == (("Raw", "2026"),)
+    assert {each.folder for each in server.list_mam("NEWS", "Raw")} == {("Raw",)}
+
+
+def test_times_and_rates_of_an_asset_are_typed(server: MediaServer) -> None:
+    clip = server.asset("NEWS", "Long Film")
+    assert (clip.fps, clip.duration, clip.create_time) == (25, 6500.0, datetime.fromisoformat("2026-10-02T12:00"))
+    entry = next(entry for entry in server.list("NEWS").entries if entry.title == "Long Film")
+    assert (entry.fps, entry.duration) == (25, 6500.0)
+
+
+def test_credentials_time_outs_and_tls_as_parameters() -> None:
+    with MediaServer("studio-a", auth=("ops", "geheim"), timeout=7, verify=False) as server:
+        assert server.spec.url == "http://studio-a:7901"
+        assert server.spec.auth == Auth(username="ops", password=Secret("geheim"))
+        assert (server.spec.timeouts.connect, server.spec.timeouts.listing) == (7, 7)
+        assert server.spec.tls == Tls(verify=False)
+        assert "geheim" not in repr(server.spec)
+    with pytest.raises(AddressError, match="more than 0"):
+        MediaServer("studio-a", timeout=0)
+
+
+@pytest.mark.parametrize("kind", [httpx2.AsyncBaseTransport, httpx2.BaseTransport])
+def test_any_transport_of_httpx(kind: type) -> None:
+    class OneClip(kind):  # type: ignore[misc]
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            assert request.extensions["target"] == b"/storage/NEWS@Film"
+            return httpx2.Response(200, text='<Clip link_id="1"><Attr name="title">Film</Attr></Clip>')
+
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            return self.handle_request(request)
+
+    with MediaServer("studio-a", transport=OneClip()) as server:
+        assert server.asset("NEWS", "Film").title == "Film"
+
+
+def test_client_works_inside_an_event_loop_and_not_after_a_fork(server: MediaServer) -> None:
+    async def main() -> str | None:
+        return server.asset("NEWS", "Long Film").title
+
+    assert asyncio.run(main()) == "Long Film"
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            server.asset("NEWS", "Long Film")
+        except NotSentError as error:
+            os.write(writer, str(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        assert "forked\n  → open a new one here" in answer.read()

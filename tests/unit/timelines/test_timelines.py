@@ -12,7 +12,7 @@ import opentimelineio as otio
 import pytest
 from timecode.timecode import Timecode as OtherTimecode
 
-from msauto.documents.document import nearest
+from msauto.errors import nearest
 from msauto.timelines.formats import WRITERS, read_timeline
 from msauto.timelines.timeline import (
     EditMarker,
