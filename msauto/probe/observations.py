@@ -21,8 +21,7 @@ from msauto.model.requests import asset_path, channel_path, encode, escape_name,
 from msauto.model.server import Dialect
 from msauto.server.answers import RawAnswer, clean, judge_status, parse_failure, show_body
 from msauto.server.client import AsyncMediaServer
-from msauto.server.clip import parse_clip
-from msauto.server.xmp import parse_xmp
+from msauto.server.parsers import parse_clip, parse_xmp
 
 
 @dataclass(frozen=True, slots=True)

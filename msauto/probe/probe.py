@@ -1,24 +1,423 @@
 """``msauto probe``: learns the dialect of a live server, by reading or by trials on a scratch asset.
 
-A new dialect key has its question in :mod:`.observations`, in ``_TRIALS``, or its reason in ``_NEVER_TRIED``.
+A trial changes only a new segment, a new marker, ``first_frame`` and one XMP field; the latter two are restored. What a
+write may leave behind is noted before it. At the end the asset is read again, in any case, our changes are undone, and
+what remains is reported. A new dialect key has its question in :mod:`.observations`, in ``_TRIALS``, or its reason in
+``_NEVER_TRIED``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from operator import ne
+from typing import Final, NamedTuple, TypeVar
 
 from msauto.concurrency import finish
-from msauto.errors import InDoubtError, ServerError
-from msauto.model.live import Asset, Link
+from msauto.errors import (
+    UNINFORMATIVE_STATUSES,
+    InDoubtError,
+    MsautoError,
+    NotFoundError,
+    NotSentError,
+    RefusedError,
+    RejectedError,
+    ServerError,
+)
+from msauto.model import requests
+from msauto.model.live import Asset, Link, Marker, Segment
+from msauto.model.plan import Address, Request
 from msauto.model.ports import Clock
 from msauto.model.server import Dialect, ServerSpec
 from msauto.probe.observations import DialectFinding, ProbeNotes, ProbeResult, ReadOnlyProbe, UnansweredQuestion
-from msauto.probe.trials import ScratchAsset, TrialOptions, put_back, try_markers, try_segments, try_separators
+from msauto.server.answers import RawAnswer
 from msauto.server.client import AsyncMediaServer
+from msauto.server.parsers import parse_xmp
+from msauto.server.reader import ServerReader
 
 __all__ = ["DialectFinding", "ProbeResult", "TrialOptions", "UnansweredQuestion", "probe", "probe_by_trial"]
+
+_ROUNDS: Final = 3
+"""The number of attempts to undo a change."""
+
+_SETTLING: Final = 2.0
+"""Seconds to wait after a lost answer, or for a write that is not visible: the server may still be working."""
+
+_PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.5)
+"""Seconds between reads of what was written: some servers show it late."""
+
+T = TypeVar("T")
+
+
+class TrialOptions(NamedTuple):
+    """The asset of a trial, and an XMP field that may be written."""
+
+    title: str
+    xmp_field: str | None = None
+
+
+@dataclass(slots=True)
+class WriteVisibility:
+    """When this server shows what was written.
+
+    ``unseen`` are accepted writes that are not visible yet, ``slowest`` the longest time in seconds until one was.
+    ``lost``: an answer was lost, so that a write may still be done.
+    """
+
+    clock: Clock
+    unseen: set[str] = field(default_factory=set)
+    slowest: float = 0.0
+    lost: bool = False
+
+    async def look(self, what: str, read: Callable[[], Awaitable[T]], shows: Callable[[T], bool]) -> T:
+        """Read until the write is visible, for a limited time; return the last state.
+
+        Does not wait for a write that was not accepted.
+        """
+        waited = 0.0
+        live = await read()
+        for pause in _PAUSES if what in self.unseen else ():
+            if shows(live):
+                break
+            await self.clock.sleep(pause)
+            waited += pause
+            live = await read()
+        if shows(live):
+            self.unseen.discard(what)
+            self.slowest = max(self.slowest, waited)
+        return live
+
+    async def settle(self) -> None:
+        """Wait until the server must have finished: longer if some write was never visible."""
+        late = 2 * self.slowest
+        await self.clock.sleep(max(late, _SETTLING) if self.lost or self.unseen else late)
+
+
+@dataclass(slots=True)
+class ScratchAsset:
+    """The asset of a trial: its state before, and what was changed since.
+
+    ``made`` maps what a write may leave behind to its description; ``report`` prints a line at once. ``afterwards``
+    undo what is outside the asset, and return what remains.
+    """
+
+    client: AsyncMediaServer
+    database: str
+    trial: TrialOptions
+    notes: ProbeNotes
+    clock: Clock
+    report: Callable[[str], None]
+    before: Asset = field(init=False)
+    visibility: WriteVisibility = field(init=False)
+    token: str = field(default_factory=lambda: f"msauto-probe-{secrets.token_hex(6)}")
+    made: dict[str, str] = field(default_factory=dict)
+    number: int = 0
+    afterwards: list[Callable[[], Awaitable[tuple[str, ...]]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.visibility = WriteVisibility(self.clock)
+
+    @property
+    def path(self) -> str:
+        """The asset's path."""
+        return self.client.path(self.database, self.trial.title)
+
+    @property
+    def changed(self) -> str:
+        """What writes may have left behind."""
+        return "; ".join(self.made.values())
+
+    async def open(self, refuse: Callable[[Asset, tuple[Link, ...] | None], None], *, all_links: bool) -> None:
+        """Read the asset; raise ``RefusedError`` for one that is still being recorded, or that ``refuse`` refuses.
+
+        ``all_links``: find the links of the asset for ``refuse``, which may need a listing of the whole database.
+        """
+        reader, title = ServerReader(self.client, clock=self.clock), self.trial.title
+        asset = await reader.read_asset(self.database, Address(title))
+        if asset is None:
+            raise MsautoError(
+                f"{self.client.spec.name} has no asset {title!r} in {self.database}",
+                remedy="name one that `msauto show assets` lists",
+            )
+        if asset.finalized is False:
+            raise RefusedError(f"{title!r} is still being recorded: nothing is tried on it", remedy="name another")
+        refuse(asset, await reader.read_links(self.database, asset) if all_links else asset.links)
+        self.before = asset
+        self.number = max((segment.number for segment in asset.segments), default=0) + 1
+
+    async def read(self) -> Asset:
+        """Read the asset again. Raises if it is another one, or was deleted."""
+        reader = ServerReader(self.client, clock=self.clock)
+        asset = await reader.read_asset(self.database, Address(self.trial.title))
+        if asset is None:
+            raise NotFoundError(
+                f"scratch asset {self.trial.title!r} not found",
+                status=404,
+                server=self.client.spec.name,
+                remedy="name one that `msauto show assets` lists",
+            )
+        return asset
+
+    async def write(self, request: Request, what: str, words: str) -> bool:
+        """Note what a write may leave behind, and send it; return whether it was accepted."""
+        self.made[what] = words
+        try:
+            await self.client.send(request)
+        except RejectedError as error:
+            if error.status in UNINFORMATIVE_STATUSES:
+                raise
+            return False
+        except NotSentError:
+            raise
+        except BaseException:  # a lost answer, or Ctrl-C: it may have been done
+            self.visibility.lost = True
+            raise
+        self.visibility.unseen.add(what)
+        return True
+
+    def segments(self, asset: Asset) -> list[Segment]:
+        """Return our own segments."""
+        return [segment for segment in asset.segments if segment.number == self.number]
+
+    def markers(self, asset: Asset) -> list[Marker]:
+        """Return our own markers: new ones with our token, or the only new one."""
+        known = {marker.uid for marker in self.before.markers}
+        new = [marker for marker in asset.markers if marker.uid not in known]
+        named = [marker for marker in new if any(self.token in text for text in marker.fields.values())]
+        return named or ([new[0]] if "marker" in self.made and len(new) == 1 else [])
+
+
+# Restoring -----------------------------------------------------------------------------------------------------
+
+
+async def put_back(bench: ScratchAsset) -> tuple[str, ...]:
+    """Undo our changes, read the asset again, and return what remains: nothing, if it is unchanged."""
+    await bench.visibility.settle()
+    unseen = [bench.made[what] for what in sorted(bench.visibility.unseen)]
+    left: list[str] = []
+    undoing: list[Callable[[], Awaitable[tuple[str, ...]]]] = [*bench.afterwards, partial(_put_asset_back, bench)]
+    for undo in undoing:
+        try:
+            left += await undo()
+        except MsautoError as error:
+            left.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
+    if bench.visibility.lost:
+        what = f"{bench.changed} of {bench.trial.title!r}"
+        bench.report(f"An answer was lost: the server may still do what was asked. Look once more for {what}")
+    elif unseen:
+        bench.report(f"The server took what it has not shown: look once more, later, for {'; '.join(unseen)}")
+    return tuple(dict.fromkeys(left))
+
+
+async def _put_asset_back(bench: ScratchAsset) -> tuple[str, ...]:
+    return _left(bench, await _take_back(bench, bench.read, partial(_undoing, bench)))
+
+
+async def _take_back(
+    bench: ScratchAsset, read: Callable[[], Awaitable[T]], undoing: Callable[[T], Sequence[Request]]
+) -> T:
+    """Send what undoes our changes until nothing is left to undo, at most ``_ROUNDS`` times; return the last state."""
+    for _ in range(_ROUNDS):
+        found = undoing(await read())
+        if not found:
+            break
+        for request in found:
+            await _send_anyhow(bench, request)
+        bench.visibility.unseen.add("taken back")
+        await bench.visibility.look("taken back", read, lambda live: not undoing(live))
+    return await read()
+
+
+def _undoing(bench: ScratchAsset, live: Asset) -> list[Request]:
+    found = [requests.delete_segment(bench.path, each.number) for each in bench.segments(live)[:1]]
+    found += [requests.delete_marker(bench.path, each.uid) for each in bench.markers(live)]
+    old = bench.before.attributes.get("first_frame")
+    if "first_frame" in bench.made and old is not None and live.attributes.get("first_frame") != old:
+        found.append(requests.set_field(bench.path, "first_frame", old))
+    return found
+
+
+async def _send_anyhow(bench: ScratchAsset, request: Request) -> None:
+    """Send a request that undoes a change; reading shows whether it worked."""
+    try:
+        await bench.client.send(request)
+    except InDoubtError:
+        await bench.clock.sleep(_SETTLING)
+    except RejectedError:
+        return  # what remains is reported
+
+
+def _left(bench: ScratchAsset, live: Asset) -> tuple[str, ...]:
+    """Return how the asset differs from before, in what a trial could have changed."""
+    before = bench.before
+    segments = [f"segment {each.number}" for each in live.segments if each not in before.segments]
+    segments += [f"segment {each.number} is gone" for each in before.segments if each not in live.segments]
+    markers = [f"marker {each.uid}" for each in live.markers if each not in before.markers]
+    markers += [f"marker {each.uid} is gone" for each in before.markers if each not in live.markers]
+    old, new = (asset.attributes.get("first_frame") for asset in (before, live))
+    return (*segments, *markers, *([f"first_frame {new} instead of {old}"] if old != new else []))
+
+
+_SEPARATORS: Final = (",", ";", "|")
+_SHIFT: Final = 7
+_MARKER_FRAME: Final = 11
+_LEAST_FRAMES: Final = 25
+"""A clip must have room for our marker, also after the shift of the IN point."""
+
+
+# Segments and markers ------------------------------------------------------------------------------------------
+
+
+async def try_segments(bench: ScratchAsset) -> None:
+    """Does CREATESEGMENT on an existing number overwrite (dialect ``segment_update``)?"""
+    start = _free_frames(bench.before)
+    if start is None:
+        bench.notes.miss("no two frames of the asset are free of segments: name another asset", "segment_update")
+        return
+    words = f"segment {bench.number}, titled {bench.token}"
+    first = requests.create_segment(bench.path, bench.number, start, 1, {"title": bench.token})
+    await bench.write(first, "segment", words)
+    made = bench.segments(await bench.visibility.look("segment", bench.read, lambda live: bool(bench.segments(live))))
+    if [(each.start, each.duration) for each in made] != [(start, 1)]:
+        spans = ", ".join(f"{each.start}+{each.duration}" for each in made) or "none"
+        bench.notes.miss(f"a new segment was not shown as it was made: {spans}", "segment_update")
+        return
+    again = requests.create_segment(bench.path, bench.number, start, 2, {"title": bench.token})
+    accepted = await bench.write(again, "segment", words)
+    asset = await bench.visibility.look("segment", bench.read, lambda live: bench.segments(live) != made)
+    bench.visibility.unseen.discard("segment")  # a server may accept it and keep the old one
+    live = [(each.start, each.duration) for each in bench.segments(asset)]
+    value = "overwrite" if live == [(start, 2)] else "recreate"
+    answer = "accepted" if accepted else "refused"
+    shown = "the new one alone" if value == "overwrite" else "both" if len(live) > 1 else "the old one"
+    bench.notes.learn("segment_update", value, f"CREATESEGMENT on an existing number: {answer}; it shows {shown}")
+
+
+async def try_markers(bench: ScratchAsset) -> None:
+    """Are unsent fields of a marker kept (dialect ``marker_update``), and where do positions count from?"""
+    keys = ("marker_update", "position_origin")
+    if (bench.before.frames or 0) < _LEAST_FRAMES:
+        bench.notes.miss(f"the asset has fewer than {_LEAST_FRAMES} frames: name another", *keys)
+        return
+    fields = {"title": bench.token, "comment": "kept?", "user": "msauto", "keywords": "a b"}
+    create = requests.create_marker(bench.path, requests.NEW_MARKER, _MARKER_FRAME, "Cue Point", fields)
+    await bench.write(create, "marker", f"a marker titled {bench.token}")
+    made = bench.markers(await bench.visibility.look("marker", bench.read, lambda live: bool(bench.markers(live))))
+    if len(made) != 1:
+        bench.notes.miss("a new marker was not shown", *keys)
+        return
+    await _change_marker(bench, made[0])
+    await _move_in_point(bench)
+
+
+async def _change_marker(bench: ScratchAsset, marker: Marker) -> None:
+    title = f"{bench.token} changed"
+    change = requests.create_marker(bench.path, marker.uid, fields={"title": title})
+    accepted = await bench.write(change, "marker", f"a marker titled {bench.token}")
+    asset = await bench.visibility.look("marker", bench.read, lambda live: marker not in bench.markers(live))
+    bench.visibility.unseen.discard("marker")  # a server may accept it and change nothing
+    live = next((each for each in bench.markers(asset) if each.uid == marker.uid), None)
+    if live is None or live.fields.get("title") != title:
+        answer = "accepted, and nothing changed" if accepted else "refused"
+        bench.notes.learn("marker_update", "full", f"CREATEMARKER with uid and title alone: {answer}")
+        return
+    lost = [name for name, value in marker.fields.items() if name != "title" and live.fields.get(name) != value]
+    lost += ["frame"] if live.frame != marker.frame else []
+    effect = f"cleared {', '.join(lost)}" if lost else f"kept {', '.join(sorted(marker.fields.keys() - {'title'}))}"
+    bench.notes.learn("marker_update", "full" if lost else "changed", f"CREATEMARKER with uid and title alone {effect}")
+
+
+async def _move_in_point(bench: ScratchAsset) -> None:
+    old = bench.before.first_frame
+    live = await bench.read()
+    marker = next(iter(bench.markers(live)), None)
+    if old is None or marker is None:
+        bench.notes.miss("first_frame is not reported, so that it could not be put back", "position_origin")
+        return
+    move = requests.set_field(bench.path, "first_frame", str(old + _SHIFT))
+    await bench.write(move, "first_frame", f"first_frame {old + _SHIFT} instead of {old}")
+    moved = await bench.visibility.look("first_frame", bench.read, lambda asset: asset.first_frame == old + _SHIFT)
+    shown = next((each.frame for each in bench.markers(moved) if each.uid == marker.uid), None)
+    if moved.first_frame != old + _SHIFT or shown is None:
+        bench.notes.miss("SETFIELD first_frame did not move the IN point", "position_origin")
+        return
+    evidence = f"IN point {old} → {old + _SHIFT}: a marker at {marker.frame} shows at {shown}"
+    if shown in {marker.frame, marker.frame - _SHIFT}:
+        bench.notes.learn("position_origin", "file" if shown == marker.frame else "in", evidence)
+    else:
+        bench.notes.miss(f"neither from the file's first frame nor from the IN point: {evidence}", "position_origin")
+
+
+def _free_frames(asset: Asset) -> int | None:
+    """Return the first of two frames that no segment covers: some servers refuse segments that overlap."""
+    at = 0
+    for segment in sorted(asset.segments, key=lambda each: each.start):
+        if segment.start - at >= 2:
+            return at
+        at = max(at, segment.start + segment.duration)
+    return at if (asset.frames or 0) - (asset.first_frame or 0) - at >= 2 else None
+
+
+# XMP ------------------------------------------------------------------------------------------------------------
+
+
+async def try_separators(bench: ScratchAsset) -> None:
+    """Which separator makes several values of one text (dialect ``list_separator``)?"""
+    name = bench.trial.xmp_field
+    if name is None:
+        bench.notes.miss("no field to try it on: --xmp-field NAME", "list_separator")
+        return
+    before = await _values(bench, name)
+    if before is None or len(before) > 1 or any(sign in value for value in before for sign in _SEPARATORS):
+        why = "cannot be read" if before is None else f"holds {before!r}, which could not be put back for certain"
+        bench.notes.miss(f"the field {name} {why}: name one that holds no list", "list_separator")
+        return
+    old = before[0] if before else ""
+    bench.afterwards.append(lambda: _restore_field(bench, name, old))
+    shown: list[str] = []
+    live: tuple[str, ...] | None = before
+    for sign in _SEPARATORS:
+        written = live
+        await bench.write(_write(bench, name, f"one{sign}two"), "xmp", f"values of {name} instead of {old!r}")
+        live = await bench.visibility.look("xmp", lambda: _values(bench, name), partial(ne, written))
+        shown.append(f"one{sign}two is shown as {list(live or ())}")
+        if live == ("one", "two"):
+            bench.notes.learn("list_separator", sign, shown[-1])
+            return
+    bench.notes.miss("; ".join(shown), "list_separator")
+
+
+async def _values(bench: ScratchAsset, name: str) -> tuple[str, ...] | None:
+    """Return the values as the server separates them; ``None`` if they cannot be read."""
+
+    def parse(reply: RawAnswer) -> tuple[str, ...] | None:
+        fields = parse_xmp(reply.data, "", reply.charset, asked=name)
+        return None if fields is None else fields.get(name, ())
+
+    try:
+        return await bench.client.read(requests.get_user_fields(bench.path, name), parse)
+    except RejectedError:
+        return None
+
+
+def _write(bench: ScratchAsset, name: str, value: str) -> Request:
+    return requests.command(bench.path, "SETUSERFIELDS", [(name, value)])
+
+
+async def _restore_field(bench: ScratchAsset, name: str, old: str) -> tuple[str, ...]:
+    desired = (old,) if old else ()
+    if not old and "xmp" in bench.made:
+        bench.report(
+            f"The field {name} had no value. If it did not exist before, it stays empty, because no request deletes it"
+        )
+    back = _write(bench, name, old)
+    live = await _take_back(bench, lambda: _values(bench, name), lambda live: () if live == desired else (back,))
+    return () if live == desired else (f"the field {name} is {list(live or ())} instead of {list(desired)}",)
+
 
 Refuse = Callable[[Asset, tuple[Link, ...] | None], None]
 

@@ -45,12 +45,10 @@ from msauto.model.server import Auth, ServerSpec, Timeouts, Tls
 from msauto.model.timecode import Timecode, TimecodeError
 from msauto.server.access import spec_with
 from msauto.server.answers import RawAnswer, judge_body, read_reply
-from msauto.server.channel import parse_channel, parse_channels
-from msauto.server.clip import parse_clip
 from msauto.server.http_client import HttpClient
 from msauto.server.listing import ListingReading, parse_databases, parse_mam
+from msauto.server.parsers import parse_channel, parse_channels, parse_clip, parse_xmp
 from msauto.server.xml import unreadable
-from msauto.server.xmp import parse_xmp
 
 if TYPE_CHECKING:
     import httpx2

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from msauto.errors import UnreadableError
 from msauto.model.live import Database, Entry, Folder, Listing, MamAsset, parse_folder, whole
-from msauto.server.clip import read_attrs, read_flag
+from msauto.server.parsers import read_attrs, read_flag
 from msauto.server.xml import (
     MAX_LISTED_NODES,
     PIECE,

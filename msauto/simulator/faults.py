@@ -15,8 +15,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from urllib.parse import unquote
 
-from msauto.simulator.answers import GARBAGE, HttpAnswer, text_answer
 from msauto.simulator.state import ServerState, SimDatabase, SimEntry
+from msauto.simulator.wire import GARBAGE, HttpAnswer, text_answer
 
 Change = Callable[[ServerState], object]
 HOOKS = ("before", "after")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from msauto.simulator.answers import element, escape_attribute, escape_text
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.state import Item, ServerState, SimChannel
-from msauto.simulator.wire import RefusalError, ResourceNotFoundError
+from msauto.simulator.wire import RefusalError, ResourceNotFoundError, element, escape_attribute, escape_text
 
 _ATOM = "http://www.w3.org/2005/Atom"
 _RSS = "http://backend.userland.com/rss2"

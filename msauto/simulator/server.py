@@ -22,24 +22,16 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
-from msauto.simulator.answers import (
-    HttpAnswer,
-    not_found_answer,
-    refusal_answer,
-    success_answer,
-    text_answer,
-    xml_answer,
-)
 from msauto.simulator.commands import COMMANDS, CommandCall, delete_asset, load_batch
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.faults import Fault, Faults, answer_with
-from msauto.simulator.media import proxy_answer, thumbnail_answer
 from msauto.simulator.rss import channel_xml, channels_xml, delete_item, find_channel, put_item
 from msauto.simulator.seed import load_state, save_state, state_from_seed
 from msauto.simulator.state import ServerState, SimDatabase, SimEntry
-from msauto.simulator.storage_xml import clip_xml, databases_parts, folder_parts, xmp_answer
+from msauto.simulator.storage import clip_xml, databases_parts, folder_parts, proxy_answer, thumbnail_answer, xmp_answer
 from msauto.simulator.wire import (
     READS,
+    HttpAnswer,
     HttpRequest,
     MalformedRequestError,
     RefusalError,
@@ -48,6 +40,11 @@ from msauto.simulator.wire import (
     decode_address,
     decode_percent,
     decode_query,
+    not_found_answer,
+    refusal_answer,
+    success_answer,
+    text_answer,
+    xml_answer,
 )
 
 if TYPE_CHECKING:

@@ -15,10 +15,8 @@ from msauto.model.live import parse_folder
 from msauto.model.plan import Address
 from msauto.model.requests import asset_path, folder_path, folder_value, query
 from msauto.server.answers import parse_failure, show_body
-from msauto.server.channel import parse_channel, parse_channels
-from msauto.server.clip import parse_clip
 from msauto.server.listing import parse_databases, parse_mam
-from msauto.server.xmp import parse_xmp
+from msauto.server.parsers import parse_channel, parse_channels, parse_clip, parse_xmp
 from tests.examples import examples
 from tests.listing_bytes import parse_listing
 

@@ -16,9 +16,7 @@ from msauto.errors import RejectedError, UnreachableError, UnreadableError
 from msauto.model.clip_entries import settle_home
 from msauto.model.live import Asset, Entry, Folder, Listing, Segment, parse_folder, show_folder, whole
 from msauto.server.answers import parse_failure
-from msauto.server.channel import parse_channel
-from msauto.server.clip import parse_clip
-from msauto.server.xmp import parse_xmp
+from msauto.server.parsers import parse_channel, parse_clip, parse_xmp
 from tests.listing_bytes import parse_listing
 
 CASES = Path(__file__).parents[2] / "cases" / "xml"

@@ -16,7 +16,7 @@ from msauto.model.live import Asset, Link
 from msauto.model.server import Auth, Dialect, Secret, ServerSpec
 from msauto.probe.probe import ProbeResult, TrialOptions, probe, probe_by_trial
 from msauto.simulator import ServerState, SimDialect, SimMarker, SimSegment, Simulator
-from msauto.simulator.storage_xml import clip_xml
+from msauto.simulator.storage import clip_xml
 
 TITLE = "Scratch / тест"
 FIELD = "dc:rights"

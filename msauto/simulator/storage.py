@@ -1,16 +1,17 @@
-"""Clips as XML: one asset, its XMP fields, and the listings of databases, folders and assets.
+"""What /storage shows: one asset, its XMP fields, its pictures and films, and listings.
 
-Sources: interface "Detailed asset shape", "XMP field values", "List databases", "List assets and folders". It does not
-define the position of the requested folder in a listing: here it is the top Folder, unnamed.
+Sources: interface "Detailed asset shape", "XMP field values", "List databases", "List assets and folders", "PNG
+thumbnail", "Web proxy". It does not define the position of the requested folder in a listing: here it is the top
+Folder, unnamed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 
-from msauto.simulator import answers
-from msauto.simulator.answers import attr_element, element, escape_attribute, escape_text
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.state import (
     LINK_FIELDS,
@@ -24,13 +25,22 @@ from msauto.simulator.state import (
     SimSegment,
 )
 from msauto.simulator.wire import (
+    GARBAGE,
     FolderPath,
+    HttpAnswer,
     HttpRequest,
     RefusalError,
     ResourceNotFoundError,
+    attr_element,
+    element,
+    escape_attribute,
+    escape_text,
     folder_text,
+    format_frames,
     format_length,
     frame_time,
+    text_answer,
+    xml_answer,
 )
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?")
@@ -87,7 +97,7 @@ def clip_xml(entry: SimEntry, dialect: SimDialect) -> str:
     )
 
 
-def xmp_answer(clip: SimClip, desired: list[str], dialect: SimDialect) -> answers.HttpAnswer:
+def xmp_answer(clip: SimClip, desired: list[str], dialect: SimDialect) -> HttpAnswer:
     """GETUSERFIELDS in the shape of the dialect (interface: "Response body ... not shown")."""
     fields = clip.xmp
     if desired:
@@ -97,11 +107,11 @@ def xmp_answer(clip: SimClip, desired: list[str], dialect: SimDialect) -> answer
     elif dialect.xmp_without_field == "empty":
         fields = {}
     if dialect.xmp_shape == "unreadable":
-        return answers.HttpAnswer(200, answers.GARBAGE, "application/octet-stream")
+        return HttpAnswer(200, GARBAGE, "application/octet-stream")
     if dialect.xmp_shape == "lines":
         lines = [f"{name}={dialect.list_separator.join(values)}\n" for name, values in fields.items()]
-        return answers.text_answer("".join(lines))
-    return answers.xml_answer(f"<UserFields>\n{_xmp_elements(fields, dialect.xmp_shape)}</UserFields>", dialect)
+        return text_answer("".join(lines))
+    return xml_answer(f"<UserFields>\n{_xmp_elements(fields, dialect.xmp_shape)}</UserFields>", dialect)
 
 
 def _xmp_elements(fields: dict[str, list[str]], shape: str) -> str:
@@ -218,3 +228,82 @@ def _after(value: str | None, dialect: SimDialect) -> str:
     if _DATE.fullmatch(value) is None:
         raise RefusalError(400, f"not a valid date-time: {value}")
     return value if "T" in value else f"{value}T00:00:00"
+
+
+_SIZE_LIMIT = 4096
+
+
+def thumbnail_answer(request: HttpRequest, entry: SimEntry) -> HttpAnswer:
+    """GET .../GETICON: a picture of one color, which depends on the texts in its text chunks."""
+    clip = entry.clip
+    try:
+        pos, _ = _number(request, "pos", 0), _number(request, "dur", 0)
+        size = (_size(request, "w", clip.width or 640), _size(request, "h", clip.height or 360))
+        params = "\n".join(_parameter(value, clip) for value in request.all_params("param"))
+    except RefusalError as refusal:
+        return text_answer(f"Error: {refusal.text}", refusal.status, done=False)
+    # Interface: "thumbnail position in frames from the asset start (IN point)".
+    code = format_frames(entry.first_frame + pos, clip.rate)
+    png = draw_png({"Title": entry.title, "TimeCode": code, "Params": params}, size)
+    return HttpAnswer(200, png, "image/png")
+
+
+def proxy_answer(request: HttpRequest, database: SimDatabase, entry: SimEntry, profile: str) -> HttpAnswer:
+    """GET .../[PVW/]WPN: the proxy, made for each request; an unknown profile is a 500 in any dialect."""
+    if profile not in database.profiles:
+        return text_answer(f"Error: the profile {profile} is not configured", 500, done=False)
+    view = "/PVW/" in request.target
+    headers = {"Content-Disposition": "inline" if view else f'attachment; filename="{entry.link_id}-{profile}.mp4"'}
+    return HttpAnswer(200, make_film(f"{entry.title} in {profile}", entry.clip.length), "video/mp4", headers)
+
+
+def draw_png(texts: Mapping[str, str], size: tuple[int, int]) -> bytes:
+    """Return a PNG of one color that depends on the texts, which its text chunks contain."""
+    width, height = size
+    color = zlib.crc32("\0".join(texts.values()).encode()).to_bytes(4)[:3]
+    chunks = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 3, 0, 0, 0)),  # a bit for each pixel
+        (b"PLTE", color),
+        *((b"iTXt", f"{name}\0\0\0\0\0{text}".encode()) for name, text in texts.items()),
+        (b"IDAT", zlib.compress(bytes(1 + -(-width // 8)) * height, 1)),
+        (b"IEND", b""),
+    ]
+    packed = (
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
+
+
+def make_film(title: str, frames: int) -> bytes:
+    """Return bytes that begin as an MP4 does, with a line for each of at most 1,000 frames; no player shows them."""
+    lines = "".join(f"{title}, frame {number}\n" for number in range(min(frames, 1000)))
+    return _box("ftyp", b"isom\0\0\2\0isomiso2mp41") + _box("mdat", lines.encode())
+
+
+def _box(kind: str, content: bytes) -> bytes:
+    return (8 + len(content)).to_bytes(4) + kind.encode() + content
+
+
+def _parameter(value: str, clip: SimClip) -> str:
+    name, colon, content = value.partition(":")
+    if not colon:
+        raise RefusalError(400, f"param is NAME:VAL, not {value}")
+    if clip.params and name not in clip.params:
+        raise RefusalError(400, f"unknown graphic element {name}")
+    return f"{name}: {content}"
+
+
+def _size(request: HttpRequest, name: str, default: int) -> int:
+    size = _number(request, name, default)
+    if not 1 <= size <= _SIZE_LIMIT:
+        raise RefusalError(400, f"{name} is out of range: {size}")
+    return size
+
+
+def _number(request: HttpRequest, name: str, default: int) -> int:
+    value = request.param(name)
+    if value is None:
+        return default
+    if not value.isascii() or not value.isdigit():
+        raise RefusalError(400, f"{name} is not a number: {value}")
+    return int(value)

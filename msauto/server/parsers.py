@@ -1,0 +1,435 @@
+"""What an answer shows: a clip, XMP fields, RSS channels. The interface shows the format of few of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from msgspec import structs
+
+from msauto.errors import UnreadableError
+from msauto.model.fields import NAMES
+from msauto.model.live import Asset, Folder, Link, Marker, RssChannel, RssItem, Segment, Xmp, parse_folder, whole
+from msauto.server.answers import is_error_document, parse_failure
+from msauto.server.xml import (
+    Element,
+    attributes,
+    decode_text,
+    find_roots,
+    local,
+    looks_like_html,
+    name_of,
+    parse_document,
+    text_of,
+    unreadable,
+    unwrap,
+)
+
+_ROOT = frozenset({"folder", "hires", "proxy", "archive", "link_id", "finalized"})
+_SEGMENT = frozenset({"seg_num", "seg_name", "start_frame", "duration"})
+_SEGMENT_TEXTS = ("track", "rating", "keywords")
+_PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
+    "parameter": "param",
+    **dict.fromkeys(("markers", "segments", "links", "attrs", "attributes", "params", "parameters"), "container"),
+}
+"""The kinds of the children of a clip that hold more than a text, by their names in lower case."""
+Parts = defaultdict[str, list[Element]]
+
+_MOST_DESCRIBED = 5
+_LONE = re.compile(r"\\(?![/\\])")
+
+
+def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -> Asset:
+    """Read the Clip XML; unknown attributes and plain children are kept among ``attributes``.
+
+    ``database`` is the database asked, which some servers put in front of the folder: ``folder_otherwise`` includes it.
+    Raises ``UnreadableError`` for anything else, for several clips, and for a marker or segment without its key.
+    """
+    clip, *others = find_roots(parse_document(data, charset), "Clip", "the description of an asset")
+    if others:
+        shown = [_describe(each) for each in (clip, *others[: _MOST_DESCRIBED - 1])]
+        raise unreadable(
+            f"the answer holds {len(others) + 1} clips instead of one: {'; '.join(shown)}",
+            "address the clip by a key field with `id:`, or rename all but one of them",
+        )
+    own = attributes(clip)
+    parts: Parts = defaultdict(list)
+    texts = {name: value for name, value in own.items() if name not in _ROOT} | read_attrs(clip, parts)
+    holders = tuple(parts["container"])
+    for holder in holders:
+        texts |= read_attrs(holder, parts)
+    folder = _home(own["folder"]) if "folder" in own else None
+    links = tuple(map(_link, parts["link"]))
+    in_front = folder is not None and folder[:1] == (database,)
+    return Asset(
+        title=texts.get("title", texts.get("clip_name")),
+        folder=folder[1:] if folder and in_front else folder,
+        hires=own.get("hires"),
+        proxy=own.get("proxy"),
+        archive=own.get("archive"),
+        link_id=whole(own.get("link_id")),
+        finalized=read_flag(own.get("finalized")),
+        attributes=texts,
+        markers=tuple(map(_marker, parts["marker"])),
+        segments=_titled(tuple(map(_segment, parts["segment"]))),
+        links=links if links or any(local(each).lower() == "links" for each in holders) else None,
+        parameters=tuple(attributes(each).get("name", "") or text_of(each).strip() for each in parts["param"]),
+        folder_otherwise=folder if in_front else None,
+    )
+
+
+def _describe(clip: Element) -> str:
+    """Return what distinguishes a clip from another one, as far as it is shown."""
+    texts = attributes(clip) | read_attrs(clip)
+    title = repr(texts.get("title", texts.get("clip_name", "a clip without a title")))
+    known = [f"{name} {texts[name]}" for name in ("folder", "link_id", "create_time") if texts.get(name)]
+    return f"{title} ({', '.join(known)})" if known else title
+
+
+def _home(text: str) -> Folder:
+    """Read the folder of a clip, which the interface describes only as «folder of the asset».
+
+    Without a slash, a backslash that escapes nothing is the separator.
+    """
+    separates = "/" not in text and _LONE.search(text.replace("\\\\", ""))
+    return parse_folder(text.replace("\\", "/") if separates else text)
+
+
+def _marker(element: Element) -> Marker:
+    own = attributes(element)
+    fields = {name: value for name, value in own.items() if name not in {"uid", "pos"}} | read_attrs(element)
+    uid = need_integer(own.get("uid"), "the uid of a marker")
+    return Marker(uid, need_integer(own.get("pos"), f"the position of marker {uid}"), fields)
+
+
+def _segment(element: Element) -> Segment:
+    own = attributes(element)
+    number = need_integer(own.get("seg_num"), "the number of a segment")
+    texts = read_attrs(element)
+    titles = [text_of(each) or attributes(each).get("value", "") for each in element if _name(each) == "title"]
+    extra = {name: value for name, value in own.items() if name not in _SEGMENT} | texts
+    return Segment(
+        number=number,
+        start=need_integer(own.get("start_frame"), f"the start of segment {number}"),
+        duration=need_integer(own.get("duration"), f"the duration of segment {number}"),
+        name=own.get("seg_name"),
+        titles=tuple(titles),
+        **{name: texts.get(name) for name in _SEGMENT_TEXTS},
+        extra={name: value for name, value in extra.items() if name not in {*_SEGMENT_TEXTS, "title"}},
+    )
+
+
+def _titled(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """Give an empty title to a segment without one, if other segments of the clip have a title child.
+
+    On such a server a title is a child («Segment»: «title (child)»), and the name of a segment without one is generated
+    by the server. If no segment has the child, the name may be the title that was sent.
+    """
+    if not any(segment.titles for segment in segments):
+        return segments
+    return tuple(segment if segment.titles else structs.replace(segment, titles=("",)) for segment in segments)
+
+
+def _name(element: Element) -> str:
+    return attributes(element).get("name", "") if local(element).lower() == "attr" else local(element)
+
+
+def _link(element: Element) -> Link:
+    texts = attributes(element) | read_attrs(element)
+    title = texts.get("title", texts.get("clip_name", texts.get("name", "")))
+    return Link(parse_folder(texts.get("folder", "")), title, whole(texts.get("link_id")))
+
+
+# Named texts: ``<Attr name="…">…</Attr>``, and its variants ------------------------------------------------------
+
+_TRUE = frozenset({"true", "1", "yes"})
+_FALSE = frozenset({"false", "0", "no"})
+_KNOWN = {name: name for name in NAMES}
+"""The names of the interface, interned: otherwise they would be nearly half of the memory of an asset."""
+
+
+def read_attrs(element: Element, parts: Parts | None = None) -> dict[str, str]:
+    """Return the named texts of an element: ``Attr`` children, and plain children by their own name.
+
+    With ``parts``, children that hold more than a text are added there, by their kind.
+    """
+    found: dict[str, str] = {}
+    for child in element:
+        if child.tag == "Attr" and (name := child.get("name")) is not None and not len(child):
+            # The documented form, nearly always, and fast.
+            found[_KNOWN.get(name, name)] = child.text or child.get("value") or ""
+            continue
+        kind = local(child)
+        if parts is not None and (part := _PARTS.get(kind.lower())) is not None:
+            parts[part].append(child)
+            continue
+        own = attributes(child)
+        if kind.lower() == "attr" and "name" in own:
+            found[own["name"]] = text_of(child) or own.get("value", "")
+        elif not len(child):
+            found.setdefault(kind, text_of(child) or own.get("value", ""))
+    return found
+
+
+def read_flag(text: str | None) -> bool | None:
+    """Read a boolean; the interface shows only ``true`` («States and transitions»)."""
+    word = (text or "").strip().lower()
+    return True if word in _TRUE else False if word in _FALSE else None
+
+
+def need_integer(text: str | None, what: str) -> int:
+    """Read a whole number that is required. Raises ``UnreadableError``."""
+    number = whole(text)
+    if number is None:
+        shown = "is missing" if text is None else f"is {text[:40]!r}, not a whole number"
+        raise unreadable(f"{what} {shown}")
+    return number
+
+
+_PREFIXES = {
+    "http://purl.org/dc/elements/1.1/": "dc",
+    "http://ns.adobe.com/xap/1.0/": "xmp",
+    "http://ns.adobe.com/xap/1.0/rights/": "xmpRights",
+    "http://ns.adobe.com/xap/1.0/mm/": "xmpMM",
+    "http://ns.adobe.com/xmp/1.0/DynamicMedia/": "xmpDM",
+    "http://ns.adobe.com/photoshop/1.0/": "photoshop",
+    "http://iptc.org/std/Iptc4xmpCore/1.0/xmlns/": "Iptc4xmpCore",
+    "http://iptc.org/std/Iptc4xmpExt/2008-02-29/": "Iptc4xmpExt",
+}
+_VALUES = frozenset({"li", "value", "val", "bag", "seq", "alt", "values", "list", "item"})
+_NAMED = frozenset({"attr", "field", "userfield", "property", "xmp", "item", "param"})
+_NAME_KEYS = ("name", "field", "key", "id")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_LINE = re.compile(r"\s*([^\s=<>{}\"']+)\s*=(.*)")
+_NAME = re.compile(r"[\w.-]+:[\w.-]+")
+
+Fields = dict[str, list[list[str]]]
+"""By name, the values of each occurrence of a field; a single text is not split yet."""
+
+
+def parse_xmp(data: bytes, separator: str = ",", charset: str | None = None, *, asked: str | None = None) -> Xmp | None:
+    """Read XMP fields: each a tuple of values, empty for an empty field. ``None``: the answer cannot be read.
+
+    A field with one text is split at ``separator``; a field with several values is not.
+    ``asked`` is the field of the request, under which a value without a name is kept.
+    """
+    if looks_like_html(data):
+        return None
+    text = decode_text(data, charset).lstrip("\ufeff").strip()
+    if not text:
+        return {}
+    if any(sign < " " and sign not in "\t\r\n" for sign in text) or _is_json(text):
+        return None
+    try:
+        fields = _of_xml(data, charset, asked) if text.startswith("<") else _of_lines(text, asked)
+    except UnreadableError:
+        return None
+    return None if fields is None else {name: _values(shown, separator) for name, shown in fields.items()}
+
+
+def _is_json(text: str) -> bool:
+    """Return whether this is a JSON document, which is not a format of the interface, or a value in braces."""
+    if not (text.startswith("{") and text.endswith("}")):
+        return False
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _values(shown: list[list[str]], separator: str) -> tuple[str, ...]:
+    # An empty field that occurs once has no value. If it occurs several times, each occurrence is a value.
+    flat = [value for values in shown for value in (values or [""] * (len(shown) > 1))]
+    if len(flat) > 1:
+        return tuple(flat)
+    parts = flat[0].split(separator) if flat and separator else flat
+    stripped = [part.strip() for part in parts]
+    return () if stripped in ([""], []) else tuple(stripped)
+
+
+def _of_lines(text: str, asked: str | None) -> Fields | None:
+    fields: Fields = {}
+    last: list[str] | None = None
+    for line in _LINE_END.split(text):  # other line separators, such as U+2028, are part of a value
+        match = _LINE.fullmatch(line)
+        if match is not None:
+            last = [match[2]]
+            fields.setdefault(match[1], []).append(last)
+        elif last is not None:
+            last[0] += f"\n{line}"  # a value of several lines
+        elif line.strip():
+            return _of_text(text, asked)
+    for values in (values for shown in fields.values() for values in shown):
+        values[0] = values[0].strip()
+    return fields if not asked or _are_fields(fields, asked) else _of_text(text, asked)
+
+
+def _are_fields(fields: Fields, asked: str) -> bool:
+    """Return whether lines are fields: a bare value may contain a ``=`` as well."""
+    own = {asked, asked.rpartition(":")[2]}
+    return not fields or any(name in own or _NAME.fullmatch(name) for name in fields)
+
+
+def _of_text(text: str, asked: str | None) -> Fields | None:
+    """Read a bare text as the value of the field that was asked for."""
+    return {asked: [[text]]} if asked and parse_failure(text.encode()) is None else None
+
+
+def _of_xml(data: bytes, charset: str | None, asked: str | None) -> Fields | None:
+    root = unwrap(parse_document(data, charset))
+    if is_error_document(root):
+        return None
+    fields: Fields = {}
+    _read(root, "", fields, top=True)
+    if asked and asked not in fields:
+        _claim(fields, root, asked)
+    return fields
+
+
+def _claim(fields: Fields, root: Element, asked: str) -> None:
+    """Give the asked name to the only value without a name, or without its namespace."""
+    desired = asked.rpartition(":")[2]
+    same = [name for name in fields if name.rpartition(":")[2] == desired]
+    if len(same) == 1:
+        fields[asked] = fields.pop(same[0])
+    elif not fields and (shown := _nested(root)):
+        fields[asked] = [shown]
+
+
+def _read(element: Element, prefix: str, fields: Fields, *, top: bool = False) -> None:
+    name = _named(element, prefix)
+    below = list(element)
+    named_below = any(_named(child, "") is not None for child in below)
+    _read_attributes(element, fields)
+    if name is not None and not named_below:
+        fields.setdefault(name, []).append(_nested(element))
+    elif below and not named_below and not top and all(local(child).lower() in _VALUES for child in below):
+        fields.setdefault(_qualified(element), []).append(_nested(element))
+    elif below:
+        inside = f"{name}:" if name is not None and ":" not in name else prefix
+        for child in below:
+            _read(child, inside, fields)
+    elif not top and local(element).lower() not in _VALUES and not _is_description(element):
+        fields.setdefault(_qualified(element), []).append(_nested(element))
+
+
+def _is_description(element: Element) -> bool:
+    return local(element) == "Description" and element.prefix == "rdf"
+
+
+def _read_attributes(element: Element, fields: Fields) -> None:
+    # RDF writes simple properties as attributes of rdf:Description.
+    if not _is_description(element):
+        return
+    attributes(element)  # raises where there are too many
+    for key, value in element.attrib.items():
+        uri = str(key).rpartition("}")[0].removeprefix("{")
+        prefix = next((name for name, known in element.nsmap.items() if known == uri and name), "")
+        if uri and prefix and prefix not in {"rdf", "xml"}:
+            fields.setdefault(f"{prefix}:{name_of(str(key))}", []).append([str(value)])
+
+
+def _named(element: Element, prefix: str) -> str | None:
+    """Return the name of a field that has it in an attribute or in a child."""
+    own = attributes(element)
+    generic = local(element).lower() in _NAMED
+    if element.prefix and not (generic and own.get("name")):
+        return None  # <dc:subject>: the element itself is the name
+    keys = _NAME_KEYS if generic else _NAME_KEYS[:1]
+    name = next((own[key] for key in keys if own.get(key)), None)
+    if name is None and generic:
+        name = next((text_of(child).strip() for child in element if local(child) in _NAME_KEYS), None)
+    if name is None or ":" in name:
+        return name
+    space = own.get("ns") or own.get("namespace") or prefix.rstrip(":")
+    return f"{space}:{name}" if space else name
+
+
+def _qualified(element: Element) -> str:
+    uri = str(element.tag).rpartition("}")[0].removeprefix("{")
+    prefix = element.prefix or _PREFIXES.get(uri, "")
+    return f"{prefix}:{local(element)}" if prefix else local(element)
+
+
+def _nested(element: Element) -> list[str]:
+    below = [child for child in element if local(child) not in _NAME_KEYS]
+    if below:
+        return [value for child in below for value in _nested(child)]
+    text = "" if len(element) else text_of(element)
+    value = text or attributes(element).get("value", "")
+    return [value] if value.strip() or local(element).lower() in {"li", "value"} else []
+
+
+_ROOTS = frozenset({"rss", "rdf", "feed", "channel", "items", "entries", "item", "entry", "data"})
+_ITEMS = frozenset({"item", "entry"})
+_OWN = frozenset(
+    {"guid", "title", "description", "link", "pubDate", "id", "summary", "content", "updated", "published"}
+)
+
+
+def parse_channel(data: bytes, name: str, charset: str | None = None) -> RssChannel:
+    """Read a channel; its items in the order shown. Raises ``UnreadableError`` for anything else."""
+    root = parse_document(data, charset)
+    inner = root
+    while local(inner).lower() not in _ROOTS:
+        below = list(inner)
+        if len(below) != 1 and any(local(child).lower() in _ITEMS for child in below):
+            break
+        if local(inner).lower() != "xml" or len(below) > 1:
+            raise unreadable(f"the answer is not an RSS channel: its root is <{local(root)}>")
+        if not below:
+            break
+        inner = below[0]
+    return RssChannel(name, tuple(_item(element) for element in _items(inner)))
+
+
+def parse_channels(data: bytes, charset: str | None = None) -> tuple[str, ...]:
+    """Read the names of the channels: of elements with a ``name``, of an OPML, or the texts of a plain list."""
+    root = parse_document(data, charset)
+    named = [found for element in root.iter() if element is not root and (found := _channel_name(element))]
+    return tuple(dict.fromkeys(named))
+
+
+def _channel_name(element: Element) -> str:
+    own = attributes(element)
+    if "name" in own:
+        return own["name"]
+    if local(element).lower() in {"channel", "name", "rss"} and not len(element):
+        return text_of(element).strip()
+    return ""
+
+
+def _items(element: Element) -> Iterator[Element]:
+    if local(element).lower() in _ITEMS:
+        yield element
+        return
+    for child in element:
+        yield from _items(child)
+
+
+def _item(element: Element) -> RssItem:
+    texts: dict[str, str] = {}
+    for child in element:
+        texts.setdefault(local(child), _text(child))
+    about = attributes(element).get("about", "")
+    return RssItem(
+        guid=(texts.get("guid") or texts.get("id") or about).strip(),
+        title=texts.get("title"),
+        description=_first(texts, "description", "summary", "content"),
+        link=texts.get("link"),
+        pub_date=_first(texts, "pubDate", "published", "updated", "date"),
+        extra={key: value for key, value in texts.items() if key not in _OWN},
+    )
+
+
+def _text(element: Element) -> str:
+    own = attributes(element)
+    if local(element) == "link" and "href" in own:
+        return own["href"]
+    return text_of(element).lstrip("\ufeff")  # a byte order mark of the file is not part of the text
+
+
+def _first(texts: dict[str, str], *names: str) -> str | None:
+    return next((texts[name] for name in names if name in texts), None)
