@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from msgspec import structs
-
 from msauto.aspects import (
     asset,
     command,
@@ -119,27 +117,18 @@ def contradictions(declared: Sequence[DesiredAsset | DesiredChannel], title: str
 
 
 def _merge(declared: Sequence[DesiredAsset], merging: Merging) -> DesiredAsset:
-    absent = next((each for each in declared if not each.present), None)
-    present = next((each for each in declared if each.present), None)
-    if absent and present:
-        merging.removed("the asset", absent.source, present.source)
+    absent = [each for each in declared if not each.present]
+    if 0 < len(absent) < len(declared):
+        present = next(each for each in declared if each.present)
+        merging.removed("the asset", absent[0].source, present.source)
         return declared[0]
     merging.title = next((each.title.value for each in declared if each.title), merging.title)
-    parts: dict[str, Any] = {}
-    for name, aspect in ASPECTS.items():
-        mine = [each.parts[name] for each in declared if name in each.parts]
-        if len(mine) > 1 or (mine and isinstance(mine[0], DesiredList) and len(mine[0].items) > 1):
-            parts[name] = aspect.merge(merging, mine)
-        elif mine:
-            parts[name] = mine[0]
-    if len(declared) == 1:
-        return structs.replace(declared[0], parts=parts)
     folders = [each.folder for each in declared if each.folder is not None]
     return DesiredAsset(
         declared[0].source,
-        parts,
+        _merge_parts([each.parts for each in declared], merging),
         declared[0].present,
-        missing="error" if any(each.missing == "error" for each in declared) else "skip",
+        missing=min((each.missing for each in declared), key=("error", "skip").index),
         unfinalized=min((each.unfinalized for each in declared), key=("error", "skip", "allow").index),
         lossy=any(each.lossy for each in declared),
         folder=merging.one("the folder", folders, lambda folder: repr(show_folder(folder))),
@@ -147,3 +136,13 @@ def _merge(declared: Sequence[DesiredAsset], merging: Merging) -> DesiredAsset:
         notes=tuple(note for each in declared for note in each.notes),
         with_links=any(each.with_links for each in declared),
     )
+
+
+def _merge_parts(declared: Sequence[Mapping[str, Any]], merging: Merging) -> dict[str, Any]:
+    """Merge what tasks declare of each aspect; the items of one list may also be one item."""
+    merged: dict[str, Any] = {}
+    for name, aspect in ASPECTS.items():
+        if parts := [each[name] for each in declared if name in each]:
+            is_whole = len(parts) == 1 and not isinstance(parts[0], DesiredList)
+            merged[name] = parts[0] if is_whole else aspect.merge(merging, parts)
+    return merged

@@ -127,9 +127,9 @@ class ExportedPart:
     items: Any = field(default_factory=list)
     complete: bool = True
 
-    def add(self, item: Any) -> None:
-        """Add an item of a list."""
-        self.items.append(item)
+    def add(self, item: Any, notes: Sequence[str] = ()) -> None:
+        """Add an item of a list, with comments on it."""
+        self.items.append(CommentedValue(tuple(notes), item) if notes else item)
 
     def leave_out(self, why: str) -> None:
         """Add a comment on what a task cannot express."""

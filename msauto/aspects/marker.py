@@ -5,13 +5,13 @@ No other marker is ever moved or reused: what ``exactly`` removes is deleted, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from sys import intern
-from typing import Any, NamedTuple
+from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from msauto.aspects.aspect import (
     EXACTLY,
@@ -45,6 +45,7 @@ from msauto.aspects.marker_arguments import (
     export_markers,
     merge_markers,
 )
+from msauto.aspects.matching import ItemInFrames, Matching, match, refuse_contradiction
 from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.aspects.positions import (
     check_in_point_stays,
@@ -59,42 +60,11 @@ from msauto.documents import key_rules as rule
 from msauto.model import requests
 from msauto.model.desired import ABSENT, Absent, Sourced, TaskSource
 from msauto.model.fields import DEFAULT_TRACK
-from msauto.model.identity import same_text
 from msauto.model.live import Asset, Marker
 from msauto.model.plan import Change, Expectation, Json, ShownMarker, Target
 from msauto.model.ports import LiveTarget
 
 _RESERVED = frozenset({"command", "uid", "frame", "pos", "track"})
-
-
-class _MarkerInFrames(Struct, frozen=True, eq=False):
-    """A desired marker; ``frame`` counts from the first frame of the file, ``None`` is not named."""
-
-    uid: int | None
-    frame: int | None
-    track: str | None
-    fields: Mapping[str, str]
-    source: TaskSource
-    anew: bool = False
-
-    @property
-    def key(self) -> str:
-        return intern(f"uid {self.uid}" if self.uid is not None else f"{self.track}@{self.frame}")
-
-    @property
-    def named(self) -> dict[str, Json]:
-        """What is named, as the plan shows it and as it is compared with a live marker in frames of the file."""
-        place: dict[str, Json] = {"frame": self.frame, "track": self.track}
-        named: dict[str, Json] = {name: value for name, value in place.items() if value is not None}
-        return named | dict(self.fields)
-
-    def reported(self, origin: int) -> dict[str, Json]:
-        """Return what is named as the server reports it, which counts from ``origin``."""
-        return self.named | ({} if self.frame is None else {"frame": self.frame - origin})
-
-    def at(self, marker: Marker) -> bool:
-        """Return whether a live marker is at the desired track and position."""
-        return self.frame == marker.frame and same_text(self.track, track_of(marker))
 
 
 def plan_markers(context: PlanContext, desired: DesiredMarkers) -> None:
@@ -106,199 +76,157 @@ def plan_markers(context: PlanContext, desired: DesiredMarkers) -> None:
     context.builder.look("markers")
     origin = in_point(context.asset, context.server.dialect)
     live = {m.uid: structs.replace(m, frame=m.frame + origin) for m in context.asset.markers}
-    present = [_resolve(context, sourced) for sourced in desired.items if sourced.value.present]
-    absent = [_resolve(context, sourced) for sourced in desired.items if not sourced.value.present]
-    for item in present:
-        if item.uid is not None and item.uid not in live:
-            known = ", ".join(map(str, live)) or "none"
-            raise refuse(
-                f"the asset has no marker of uid {item.uid} (it has: {known})",
-                item.source,
-                "leave the uid out to make a new marker: the server gives it its uid",
-            )
-    covered = [uid for uid, marker in live.items() if exactly and _covers(desired, marker)]
-    found = _match(_merge_positions(present, live), absent, live, covered)
+    items = _unite([_resolve(context, sourced, live) for sourced in desired.items])
+    found = match(items, live, lambda marker: [_place_of(marker)], marker_misses)
+    _check_contradictions(items, found)
+    surplus = {uid: exactly for uid in found.others if exactly and _covers(desired, track_of(live[uid]))}
     _delete(context, live, found.removed)
-    if exactly:
-        _delete(context, live, dict.fromkeys(found.surplus, exactly), exactly=True)
-    for item, marker in found.pairs:
+    _delete(context, live, surplus, exactly=True)
+    for item, marker in found.kept:
         if marker_misses(item.named, marker):
             _change(context, item, marker, origin)
         else:
-            context.builder.holding.append(Expectation("marker", item.key, item.reported(origin)))
-    staying = tuple(uid for uid in live if uid not in found.removed and uid not in found.surplus)
+            context.builder.holding.append(Expectation("marker", item.key, _reported(item, origin)))
+    staying = tuple(uid for uid in live if uid not in found.removed and uid not in surplus)
     for item in found.created:
         _create(context, item, origin, staying)
     if exactly:
-        only: dict[str, Json] = {} if desired.tracks is None else {"tracks": [*sorted(desired.tracks)]}
-        only["new"] = [{"frame": item.reported(origin)["frame"], "track": item.track} for item in found.created]
-        context.builder.holding.append(Expectation("marker", EXACTLY, only, not_uids=tuple(live)))
-        added = [item for item in found.created if desired.tracks is None or item.track in desired.tracks]
-        if covered and len(found.surplus) == len(covered) and not added:
-            context.builder.emptied.append(("marker", len(covered)))
+        _complete(context, desired, live, found.created, surplus)
 
 
-def _resolve(context: PlanContext, sourced: Sourced[DesiredMarker]) -> _MarkerInFrames:
-    value = sourced.value
+def _complete(
+    context: PlanContext,
+    desired: DesiredMarkers,
+    live: Mapping[int, Marker],
+    created: Sequence[ItemInFrames],
+    surplus: Collection[int],
+) -> None:
+    """Expect no markers but those that exist or are desired, and note a list that becomes empty."""
+    origin = in_point(context.asset, context.server.dialect)
+    places = [_reported(item, origin) for item in created]
+    only: dict[str, Json] = {"new": [{"frame": place["frame"], "track": place["track"]} for place in places]}
+    only |= {} if desired.tracks is None else {"tracks": [*sorted(desired.tracks)]}
+    context.builder.holding.append(Expectation("marker", EXACTLY, only, not_uids=tuple(live)))
+    left = [track_of(marker) for uid, marker in live.items() if uid not in surplus]
+    left += [str(place["track"]) for place in places]
+    if surplus and not any(_covers(desired, track) for track in left):
+        context.builder.emptied.append(("marker", len(surplus)))
+
+
+def _resolve(context: PlanContext, sourced: Sourced[DesiredMarker], live: Mapping[int, Marker]) -> ItemInFrames:
+    """Return a marker in frames; its handle is the place, frame and track, that it will have."""
+    value, source = sourced.value, sourced.source
     uid = None if value.uid is ABSENT else value.uid
     if uid is None and value.at is ABSENT:
-        raise refuse("a marker needs its position or its uid", sourced.source, "name `at` or `uid`")
-    # A marker to be removed may be beyond the end of a clip that became shorter.
-    find = to_point if value.present else to_frames
-    frame = None if value.at is ABSENT else find(value.at, context.asset, sourced.source)
-    track = (None if value.track is ABSENT else value.track) or (DEFAULT_TRACK if uid is None else None)
-    return _MarkerInFrames(uid, frame, track, value.fields, sourced.source, value.anew > 0)
+        raise refuse("a marker needs its position or its uid", source, "name `at` or `uid`")
+    if uid is not None and uid not in live and value.present:
+        known = ", ".join(map(str, live)) or "none"
+        raise refuse(
+            f"the asset has no marker of uid {uid} (it has: {known})",
+            source,
+            "leave the uid out to make a new marker: the server gives it its uid",
+        )
+    named: dict[str, Json] = {}
+    if value.at is not ABSENT:
+        # A marker to be removed may be beyond the end of a clip that became shorter.
+        find = to_point if value.present else to_frames
+        named["frame"] = find(value.at, context.asset, source)
+    if value.track is not ABSENT or uid is None:
+        named["track"] = DEFAULT_TRACK if value.track is ABSENT else value.track
+    frame, track = _place_of(live[uid]) if uid is not None and uid in live else (None, None)
+    place = (named.get("frame", frame), named.get("track", track))
+    key = intern(f"uid {uid}" if uid is not None else f"{place[1]}@{place[0]}")
+    fields = value.fields if value.present else {}
+    return ItemInFrames(uid, key, {**named, **fields}, source, () if value.anew else (place,), value.present)
 
 
-def _covers(desired: DesiredMarkers, marker: Marker) -> bool:
-    return desired.tracks is None or track_of(marker) in desired.tracks
+def _place_of(marker: Marker) -> tuple[int, str]:
+    return marker.frame, track_of(marker)
 
 
-# Identity ------------------------------------------------------------------------------------------------------
+def _covers(desired: DesiredMarkers, track: Json) -> bool:
+    return desired.tracks is None or track in desired.tracks
 
 
-def _merge_positions(present: Sequence[_MarkerInFrames], live: Mapping[int, Marker]) -> list[_MarkerInFrames]:
+def _reported(item: ItemInFrames, origin: int) -> dict[str, Json]:
+    """Return what is named as the server reports it, which counts from ``origin``."""
+    frame = item.named.get("frame")
+    return {**item.named, **({"frame": frame - origin} if isinstance(frame, int) else {})}
+
+
+def _unite(items: Sequence[ItemInFrames]) -> list[ItemInFrames]:
     """Merge what tasks name by uid with what they name by the place where that marker will be."""
-    united = [item for item in present if item.uid is not None]
-    for item in (item for item in present if item.uid is None):
-        same = [i for i, other in enumerate(united) if other.uid is not None and item.at(_final(other, live))]
-        if same and not item.anew:
-            united[same[0]] = _merge_markers(united[same[0]], item)
-        else:
-            united.append(item)
+    united = sorted(items, key=lambda item: item.number is None)
+    by_uid = {item.handles: i for i, item in reversed([*enumerate(united)]) if item.present and item.number is not None}
+    for item in items:
+        index = by_uid.get(item.handles) if item.present and item.number is None and item.handles else None
+        if index is None:
+            continue
+        one, fields = united[index], _fields(item)
+        for name, value in fields.items():
+            if name in one.named and not same_value(name, str(one.named[name]), value):
+                raise refuse(
+                    f"{one.key} and {item.key} are one marker: two tasks want different values for its {name}: "
+                    f"{one.named[name]!r} ({one.source.place}) and {value!r} ({item.source.place})",
+                    item.source,
+                    "use one value in both",
+                )
+        united[index] = structs.replace(one, named={**one.named, **fields})
+        united.remove(item)
     return united
 
 
-def _final(item: _MarkerInFrames, live: Mapping[int, Marker]) -> Marker:
-    """Return where a desired marker will be."""
-    if item.uid is None:
-        return Marker(0, item.frame or 0, {"track": item.track or DEFAULT_TRACK})
-    marker = live[item.uid]
-    frame = marker.frame if item.frame is None else item.frame
-    return Marker(marker.uid, frame, {"track": item.track or track_of(marker)})
+def _fields(item: ItemInFrames) -> dict[str, str]:
+    place = {"frame", "track"}
+    return {name: text for name, text in item.named.items() if isinstance(text, str) and name not in place}
 
 
-def _merge_markers(one: _MarkerInFrames, other: _MarkerInFrames) -> _MarkerInFrames:
-    for name, value in other.fields.items():
-        if name in one.fields and not same_value(name, one.fields[name], value):
-            raise refuse(
-                f"{one.key} and {other.key} are one marker: two tasks want different values for its {name}: "
-                f"{one.fields[name]!r} ({one.source.place}) and {value!r} ({other.source.place})",
-                other.source,
-                "use one value in both",
-            )
-    return structs.replace(one, fields={**one.fields, **other.fields})
+def _check_contradictions(items: Sequence[ItemInFrames], found: Matching[Marker]) -> None:
+    """Refuse a place at which one task removes a marker and another desires one.
 
-
-class _MatchedMarkers(NamedTuple):
-    """Desired markers and live ones.
-
-    ``pairs`` are both, ``created`` only desired. Of the only live, tasks name the uids ``removed`` as absent,
-    and ``exactly`` removes the uids ``surplus``.
+    What is removed by its uid may be desired by its place only where another marker is at that place.
     """
-
-    pairs: list[tuple[_MarkerInFrames, Marker]]
-    created: list[_MarkerInFrames]
-    removed: dict[int, TaskSource]
-    surplus: list[int]
-
-
-def _match(
-    present: Sequence[_MarkerInFrames],
-    absent: Sequence[_MarkerInFrames],
-    live: Mapping[int, Marker],
-    covered: Sequence[int],
-) -> _MatchedMarkers:
-    """Pair each desired marker with its live one; of several at one place, with the one that needs no change.
-
-    ``covered`` are the uids that ``exactly`` concerns.
-    """
-    matched = [(item, live[item.uid]) for item in present if item.uid is not None]
-    going = {item.uid for item in absent}
-    claimed = {marker.uid for _, marker in matched} | {uid for uid in live if uid in going}
-    for item in (item for item in present if item.uid is None and not item.anew):
-        there = [marker for uid, marker in live.items() if uid not in claimed and item.at(marker)]
-        if there:
-            best = min(there, key=lambda marker: (len(marker_misses(item.named, marker)), marker.uid))
-            claimed.add(best.uid)
-            matched.append((item, best))
-    paired, desired_there = {marker.uid for _, marker in matched}, {id(item) for item, _ in matched}
-    removed = _gone(absent, present, live, paired)
-    return _MatchedMarkers(
-        matched,
-        [item for item in present if id(item) not in desired_there],
-        removed,
-        [uid for uid in covered if uid not in paired and uid not in removed],
-    )
-
-
-def _gone(
-    absent: Sequence[_MarkerInFrames], present: Sequence[_MarkerInFrames], live: Mapping[int, Marker], claimed: set[int]
-) -> dict[int, TaskSource]:
-    """Return the markers that the playbook names as absent; a marker that another task wants there is a conflict."""
-    gone: dict[int, TaskSource] = {}
-    for item in absent:
-        there = [marker for uid, marker in live.items() if uid == item.uid or (item.uid is None and item.at(marker))]
-        for desired in present:
-            at_place = item.at(_final(desired, live)) if item.uid is None else _is_only(desired, there, live)
-            if at_place or (item.uid is not None and desired.uid == item.uid):
-                raise refuse(
-                    f"marker {item.key} is removed here and desired at {desired.source.place}",
-                    item.source,
-                    "remove one of the two",
-                )
-        # A marker that another task moves away by its uid is no longer at the place.
-        gone |= {marker.uid: item.source for marker in there if marker.uid not in claimed}
-    return gone
-
-
-def _is_only(desired: _MarkerInFrames, there: Sequence[Marker], live: Mapping[int, Marker]) -> bool:
-    """Return whether a marker desired by its place can only match the live marker that is removed by its uid."""
-    here = [] if desired.uid is not None or desired.anew else [m for m in there if desired.at(m)]
-    return any(
-        sum(m.frame == o.frame and same_text(track_of(m), track_of(o)) for o in live.values()) == 1 for m in here
-    )
+    new = {item.handles for item in found.created}
+    for gone in (item for item in items if not item.present):
+        for desired in (item for item in items if item.present and item.handles == gone.handles):
+            if gone.number is None or (desired.number is None and desired.handles in new):
+                raise refuse_contradiction("marker", gone, desired)
 
 
 # Changes -------------------------------------------------------------------------------------------------------
 
 
-def _change(context: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int) -> None:
+def _change(context: PlanContext, item: ItemInFrames, marker: Marker, origin: int) -> None:
     """Change the marker of that uid, or of that track and position; what no task names stays as it is."""
-    fields = item.fields
+    fields = _fields(item)
     requests.require(context.server, requests.Feature.CREATE_MARKER)
-    frame = marker.frame if item.frame is None else item.frame
-    wire = marker.frame - origin if item.frame is None else to_wire(frame, origin, item.source)
-    place: dict[str, Json] = {
-        "uid": marker.uid,
-        "frame": frame,
-        "track": track_of(marker) if item.track is None else item.track,
-    }
     live: dict[str, Json] = {"uid": marker.uid, "frame": marker.frame, "track": track_of(marker)}
+    desired = live | dict(item.named)
     live |= {name: marker.fields.get(name, "") for name in fields}
-    number = context.builder.change("change", "marker", item.key, live, place | dict(fields), item.source)
+    number = context.builder.change("change", "marker", item.key, live, desired, item.source)
+    frame = item.named.get("frame")
+    wire = to_wire(frame, origin, item.source) if isinstance(frame, int) else marker.frame - origin
     known = {name: text for name, text in marker.fields.items() if name not in _RESERVED}
     # Unsent fields may or may not be kept by the server (field notes). They must not become empty. They may change:
     # a server may set its own user or time.
     kept = {name: text for name, text in known.items() if name not in fields and marker_misses({name: ""}, marker)}
     if context.server.dialect.marker_update == "full":
-        sent = known | dict(fields)
+        sent = known | fields
     else:
         sent = {name: value for name, value in fields.items() if not same_value(name, value, marker.fields.get(name))}
-    request = requests.create_marker(context.path, marker.uid, wire, str(place["track"]), sent)
-    expect = Expectation("marker", f"uid {marker.uid}", place | {"frame": wire} | dict(fields), preserved=kept)
+    request = requests.create_marker(context.path, marker.uid, wire, str(desired["track"]), sent)
+    expect = Expectation("marker", f"uid {marker.uid}", desired | {"frame": wire}, preserved=kept)
     context.builder.send(Phase.MARKER_CHANGE, request, [number], expect)
 
 
-def _create(context: PlanContext, item: _MarkerInFrames, origin: int, staying: tuple[int, ...]) -> None:
+def _create(context: PlanContext, item: ItemInFrames, origin: int, staying: tuple[int, ...]) -> None:
     """Create a new marker; the server may give it the uid of a marker that was deleted just before."""
     requests.require(context.server, requests.Feature.CREATE_MARKER)
-    wire = to_wire(item.frame or 0, origin, item.source)
-    key, named = item.key, item.named
-    number = context.builder.change("add", "marker", key, None, named, item.source)
-    request = requests.create_marker(context.path, requests.NEW_MARKER, wire, item.track, item.fields)
-    shown = named if wire == item.frame else named | {"frame": wire}
-    expect = Expectation("marker", key, shown, not_uids=staying)
+    named, frame = dict(item.named), item.named["frame"]
+    wire = to_wire(frame if isinstance(frame, int) else 0, origin, item.source)
+    number = context.builder.change("add", "marker", item.key, None, named, item.source)
+    request = requests.create_marker(context.path, requests.NEW_MARKER, wire, str(named["track"]), _fields(item))
+    expect = Expectation("marker", item.key, named | {"frame": wire}, not_uids=staying)
     context.builder.send(Phase.MARKER_CREATE, request, [number], expect)
 
 

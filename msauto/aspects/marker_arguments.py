@@ -23,19 +23,19 @@ from msauto.aspects.arguments import (
     repeated,
     with_attributes,
 )
-from msauto.aspects.comparison import track_of
+from msauto.aspects.comparison import as_number, track_of
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Else, Flag, Opt, Pos, Read, Text, Then, Value, invalid
-from msauto.documents.writer import CommentedValue, FlowStyle
+from msauto.documents.writer import FlowStyle
 from msauto.errors import Problem
 from msauto.model import fields as registry
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position
 from msauto.model.fields import DEFAULT_TRACK
-from msauto.model.live import Asset, AssetSnapshot, Marker
+from msauto.model.live import AssetSnapshot, Marker
 from msauto.model.server import Dialect
 
 _MARKER_KEYS = frozenset({*registry.names(registry.MARKER_ATTRIBUTES), "track"})
@@ -187,50 +187,43 @@ _NAME: TypeAdapter[str] = TypeAdapter(AttributeName)
 
 
 def export_markers(snapshot: AssetSnapshot, _: Dialect) -> ExportedPart:
-    """Return the live markers as a task writes them."""
+    """Return the live markers as a task writes them: by their place, or by their uid if that is not valid or unique."""
     part = ExportedPart()
     asset = snapshot.asset
     markers = {marker.uid: marker for marker in asset.markers}
     for uid in repeated(marker.uid for marker in asset.markers):
         part.leave_out(f"several markers have uid {uid}: only one of them can be exported")
-    places = Counter(_place(marker) for marker in markers.values())
-    for marker in sorted(markers.values(), key=lambda marker: (*_place(marker), marker.uid)):
-        alone = places[_place(marker)] == 1
-        _add_marker(part, marker, marker.frame + snapshot.origin, asset, by_uid=not alone)
+    places = Counter((marker.frame, track_of(marker)) for marker in markers.values())
+    for marker in sorted(markers.values(), key=lambda marker: (marker.frame, track_of(marker), marker.uid)):
+        frame, track = marker.frame + snapshot.origin, track_of(marker)
+        inside, known = frame >= 0 and (asset.frames is None or frame < asset.frames), track in registry.TRACKS
+        by_uid = not inside or not known or places[marker.frame, track] > 1
+        if by_uid and marker.uid < 0:
+            part.leave_out(f"marker {marker.uid} at frame {frame} is left out: its uid is negative")
+            continue
+        sourced: dict[str, Any] = {"uid": marker.uid} if by_uid else {}
+        sourced |= {"at": exported_position(frame, asset.rate)} if inside else {}
+        sourced |= {"track": track} if known else {}
+        notes = [] if inside else [f"marker {marker.uid} lies outside the clip, at frame {frame}"]
+        notes += [] if known else [f"track of marker {marker.uid}, which no task can set: {marker.track}"]
+        part.add(FlowStyle(sourced | _exported_texts(marker, notes)), notes)
     return part
 
 
-def _place(marker: Marker) -> tuple[int, str]:
-    return marker.frame, registry.track_named(marker.track)
-
-
-def _add_marker(part: ExportedPart, marker: Marker, frame: int, asset: Asset, *, by_uid: bool) -> None:
-    """Add a marker: by its place, or by its uid if that is not valid in a task or another marker has it too."""
-    inside = frame >= 0 and (asset.frames is None or frame < asset.frames)
-    track = registry.track_named(marker.track)
-    known = track in registry.TRACKS
-    by_uid = by_uid or not inside or not known
-    if by_uid and marker.uid < 0:
-        part.leave_out(f"marker {marker.uid} at frame {frame} is left out: its uid is negative")
-        return
-    sourced: dict[str, Any] = {"uid": marker.uid} if by_uid else {}
-    sourced |= {"at": exported_position(frame, asset.rate)} if inside else {}
-    sourced |= {"track": track} if known else {}
-    sourced |= {
-        name: text for name in registry.names(registry.MARKER_ATTRIBUTES, "text") if (text := marker.fields.get(name))
-    }
-    others = {name: text for name, text in marker.fields.items() if text and name not in _MARKER_KEYS}
-    further = {name: text for name, text in others.items() if is_valid(_NAME, name)}
-    notes = [] if inside else [f"marker {marker.uid} lies outside the clip, at frame {frame}"]
-    notes += [] if known else [f"track of marker {marker.uid}, which no task can set: {marker.track}"]
-    notes += [
-        f"attribute of marker {marker.uid}, which no task can name: {name!r}" for name in others if name not in further
-    ]
-    for name in registry.names(registry.MARKER_ATTRIBUTES, "integer"):
-        text = marker.fields.get(name, "").strip()
-        try:
-            sourced |= {name: number} if (number := int(text or "0")) else {}
-        except ValueError:
-            notes.append(f"{name} of marker {marker.uid}, which no task can set: {text}")
-    sourced |= {"attributes": further} if further else {}
-    part.add(CommentedValue(tuple(notes), FlowStyle(sourced)) if notes else FlowStyle(sourced))
+def _exported_texts(marker: Marker, notes: list[str]) -> dict[str, Any]:
+    """Return the attributes of a marker besides its place; ``notes`` takes what no task can write."""
+    sourced: dict[str, Any] = {}
+    further: dict[str, str] = {}
+    for name, text in marker.fields.items():
+        if text and name not in _MARKER_KEYS and is_valid(_NAME, name):
+            further[name] = text
+        elif text and name not in _MARKER_KEYS:
+            notes.append(f"attribute of marker {marker.uid}, which no task can name: {name!r}")
+    for attribute in registry.MARKER_ATTRIBUTES:
+        text = marker.fields.get(attribute.name, "")
+        value = as_number(text) if attribute.kind == "integer" else text
+        if value:
+            sourced[attribute.name] = value
+        elif value is None and text.strip():
+            notes.append(f"{attribute.name} of marker {marker.uid}, which no task can set: {text.strip()}")
+    return sourced | ({"attributes": further} if further else {})

@@ -100,6 +100,24 @@ class Merging:
                 self.differ(f"{what} {name}{of}", first, other)
         return merged
 
+    def check_complete(
+        self,
+        lists: Sequence[DesiredList[V]],
+        identity: Callable[[V], Hashable],
+        called: Callable[[V], str],
+        covers: Callable[[Any, V], bool] = lambda *_: True,
+    ) -> None:
+        """Note what one task declares and another removes by ``exactly``, because its list does not name it.
+
+        ``covers``: whether ``exactly`` of a list concerns an item.
+        """
+        for one in (one for one in lists if one.exactly is not None):
+            named = {identity(sourced.value) for sourced in one.items}
+            for sourced in (sourced for other in lists if other is not one for sourced in other.items):
+                value: Any = sourced.value
+                if value.present and covers(one, value) and identity(value) not in named:
+                    self.removed(called(value), one.exactly, sourced.source)
+
     def items(
         self,
         lists: Sequence[DesiredList[V]],
@@ -110,31 +128,30 @@ class Merging:
     ) -> tuple[Sourced[V], ...]:
         """Merge the items of lists. Items of one identity are one; each attribute that both name must be equal.
 
-        What one task declares and another removes by ``exactly``, because its list does not name it, is a
-        contradiction. It depends on positions in frames, so it is looked for once the asset is known. ``covers``:
-        whether ``exactly`` of a list concerns an item.
+        What ``exactly`` removes depends on positions in frames, so it is looked for once the asset is known.
         """
-        for one in lists if self.asset is not None else ():
-            named = {identity(sourced.value) for sourced in one.items}
-            others = (sourced for other in lists if other is not one for sourced in other.items)
-            for sourced in others if one.exactly is not None else ():
-                value = sourced.value
-                if getattr(value, "present", True) and covers(one, value) and identity(value) not in named:
-                    self.removed(called(value), one.exactly, sourced.source)
+        if self.asset is not None:
+            self.check_complete(lists, identity, called, covers)
         merged: dict[Hashable, Sourced[V]] = {}
         for sourced in (sourced for one in lists for sourced in one.items):
             key = identity(sourced.value)
             merged[key] = self._item(merged[key], sourced, called, attributes) if key in merged else sourced
         return tuple(merged.values())
 
+    def disagree(self, what: str, one: Sourced[Any], other: Sourced[Any]) -> bool:
+        """Return whether one task removes an item that another one declares, and note it."""
+        if one.value.present == other.value.present:
+            return False
+        absent, present = (one, other) if other.value.present else (other, one)
+        self.removed(what, absent.source, present.source)
+        return True
+
     def _item(
         self, one: Sourced[Any], other: Sourced[Any], called: Callable[[Any], str], attributes: Sequence[str]
     ) -> Sourced[Any]:
         """Merge two declarations of one item."""
         what = called(one.value)
-        if one.value.present != other.value.present:
-            absent, present = (one, other) if other.value.present else (other, one)
-            self.removed(what, absent.source, present.source)
+        if self.disagree(what, one, other):
             return one
         named: dict[str, Any] = {}
         for name in attributes:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar, Final, Literal
 
 from msgspec import structs
 
 from msauto.aspects.arguments import duplicates, known_items
-from msauto.aspects.merging import Merging
+from msauto.aspects.merging import Merging, exactly_of
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Flag, Name, Opt, Text, UnrenderedTemplate, Value
 from msauto.errors import Problem
-from msauto.model.desired import ABSENT, DesiredChannel, DesiredRssItem, Sourced, TaskSource
+from msauto.model.desired import ABSENT, DesiredChannel, DesiredList, DesiredRssItem, Sourced, TaskSource
 from msauto.model.identity import plain
 from msauto.model.requests import bad_character, default_file, file_key
 
@@ -161,27 +161,28 @@ def body_texts(body: RssBody) -> dict[str, str]:
 
 
 def merge_channels(declared: Sequence[DesiredChannel], merging: Merging) -> DesiredChannel:
-    """Return what all tasks declare for one channel."""
-    exact = [each for each in declared if each.exactly]
-    for one in exact:
-        named = {plain(sourced.value.guid) for sourced in one.items}
-        of_others = [sourced for other in declared if other is not one for sourced in other.items]
-        for sourced in of_others:
-            if sourced.value.present and plain(sourced.value.guid) not in named:
-                merging.removed(f"item {sourced.value.guid}", one.exactly, sourced.source)
-    items: dict[str, Sourced[DesiredRssItem]] = {}
-    all_items = [sourced for each in declared for sourced in each.items]
-    for sourced in all_items:
-        earlier = items.setdefault(plain(sourced.value.guid), sourced)
-        if earlier.value.present != sourced.value.present:
-            absent, present = (earlier, sourced) if sourced.value.present else (sourced, earlier)
-            merging.removed(f"item {sourced.value.guid}", absent.source, present.source)
-        elif structs.replace(earlier.value, guid=sourced.value.guid) != sourced.value:
-            merging.differ(f"item {sourced.value.guid}", earlier, sourced)
+    """Return what all tasks declare for one channel. An item without a guid is its file."""
+
+    def identity(item: DesiredRssItem) -> Hashable:
+        return (plain(item.guid), "" if item.guid else file_key(item.file))
+
+    def called(item: DesiredRssItem) -> str:
+        return f"item {item.key}"
+
+    lists = [DesiredList(each.items, each.exactly) for each in declared]
+    merging.check_complete(lists, identity, called)
+    items: dict[Hashable, Sourced[DesiredRssItem]] = {}
+    for sourced in (sourced for each in declared for sourced in each.items):
+        first, value = items.setdefault(identity(sourced.value), sourced), sourced.value
+        if (
+            not merging.disagree(called(value), first, sourced)
+            and structs.replace(first.value, guid=value.guid) != value
+        ):
+            merging.differ(called(value), first, sourced)
     return DesiredChannel(
         declared[0].source,
         tuple(items.values()),
-        exact[0].exactly if exact else None,
+        exactly_of(lists),
         still={guid: value for each in declared for guid, value in each.still.items()},
         notes=tuple(note for each in declared for note in each.notes),
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from msauto.aspects import segment_frames as frames
 from msauto.aspects.aspect import (
@@ -22,6 +22,7 @@ from msauto.aspects.aspect import (
     titles_of_item,
 )
 from msauto.aspects.comparison import Attributes, mapping, same_shown
+from msauto.aspects.matching import ItemInFrames, Matching, match, refuse_contradiction
 from msauto.aspects.plan_builder import BETWEEN, PlanContext, left_alone, refuse
 from msauto.aspects.positions import beyond, check_in_point_stays, frames_if_valid, in_point, position_at, to_frames
 from msauto.aspects.segment_arguments import (
@@ -38,30 +39,13 @@ from msauto.aspects.segment_arguments import (
 from msauto.aspects.segmentation import plan_segmentation
 from msauto.model.desired import ABSENT, Sourced, TaskSource
 from msauto.model.fields import SEGMENT_NAMES
-from msauto.model.identity import same_text
+from msauto.model.identity import plain
 from msauto.model.live import Asset, Segment
 from msauto.model.plan import Basis, Change, Expectation, Json, ShownSegment, Target
 from msauto.model.ports import LiveTarget
 
-
-class _SegmentInFrames(Struct, frozen=True, eq=False):
-    """A desired segment in frames of the file; ``named`` holds only what is named."""
-
-    number: int | None
-    named: Mapping[str, Json]
-    source: TaskSource
-
-    @property
-    def called(self) -> str:
-        return f"segment {self.number}" if self.number is not None else f"segment {dict(self.named)}"
-
-    @property
-    def is_placed(self) -> bool:
-        return "start" in self.named or "duration" in self.named
-
-    def place(self, start: int, duration: int) -> tuple[int, int]:
-        """Return start and duration as desired, else those given."""
-        return int(str(self.named.get("start", start))), int(str(self.named.get("duration", duration)))
+New = tuple[ItemInFrames, int, Segment | None]
+"""A desired segment that does not exist, the number that it takes, and the live one that it is written over."""
 
 
 def _plan(context: PlanContext, desired: DesiredSegments) -> None:
@@ -77,183 +61,145 @@ def plan_segments(context: PlanContext, desired: DesiredSegments) -> None:
     """Make the segments as desired; with ``exactly`` nothing else stays."""
     exactly = desired.exactly
     context.builder.look("segments")
-    present = [_resolve(context, sourced) for sourced in desired.items if sourced.value.present]
-    absent = [_resolve(context, sourced) for sourced in desired.items if not sourced.value.present]
-    if any(item.is_placed for item in present):
+    items = [_resolve(context, sourced) for sourced in desired.items]
+    if any(item.present and _is_placed(item) for item in items):
         context.builder.look("length")  # their ends are held against it
-    _check_conflicts(present, absent)
-    everything = frames.live_segments(context)
-    items, twins = (*present, *absent), frames.twins_of(everything)
+    _check_contradictions(items)
+    everything, before = frames.live_segments(context), len(context.builder.changes)
+    twins = frames.twins_of(everything)
+    kept_twins = _delete_twins(context, twins, items, exactly)
     live = {segment.number: segment for segment in everything if segment.number not in twins}
-    before = len(context.builder.changes)
-    kept_twins = {n: same for n, same in twins.items() if not _delete_twins(context, n, same, items, exactly)}
-    found = _match(present, absent, live, exactly=exactly is not None)
-    for item, segment in _in_order(context, found.pairs):
+    found = match(items, live, _handles, frames.segment_misses)
+    surplus = found.others if exactly else []
+    for item, segment in _in_order(context, found.kept):
         _change(context, item, segment)
-    gone_before = [item.number for item in absent if item.number is not None and item.number not in {*live, *twins}]
-    context.builder.holding += [Expectation("segment", str(number), None) for number in gone_before]
-    over = [] if frames.recreates(context) else list(found.surplus)
     named = {item.number for item in items if item.number is not None}
-    freed = {*found.removed, *found.surplus} - {*over}
-    held = {*named, *_between(context), *kept_twins, *(live.keys() - freed)}
-    new = _new(context, found.created, live, over, held)
+    new = _new(context, found, live, surplus, named | kept_twins.keys())
     for number, source in found.removed.items():
         frames.delete_segment(context, live[number], source)
+    for number in sorted(named - {*live, *twins, *(number for _, number, _ in new)}):  # absent already
+        context.builder.holding.append(Expectation("segment", str(number), None))
     if exactly:
-        written_over = {number for _, number, instead in new if instead}
-        for number in (number for number in found.surplus if number not in written_over):
-            frames.delete_segment(context, live[number], exactly, exactly=True)
-        numbers: list[Json] = [*(segment.number for segment in everything), *(number for _, number, _ in new)]
-        context.builder.holding.append(Expectation("segment", EXACTLY, numbers))
-        if len(everything) > len(found.removed) and not found.pairs and not new:
-            context.builder.emptied.append(("segment", len(everything)))
-    for item, number, instead in new:
-        _create(context, item, number, instead)
+        _complete(context, everything, found, new, exactly)
+    for each in new:
+        _create(context, *each)
     if len(context.builder.changes) > before:
-        staying = [*found.staying, *(segment for same in kept_twins.values() for segment in same)]
-        places = [(segment.number, *item.place(segment.start, segment.duration)) for item, segment in found.pairs]
-        places += [(number, *item.place(0, 0)) for item, number, _ in new]
-        places += [(segment.number, segment.start, segment.duration) for segment in staying]
-        context.builder.warnings += frames.editorial(context.title, places)
+        staying = [live[number] for number in found.others if not exactly]
+        _warn_of_gaps(context, found.kept, new, [*staying, *chain.from_iterable(kept_twins.values())])
+
+
+def _complete(
+    context: PlanContext,
+    everything: Sequence[Segment],
+    found: Matching[Segment],
+    new: Sequence[New],
+    exactly: TaskSource,
+) -> None:
+    """Delete what no task names and nothing new is written over."""
+    going = {*found.others} - {instead.number for *_, instead in new if instead}
+    for segment in (segment for segment in everything if segment.number in going):
+        frames.delete_segment(context, segment, exactly, exactly=True)
+    numbers: list[Json] = [*(segment.number for segment in everything), *(number for _, number, _ in new)]
+    context.builder.holding.append(Expectation("segment", EXACTLY, numbers))
+    if len(everything) > len(found.removed) and not found.kept and not new:
+        context.builder.emptied.append(("segment", len(everything)))
+
+
+def _warn_of_gaps(
+    context: PlanContext,
+    kept: Sequence[tuple[ItemInFrames, Segment]],
+    new: Sequence[New],
+    staying: Sequence[Segment],
+) -> None:
+    """Warn of overlaps and gaps of the segments that the run leaves."""
+    places = [(segment.number, *_place(item, segment.start, segment.duration)) for item, segment in kept]
+    places += [(number, *_place(item, 0, 0)) for item, number, _ in new]
+    places += [(segment.number, segment.start, segment.duration) for segment in staying]
+    context.builder.warnings += frames.editorial(context.title, places)
 
 
 def _delete_twins(
     context: PlanContext,
-    number: int,
-    same: Sequence[Segment],
-    items: Sequence[_SegmentInFrames],
+    twins: Mapping[int, Sequence[Segment]],
+    items: Sequence[ItemInFrames],
     exactly: TaskSource | None,
-) -> bool:
-    """Delete all live segments of one number where a task concerns any of them; else only warn.
+) -> dict[int, Sequence[Segment]]:
+    """Delete all live segments of one number where a task concerns any of them; else only warn, and return them.
 
     Which of them a DELETESEGMENT takes is not known, so none of them counts as the desired one.
     """
-    named = next((item for item in items if item.number == number), None)
-    loose = next((item for item in items if item.number is None and any(_may_mean(item, one) for one in same)), None)
-    source = named.source if named else exactly
-    if source is None and loose is not None:
-        raise frames.refuse_twins(number, same, loose.source, "give the segments of the list their numbers")
-    if source is None:
-        context.builder.warnings.append(f"{context.title}: {frames.describe_twins(number, same)}")
-        return False
-    if not context.lossy:
-        raise frames.refuse_twins(number, same, source)
-    for segment in same:
-        frames.delete_segment(context, segment, source, exactly=named is None)
-    return True
+    kept: dict[int, Sequence[Segment]] = {}
+    for number, same in twins.items():
+        named = next((item for item in items if item.number == number), None)
+        handles = {handle for segment in same for handle in _handles(segment)}
+        loose = next((item for item in items if item.number is None and not handles.isdisjoint(item.handles)), None)
+        source = named.source if named else exactly
+        if source is None and loose is not None:
+            raise frames.refuse_twins(number, same, loose.source, "give the segments of the list their numbers")
+        if source is None:
+            context.builder.warnings.append(f"{context.title}: {frames.describe_twins(number, same)}")
+            kept[number] = same
+            continue
+        if not context.lossy:
+            raise frames.refuse_twins(number, same, source)
+        for segment in same:
+            frames.delete_segment(context, segment, source, exactly=named is None)
+    return kept
 
 
-def _resolve(context: PlanContext, sourced: Sourced[DesiredSegment]) -> _SegmentInFrames:
+def _resolve(context: PlanContext, sourced: Sourced[DesiredSegment]) -> ItemInFrames:
     value = sourced.value
     named: dict[str, Json] = {
         name: to_frames(position, context.asset, sourced.source)
         for name, position in (("start", value.start), ("duration", value.duration))
         if position is not ABSENT
     }
-    return _SegmentInFrames(
-        None if value.number is ABSENT else value.number, named | dict(value.fields), sourced.source
-    )
+    place = [(named["start"], named["duration"])] if len(named) > 1 else []
+    title = [plain(value.fields["title"])] if "title" in value.fields else []
+    named |= value.fields
+    number = None if value.number is ABSENT else value.number
+    key = str(named if number is None else number)
+    return ItemInFrames(number, key, named, sourced.source, (*place, *title), value.present)
 
 
-# Matching ------------------------------------------------------------------------------------------------------
+def _handles(segment: Segment) -> Sequence[Hashable]:
+    """Return by what a desired segment without a number may be this one: its place, else its title."""
+    return (segment.start, segment.duration), plain(segment.title)
 
 
-class _MatchedSegments(NamedTuple):
-    """Desired segments and live ones.
-
-    ``pairs`` are both, ``created`` only desired. Of those that are only live, tasks name the numbers ``removed`` as
-    absent, ``exactly`` removes the numbers ``surplus``, and ``staying`` concern no task.
-    """
-
-    pairs: list[tuple[_SegmentInFrames, Segment]]
-    created: list[_SegmentInFrames]
-    removed: dict[int, TaskSource]
-    surplus: list[int]
-    staying: list[Segment]
+def _is_placed(item: ItemInFrames) -> bool:
+    return "start" in item.named or "duration" in item.named
 
 
-def _match(
-    present: Sequence[_SegmentInFrames],
-    absent: Sequence[_SegmentInFrames],
-    live: Mapping[int, Segment],
-    *,
-    exactly: bool,
-) -> _MatchedSegments:
-    """Pair each desired segment with its live one; those that need no change come first."""
-    matched = {id(item): live[item.number] for item in present if item.number is not None and item.number in live}
-    numbered = {item.number for item in (*present, *absent)}
-    free = [segment for number, segment in live.items() if number not in numbered]
-    loose = [item for item in present if item.number is None]
-    for alike in (_wholly_alike, _at_same_place, _same_title):
-        for item in (item for item in loose if id(item) not in matched):
-            found = next((segment for segment in free if alike(item, segment)), None)
-            if found is not None:
-                matched[id(item)] = found
-                free.remove(found)
-    kept = {segment.number for segment in matched.values()}
-    removed = {number: item.source for item in absent for number in _named(item, live) if number not in kept}
-    rest = [number for number in live if number not in kept and number not in removed]
-    return _MatchedSegments(
-        [(item, matched[id(item)]) for item in present if id(item) in matched],
-        [item for item in present if id(item) not in matched],
-        removed,
-        surplus=rest if exactly else [],
-        staying=[] if exactly else [live[number] for number in rest],
-    )
+def _place(item: ItemInFrames, start: int, duration: int) -> tuple[int, int]:
+    """Return start and duration as desired, else those given."""
+    return int(str(item.named.get("start", start))), int(str(item.named.get("duration", duration)))
 
 
-def _wholly_alike(item: _SegmentInFrames, segment: Segment) -> bool:
-    return _at_same_place(item, segment) and frames.segment_matches(frames.reported_part(item.named, segment), segment)
-
-
-def _at_same_place(item: _SegmentInFrames, segment: Segment) -> bool:
-    place = {name: value for name, value in item.named.items() if name in {"start", "duration"}}
-    return bool(place) and frames.segment_matches(place, segment)
-
-
-def _same_title(item: _SegmentInFrames, segment: Segment) -> bool:
-    return "title" in item.named and same_text(str(item.named["title"]), segment.title)
-
-
-def _may_mean(item: _SegmentInFrames, segment: Segment) -> bool:
-    return _at_same_place(item, segment) or _same_title(item, segment)
-
-
-def _named(item: _SegmentInFrames, live: Mapping[int, Segment]) -> list[int]:
-    """Return the numbers of the live segments that an absent one names."""
-    if item.number is not None:
-        return [item.number] if item.number in live else []
-    return [number for number, segment in live.items() if item.named and frames.segment_matches(item.named, segment)]
-
-
-def _check_conflicts(present: Sequence[_SegmentInFrames], absent: Sequence[_SegmentInFrames]) -> None:
-    for gone in absent:
-        for desired in present:
-            if gone.number is None and gone.named.items() <= desired.named.items():
-                raise refuse(
-                    f"{gone.called} is removed here and desired at {desired.source.place}",
-                    gone.source,
-                    "remove one of the two",
-                )
+def _check_contradictions(items: Sequence[ItemInFrames]) -> None:
+    for gone in (item for item in items if not item.present and item.number is None):
+        for desired in items:
+            if desired.present and gone.named.items() <= desired.named.items():
+                raise refuse_contradiction("segment", gone, desired)
 
 
 # Changes -------------------------------------------------------------------------------------------------------
 
 
 def _in_order(
-    context: PlanContext, matched: Sequence[tuple[_SegmentInFrames, Segment]]
-) -> Sequence[tuple[_SegmentInFrames, Segment]]:
+    context: PlanContext, matched: Sequence[tuple[ItemInFrames, Segment]]
+) -> Sequence[tuple[ItemInFrames, Segment]]:
     """Order what is written over, so that no two segments overlap on the way; all else is deleted before."""
     if frames.recreates(context):
         return matched
     moves = []
     for item, live in matched:
-        start, duration = item.place(live.start, live.duration)
+        start, duration = _place(item, live.start, live.duration)
         moves.append(((live.start, live.start + live.duration), (start, start + duration)))
     return [matched[index] for index in frames.free_first(moves)]
 
 
-def _change(context: PlanContext, item: _SegmentInFrames, live: Segment) -> None:
+def _change(context: PlanContext, item: ItemInFrames, live: Segment) -> None:
     _check_inside(context, item, live)
     known = frames.known_texts(context, live)
     if frames.segment_matches(item.named, live, dict(known)):
@@ -271,38 +217,37 @@ def _change(context: PlanContext, item: _SegmentInFrames, live: Segment) -> None
     if len(shown) < len(item.named) and frames.segment_matches(shown, live):
         basis = "ledger" if known.keys() >= item.named.keys() - shown.keys() else "none"
     # A title alone is a weak key: the segment that is moved counts as lost.
-    named = item.number is not None or not item.is_placed or _at_same_place(item, live)
+    named = item.number is not None or not _is_placed(item) or (live.start, live.duration) in item.handles
     frames.rewrite_segment(
         context, live, _named_over(item, frames.remake(context, live)), item.source, basis, named=named
     )
 
 
-def _named_over(item: _SegmentInFrames, new: frames.NewSegment) -> frames.NewSegment:
+def _named_over(item: ItemInFrames, new: frames.NewSegment) -> frames.NewSegment:
     texts = {**new.fields, **item.named}
     fields = {name: str(texts[name]) for name in SEGMENT_NAMES if name in texts}
-    return frames.NewSegment(new.number, *item.place(new.start, new.duration), fields)
-
-
-New = tuple[_SegmentInFrames, int, Segment | None]
-"""A desired segment that does not exist, the number that it takes, and the live one that it is written over."""
+    return frames.NewSegment(new.number, *_place(item, new.start, new.duration), fields)
 
 
 def _new(
     context: PlanContext,
-    items: Sequence[_SegmentInFrames],
+    found: Matching[Segment],
     live: Mapping[int, Segment],
-    over: list[int],
-    held: set[int],
+    surplus: Sequence[int],
+    held: Collection[int],
 ) -> list[New]:
-    """Number the new segments: ``over`` those that go where the dialect allows it, else the lowest free numbers."""
+    """Number the new segments: over those that go where the dialect allows it, else the lowest free numbers."""
+    over = [] if frames.recreates(context) else list(surplus)
+    freed = {*found.removed, *surplus} - {*over}
+    held = {*held, *_between(context), *(live.keys() - freed)}
     free = (number for number in count(1) if number not in held)
     new: list[New] = []
-    for item in items:
+    for item in found.created:
         item = _interrupted(context, item, live)
         missing = [name for name in ("start", "duration") if name not in item.named]
         if missing:
             raise refuse(
-                f"{item.called} does not exist, and the task does not name its {' and '.join(missing)}",
+                f"segment {item.key} does not exist, and the task does not name its {' and '.join(missing)}",
                 item.source,
                 "name start and duration, so that it can be created",
             )
@@ -310,7 +255,7 @@ def _new(
         if item.number is not None:
             new.append((item, item.number, None))
         elif over:
-            taken = next((n for n in over if _same_title(item, live[n])), over[0])
+            taken = next((n for n in over if _handles(live[n])[1] in item.handles), over[0])
             over.remove(taken)
             new.append((item, taken, live[taken]))
         else:
@@ -318,7 +263,7 @@ def _new(
     return new
 
 
-def _interrupted(context: PlanContext, item: _SegmentInFrames, live: Mapping[int, Segment]) -> _SegmentInFrames:
+def _interrupted(context: PlanContext, item: ItemInFrames, live: Mapping[int, Segment]) -> ItemInFrames:
     """Add what a segment had that an interrupted run deleted and did not create again."""
     for number, had in _between(context).items():
         places = [(expected.get("start"), expected.get("duration")) for expected in (item.named, had)]
@@ -337,15 +282,15 @@ def _between(context: PlanContext) -> dict[int, dict[str, Json]]:
     return found
 
 
-def _check_inside(context: PlanContext, item: _SegmentInFrames, live: Segment | None) -> None:
-    start, duration = item.place(live.start, live.duration) if live else item.place(0, 0)
+def _check_inside(context: PlanContext, item: ItemInFrames, live: Segment | None) -> None:
+    start, duration = _place(item, live.start, live.duration) if live else _place(item, 0, 0)
     if "duration" in item.named and duration == 0:
-        raise refuse(f"{item.called} has no length", item.source, "give it a duration above 0")
-    if item.is_placed and context.asset.frames is not None and start + duration > context.asset.frames:
-        raise beyond(f"{item.called} ends at frame {start + duration}, beyond the end", context.asset, item.source)
+        raise refuse(f"segment {item.key} has no length", item.source, "give it a duration above 0")
+    if _is_placed(item) and context.asset.frames is not None and start + duration > context.asset.frames:
+        raise beyond(f"segment {item.key} ends at frame {start + duration}, beyond the end", context.asset, item.source)
 
 
-def _create(context: PlanContext, item: _SegmentInFrames, number: int, instead: Segment | None) -> None:
+def _create(context: PlanContext, item: ItemInFrames, number: int, instead: Segment | None) -> None:
     new = _named_over(item, frames.NewSegment(number, 0, 0))
     if instead is not None:
         # Another segment is overwritten: attributes of it that are not named here must not remain.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any, ClassVar
 
 from msgspec import Struct, field
@@ -27,7 +26,7 @@ from msauto.documents import value_types as types
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Flag, Opt, Pos, Text, Value
-from msauto.documents.writer import CommentedValue, FlowStyle
+from msauto.documents.writer import FlowStyle
 from msauto.errors import Problem
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced
 from msauto.model.fields import SEGMENT_ATTRIBUTES, names
@@ -191,9 +190,13 @@ def export_segments(snapshot: AssetSnapshot, _: Dialect) -> ExportedPart:
         if why is not None:
             part.leave_out(f"segment {segment.number} is left out: {why}")
             continue
-        item = FlowStyle(_exported(segment, start, asset.rate))
-        notes = tuple(_lossy(segment))
-        part.add(CommentedValue(notes, item) if notes else item)
+        sourced: dict[str, Any] = {
+            "number": segment.number,
+            "start": exported_position(start, asset.rate),
+            "duration": exported_position(segment.duration, asset.rate),
+        }
+        sourced |= {name: text for name in names(SEGMENT_ATTRIBUTES) if (text := segment.text(name))}
+        part.add(FlowStyle(sourced), tuple(_lossy(segment)))
     return part
 
 
@@ -205,15 +208,6 @@ def _unfit_segment(number: int, start: int, duration: int, frames: int | None) -
     if frames is not None and start + duration > frames:
         return f"it ends at frame {start + duration}, beyond the end of the clip ({frames} frames)"
     return None
-
-
-def _exported(segment: Segment, start: int, rate: Fraction | None) -> dict[str, Any]:
-    sourced: dict[str, Any] = {
-        "number": segment.number,
-        "start": exported_position(start, rate),
-        "duration": exported_position(segment.duration, rate),
-    }
-    return sourced | {name: text for name in names(SEGMENT_ATTRIBUTES) if (text := segment.text(name))}
 
 
 def _lossy(segment: Segment) -> Iterator[str]:

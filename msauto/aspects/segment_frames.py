@@ -25,20 +25,28 @@ _UNREPORTED = SEGMENT_NAMES[1:]
 """Attributes that the server may not report: all but the title."""
 
 
-def segment_matches(desired: Attributes, segment: Segment, remembered: Attributes = MappingProxyType({})) -> bool:
-    """Return whether a segment has every attribute that ``desired`` names.
+def segment_misses(
+    desired: Attributes, segment: Segment, remembered: Attributes = MappingProxyType({})
+) -> tuple[str, ...]:
+    """Return the names of the attributes in which a segment is not as desired.
 
     ``remembered`` is what the ledger holds of attributes that the server does not report; what neither knows differs.
     """
+    misses: list[str] = []
     for name, value in desired.items():
         if name in {"start", "duration"} and value != getattr(segment, name):
-            return False
+            misses.append(name)
         if name in SEGMENT_NAMES:
             reported = segment.text(name)
             known = remembered.get(name) if reported is None else reported
             if known is None or not same_value(name, str(value), str(known)):
-                return False
-    return True
+                misses.append(name)
+    return tuple(misses)
+
+
+def segment_matches(desired: Attributes, segment: Segment, remembered: Attributes = MappingProxyType({})) -> bool:
+    """Return whether a segment has every attribute that ``desired`` names."""
+    return not segment_misses(desired, segment, remembered)
 
 
 def reported_part(desired: Attributes, segment: Segment) -> Attributes:
