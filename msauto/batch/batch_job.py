@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 from types import FrameType
+from typing import NamedTuple
 
 from msauto.api.attempts import Attempt
 from msauto.api.inputs import Inputs, Tell, tell_nothing
@@ -32,8 +33,7 @@ from msauto.api.run import (
 from msauto.api.saved_plans import open_plan_file
 from msauto.applying.apply_context import Cancellation
 from msauto.batch.batch_file import BatchFile, Job
-from msauto.batch.batch_result import DifferingTarget
-from msauto.batch.batch_run import JobAttempt
+from msauto.batch.batch_result import DifferingTarget, JobResult, outcome_of
 from msauto.batch.schedule import open_until
 from msauto.concurrency import SystemClock
 from msauto.documents.value_types import as_list
@@ -91,6 +91,16 @@ class BatchSignals:
             self.react()
 
 
+class JobAttempt(NamedTuple):
+    """What came of one attempt of a job.
+
+    ``again``: trying again is safe and may help, because a server was unreachable or another run held a lock.
+    """
+
+    result: JobResult
+    again: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class BatchLog:
     """Receives messages (``tell``), and plans and results that are rendered in a layout (``show``)."""
@@ -120,7 +130,8 @@ class BatchJobs:
     def __call__(self, job: Job, attempt: int, until: datetime | None) -> JobAttempt:
         """Run a job once; any error is its result."""
         if job.plan is not None and job.args.optional and not Path(job.plan).exists():
-            return JobAttempt(OK, f"{job.plan} does not exist", skipped=True)
+            reason = f"{job.plan} does not exist"
+            return JobAttempt(JobResult(job=job.name, outcome="skipped", code=OK, reason=reason))
         notes = {**self.notes, BATCH: self.batch.name, JOB: job.name, ATTEMPT: str(attempt)}
         check = self.check or job.args.do == "plan"
         playbooks = job.playbooks or (job.plan or "",)
@@ -140,7 +151,7 @@ class BatchJobs:
         refusals = record.plan.refusals if record.plan is not None and job.args.do != "plan" else ()
         if self.check and code == OK and refusals:
             code, record.reason = REFUSED, visible(refusal_reason(refusals[0]))
-        return _attempt_of(job, record, code, again=again)
+        return JobAttempt(_result(job, record, code), again)
 
     def _run(self, job: Job, record: Attempt, until: datetime | None) -> int:
         inputs = record.inputs = self._inputs(job)
@@ -253,26 +264,37 @@ def _only_unreachable(record: Attempt) -> bool:
     return all(each.outcome != "unverified" and each.target.server in lost for each in left)
 
 
-def _attempt_of(job: Job, record: Attempt, code: int, *, again: bool) -> JobAttempt:
+def _result(job: Job, record: Attempt, code: int) -> JobResult:
     plan = None if record.plan is None else redact_plan(record.plan)
     summary = dict(record.summary)
     if record.result is not None:
-        outcomes = [each.outcome.replace(" ", "_") for each in record.result.targets]
-        counted = ("changed", "failed", "unverified", "interrupted", "not_attempted")
-        summary |= {each: outcomes.count(each) for each in counted}
+        counts = record.result.counts
+        summary |= {each: counts[each] for each in ("changed", "failed", "unverified", "interrupted", "not_attempted")}
     elif plan is not None:
         summary |= to_json(plan.summary)
-    reason = record.reason or (record.closed[-1] if record.closed else "")
+    differing = plan.targets if plan is not None and job.args.do == "plan" and code == OK else ()
+    return JobResult(
+        job=job.name,
+        outcome=outcome_of(code),
+        code=code,
+        reason=_reason(record, plan, code),
+        runs=(record.run,) if record.run else (),
+        summary=summary,
+        warnings=plan.warnings if plan is not None else (),
+        drift=tuple(_differing(each) for each in differing if each.changes),
+    )
+
+
+def _reason(record: Attempt, plan: Plan | None, code: int) -> str:
+    """Return why the code is not 0, and which key of the job allows what was refused."""
+    reason = record.reason or "".join(record.closed[-1:])
     if code != OK and not reason:
         reason = _unfinished(record)
     if code == REFUSED and plan is not None:
         found = (_ALLOW.fullmatch(each.remedy) for each in plan.refusals)
         allowed = ", ".join(f"{each[1]}: {each[2]}" for each in found if each)
         reason += f"; to allow it, set allow: {{{allowed}}}" if allowed else ""
-    differing: tuple[DifferingTarget, ...] = ()
-    if job.args.do == "plan" and code == OK and plan is not None:
-        differing = tuple(_differing(each) for each in plan.targets if each.changes)
-    return JobAttempt(code, reason, record.run, again, summary, differing, plan.warnings if plan is not None else ())
+    return reason
 
 
 def _unfinished(record: Attempt) -> str:

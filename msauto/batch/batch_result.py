@@ -1,14 +1,30 @@
-"""What came of a batch: one value, which the ledger keeps, and from which every form of the summary is drawn."""
+"""What came of a batch: one value, which the ledger keeps; the status of its jobs; and the summary in every form."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, Any, Final, Literal
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Annotated, Any, Final, Literal, get_args
+from zoneinfo import ZoneInfo
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
+from msauto.batch.batch_file import BatchFile
+from msauto.errors import LedgerError
 from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
-from msauto.model.codec import describe_types
+from msauto.ledger import Ledger
+from msauto.model import codec
+from msauto.model.plan import Action
+from msauto.model.result import RunSummary, format_time, parse_time, seconds_between
+from msauto.playbook.change_windows import freeze_at
+from msauto.report.ci_forms import TestCase, render_xml, suite_of
+from msauto.report.json import dump
+from msauto.report.layout import template
+from msauto.report.lines import GREEN, RED, aligned, paint
+from msauto.report.sanitizing import visible
+from msauto.report.texts import count_outcomes, plural, show_seconds
 
 JobOutcome = Literal["ok", "failed", "refused", "locked", "interrupted", "skipped", "not attempted"]
 BatchOutcome = Literal["running", "ok", "failed", "refused", "locked", "missed", "interrupted"]
@@ -19,6 +35,8 @@ _OUTCOMES: Final[dict[int, Literal["ok", "refused", "locked", "interrupted"]]] =
     LOCKED: "locked",
     INTERRUPTED: "interrupted",
 }
+_DRIFTING: Final = 10
+"""How many drifting targets of a job are listed; the JSON holds all."""
 
 Moment = Annotated[str, Meta(description="a time, ISO 8601 in UTC")]
 
@@ -131,10 +149,223 @@ def code_of(jobs: Iterable[JobResult]) -> int:
 
 def batch_result_schema() -> dict[str, Any]:
     """Return the JSON Schema of the summary (``msauto schema batch-result``)."""
-    _, parts = describe_types(BatchResult)
+    _, parts = codec.describe_types(BatchResult)
     document = parts.pop("BatchResult")
     for part in (document, *parts.values()):
         part.pop("title", None)
         part.pop("description", None)
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "msauto batch result"}
     return {**head, **document, "$defs": dict(sorted(parts.items()))}
+
+
+def record_result(ledger: Ledger, result: BatchResult, folder: str, repository: str = "") -> None:
+    """Record a batch as far as it got; ``folder`` is the working directory, ``repository`` that of its file."""
+    summary = RunSummary(
+        run=result.run,
+        started=result.started,
+        ended=result.ended,
+        status=result.outcome,
+        playbooks=(result.file,),
+        summary=dict(Counter(each.outcome.replace(" ", "_") for each in result.jobs)),
+        code=result.code,
+        reason=heading_of(result).partition(": ")[2] if result.ended else "",
+        user=result.user,
+        host=result.host,
+        folder=folder,
+        batch=result.batch,
+        repository=repository,
+    )
+    ledger.record_batch(summary, codec.dump(result), ran=bool(result.jobs))
+
+
+def past_results(ledger: Ledger, batch: str | None = None) -> Iterator[BatchResult]:
+    """Yield the results of a batch, or of all, newest first; one whose process died is interrupted."""
+    for summary, record in ledger.batches():
+        if batch is None or summary.batch == batch:
+            try:
+                result = codec.load(BatchResult, record)
+            except ValueError as error:
+                raise LedgerError(
+                    f"the ledger {ledger.name} has a batch that this msauto cannot read: {error}",
+                    remedy="use the msauto that wrote it, or choose another --state-dir",
+                ) from None
+            died = summary.status == "died"
+            yield structs.replace(result, outcome="interrupted", reason="its process died") if died else result
+
+
+def last_result(ledger: Ledger, batch: str) -> BatchResult | None:
+    """Return the newest result, with the jobs of the one before as ``earlier`` if it ran none."""
+    results = list(past_results(ledger, batch))
+    if not results:
+        return None
+    handled = max((each.handled for each in results if each.handled is not None), default=None)
+    newest = structs.replace(results[0], handled=handled)
+    ran = next((each for each in results if each.jobs), newest)
+    return newest if ran.run == newest.run else structs.replace(newest, earlier=(*ran.jobs, *ran.earlier))
+
+
+class JobStatus(Struct, frozen=True, kw_only=True):
+    """The keys of ``msauto batch status --format json``. Times are ISO 8601 in UTC.
+
+    ``frozen`` is the freeze at the next start; ``late``: there is no recent success, or its time is in the future.
+    """
+
+    batch: str
+    job: str
+    outcome: str
+    code: int | None
+    reason: str
+    last_success: str | None
+    late: bool
+    next_start: str | None = None
+    frozen: str | None = None
+
+
+def status_of(
+    last: BatchResult | None, batch: BatchFile | None, now: datetime, max_age: timedelta
+) -> Iterator[JobStatus]:
+    """Yield the status of each job of a batch file; without it, of each job in the last result."""
+    results = {each.job: each for each in (*last.jobs, *last.earlier)} if last is not None else {}
+    jobs = dict.fromkeys(results) if batch is None else {job.name: job for job in batch.jobs}
+    start = None if batch is None else batch.schedule.next_start(now)
+    for name, job in jobs.items():
+        result = results.get(name) or JobResult(job=name)
+        frozen = freeze_at(job.settings().freezes, start) if job is not None and start is not None else None
+        success = result.last_success
+        yield JobStatus(
+            batch=batch.name if batch is not None else last.batch if last is not None else "",
+            job=name,
+            outcome=result.outcome,
+            code=result.code,
+            reason=result.reason,
+            last_success=success,
+            late=success is None or not now - max_age <= parse_time(success) <= now,
+            next_start=None if start is None else format_time(start),
+            frozen=None if frozen is None else str(frozen),
+        )
+
+
+def status_row(status: JobStatus, zone: str, now: datetime) -> tuple[str, ...]:
+    """Return a status as cells of a table: batch, job, last outcome, last success, next start, freeze."""
+    success = local_time(status.last_success, zone) if status.last_success else "never"
+    late = ""
+    if status.late and status.last_success:
+        late = " (in the future)" if parse_time(status.last_success) > now else " (too long ago)"
+    start = local_time(status.next_start, zone) if status.next_start else "unknown"
+    return (
+        status.batch,
+        status.job,
+        outcome_text(status.outcome, status.code),
+        success + late,
+        start,
+        status.frozen or "no",
+    )
+
+
+def heading_of(result: BatchResult) -> str:
+    """Return the outcome of the batch in one line."""
+    if not result.jobs:
+        return f"{result.batch}: {result.outcome}: {result.reason}"
+    left = sum(not each.done for each in result.jobs)
+    shown = f"{left} of {plural(len(result.jobs), 'job')} not ok" if left else f"{plural(len(result.jobs), 'job')} ok"
+    changed = sum(each.summary.get("changed", 0) for each in result.jobs)
+    more = f", {plural(changed, 'target')} changed" if changed else ""
+    why = f" ({result.reason})" if result.reason else ""
+    return f"{result.batch}: {result.outcome}: {shown}{more}{why}"
+
+
+def render_text(result: BatchResult, zone: str, *, colour: bool = False) -> str:
+    """Return the summary for a terminal or a mail; times in a time zone."""
+    heading = paint(visible(heading_of(result)), RED if result.code else GREEN, colour=colour)
+    rows = [[f"  {job}", *cells] for job, *cells in _rows(result)]
+    return "".join(f"{line}\n" for line in (heading, *aligned(rows), *_notes(result, zone)))
+
+
+def _render(name: str, result: BatchResult, zone: str) -> str:
+    heading = visible(heading_of(result))
+    return template(name).render(heading=heading, rows=_rows(result), more=_notes(result, zone))
+
+
+def _rows(result: BatchResult) -> Iterator[tuple[str, str, str, str]]:
+    """Yield each job with its outcome, its duration, and why it is not ok or its counts."""
+    for each in result.jobs:
+        took = show_seconds(seconds_between(each.started, each.ended)) if each.started and each.ended else ""
+        yield each.job, outcome_text(each.outcome, each.code), took, visible(_details_of(each))
+
+
+def outcome_text(outcome: str, code: int | None) -> str:
+    """Return how a job ended, with its exit code."""
+    return f"{outcome} ({code})" if code else outcome
+
+
+def _details_of(job: JobResult) -> str:
+    if job.outcome == "not attempted" and not job.reason:
+        return ""
+    planned = ", ".join(f"{job.summary[each]} to {each}" for each in get_args(Action) if job.summary.get(each))
+    text = job.reason or count_outcomes(job.summary) or planned or "nothing to do"
+    if job.drift and not job.reason:
+        text = f"{plural(len(job.drift), 'target')} differ{'s' if len(job.drift) == 1 else ''}"
+    attempts = f"; {job.attempts} attempts" if job.attempts > 1 else ""
+    warned = f"; {plural(len(job.warnings), 'warning')}: {job.warnings[0]}" if job.warnings else ""
+    return f"{text}{attempts}{warned}"
+
+
+def _notes(result: BatchResult, zone: str) -> Iterator[str]:
+    """Yield what the rows do not hold: what differs, missed starts, what was not delivered, what to do next."""
+    for job in result.jobs:
+        drift = job.reported_drift
+        yield from (f"{job.job}: {visible(_drift_sentence(each))}" for each in drift[:_DRIFTING])
+        if len(drift) > _DRIFTING:
+            yield f"{job.job}: {len(drift) - _DRIFTING} more differ"
+    yield from (f"missed: {local_time(start, zone)}" for start in result.missed)
+    for sent in result.deliveries:
+        if sent.error:
+            yield visible(f"{sent.kind} {sent.to}: not delivered: {sent.error}")
+    left = [each for each in result.jobs if not each.done]
+    runs = [f"msauto history {run}" for each in left for run in each.runs]
+    if runs:
+        yield f"→ for details: {', '.join(runs)}"
+    if left and not result.check:  # a check is not recorded
+        yield f"→ to run these jobs again: msauto batch run {visible(result.file)} --failed"
+
+
+def _drift_sentence(target: DifferingTarget) -> str:
+    """Return which target differs, in what, since when, and by whom."""
+    new = "new" if target.nights == 1 else f"for {target.nights} nights"
+    by = f", by {', '.join(target.by)}" if target.by else ""
+    place = "/".join(filter(None, (target.server, target.database)))
+    return f"{place}: {target.name} differs ({new}{by}): {', '.join(target.changes)}"
+
+
+def local_time(text: str, zone: str) -> str:
+    """Return a time of a result in a time zone, to the minute."""
+    return f"{parse_time(text).astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M %Z}"
+
+
+def render_json(result: BatchResult, _zone: str = "") -> str:
+    """Return the summary as ``msauto-batch`` version 1."""
+    return dump(codec.to_json(result))
+
+
+def _render_junit(result: BatchResult, _zone: str) -> str:
+    jobs = result.jobs or (JobResult(job=result.batch, code=result.code, reason=result.reason),)
+    return render_xml(suite_of(result.batch, [_test_case(each, result) for each in jobs], time=result.started))
+
+
+def _test_case(job: JobResult, result: BatchResult) -> TestCase:
+    seconds = seconds_between(job.started, job.ended)
+    if job.code or job.outcome == "not attempted":
+        return TestCase(job.job, "failure", job.outcome, job.reason or result.reason, seconds=seconds)
+    if job.outcome == "skipped":
+        return TestCase(job.job, "skipped", message=job.reason or result.reason, seconds=seconds)
+    return TestCase(job.job, details=_details_of(job), seconds=seconds)
+
+
+SUMMARY_FORMS: Final[Mapping[str, tuple[str, Callable[[BatchResult, str], str]]]] = {
+    "text": ("txt", render_text),
+    "json": ("json", render_json),
+    "markdown": ("md", partial(_render, "batch/summary.md.j2")),
+    "html": ("html", partial(_render, "batch/summary.html.j2")),
+    "junit": ("xml", _render_junit),
+}
+"""The ending of a report file, and the function that writes the summary; its last argument is a time zone."""

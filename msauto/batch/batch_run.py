@@ -1,89 +1,244 @@
-"""One run of a batch: which jobs are due, and each job isolated from the others.
+"""``msauto batch run``: the frame around a run, which jobs are due, and each job isolated from the others.
 
-How a job is run, the clock and the record are parameters. No job starts after the window has closed.
+Whatever happens inside, the result is recorded, reported and returned: bad playbooks, signals, errors of our own. How a
+job is run, the clock and the record are parameters. No job starts after the window has closed.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import signal
+import socket
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import structs
 
-from msauto.batch.batch_file import BatchFile, Job
+from msauto.api.attempts import Attempt, origin_of, reason_of
+from msauto.api.inputs import Tell, ledger_place, state_folder
+from msauto.batch.batch_file import BatchFile, Job, load_batch
+from msauto.batch.batch_job import BatchJobs, BatchLog, BatchSignals, JobAttempt, bug_text
 from msauto.batch.batch_result import (
     BatchResult,
     DifferingTarget,
     JobResult,
     SentMessage,
     code_of,
+    heading_of,
+    last_result,
     outcome_of,
+    record_result,
 )
+from msauto.batch.monitoring import Monitor, notify_systemd
 from msauto.batch.schedule import DueStarts, due_starts, open_until, outside_of
-from msauto.exit_codes import INTERRUPTED, REFUSED
+from msauto.concurrency import SystemClock
+from msauto.errors import InputError, MsautoError, exit_code_of
+from msauto.exit_codes import ERROR, INTERRUPTED, OK, REFUSED
+from msauto.ledger import Ledger, LedgerPlace
+from msauto.ledger.history import FOLDER, REPOSITORY, USER
+from msauto.ledger.journal import new_run_name
 from msauto.model.ports import Clock
-from msauto.model.result import format_time
+from msauto.model.result import format_time, parse_time
 from msauto.playbook.input_files import beside
+from msauto.playbook.settings import load_settings
+from msauto.report.sanitizing import visible
+from msauto.report.text import render_error
+from msauto.version import __version__
 
-_DAY = timedelta(days=1)
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _PROGRAM_SECONDS: Final = 60
 _STDERR: Final = 2  # stdout is for the summary
 
 
+def open_batch(file: str, state_dir: str | None, tell: Tell, *, check: bool) -> BatchFile:
+    """Read a batch file; an attempt with a bad one is in the history as well."""
+    try:
+        return load_batch(file)
+    except InputError as error:
+        with suppress(MsautoError):
+            place = ledger_place(state_dir, load_settings(None, Path(file).parent))
+            Attempt(place, (file,), reason=reason_of(error), check=check, tell=tell).record(ERROR)
+        raise
+
+
 @dataclass(frozen=True, slots=True)
-class JobAttempt:
-    """What came of one attempt of a job: its exit code, and why it is not 0.
+class JobChoice:
+    """Which jobs to run: those that are named, those that failed, or all, as the scheduler starts them."""
 
-    ``run`` is its id in the history, if it sent requests. ``again``: trying again is safe and may help, because a
-    server was unreachable or another run held a lock. ``differing``: what a plan would change. ``warnings``: of the
-    plan.
-    """
-
-    code: int
-    reason: str = ""
-    run: str = ""
-    again: bool = False
-    summary: dict[str, int] | None = None
-    differing: tuple[DifferingTarget, ...] = ()
-    warnings: tuple[str, ...] = ()
-    skipped: bool = False
-
-
-class JobRunner(Protocol):
-    """Runs a job once."""
-
-    def __call__(self, job: Job, attempt: int, until: datetime | None) -> JobAttempt:
-        """Plan and apply; begin no target at or after ``until``. Never raises."""
-
-
-class StopSignal(Protocol):
-    """Whether the batch was asked to stop."""
+    names: tuple[str, ...] = ()
+    failed: bool = False
+    check: bool = False
 
     @property
-    def requested(self) -> bool:
-        """Whether it was."""
-
-    def wait(self, seconds: float) -> bool:
-        """Wait, or until the batch is asked to stop; return whether it was."""
+    def scheduled(self) -> bool:
+        """Whether the run counts as a start of the schedule."""
+        return not (self.names or self.failed or self.check)
 
 
-def due_now(batch: BatchFile, handled: datetime | None, now: datetime) -> DueStarts:
-    """Return which start of the schedule is to run now, and which are missed.
+@dataclass(slots=True)
+class BatchSession:
+    """One call of ``msauto batch run``; :meth:`run` never raises. ``result`` is what came of it so far.
 
-    ``handled`` is the instant until which all starts were run, missed or refused; ``None``: the batch never ran, and
-    the starts before it was set up are not missed.
+    ``on`` is the cluster that the jobs run on.
     """
-    if handled is None:
-        return DueStarts(due_starts(batch.schedule, batch.window, now - _DAY, now).now)
-    return due_starts(batch.schedule, batch.window, handled, now)
+
+    batch: BatchFile
+    choice: JobChoice
+    state_dir: str | None
+    signals: BatchSignals
+    log: BatchLog = field(default_factory=BatchLog)
+    clock: Clock = field(default_factory=SystemClock)
+    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    on: str | None = None
+    result: BatchResult = field(init=False)
+    _last: BatchResult | None = None
+    _due: DueStarts = field(default_factory=DueStarts)
+    _keeps: bool = False
+    _ledger: LedgerPlace = Path()
+    _deliveries: list[SentMessage] = field(default_factory=list)
+    _monitor: Monitor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._monitor = Monitor(self.batch, self.env, heartbeat=not self.choice.names)
+        now = format_time(self.clock.now())
+        trace = self.env.get("TRACEPARENT", "")
+        self.result = BatchResult(
+            run=new_run_name(self.clock.now()),
+            batch=self.batch.name,
+            file=self.batch.file,
+            started=now,
+            handled=now if self.choice.scheduled else None,
+            check=self.choice.check,
+            msauto=__version__,
+            user=origin_of(())[USER],
+            host=socket.gethostname(),
+            traceparent=trace if _TRACEPARENT.fullmatch(trace) else "",
+        )
+
+    def run(self) -> BatchResult:
+        """Run the batch; return its result, which is recorded unless nothing may be written."""
+        try:
+            state_dir = self._open_state()
+            with self._locked():
+                result = self._run(state_dir)
+        except MsautoError as error:
+            self.log.tell(render_error(error, colour=False))
+            result = self._ended(exit_code_of(error), reason_of(error))
+        except Exception as error:  # noqa: BLE001 - a bug of msauto must not leave the night unreported
+            result = self._ended(ERROR, bug_text(error))
+            self.log.tell(f"Error: {result.reason}")
+        now = format_time(self.clock.now())
+        recovered = result.code == OK and bool(result.jobs) and self._last is not None and bool(self._last.code)
+        result = structs.replace(result, ended=now, recovered=recovered)
+        if self.choice.scheduled:
+            result = structs.replace(result, handled=now)
+        self._record(result)
+        notify_systemd(self.env, heading_of(result))
+        if not self.choice.check and (result.code != OK or result.jobs):  # without a job, nothing is known
+            result = self._reported(result)
+            if result.deliveries:
+                self._record(result)
+        return self.result
+
+    def _reported(self, result: BatchResult) -> BatchResult:
+        """Return the result with what was delivered of it; monitoring never changes its outcome."""
+        try:
+            self._deliveries += self._monitor.ended(result)
+        except Exception as error:  # noqa: BLE001 - its text may hold a secret
+            self.log.tell(f"Warning: this batch cannot be reported: {type(error).__name__}")
+        for each in self._deliveries:
+            if each.error:
+                self.log.tell(f"Warning: {each.kind} {visible(each.to)}: not delivered: {visible(each.error)}")
+        return structs.replace(result, deliveries=tuple(self._deliveries))
+
+    # Before the jobs ----------------------------------------------------------------------------------------------
+
+    def _open_state(self) -> Path:
+        """Find the ledger, and what it knows of the batch; without an expected ledger, nothing is recorded."""
+        settings = load_settings(None, Path(self.batch.file).parent)
+        self._ledger = ledger_place(self.state_dir, settings)
+        self._keeps = not self.choice.check and (not settings.require_state or Ledger.exists(self._ledger))
+        with Ledger.open(self._ledger, readonly=True) as ledger:
+            last = self._last = last_result(ledger, self.batch.name)
+        if last is not None:
+            self.result = structs.replace(self.result, earlier=(*last.jobs, *last.earlier))
+        if self.choice.scheduled:
+            handled = parse_time(last.handled) if last is not None and last.handled is not None else None
+            due = self._due = due_starts(self.batch.schedule, self.batch.window, handled, self.clock.now())
+            scheduled = format_time(due.now) if due.now is not None else None
+            self.result = structs.replace(self.result, scheduled=scheduled, missed=tuple(map(format_time, due.missed)))
+        return state_folder(self.state_dir, settings)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock of the batch, and the one that shows that this run is alive."""
+        if not self._keeps:
+            yield
+            return
+        with Ledger.open(self._ledger) as ledger, ledger.running_batch(self.batch.name, self.result.run):
+            yield
+
+    # The jobs -----------------------------------------------------------------------------------------------------
+
+    def _run(self, state_dir: Path) -> BatchResult:
+        now, window = self.clock.now(), self.batch.window
+        if self.choice.scheduled:
+            why = why_missed(self.batch, self._due, now)
+            if why is not None:
+                self.log.tell(f"Warning: {why}: no job was run")
+                return structs.replace(self.result, outcome="missed", code=REFUSED, reason=why)
+        elif not self.choice.check and window is not None and not window.is_open(now):
+            why = outside_of(window, now)
+            self.log.tell(f"Refused: {why}\n  → run it within the window")
+            return self._ended(REFUSED, why)
+        names = self.choice.names or [job.name for job in self.batch.jobs]
+        left = failed_jobs(self._last, self.batch) if self.choice.failed else names
+        jobs = [job for job in self.batch.jobs if job.name in names and job.name in left]
+        if not jobs:
+            return self._ended(OK, "no job is left to run again")
+        if not self.choice.check:
+            self._deliveries += self._monitor.started(self.result.run)
+        notes = {"traceparent": self.result.traceparent} if self.result.traceparent else {}
+        batch, signals, clock, check = self.batch, self.signals, self.clock, self.choice.check
+        runner = BatchJobs(batch, state_dir, self._ledger, signals, notes, self.log, clock, check, self.on)
+        run = BatchRun(batch, runner, clock, signals.wait, self._record, self._job_started, self._job_ended, check)
+        return run.run(jobs, self.result, self._last)
+
+    def _job_started(self, job: Job) -> None:
+        self.log.tell(f"=== {self.batch.name}: {job.name}")
+        notify_systemd(self.env, f"job {job.name} of {self.batch.name}")
+
+    def _job_ended(self, job: Job, result: JobResult) -> None:
+        self.log.tell(f"=== {self.batch.name}: {job.name}: {result.outcome}")
+        if not self.choice.check:
+            self._deliveries += run_end_programs(job, result, self.result, self.env)
+
+    # The result ---------------------------------------------------------------------------------------------------
+
+    def _ended(self, code: int, reason: str) -> BatchResult:
+        return structs.replace(self.result, outcome=outcome_of(code), code=code, reason=reason)
+
+    def _record(self, result: BatchResult) -> None:
+        """Record the result so far; a failure is a warning, except before the first job."""
+        first = not self.result.jobs and bool(result.jobs)
+        self.result = result
+        if not self._keeps:
+            return
+        try:
+            with Ledger.open(self._ledger) as ledger:
+                origin = origin_of((result.file,))
+                record_result(ledger, result, origin[FOLDER], origin[REPOSITORY])
+        except MsautoError as error:
+            if first and result.ended is None:
+                raise
+            self.log.tell(f"Warning: this batch is missing from the history: {error.message}")
 
 
 def why_missed(batch: BatchFile, due: DueStarts, now: datetime) -> str | None:
@@ -110,12 +265,16 @@ def failed_jobs(last: BatchResult | None, batch: BatchFile) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class BatchRun:
-    """A run of some jobs of a batch. ``record`` is called with the result so far, after each job."""
+    """A run of some jobs of a batch. ``record`` is called with the result so far, after each job.
+
+    ``run_job`` makes an attempt of a job (from 1), begins no target at or after a moment, and never raises. ``stopped``
+    waits so many seconds, or until the batch is asked to stop, and returns whether it was.
+    """
 
     batch: BatchFile
-    run_job: JobRunner
+    run_job: Callable[[Job, int, datetime | None], JobAttempt]
     clock: Clock
-    stop: StopSignal
+    stopped: Callable[[float], bool]
     record: Callable[[BatchResult], None]
     started_job: Callable[[Job], None]
     ended_job: Callable[[Job, JobResult], None]
@@ -145,7 +304,7 @@ class BatchRun:
     ) -> JobResult:
         pending = results[job.name]
         unmet = _unmet_need(job, results)
-        if self.stop.requested or any(each.code == INTERRUPTED for each in results.values()):
+        if self.stopped(0) or any(each.code == INTERRUPTED for each in results.values()):
             return structs.replace(pending, code=INTERRUPTED, reason="the batch was interrupted")
         if closing is not None and self.clock.now() >= closing:
             return structs.replace(pending, code=REFUSED, reason=f"the window {self.batch.window} has closed")
@@ -163,26 +322,21 @@ class BatchRun:
         runs: list[str] = []
         changed = 0
         for number in count(1):
-            attempt = self.run_job(job, number, until)
-            runs += [attempt.run] if attempt.run else []
-            summary = attempt.summary or {}
-            changed += summary.get("changed", 0)
-            if not attempt.again or not self._wait(job, number, ends):
+            result, again = self.run_job(job, number, until)
+            runs += result.runs
+            changed += result.summary.get("changed", 0)
+            if not again or not self._wait(job, number, ends):
                 break
         now = format_time(self.clock.now())
         return structs.replace(
-            pending,
-            outcome="skipped" if attempt.skipped else outcome_of(attempt.code),
-            code=attempt.code,
-            reason=attempt.reason,
+            result,
             attempts=number,
             started=format_time(started),
             ended=now,
             runs=tuple(runs),
-            summary=summary | ({"changed": changed} if changed else {}),
-            warnings=attempt.warnings,
-            drift=_drift(job, attempt, before),
-            last_success=now if attempt.code == 0 and not self.check else pending.last_success,
+            summary=result.summary | ({"changed": changed} if changed else {}),
+            drift=_drift(job, result, before),
+            last_success=now if result.code == 0 and not self.check else pending.last_success,
         )
 
     def _wait(self, job: Job, number: int, ends: Sequence[datetime]) -> bool:
@@ -191,7 +345,7 @@ class BatchRun:
         if retry is None or number > retry.times:
             return False
         again = self.clock.now() + retry.wait
-        return all(again < end for end in ends) and not self.stop.wait(retry.wait.total_seconds())
+        return all(again < end for end in ends) and not self.stopped(retry.wait.total_seconds())
 
 
 def _not_yet(job: Job, before: JobResult | None) -> JobResult:
@@ -212,17 +366,17 @@ def _unmet_need(job: Job, results: dict[str, JobResult]) -> str | None:
 # Drift ------------------------------------------------------------------------------------------------------------
 
 
-def _drift(job: Job, attempt: JobAttempt, before: JobResult | None) -> tuple[DifferingTarget, ...]:
+def _drift(job: Job, result: JobResult, before: JobResult | None) -> tuple[DifferingTarget, ...]:
     """Return what differs, with the number of nights; a target is reported once it differs long enough.
 
     A job that failed does not show what differs: then it is what is known from the night before.
     """
     known = before.drift if before else ()
-    if attempt.code != 0:
+    if result.code != 0:
         return known
     nights = {each.id: each.nights for each in known}
     after = job.args.drift.after if job.args.drift else 1
-    counted = [structs.replace(each, nights=nights.get(each.id, 0) + 1) for each in attempt.differing]
+    counted = [structs.replace(each, nights=nights.get(each.id, 0) + 1) for each in result.drift]
     return tuple(structs.replace(each, reported=each.nights >= after) for each in counted)
 
 

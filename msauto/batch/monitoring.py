@@ -14,7 +14,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -28,10 +28,9 @@ from uuid import NAMESPACE_URL, uuid5
 from msgspec import structs
 
 from msauto.batch.batch_file import BatchFile
-from msauto.batch.batch_result import BatchResult, SentMessage
-from msauto.batch.batch_summary import SUMMARY_FORMS, heading_of, render_text
+from msauto.batch.batch_result import SUMMARY_FORMS, BatchResult, SentMessage, heading_of, render_text
 from msauto.documents.document import SourceNode
-from msauto.errors import InputError, MsautoError
+from msauto.errors import InputError, MsautoError, Problem
 from msauto.exit_codes import LOCKED, REFUSED
 from msauto.file_writing import write_file
 from msauto.model.result import parse_time, seconds_between
@@ -166,6 +165,16 @@ class Monitor:
             path = Path(beside(batch.file, metrics.file))
             write = partial(write_file, path, [metrics_text(result)], _METRICS_MODE)
             yield Message(SentMessage(kind="metrics", to=str(path)), lambda *_: write())
+
+
+def unreachable_addresses(batch: BatchFile, env: Mapping[str, str]) -> Iterator[Problem]:
+    """Send a test to every address; yield an error for each that did not accept it."""
+    places = [batch.node.child("heartbeat")] if batch.args.heartbeat is not None else []
+    places += [batch.node.child("notify", index, "to") for index in range(len(batch.args.notify or ()))]
+    for node, sent in zip(places, Monitor(batch, env).test(), strict=True):
+        if sent.error:
+            problem = node.problem(f"the test to {sent.to} was not delivered: {sent.error}", "correct the address")
+            yield replace(problem, excerpt="")  # it would show the address
 
 
 def deliver(messages: Sequence[Message], seconds: float) -> tuple[SentMessage, ...]:

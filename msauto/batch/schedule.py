@@ -67,12 +67,15 @@ class DueStarts:
     missed: tuple[datetime, ...] = ()
 
 
-def due_starts(schedule: Schedule, window: Window | None, handled: datetime, now: datetime) -> DueStarts:
+def due_starts(schedule: Schedule, window: Window | None, handled: datetime | None, now: datetime) -> DueStarts:
     """Return which of the starts later than ``handled`` and not later than ``now`` is to run, and which are missed.
 
-    ``handled`` is the last start that was run, refused or reported as missed. A late start is run inside its window, or
-    at any time without a window. At most one is run: there is no backlog.
+    ``handled`` is the instant until which all starts were run, missed or refused; ``None``: the batch never ran, and
+    the starts before it was set up are not missed. A late start is run inside its window, or at any time without a
+    window. At most one is run: there is no backlog.
     """
+    if handled is None:
+        return DueStarts(due_starts(schedule, window, now - timedelta(days=1), now).now)
     starts = list(schedule.starts_between(handled, now))
     if not starts or (window is not None and not _in_same_opening(window, starts[-1], now)):
         return DueStarts(None, tuple(starts))

@@ -16,7 +16,7 @@ import pytest
 from msauto.batch.batch_file import load_batch
 from msauto.batch.batch_job import BatchSignals
 from msauto.batch.batch_result import BatchResult
-from msauto.batch.batch_session import BatchSession, JobChoice
+from msauto.batch.batch_run import BatchSession, JobChoice
 from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger, LockScope
 from msauto.simulator import Simulator
@@ -47,7 +47,8 @@ class NoPause(BatchSignals):
         self.meanwhile = meanwhile
 
     def wait(self, seconds: float) -> bool:
-        self.meanwhile()
+        if seconds:
+            self.meanwhile()
         return self.requested
 
 

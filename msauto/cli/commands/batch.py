@@ -16,12 +16,11 @@ from typing import Final, TextIO
 import click
 
 from msauto.api.inputs import ledger_place
-from msauto.batch.batch_file import BatchFile, load_batch
+from msauto.batch.batch_file import BatchFile, check_batch, load_batch
 from msauto.batch.batch_job import BatchLog, BatchSignals
-from msauto.batch.batch_session import BatchSession, JobChoice, open_batch
-from msauto.batch.batch_summary import render_json, render_text
-from msauto.batch.check import check_batch, unreachable_addresses
-from msauto.batch.past_batches import last_result, past_results, status_of, status_row
+from msauto.batch.batch_result import last_result, past_results, render_json, render_text, status_of, status_row
+from msauto.batch.batch_run import BatchSession, JobChoice, open_batch
+from msauto.batch.monitoring import unreachable_addresses
 from msauto.cli.flags import no_color_flag, on_flag, parse_age
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
 from msauto.cli.reports import Display, layout_of

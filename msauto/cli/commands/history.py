@@ -73,8 +73,7 @@ def _is_of(run: RunSummary, repository: Path) -> bool:
 
 def _show_batch(summary: RunSummary, record: str, flags: Flags) -> None:
     """Show a batch: its summary, and what was delivered to other systems."""
-    from msauto.batch.batch_result import BatchResult
-    from msauto.batch.batch_summary import render_text
+    from msauto.batch.batch_result import BatchResult, render_text
 
     result = load(BatchResult, record)
     if flags.format == "json":

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from msauto.batch.batch_summary import SUMMARY_FORMS
-from msauto.batch.past_batches import past_results
+from msauto.batch.batch_result import SUMMARY_FORMS, past_results
 from msauto.cli.flags import Flags, report_flags
 from msauto.cli.output import print_result
 from msauto.cli.reports import FORMS, layout_of

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.batch.batch_file import BatchFile, load_batch
-from msauto.batch.check import check_batch
+from msauto.batch.batch_file import BatchFile, check_batch, load_batch
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files
 from msauto.playbook.variables import read_extra

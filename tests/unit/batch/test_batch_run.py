@@ -11,22 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from msauto.batch.batch_file import BatchFile, Job, load_batch
-from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, code_of
-from msauto.batch.batch_run import BatchRun, JobAttempt, due_now, failed_jobs, why_missed
+from msauto.batch.batch_job import JobAttempt
+from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, code_of, outcome_of
+from msauto.batch.batch_run import BatchRun, failed_jobs, why_missed
 from msauto.batch.monitoring import events_of
+from msauto.batch.schedule import due_starts
 from msauto.playbook.change_windows import DatedFreeze, freeze_at
 
 START = datetime.fromisoformat("2026-11-20T03:10:00+00:00")
 HEAD = 'name: nightly\nschedule: {at: "03:10", tz: UTC}\nwindow: {from: "02:00", to: "05:00"}\n'
-OK, FAILED, REFUSED, LOCKED = (
-    JobAttempt(0),
-    JobAttempt(3, "failed"),
-    JobAttempt(4, "refused"),
-    JobAttempt(5, again=True),
-)
-UNREACHABLE = JobAttempt(1, "unreachable", again=True)
+
+
+def attempt(code: int, reason: str = "", *, again: bool = False, **more: Any) -> JobAttempt:
+    return JobAttempt(JobResult(job="a", outcome=outcome_of(code), code=code, reason=reason, **more), again)
+
+
+OK, FAILED, REFUSED, LOCKED = attempt(0), attempt(3, "failed"), attempt(4, "refused"), attempt(5, again=True)
+UNREACHABLE = attempt(1, "unreachable", again=True)
 
 
 @dataclass
@@ -55,13 +59,14 @@ class Night:
         self.now_ += timedelta(seconds=seconds)
         return self.requested
 
-    def run_job(self, job: Job, attempt: int, until: datetime | None) -> JobAttempt:
-        self.ran.append((job.name, attempt))
+    def run_job(self, job: Job, number: int, until: datetime | None) -> JobAttempt:
+        self.ran.append((job.name, number))
         self.until[job.name] = until
         self.now_ += timedelta(minutes=self.minutes)
         self.requested = self.requested or job.name == self.stop_in
         left = self.attempts.get(job.name, [OK])
-        return left[min(attempt, len(left)) - 1]
+        made = left[min(number, len(left)) - 1]
+        return JobAttempt(structs.replace(made.result, job=job.name), made.again)
 
 
 @pytest.fixture
@@ -78,7 +83,7 @@ def run(batch: BatchFile, night: Night, last: BatchResult | None = None, names: 
     def nothing(*_: Any) -> None:
         pass
 
-    runner = BatchRun(batch, night.run_job, night, night, night.recorded.append, nothing, nothing)
+    runner = BatchRun(batch, night.run_job, night, night.wait, night.recorded.append, nothing, nothing)
     jobs = [job for job in batch.jobs if names is None or job.name in names]
     return runner.run(jobs, BatchResult(run="r", batch="nightly", file=batch.file, started="x"), last)
 
@@ -97,13 +102,13 @@ jobs:
 """
 
 
-@pytest.mark.parametrize("attempt", [FAILED, REFUSED, LOCKED, JobAttempt(1)])
-def test_only_what_needs_a_job_is_skipped(load: Callable[[str], BatchFile], attempt: JobAttempt) -> None:
-    night = Night({"a": [attempt]})
+@pytest.mark.parametrize("made", [FAILED, REFUSED, LOCKED, attempt(1)])
+def test_only_what_needs_a_job_is_skipped(load: Callable[[str], BatchFile], made: JobAttempt) -> None:
+    night = Night({"a": [made]})
     result = run(load(CHAIN), night)
     assert [name for name, _ in night.ran] == ["a", "d", "e"]
     assert outcomes(result)["b"] == outcomes(result)["c"] == ("skipped", None)
-    assert result.code == attempt.code
+    assert result.code == made.result.code
     assert failed_jobs(result, load(CHAIN)) == ("a", "b", "c")
     assert len(night.recorded) == 6, "the record is written at the start and after each job"
 
@@ -128,12 +133,12 @@ def test_what_may_help_is_tried_again(load: Callable[[str], BatchFile], again: J
     result = run(load(RETRY % "2h"), Night({"a": [again, again, OK]}))
     assert [(each.outcome, each.attempts) for each in result.jobs] == [("ok", 3), ("ok", 1)]
     result = run(load(RETRY % "2h"), Night({"a": [again]}))
-    assert [(each.code, each.attempts) for each in result.jobs] == [(again.code, 4), (0, 1)]
+    assert [(each.code, each.attempts) for each in result.jobs] == [(again.result.code, 4), (0, 1)]
 
 
-@pytest.mark.parametrize("attempt", [FAILED, REFUSED, JobAttempt(1), OK])
-def test_nothing_else_is_tried_again(load: Callable[[str], BatchFile], attempt: JobAttempt) -> None:
-    assert run(load(RETRY % "2h"), Night({"a": [attempt, OK]})).jobs[0].attempts == 1
+@pytest.mark.parametrize("made", [FAILED, REFUSED, attempt(1), OK])
+def test_nothing_else_is_tried_again(load: Callable[[str], BatchFile], made: JobAttempt) -> None:
+    assert run(load(RETRY % "2h"), Night({"a": [made, OK]})).jobs[0].attempts == 1
 
 
 def test_no_attempt_begins_after_max_time(load: Callable[[str], BatchFile]) -> None:
@@ -152,7 +157,7 @@ def test_no_attempt_and_no_job_begins_after_the_window(load: Callable[[str], Bat
 
 
 def test_a_signal_in_a_job_ends_the_batch_after_it(load: Callable[[str], BatchFile]) -> None:
-    night = Night({"b": [JobAttempt(130)]}, stop_in="b")
+    night = Night({"b": [attempt(130)]}, stop_in="b")
     result = run(load(CHAIN), night)
     assert outcomes(result)["b"] == ("interrupted", 130)
     assert {outcomes(result)[name] for name in "cde"} == {("not attempted", 130)}
@@ -184,7 +189,7 @@ def drifting(*names: str) -> JobAttempt:
     found = [
         DifferingTarget(server="s", database="N", kind="asset", name=each, changes=("field comment",)) for each in names
     ]
-    return JobAttempt(0, differing=tuple(found))
+    return attempt(0, drift=tuple(found))
 
 
 def test_drift_is_reported_once_until_other_targets_differ(load: Callable[[str], BatchFile]) -> None:
@@ -221,8 +226,8 @@ def test_a_night_in_which_the_job_is_skipped_does_not_interrupt_drift(load: Call
 
 def test_what_earlier_attempts_changed_counts(load: Callable[[str], BatchFile]) -> None:
     batch = load("jobs: {a: {playbooks: p.yml, retry: {times: 1, wait: 1s}}}")
-    first = JobAttempt(1, "unreachable", again=True, summary={"changed": 1})
-    result = run(batch, Night({"a": [first, JobAttempt(0, summary={"changed": 0, "unchanged": 2})]}))
+    first = attempt(1, "unreachable", again=True, summary={"changed": 1})
+    result = run(batch, Night({"a": [first, attempt(0, summary={"changed": 0, "unchanged": 2})]}))
     assert result.jobs[0].summary == {"changed": 1, "unchanged": 2}
     assert "changed" in events_of(result)
 
@@ -269,7 +274,7 @@ def test_in_a_year_of_down_time_each_night_is_run_missed_or_refused_exactly_once
     now, handled = START, START
     while now < START + timedelta(days=365):
         now += timedelta(minutes=chosen.choice((5, 30, 60, 200, 700, 3000)))
-        due = due_now(batch, handled, now)
+        due = due_starts(batch.schedule, batch.window, handled, now)
         assert not (due.now and why_missed(batch, due, now))
         nights += [*due.missed, *filter(None, [due.now])]
         refused = freeze_at([frozen], now) is not None

@@ -12,9 +12,17 @@ import pytest
 from lxml import etree
 from msgspec import structs
 
-from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, SentMessage, batch_result_schema
-from msauto.batch.batch_summary import SUMMARY_FORMS
-from msauto.batch.past_batches import JobStatus, status_of, status_row
+from msauto.batch.batch_result import (
+    SUMMARY_FORMS,
+    BatchResult,
+    DifferingTarget,
+    JobResult,
+    JobStatus,
+    SentMessage,
+    batch_result_schema,
+    status_of,
+    status_row,
+)
 from msauto.model.result import format_time
 
 GOLDEN = Path(__file__).parent / "golden"
