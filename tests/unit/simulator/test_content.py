@@ -1,0 +1,64 @@
+"""Content of the embedded server as people write it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from msauto import MediaServer
+from msauto.simulator import Simulator
+from msauto.simulator.content import state_from_content
+
+CONTENT = {
+    "databases": {
+        "NEWS": [
+            {
+                "title": "Evening News",
+                "folder": "Raw/2026",
+                "frames": 45000,
+                "fields": {"comment": "raw"},
+                "xmp": {"dc:subject": ["news"], "dc:title": "Evening"},
+                "segments": [{"number": 1, "start": 0, "duration": "00:06:00:00", "title": "Part 1", "rating": 2}],
+                "markers": [
+                    {"at": "00:00:10:00", "track": "Cue Point", "title": "Ad", "rating": 3},
+                    {"uid": 9, "at": 5},
+                ],
+                "links": [{"folder": "Playout"}],
+            },
+            {"title": "Film", "fps": "30000/1001"},
+        ]
+    },
+    "channels": {"ticker": [{"file": "n-1.txt", "text": "Headline"}]},
+}
+
+
+def test_content_is_what_the_server_reports() -> None:
+    with Simulator(state_from_content(CONTENT)) as simulator, MediaServer(simulator.url) as server:
+        clip = server.asset("NEWS", "Evening News")
+        assert (clip.folder, clip.frames, clip.fps, clip.attributes["comment"]) == (("Raw", "2026"), 45000, 25, "raw")
+        (segment,) = clip.segments
+        assert (segment.number, segment.start, segment.duration, segment.title) == (1, 0, 9000, "Part 1")
+        assert segment.rating == "2"
+        assert [(marker.uid, marker.frame, marker.track) for marker in clip.markers] == [
+            (1, 250, "Cue Point"),
+            (9, 5, "General"),
+        ]
+        assert server.xmp("NEWS", "Evening News") == {"dc:subject": ("news",), "dc:title": ("Evening",)}
+        assert [entry.title for entry in server.list("NEWS", "Playout").entries] == ["Evening News"]
+        assert server.asset("NEWS", "Film").rate == Fraction(30000, 1001)
+        assert [item.title for item in server.channel("ticker").items] == ["Headline"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({"databases": {"NEWS": [{"tilte": "Film"}]}}, r"unknown field `tilte`.*\$\.databases"),
+        ({"databases": {"NEWS": [{"folder": "Raw"}]}}, "missing required field `title`"),
+        ({"databases": {"NEWS": [{"title": "Film", "markers": [{"at": "12:30"}]}]}}, "not a valid position: '12:30'"),
+        ([], "Expected `object`"),
+    ],
+)
+def test_wrong_content_is_named(content: object, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        state_from_content(content or [1])
