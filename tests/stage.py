@@ -24,7 +24,7 @@ from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import SilentObserver
 from msauto.model.plan import Limits, Plan
 from msauto.model.result import Result
-from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.simulator import LogEntry, Simulator
 from tests.dialects.fitting import auth_of, ours_of, server_of

@@ -11,7 +11,7 @@ from pathlib import Path
 from msauto.api.saved_plans import is_plan_file, open_plan_file
 from msauto.ledger import LedgerPlace
 from msauto.model.plan import Plan, PlanOptions
-from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.settings import Settings, load_settings
 
 Tell = Callable[[str], None]

@@ -28,7 +28,7 @@ from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import refusals
 from msauto.planning.saved_plan import refuse_differences
 from msauto.planning.undo import servers_of
-from msauto.playbook.inventory.hosts import named_servers
+from msauto.playbook.hosts import named_servers
 from msauto.playbook.resolve import resolve
 from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible

@@ -22,8 +22,8 @@ from msauto.documents.value_types import as_list
 from msauto.errors import InputError, Problem, nearest
 from msauto.planning.saved_plan import plan_from_json
 from msauto.playbook.change_windows import DAYS, ActiveFreeze, DatedFreeze, Freeze, Window, freezes_between
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files, beside, how_to_find
-from msauto.playbook.inventory.hosts import ResolveOptions
 from msauto.playbook.schema.batch import BatchFileArgs, DefaultArgs, JobArgs, ScheduleArgs, SecretSource
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.settings import Settings, load_settings

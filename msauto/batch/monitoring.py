@@ -34,8 +34,8 @@ from msauto.errors import InputError, MsautoError, Problem
 from msauto.exit_codes import LOCKED, REFUSED
 from msauto.file_writing import write_file
 from msauto.model.result import parse_time, seconds_between
+from msauto.playbook.hosts import secret_of_file, secret_of_keyring
 from msauto.playbook.input_files import beside
-from msauto.playbook.inventory.server_block import secret_of_file, secret_of_keyring
 from msauto.playbook.schema.batch import Event, SecretSource
 from msauto.report.layout import template
 from msauto.secrets.redaction import Secrets

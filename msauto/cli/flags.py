@@ -17,7 +17,7 @@ from msauto.cli.reports import FORMS, PLAN_FORMS, Display
 from msauto.concurrency import MOST_FORKS
 from msauto.errors import MsautoError
 from msauto.model.plan import PlanOptions
-from msauto.playbook.inventory.hosts import NamedServer
+from msauto.playbook.hosts import NamedServer
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -26,9 +26,9 @@ from msauto.model.facts import Facts
 from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, names
 from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.timecode import Timecode, TimecodeError, show_rate
+from msauto.playbook.hosts import Hosts, ResolveOptions
 from msauto.playbook.input_files import Files
-from msauto.playbook.inventory.hosts import Hosts, ResolveOptions
-from msauto.playbook.inventory.inventory import Host, Inventory
+from msauto.playbook.inventory import Host, Inventory
 from msauto.playbook.schema.json_schema import schema_of_model
 from msauto.playbook.schema.play import GROUPS, MODULES, Playbook
 from msauto.playbook.templates.environment import evaluate_expression, names_known

@@ -18,8 +18,8 @@ from msauto.documents.value_types import UnrenderedTemplate, as_list
 from msauto.errors import InputError, Problem, nearest
 from msauto.model.desired import Batch, Intent, ResolvedPlaybooks, ServerIntents
 from msauto.model.server import Dialect, ServerSpec
+from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts, same_servers
 from msauto.playbook.input_files import OUTSIDE, Files, beside, how_to_find
-from msauto.playbook.inventory.hosts import Hosts, ResolveOptions, open_hosts, same_servers
 from msauto.playbook.schema.play import BatchKeys
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.tasks.intents import TaskContext, render_shown, task_handlers, task_intents

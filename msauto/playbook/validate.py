@@ -17,8 +17,8 @@ from msauto.errors import Problem, SourceLocation, nearest
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.timecode import DROP_FRAME_RATES
+from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts, same_servers
 from msauto.playbook.input_files import Files, how_to_find
-from msauto.playbook.inventory.hosts import Hosts, ResolveOptions, open_hosts, same_servers
 from msauto.playbook.resolve import rare_collection, resolve_plays
 from msauto.playbook.schema.play import MODULES
 from msauto.playbook.tasks.plays import Loader, Play

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from msauto.cli.main import main
-from msauto.playbook.inventory.hosts import ResolveOptions, named_servers
+from msauto.playbook.hosts import ResolveOptions, named_servers
 from msauto.simulator import SimDialect, Simulator
 
 TITLE = "Evening News raw"

@@ -8,8 +8,8 @@ import pytest
 
 from msauto.batch.batch_file import load_batch
 from msauto.errors import InputError
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files
-from msauto.playbook.inventory.hosts import ResolveOptions
 from msauto.playbook.validate import kind_of_file, validate
 from tests.docs.pages import PAGES, ROOT, Block, all_blocks, blocks
 from tests.docs.session import Session, alike, session, steps

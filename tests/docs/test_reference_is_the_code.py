@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from msauto.documents.loader import load_yaml
-from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.reference import PAGES, SAMPLE, ReferenceTopic, facts, module, modules
 from msauto.playbook.validate import validate
 from tests.docs.pages import ROOT

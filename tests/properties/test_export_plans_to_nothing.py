@@ -21,7 +21,7 @@ from msauto.cli.main import main
 from msauto.concurrency import SystemClock
 from msauto.ledger import Ledger
 from msauto.model.plan import Limits, Plan
-from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.simulator import (
     Item,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msauto.errors import InputError
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset
-from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.playbook.settings import load_settings
 from msauto.playbook.validate import validate

@@ -29,7 +29,7 @@ from msauto.model.live import (
     show_folder,
 )
 from msauto.playbook.export import HEADER, TimelineForm, header_lines, play_lines, task_lines
-from msauto.playbook.inventory.hosts import NamedServer, named_servers
+from msauto.playbook.hosts import NamedServer, named_servers
 from msauto.report.sanitizing import visible
 from msauto.report.texts import plural
 from msauto.secrets.redaction import Secrets

@@ -22,7 +22,7 @@ from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Link, show_folder
 from msauto.model.plan import Change, Limits, Plan, Target
 from msauto.planning.plan_assembly import refusals
-from msauto.playbook.inventory.hosts import NamedServer, named_servers
+from msauto.playbook.hosts import NamedServer, named_servers
 from msauto.probe.probe import ProbeResult, TrialOptions, probe, probe_by_trial
 from msauto.report.json import dump
 from msauto.report.texts import refusal_error

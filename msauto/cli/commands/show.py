@@ -29,7 +29,7 @@ from msauto.model.live import Asset, Entry, MamAsset, Xmp, show_folder, typed
 from msauto.model.plan import Address
 from msauto.model.requests import get_proxy
 from msauto.model.timecode import TimecodeError, has_drop_frame, rate_of, show_rate, show_timecode
-from msauto.playbook.inventory.hosts import NamedServer, named_servers
+from msauto.playbook.hosts import NamedServer, named_servers
 from msauto.report.json import dump
 from msauto.server.client import AsyncMediaServer
 

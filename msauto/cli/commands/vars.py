@@ -13,8 +13,8 @@ from msauto.cli.flags import Flags, table_flags
 from msauto.cli.output import print_result, print_table
 from msauto.documents.document import outside_node
 from msauto.errors import InputError, SourceLocation, nearest
+from msauto.playbook.hosts import ResolveOptions, open_hosts
 from msauto.playbook.input_files import Files
-from msauto.playbook.inventory.hosts import ResolveOptions, open_hosts
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables import TemplateScope, Variable
 from msauto.report.json import dump

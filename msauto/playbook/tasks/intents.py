@@ -9,23 +9,35 @@ from typing import Any
 from msgspec import structs
 
 from msauto.aspects import ASPECTS
+from msauto.aspects.arguments import TaskArguments
 from msauto.aspects.rss_arguments import RssArgs, desired_channel
 from msauto.documents.document import Problems, SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate, as_list, has_pending
 from msauto.errors import InputError, Problem
-from msauto.model.desired import ChannelRef, DatabaseRef, Desired, Handler, Intent, Ref, TaskSource
+from msauto.model.desired import (
+    ChannelRef,
+    DatabaseRef,
+    Desired,
+    DesiredAsset,
+    Handler,
+    IdRef,
+    Intent,
+    Ref,
+    SelectRef,
+    Sourced,
+    TaskSource,
+    TitleRef,
+)
 from msauto.model.facts import Facts
 from msauto.model.server import Dialect, ServerSpec
 from msauto.playbook.schema.asset import TARGET_NAMES, AssetArgs, TargetKeys
 from msauto.playbook.schema.operation_keys import AssertArgs
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.tasks.asset_module import asset_ref, check_arguments, desired_asset
 from msauto.playbook.tasks.operation_modules import assert_all, check_dest, check_without_asset, desired_operation
-from msauto.playbook.tasks.plays import Task, unknown_handler
-from msauto.playbook.templates.conditions import holds, refuse_pending, undecided, where_of
+from msauto.playbook.tasks.plays import Task, check_arguments, unknown_handler
 from msauto.playbook.templates.names import AssetView, UsesAssetError
-from msauto.playbook.templates.rendering import render_data
+from msauto.playbook.templates.rendering import Where, holds, refuse_pending, render_data, undecided, where_of
 from msauto.playbook.variables import Level, TemplateScope, Variable, check_name
 from msauto.secrets.sources import NOT_ALLOWED, may_be_secret, misplaced_secrets, secret_paths
 
@@ -235,38 +247,73 @@ def _on_host(
     return _HostTask(task, scope, context.server.dialect, conditions, name, data)
 
 
+_WITHOUT_ASSET = {"rss": "an RSS channel has no asset", "xmp_batch": "a batch has no asset"}
+"""The modules whose target is a channel or a database, and why they cannot use the asset."""
+
+
 def _intent(host_task: _HostTask, database: Database) -> Intent | None:
-    if host_task.task.module in {"rss", "xmp_batch"}:
-        return _intent_without_asset(host_task, database)
+    """Return the intent of a task; ``None`` for an ``assert`` about variables alone, which is evaluated here."""
+    data, node, module = host_task.data, host_task.node, host_task.task.module
     problems = Problems()
-    for name in _REF_KEYS:
-        if name in host_task.data:
+    if module in _WITHOUT_ASSET:
+        why = _WITHOUT_ASSET[module]
+        problems.add(*(each.node.problem(why, "remove asset from when") for each in host_task.conditions[:1]))
+        with problems.gather():
+            refuse_pending(data, node, why)
+    for name in _REF_KEYS if module not in _WITHOUT_ASSET else ():
+        if name in data:
             with problems.gather():
-                refuse_pending(host_task.data[name], host_task.node.child(name), "the asset is not known yet")
-    args, evaluate, where, database_name = None, None, None, ""
+                refuse_pending(data[name], node.child(name), "the asset is not known yet")
+    database_name = ""
     with problems.gather():
         args = host_task.arguments()
         evaluate = host_task.evaluator(args)
     with problems.gather():
-        where = where_of(host_task.data, host_task.scope, host_task.node)
-    named = next((name for name in TARGET_NAMES if name in host_task.data), None)
-    if named is not None:
+        where = where_of(data, host_task.scope, node)
+    named = next((name for name in TARGET_NAMES if name in data), None)
+    if named is not None or module == "xmp_batch":
         with problems.gather():
             database_name = database(host_task.scope)
-    problems.check()
-    if not isinstance(args, TargetKeys) or evaluate is None:
-        raise AssertionError("arguments without problems are arguments")
+    problems.check()  # what is assigned above is known
+    if isinstance(args, RssArgs):
+        return Intent(ChannelRef(args.channel), host_task.source, evaluate)
+    if not isinstance(args, TargetKeys):
+        return Intent(DatabaseRef(database_name), host_task.source, evaluate)
     if named is None:
         _assert_without_asset(host_task, args)
         return None
-    at = TaskSource.at(host_task.node.child(named).place, host_task.name)
     return Intent(
         asset_ref(args, database_name, where),
         host_task.source,
         evaluate,
         getattr(args, "missing", None) or "error",
         getattr(args, "state", None) == "absent",
-        named=at,
+        named=TaskSource.at(node.child(named).place, host_task.name),
+    )
+
+
+def asset_ref(args: TargetKeys, database: str, where: Where | None) -> Ref:
+    """Return which assets the arguments name; title, id, select and was are rendered."""
+    if args.title is not None:
+        was = as_list(args.was) if isinstance(args, AssetArgs) and args.was is not None else ()
+        return TitleRef(database, args.title, tuple(was))
+    if args.id is not None:
+        namespace, _, identifier = args.id.partition(":")
+        return IdRef(database, namespace, identifier)
+    if args.select is None:
+        raise TypeError("validated arguments name one target")
+    select = args.select
+    return SelectRef(
+        database=database,
+        folder=select.folder or (),
+        recursive=bool(select.recursive),
+        created_after=select.created_after,
+        created_before=select.created_before,
+        created_within=select.created_within,
+        mimetypes=() if select.mimetype is None else tuple(as_list(select.mimetype)),
+        where=where,
+        expect_min=select.expect.min if select.expect else None,
+        expect_max=select.expect.max if select.expect else None,
     )
 
 
@@ -282,27 +329,20 @@ def _assert_without_asset(host_task: _HostTask, args: Model) -> None:
         raise host_task.node.child("that").error(why, "add title, id or select") from error
 
 
-def _intent_without_asset(host_task: _HostTask, database: Database) -> Intent:
-    """Return the intent of a task whose target is a channel or a database."""
-    why = "an RSS channel has no asset" if host_task.task.module == "rss" else "a batch has no asset"
-    problems = Problems()
-    if host_task.conditions:
-        problems.add(host_task.conditions[0].node.problem(why, "remove asset from when"))
-    with problems.gather():
-        refuse_pending(host_task.data, host_task.node, why)
-    ref: Ref | None = None
-    evaluate = None
-    with problems.gather():
-        args = host_task.arguments()
-        evaluate = host_task.evaluator(args)
-        ref = ChannelRef(args.channel) if isinstance(args, RssArgs) else None
-    if host_task.task.module == "xmp_batch":
-        with problems.gather():
-            ref = DatabaseRef(database(host_task.scope))
-    problems.check()
-    if ref is None or evaluate is None:
-        raise AssertionError("arguments without problems are arguments")
-    return Intent(ref, host_task.source, evaluate)
+def desired_asset(args: AssetArgs, node: SourceNode, task: str) -> DesiredAsset:
+    """Return the desired state of an asset, each value with its place."""
+    given = TaskArguments(args, node, task)
+    declared = {name: aspect.declare(given) for name, aspect in ASPECTS.items()}
+    return DesiredAsset(
+        given.source(),
+        {name: part for name, part in declared.items() if part is not None},
+        present=args.state != "absent",
+        missing=args.missing or "error",
+        unfinalized=args.unfinalized or "error",
+        lossy=bool(args.lossy),
+        folder=None if args.folder is None else Sourced(args.folder, given.source("folder")),
+        with_links=bool(args.with_links),
+    )
 
 
 # Secrets: values that name a target or decide are shown, so they cannot be secret

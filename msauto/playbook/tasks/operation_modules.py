@@ -11,8 +11,8 @@ from msauto.documents.strict_model import Model
 from msauto.model import desired
 from msauto.playbook.input_files import LookupContext
 from msauto.playbook.schema.operation_keys import AssertArgs, CommandOnly, ProxyOnly, ThumbnailOnly, XmpBatchArgs
-from msauto.playbook.templates.conditions import holds, undecided
 from msauto.playbook.templates.names import TemplateFunctionError
+from msauto.playbook.templates.rendering import holds, undecided
 from msauto.playbook.variables import TemplateScope
 
 

@@ -83,6 +83,9 @@ class TemplateNames(Protocol):
     def known(self) -> Iterable[str]:
         """Return all names."""
 
+    def with_asset(self, asset: AssetView, /) -> TemplateNames:
+        """Return the same names for another asset."""
+
     @property
     def tracker(self) -> SecretTracker:
         """The tracker of the secrets of the run."""

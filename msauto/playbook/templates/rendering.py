@@ -1,13 +1,16 @@
-"""Renders plain data. Jinja2 is imported at the first template, because most playbooks have none."""
+"""Renders plain data, and evaluates conditions. Jinja2 is imported at the first template: most playbooks have none."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from msauto.documents.document import Problems, SourceNode
-from msauto.documents.value_types import UnrenderedTemplate
-from msauto.playbook.templates.names import OMIT, TemplateNames, UsesAssetError
+from msauto.documents.document import Problems, SourceNode, SourceText
+from msauto.documents.value_types import UnrenderedTemplate, as_list, pending_templates
+from msauto.model.facts import Facts
+from msauto.playbook.templates.names import OMIT, AssetView, TemplateNames, UsesAssetError
 
 
 def _engine() -> ModuleType:
@@ -64,3 +67,63 @@ def _render(data: Any, names: TemplateNames, node: SourceNode, problems: Problem
         with problems.gather():
             check_names(data, names, node)
     return data
+
+
+# Conditions over facts: when, where, that
+
+
+def undecided(conditions: Sequence[SourceText], scope: TemplateNames) -> tuple[SourceText, ...] | None:
+    """Return the conditions that need the asset; ``None`` if another one is false."""
+    remaining: list[SourceText] = []
+    for condition in conditions:
+        try:
+            if not holds(condition, scope):
+                return None
+        except UsesAssetError:
+            check_names(condition.text, scope, condition.node, expression=True)
+            remaining.append(condition)
+    return tuple(remaining)
+
+
+def holds(condition: SourceText, scope: TemplateNames) -> bool:
+    """Return whether a condition holds; raises :class:`InputError` for text, because ``"false"`` would be true."""
+    value = evaluate_expression(condition.text, scope, condition.node)
+    if isinstance(value, str):
+        raise condition.node.error(
+            "the condition gives text, not true or false", "compare it, or use | bool", kind="template"
+        )
+    return bool(value)
+
+
+def refuse_pending(data: Any, node: SourceNode, why: str) -> None:
+    """Raise for each template of ``data`` that uses the asset where it cannot."""
+    message = f"asset cannot be used here: {why}"
+    Problems(
+        *(node.child(*path).problem(message, "use a variable", kind="template") for path, _ in pending_templates(data))
+    ).check()
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The ``where`` of a selection: a function of facts, which can be pickled."""
+
+    conditions: tuple[SourceText, ...]
+    scope: TemplateNames
+
+    def __call__(self, facts: Facts) -> bool:
+        """Return whether all conditions hold."""
+        names = self.scope.with_asset(AssetView(facts))
+        return all(holds(condition, names) for condition in self.conditions)
+
+
+def where_of(data: dict[str, Any], scope: TemplateNames, node: SourceNode) -> Where | None:
+    """Return the ``where`` of a selection as a function of facts; raises :class:`InputError` for undefined names."""
+    select = data.get("select")
+    if not isinstance(select, dict) or "where" not in select:
+        return None
+    inner = node.child("select", "where")
+    texts = as_list(select["where"])
+    conditions = tuple(SourceText(str(text).lower() if isinstance(text, bool) else text, inner) for text in texts)
+    undecided(conditions, scope)  # reports undefined names before any request
+
+    return Where(conditions, scope)

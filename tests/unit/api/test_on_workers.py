@@ -24,7 +24,7 @@ from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.live import Entry
 from msauto.model.plan import Plan
 from msauto.model.server import ServerSpec
-from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.playbook.templates.names import TemplateFunctionError
 from msauto.secrets.redaction import Secrets

@@ -18,8 +18,9 @@ from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.schema.asset import AssetArgs, TargetKeys
 from msauto.playbook.schema.operation_keys import CommandArgs, ProxyArgs, ThumbnailArgs
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.tasks.asset_module import asset_ref, check_arguments, desired_asset
+from msauto.playbook.tasks.intents import asset_ref, desired_asset
 from msauto.playbook.tasks.operation_modules import desired_operation
+from msauto.playbook.tasks.plays import check_arguments
 
 _OPERATIONS: dict[str, type[TargetKeys]] = {"command": CommandArgs, "thumbnail": ThumbnailArgs, "proxy": ProxyArgs}
 

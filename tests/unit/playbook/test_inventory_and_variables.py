@@ -9,9 +9,9 @@ from msauto.documents.document import outside_node
 from msauto.errors import InputError
 from msauto.model.desired import ResolvedPlaybooks, TitleRef
 from msauto.model.server import Auth, Secret, Tls
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files
-from msauto.playbook.inventory.hosts import ResolveOptions
-from msauto.playbook.inventory.inventory import Host, Inventory, load_inventory, match_hosts
+from msauto.playbook.inventory import Host, Inventory, load_inventory, match_hosts
 from msauto.playbook.resolve import resolve
 from msauto.playbook.variables import Level, Variables
 

@@ -18,7 +18,7 @@ from msauto.documents.loader import load_yaml
 from msauto.documents.strict_model import Model, ValidationRecord
 from msauto.errors import InputError
 from msauto.planning.saved_plan import plan_schema
-from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.validate import validate

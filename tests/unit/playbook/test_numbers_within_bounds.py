@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import InputError, Problem
-from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.settings import load_settings
 from msauto.playbook.validate import validate
 

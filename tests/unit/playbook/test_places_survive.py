@@ -11,7 +11,7 @@ from msauto.errors import InputError
 from msauto.model.desired import DesiredAsset, DesiredChannel
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.playbook.validate import validate
 

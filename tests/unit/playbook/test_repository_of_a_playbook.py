@@ -15,8 +15,8 @@ from msauto.file_writing import FileNames, safe_name
 from msauto.model.desired import DatabaseRef, DesiredAsset, TitleRef
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import repository_of
-from msauto.playbook.inventory.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 
 

@@ -20,7 +20,7 @@ from msauto.model.desired import (
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset, Entry
 from msauto.model.timecode import Timecode
-from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import chosen, resolve
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

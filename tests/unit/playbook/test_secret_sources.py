@@ -16,7 +16,7 @@ from msauto.documents.document import Document
 from msauto.documents.loader import load_yaml
 from msauto.errors import InputError, SourceLocation
 from msauto.model.server import Auth, Secret, ServerSpec, Tls
-from msauto.playbook.inventory.hosts import ResolveOptions, named_servers
+from msauto.playbook.hosts import ResolveOptions, named_servers
 from msauto.playbook.settings import load_settings
 from msauto.playbook.validate import validate
 from msauto.secrets.redaction import SECRET_WORDS, is_secret_name, redact_lines

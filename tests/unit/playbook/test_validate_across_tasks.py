@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import Problem
-from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.validate import validate
 
 INVENTORY = 'all: {hosts: {h: {server: {url: "http://h"}, database: D}}}\n'

@@ -11,8 +11,8 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.plan import Limits
 from msauto.playbook.change_windows import DatedFreeze, Freeze
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files, how_to_find
-from msauto.playbook.inventory.hosts import ResolveOptions
 from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.validate import validate
 

@@ -16,10 +16,10 @@ from msauto.documents.loader import MAX_DEPTH, dump_yaml, load_yaml, parse_yaml,
 from msauto.documents.value_types import is_template
 from msauto.documents.writer import WIDTH, CommentedValue, FlowStyle, comment, literal, yaml_lines
 from msauto.errors import InputError, Problem, SourceLocation
-from msauto.playbook.inventory.hosts import ResolveOptions
+from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.playbook.templates.environment import render_text
-from msauto.playbook.templates.names import SecretTracker
+from msauto.playbook.templates.names import AssetView, SecretTracker
 from msauto.playbook.validate import validate
 from msauto.secrets.redaction import HIDDEN
 
@@ -167,6 +167,9 @@ class NoNames(dict[str, Any]):
     def known(self) -> list[str]:
         return []
 
+    def with_asset(self, _asset: AssetView, /) -> NoNames:
+        return self
+
 
 signs = st.sampled_from(
     "\n\r\t {}%#:\"'\\-[],&*!|>@`?~.0129eEnoyYtrue_é\u0301\x85\u2028\ufeff\u202e👩日"
@@ -280,8 +283,8 @@ def test_what_is_too_long_for_a_line_is_a_block() -> None:
 
 
 def test_what_is_no_plain_value_is_refused() -> None:
-    with pytest.raises(TypeError, match="float"):
-        written(1.5)
+    with pytest.raises(TypeError, match="bytes"):
+        written(b"raw")
 
 
 # A key that is a duplicate, or not a text, hides no other problem: collect, then raise

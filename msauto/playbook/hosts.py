@@ -1,27 +1,43 @@
-"""The hosts of a run, with their template names and servers."""
+"""The hosts of a run: their template names, and their servers with the secrets from files and the keyring."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 from msauto.documents.document import Problems, SourceNode, outside_node
+from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import InputError, Problem, nearest
-from msauto.model.server import ServerSpec, UrlError, parse_server_url, server_key, with_scheme
-from msauto.playbook.input_files import Files, LookupContext, repository_of
-from msauto.playbook.inventory.inventory import Host, Inventory, load_inventory, match_hosts
-from msauto.playbook.inventory.server_block import build_server, check_server, host_of, server_secrets
+from msauto.model.server import (
+    Auth,
+    Dialect,
+    Secret,
+    ServerSpec,
+    Timeouts,
+    Tls,
+    UrlError,
+    parse_server_url,
+    server_key,
+    with_scheme,
+)
+from msauto.playbook.input_files import Files, LookupContext, beside, repository_of
+from msauto.playbook.inventory import Host, Inventory, load_inventory, match_hosts
+from msauto.playbook.schema.inventory import AuthArgs, ServerArgs, TlsArgs
+from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import OMIT, AssetView, EnvView
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables import HostVars, Level, TemplateScope, Variable, Variables, read_extra
-from msauto.secrets.redaction import Secrets
+from msauto.secrets.redaction import HIDDEN, Secrets, can_redact
+from msauto.secrets.sources import SecretSourceError, misplaced_secrets, secret_in_file, secret_in_keyring
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +88,7 @@ def _inventory(inventories: Sequence[str], server_url: str | None, files: Files)
             why = "--server and -i cannot be given together"
             raise node.error(why, "add the server to the inventory, and use -l", kind="host")
         url = with_scheme(server_url)
-        name = host_of(url, node)
+        name = urlsplit(read_as(ServerArgs, {"url": url}, node).url).hostname or ""
         host = Host(name, node, (Variable("server", {"url": url}, Level.INVENTORY_HOST, node),))
         return Inventory({name: host}, {"all": (name,)}, single=True)
     if not inventories:
@@ -133,12 +149,12 @@ class Hosts:
     def server(self, name: str, folder: str) -> ServerSpec:
         """Return the server of a host; raises :class:`InputError` with all problems of its block."""
         if name not in self._servers:
-            self._servers[name] = build_server(name, self._block(name), self.scope(name, folder))
+            self._servers[name] = _build_server(name, self._block(name), self.scope(name, folder))
         return self._servers[name]
 
     def check_server(self, name: str) -> None:
         """Raise for problems of the ``server:`` block; its secrets need not be set."""
-        check_server(self._block(name), self._lenient_scope(name))
+        read_as(ServerArgs, *self._known_block(name))
 
     def _block(self, name: str) -> Variable:
         variable = self._variables[name].winner("server")
@@ -149,13 +165,11 @@ class Hosts:
             )
         return variable
 
-    def _lenient_scope(self, name: str) -> TemplateScope:
-        return self.scope(name, "").with_env(EnvView(self.options.env, lenient=True))
-
     def _known_block(self, name: str) -> tuple[Any, SourceNode]:
         """Return the ``server:`` block as far as it is known; raises :class:`InputError`."""
         variable = self._block(name)
-        return render_data(variable.value, self._lenient_scope(name), variable.node, keep=True), variable.node
+        scope = self.scope(name, "").with_env(EnvView(self.options.env, lenient=True))
+        return render_data(variable.value, scope, variable.node, keep=True), variable.node
 
     def address(self, name: str) -> ServerAddress | None:
         """Return the address of the server of a host; ``None`` if it is unknown."""
@@ -171,7 +185,7 @@ class Hosts:
         """Let every output hide the secrets of all servers, whatever reads them: a variable, or a file as a text."""
         for name in self.inventory.hosts:
             with suppress(InputError):  # reported for the host that needs it
-                for text in server_secrets(*self._known_block(name)):
+                for text in _server_secrets(*self._known_block(name)):
                     self.files.tracker.found.add(text)
 
     def _scopes_of(self, folder: str) -> dict[str, TemplateScope]:
@@ -273,3 +287,120 @@ def _database(hosts: Hosts, name: str) -> str | None:
     except InputError:
         return None
     return value if isinstance(value, str) else None
+
+
+# The server: block of a host, with secrets from files and the keyring
+
+_SECRET_KEYS: Final = ("password", "bearer", "key_password")
+_LIMITS: Final = ("connections", "requests_per_second", "request_line")
+
+
+def _build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerSpec:
+    """Return the server of a host; raises :class:`InputError` with all problems of its block."""
+    node = variable.node
+    data = render_data(variable.value, scope, node)
+    found = misplaced_secrets(data, lambda way: way[:1] == ("auth",) or way[-1:] in {("password",), ("key_password",)})
+    Problems(*(node.child(*way).problem(message, remedy) for way, message, remedy in found)).check()
+    args = read_as(ServerArgs, data, node)
+    limits = {key: value for key in _LIMITS if (value := getattr(args, key)) is not None}
+    return ServerSpec(
+        name=name,
+        url=args.url,
+        version=args.version,
+        timezone=args.timezone,
+        auth=_auth(args.auth, name, node.child("auth")),
+        tls=_tls(args.tls, node),
+        timeouts=Timeouts(**_named(args.timeouts)),
+        dialect=Dialect(**_named(args.dialect)),
+        worker=_worker(scope),
+        variables={key: value for key, value in scope.variables.raw().items() if key != "server"},
+        **limits,
+    )
+
+
+def _worker(scope: TemplateScope) -> Mapping[str, float]:
+    """Return the resources that a Dask worker needs to reach the server: the variable ``worker`` of the host."""
+    variable = scope.variables.winner("worker")
+    if variable is None:
+        return {}
+    remedy = "write worker: {site-oslo: 1}, the --resources of the Dask workers at its site"
+    resources = render_data(variable.value, scope, variable.node)
+    if not isinstance(resources, dict) or not resources:
+        raise variable.node.error("worker must map names of resources to amounts", remedy, kind="wrong-type")
+    for name, amount in resources.items():
+        node = variable.node.child(name)
+        if not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
+            raise node.error(f"{name!r} is not a valid name of a resource", remedy, key=True)
+        if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 < amount < float("inf"):
+            raise node.error(f"the amount of {name} must be a number above 0, not {amount!r}", remedy)
+    return {str(name): float(amount) for name, amount in resources.items()}
+
+
+def _server_secrets(block: Any, node: SourceNode) -> Iterator[str]:
+    """Yield the secrets of a rendered block that can be redacted, also those in files; what is unknown is left out."""
+    for way in (("auth", "basic"), ("auth",), ("auth", "headers"), ("tls",)):
+        part = block
+        for key in way:
+            part = part.get(key) if isinstance(part, dict) else None
+        for key, value in part.items() if isinstance(part, dict) else ():
+            text = str(value) if isinstance(value, str) and not isinstance(value, UnrenderedTemplate) else ""
+            if text and key.endswith("_file") and key.removesuffix("_file") in _SECRET_KEYS:
+                try:
+                    text = secret_of_file(text, node.child(*way, key)).reveal()
+                except InputError:  # reported when the server is needed
+                    continue
+            elif key not in _SECRET_KEYS and way[-1] != "headers":
+                continue
+            if can_redact(text) and text != HIDDEN:
+                yield text
+
+
+def _named(args: Model | None) -> dict[str, Any]:
+    return {key: getattr(args, key) for key in args.model_fields_set} if args is not None else {}
+
+
+def _auth(args: AuthArgs | None, name: str, node: SourceNode) -> Auth:
+    if args is None:
+        return Auth()
+    basic = args.basic
+    return Auth(
+        username=basic.username if basic else None,
+        password=_secret(basic, "password", basic.username or "", node.child("basic")) if basic else None,
+        bearer=_secret(args, "bearer", name, node),
+        headers=tuple((name, Secret(value)) for name, value in (args.headers or {}).items()),
+    )
+
+
+def _secret(args: Model, key: str, user: str, node: SourceNode) -> Secret | None:
+    """Return a secret from its text, its file beside the inventory, or the keyring entry of a user."""
+    if (file := getattr(args, f"{key}_file")) is not None:
+        return secret_of_file(file, node.child(f"{key}_file"))
+    if (keyring := getattr(args, f"{key}_keyring")) is not None:
+        return secret_of_keyring(keyring, user, node.child(f"{key}_keyring"))
+    text = getattr(args, key)
+    return None if text is None else Secret(text)
+
+
+def _tls(args: TlsArgs | None, node: SourceNode) -> Tls:
+    if args is None:
+        return Tls()
+    paths = {name: path for name in ("ca", "cert", "key") if (path := getattr(args, name)) is not None}
+    found = {name: beside(node.document.file, path) for name, path in paths.items()}
+    password = None if args.key_password is None else Secret(args.key_password)
+    return Tls(verify=args.verify is not False, key_password=password, **found)
+
+
+def secret_of_file(file: str, node: SourceNode) -> Secret:
+    """Return the secret that a file beside the document contains; raises :class:`InputError`."""
+    try:
+        return Secret(secret_in_file(Path(beside(node.document.file, file)), file))
+    except SecretSourceError as error:
+        raise node.error(str(error), error.remedy, kind="secret") from None
+
+
+def secret_of_keyring(service: str, user: str, node: SourceNode) -> Secret:
+    """Return the secret of a user in the system keyring; raises :class:`InputError`."""
+    try:
+        return Secret(secret_in_keyring(service, user))
+    except SecretSourceError as error:
+        raise node.error(str(error), error.remedy, kind="secret") from None

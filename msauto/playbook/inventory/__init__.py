@@ -1,1 +1,0 @@
-"""Inventories: hosts, groups, patterns, and the servers that they describe."""
