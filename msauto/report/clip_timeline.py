@@ -62,28 +62,13 @@ _STRENGTH: Final[Mapping[Action | None, int]] = {None: 0, "run": 0, "add": 1, "c
 """Of several markers in one column the sign of the strongest change is drawn."""
 
 
-class TimelineSegment(NamedTuple):
-    """A segment; ``action`` is what happens to it, ``None`` where it stays as it is."""
+class TimelineMark(NamedTuple):
+    """A segment with its number, or a marker (``None``); ``action`` is ``None`` where it stays as it is."""
 
     start: int
     duration: int
-    number: str
-    action: Action | None = None
-
-
-class TimelineMarker(NamedTuple):
-    """A marker; ``action`` is what happens to it, ``None`` where it stays as it is."""
-
-    frame: int
-    action: Action | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TimelineSide:
-    """What is on a clip, before the changes or after them."""
-
-    segments: tuple[TimelineSegment, ...]
-    markers: tuple[TimelineMarker, ...]
+    number: str | None
+    action: Action | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +77,13 @@ class Timeline:
 
     frames: int
     length: str
-    before: TimelineSide
-    after: TimelineSide
+    before: tuple[TimelineMark, ...]
+    after: tuple[TimelineMark, ...]
 
     @property
     def only_adds(self) -> bool:
         """Whether nothing on it is moved, changed or removed."""
-        return all(each.action is None for items in (self.before.segments, self.before.markers) for each in items)
+        return all(each.action is None for each in self.before)
 
 
 def timeline_of(target: Target) -> Timeline | None:
@@ -118,22 +103,14 @@ def timeline_of(target: Target) -> Timeline | None:
     )
 
 
-def timeline_of_all(targets: Sequence[Target]) -> Timeline | None:
-    """Return the timeline that all targets have; ``None`` where they differ."""
-    timeline = timeline_of(targets[0])
-    return timeline if all(timeline_of(target) == timeline for target in targets[1:]) else None
-
-
-def _side(items: Iterable[tuple[TimelinePlace | None, TimelineItem]]) -> TimelineSide:
-    segments, markers = [], []
-    for place, item in items:
-        if place is not None and place.lane == SEGMENTS:
-            segments.append(TimelineSegment(place.start, place.duration, item.name, item.action))
-        elif place is not None and place.lane != POINTS:
-            markers.append(TimelineMarker(place.start, item.action))
-    return TimelineSide(
-        tuple(sorted(segments, key=lambda each: each.start)), tuple(sorted(markers, key=lambda each: each.frame))
+def _side(items: Iterable[tuple[TimelinePlace | None, TimelineItem]]) -> tuple[TimelineMark, ...]:
+    """Return what is on one side in its order; points are not drawn."""
+    marks = (
+        TimelineMark(place.start, place.duration, item.name if place.lane == SEGMENTS else None, item.action)
+        for place, item in items
+        if place is not None and place.lane != POINTS
     )
+    return tuple(sorted(marks, key=lambda each: each.start))
 
 
 # Drawing -------------------------------------------------------------------------------------------------------
@@ -181,27 +158,28 @@ def legend_of(drawn: Collection[str], signs: TimelineSigns) -> str:
     return f"Timeline: {', '.join(used)}" if used else ""
 
 
-def _draw(side: TimelineSide, frames: int, columns: int, signs: TimelineSigns) -> str:
+def _draw(side: Sequence[TimelineMark], frames: int, columns: int, signs: TimelineSigns) -> str:
     cells = [signs.empty] * columns
 
     def column(frame: int) -> int:
         return max(0, min(columns - 1, frame * columns // frames))
 
-    for segment in side.segments:
-        end = max(column(segment.start) + 1, -(-(segment.start + segment.duration) * columns // frames))
-        fill = signs.kept if segment.action is None else signs.changed
-        for place in range(column(segment.start), min(end, columns)):
-            cells[place] = fill
-    starts = [column(segment.start) for segment in side.segments]
-    for segment, start, end in zip(side.segments, starts, (*starts[1:], columns), strict=False):
+    segments = [(column(each.start), each) for each in side if each.number is not None]
+    for start, segment in segments:
+        end = max(start + 1, -(-(segment.start + segment.duration) * columns // frames))
+        for place in range(start, min(end, columns)):
+            cells[place] = signs.kept if segment.action is None else signs.changed
+    ends = [start for start, _ in segments[1:]]
+    for (start, segment), end in zip(segments, (*ends, columns), strict=False):
         border = signs.border if start else ""
-        shown = border + segment.number
+        shown = f"{border}{segment.number}"
         for place, sign in enumerate(shown if len(shown) < end - start else border, start):
             cells[place] = sign
     marks: dict[int, Action | None] = {}
-    for marker in side.markers:
-        place = column(marker.frame)
-        marks[place] = max(marks.get(place), marker.action, key=lambda action: _STRENGTH[action])
+    for marker in side:
+        if marker.number is None:
+            place = column(marker.start)
+            marks[place] = max(marks.get(place), marker.action, key=lambda action: _STRENGTH[action])
     for place, action in marks.items():
         cells[place] = signs.markers[action]
     return "".join(cells)

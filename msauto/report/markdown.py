@@ -16,7 +16,7 @@ from typing import Any, Final
 from msauto.model.codec import to_key
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.report.clip_timeline import UNICODE, draw_timeline, timeline_of_all
+from msauto.report.clip_timeline import UNICODE, draw_timeline
 from msauto.report.layout import PLAIN, Layout, template
 from msauto.report.plan_view import Block, view_plan
 from msauto.report.result_view import view_result
@@ -90,7 +90,7 @@ def _units(text: str) -> int:
 
 
 def _timeline(block: Block) -> str:
-    timeline = timeline_of_all(block.targets) if block.level in {"alone", "alike"} else None
+    timeline = block.timeline
     if timeline is None:
         return ""
     rows = draw_timeline(timeline, _DRAWING, UNICODE)

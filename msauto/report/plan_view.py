@@ -27,7 +27,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import partial
 from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
 
@@ -38,6 +38,7 @@ from msauto.model.codec import to_key
 from msauto.model.desired import TaskSource
 from msauto.model.fields import LINK_FIELDS, names
 from msauto.model.plan import Action, AspectName, Change, Json, Plan, Target
+from msauto.report.clip_timeline import Timeline, timeline_of
 from msauto.report.sanitizing import NameRange, message_lines, name_ranges, show, show_range
 from msauto.report.texts import (
     KINDS,
@@ -191,6 +192,14 @@ class Block(TargetGroup):
         return f"{self.heading} {_LEVELS[self.level]}".rstrip()
 
     @property
+    def timeline(self) -> Timeline | None:
+        """The timeline that all its targets have."""
+        if self.level == "similar":
+            return None
+        timeline = timeline_of(self.targets[0])
+        return timeline if all(timeline_of(target) == timeline for target in self.targets[1:]) else None
+
+    @property
     def folder(self) -> str:
         """The folder of all its targets, or how many folders they are in; empty if it is not known."""
         folders = {target.folder for target in self.targets}
@@ -330,14 +339,16 @@ def _blocks(targets: Sequence[Target]) -> list[Block]:
     """Return the blocks of targets that change: first those alike, of the rest those similar, the rest alone."""
     found: dict[int, Block] = {}
     rest = list(range(len(targets)))
-    folds: tuple[tuple[Level, int, Callable[[Sequence[Target], Iterable[int]], Iterable[list[int]]]], ...] = (
-        ("alike", FEWEST_ALIKE, _alike),
-        ("similar", FEWEST_SIMILAR, _similar),
+    folds: tuple[tuple[Level, int, Callable[[Target], object]], ...] = (
+        ("alike", FEWEST_ALIKE, partial(_alike_key, {})),
+        ("similar", FEWEST_SIMILAR, _similar_key),
     )
-    for level, fewest, group in folds:
-        groups = group(targets, sorted(rest))
+    for level, fewest, key in folds:
+        groups: dict[object, list[int]] = {}
+        for place in sorted(rest):
+            groups.setdefault(key(targets[place]), []).append(place)
         rest = []
-        for places in groups:
+        for places in groups.values():
             block = _block(level, [targets[place] for place in places]) if len(places) >= fewest else None
             if block is not None and _differs_in_one_value(block):
                 found[places[0]] = block
@@ -347,34 +358,24 @@ def _blocks(targets: Sequence[Target]) -> list[Block]:
     return [found[place] for place in sorted(found)]
 
 
-def _alike(targets: Sequence[Target], places: Iterable[int]) -> Iterator[list[int]]:
-    """Yield the places of targets with the same changes: of other rates only where their positions are shown alike."""
-    groups: dict[bytes, dict[Fraction | None, list[int]]] = {}
-    for place in places:
-        target = targets[place]
-        changes = [_compared(each, target) for each in _kept(target)]
-        content = to_key((target.kind, changes, target.emptied, target.wait))
-        digest = blake2b(content, digest_size=16).digest()  # 300,000 targets: their content is not held twice
-        groups.setdefault(digest, {}).setdefault(target.rate, []).append(place)
-    for by_rate in groups.values():
-        if len(by_rate) == 1:
-            yield from by_rate.values()
-            continue
-        shown: dict[tuple[str, ...], list[int]] = {}
-        for same in by_rate.values():
-            target = targets[same[0]]
-            shown.setdefault(_positions((target, each) for each in _kept(target)), []).extend(same)
-        yield from map(sorted, shown.values())
+def _alike_key(first: dict[bytes, Target], target: Target) -> object:
+    """Return what targets with the same changes share; ``first`` keeps the first of them.
+
+    Positions are compared as they are shown: only at another frame rate do the same frames show other time codes.
+    """
+    changes = [_compared(each, target) for each in _kept(target)]
+    content = to_key((target.kind, changes, target.emptied, target.wait))
+    key = blake2b(content, digest_size=16).digest()  # 300,000 targets: their content is not held twice
+    known = first.setdefault(key, target)
+    if target.rate == known.rate:
+        return key
+    shown, expected = ([_positions(each, of) for each in _kept(of)] for of in (target, known))
+    return key if shown == expected else (key, str(shown))
 
 
-def _similar(targets: Sequence[Target], places: Iterable[int]) -> Iterable[list[int]]:
-    """Return the places of targets with the same kinds of changes."""
-    groups: dict[object, list[int]] = {}
-    for place in places:
-        target = targets[place]
-        key = target.kind, tuple(map(kind_of, _kept(target))), frozenset(each.aspect for each in target.emptied)
-        groups.setdefault(key, []).append(place)
-    return groups.values()
+def _similar_key(target: Target) -> object:
+    emptied = frozenset(each.aspect for each in target.emptied)
+    return target.kind, tuple(map(kind_of, _kept(target))), emptied
 
 
 def _kept(target: Target) -> list[Change]:
@@ -418,17 +419,14 @@ def _are_same(pairs: Sequence[PlannedChange]) -> bool:
     """Return whether changes are the same, and their positions are shown alike."""
     if len({to_key(_compared(change, target)) for target, change in pairs}) > 1:
         return False
-    return len({_positions([pair]) for pair in {pair[0].rate: pair for pair in pairs}.values()}) == 1
+    return len({_positions(change, target) for target, change in {pair[0].rate: pair for pair in pairs}.values()}) == 1
 
 
-def _positions(pairs: Iterable[PlannedChange]) -> tuple[str, ...]:
-    """Return the positions of changes as they are shown: their time codes depend on the frame rate of the target."""
-    return tuple(
-        str(part)
-        for target, change in pairs
-        if ASPECTS[change.aspect].in_frames or change.key in _FIELDS_IN_FRAMES
-        for part in change_parts(_with_own_title(change, target), target)
-    )
+def _positions(change: Change, target: Target) -> tuple[str, ...]:
+    """Return the positions of a change as they are shown."""
+    if not (ASPECTS[change.aspect].in_frames or change.key in _FIELDS_IN_FRAMES):
+        return ()
+    return tuple(map(str, change_parts(_with_own_title(change, target), target)))
 
 
 def _compared(change: Change, target: Target) -> Change:

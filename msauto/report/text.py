@@ -13,7 +13,7 @@ from typing import Final
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Result
-from msauto.report.clip_timeline import ASCII, UNICODE, TimelineSigns, draw_timeline, legend_of, timeline_of_all
+from msauto.report.clip_timeline import ASCII, UNICODE, TimelineSigns, draw_timeline, legend_of
 from msauto.report.layout import PLAIN, Layout
 from msauto.report.lines import (
     BOLD,
@@ -192,7 +192,7 @@ def _requests(requests: tuple[Request, ...]) -> Iterator[Line]:
 
 def _drawing(block: Block, layout: Layout) -> list[str]:
     """Return the timeline of a block, if all its targets have the same."""
-    timeline = timeline_of_all(block.targets) if block.level in {"alone", "alike"} else None
+    timeline = block.timeline
     if timeline is None:
         return []
     label = 0 if timeline.only_adds else len("before ")
