@@ -21,8 +21,7 @@ from msauto.model.result import RunSummary, format_time, parse_time, seconds_bet
 from msauto.playbook.change_windows import freeze_at
 from msauto.report.ci_forms import TestCase, render_xml, suite_of
 from msauto.report.json import dump
-from msauto.report.layout import template
-from msauto.report.lines import GREEN, RED, aligned, paint
+from msauto.report.layout import GREEN, RED, aligned, paint, template
 from msauto.report.sanitizing import visible
 from msauto.report.texts import count_outcomes, plural, show_seconds
 

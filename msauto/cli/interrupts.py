@@ -25,11 +25,12 @@ from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from msauto.exit_codes import INTERRUPTED
+
 if TYPE_CHECKING:
     import asyncio
 
 T = TypeVar("T")
-INTERRUPTED: Final = 130
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 

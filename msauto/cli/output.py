@@ -63,7 +63,7 @@ def print_table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], *, no_color: bool, whole: Collection[str] = ()
 ) -> None:
     """Write a table to stdout, which fits the terminal; the first column and those in ``whole`` are never cut."""
-    from msauto.report.lines import render_table
+    from msauto.report.layout import render_table
 
     colour = use_colour(sys.stdout, no_color=no_color)
     print_result(render_table(headers, rows, colour=colour, width=terminal_width(sys.stdout), whole=whole))

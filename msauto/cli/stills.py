@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from msauto.aspects import ASPECTS, is_deletion
 from msauto.cli.output import print_message
 from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError
@@ -15,7 +17,7 @@ from msauto.file_writing import write_file
 from msauto.model.live import whole
 from msauto.model.plan import Plan, Target
 from msauto.model.server import ServerSpec
-from msauto.report.clip_timeline import StillPlace, Stills, choose_stills
+from msauto.report.clip_timeline import StillPlace, Stills, clip_timeline
 from msauto.report.sanitizing import visible
 from msauto.server.client import AsyncMediaServer
 
@@ -29,7 +31,7 @@ _CACHE: Final = 64 * 1024 * 1024
 async def fetch_stills(plan: Plan, specs: Sequence[ServerSpec], folder: Path, *, most: int, forks: int) -> Stills:
     """Return the first ``most`` pictures of a plan; one warning for each server names what cannot be fetched."""
     places: dict[str, list[StillPlace]] = {}
-    for place in choose_stills(plan, most):
+    for place in _choose(plan, most):
         places.setdefault(plan.targets[place.target].server, []).append(place)
     found: dict[StillPlace, bytes] = {}
     for spec in (spec for spec in specs if spec.name in places):
@@ -43,6 +45,35 @@ async def fetch_stills(plan: Plan, specs: Sequence[ServerSpec], folder: Path, *,
             print_message(f"Warning: {len(server.trouble)} stills are missing: {visible(server.trouble[0])}")
     _prune(folder)
     return found
+
+
+def _choose(plan: Plan, most: int) -> list[StillPlace]:
+    """Return the places of the first ``most`` pictures: deleted clips first, then changes in the order of the plan."""
+    gone = (StillPlace(number, None) for number, target in _planned(plan) if _is_deleted(target))
+    changed = (
+        StillPlace(number, frame)
+        for number, target in _planned(plan)
+        if not _is_deleted(target)
+        for frame in dict.fromkeys(_new_frames(target))
+    )
+    return list(islice((place for places in (gone, changed) for place in places), most))
+
+
+def _planned(plan: Plan) -> Iterator[tuple[int, Target]]:
+    return ((number, each) for number, each in enumerate(plan.targets) if each.kind == "asset" and each.error is None)
+
+
+def _is_deleted(target: Target) -> bool:
+    return any(is_deletion(change) and ASPECTS[change.aspect].deletes_target for change in target.changes)
+
+
+def _new_frames(target: Target) -> Iterator[int]:
+    """Yield the frames at which markers and segments of a clip begin after the changes and did not before."""
+    timeline = clip_timeline(target)
+    for item in timeline.items if timeline else ():
+        start = item.before.start if item.before else None
+        if item.action in {"add", "change"} and item.after and item.after.start != start:
+            yield item.after.start
 
 
 class _ServerStills:

@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from msauto.model.plan import Change, Plan, Request, Target
 from msauto.model.result import RequestResult, Result, TargetResult
-from msauto.report.clip_timeline import Stills, clip_timeline, picture_uri, pictures_by_target
+from msauto.report.clip_timeline import Stills, clip_timeline
 from msauto.report.layout import PLAIN, Layout, template
 from msauto.report.plan_view import PlanView, shown_blocks, view_plan
 from msauto.report.result_view import result_lines, view_result
@@ -40,7 +40,7 @@ def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
     view = view_plan(plan, keep_going=layout.keep_going)
     targets = view.plan.targets
     links = link_ids(targets)
-    stills = {(id(targets[place.target]), place.frame): picture_uri(png) for place, png in layout.stills.items()}
+    stills = {(id(targets[place.target]), place.frame): _picture_uri(png) for place, png in layout.stills.items()}
     data = planned_targets(targets, links, _groups(view), layout.stills)
     return _page(view, view.sentence, data, links, stills, result=None)
 
@@ -52,6 +52,11 @@ def render_result(result: Result, _: Layout = PLAIN) -> Iterator[str]:
     links = link_ids(each.target for each in shown.result.targets)
     data = target_results(shown.result.targets, links, _groups(view))
     return _page(view, shown.sentence, data, links, {}, result=shown)
+
+
+def _picture_uri(png: bytes) -> str:
+    """Return a picture as a URI that contains it."""
+    return f"data:image/png;base64,{b64encode(png).decode()}"
 
 
 def _groups(view: PlanView) -> dict[int, int]:
@@ -168,7 +173,9 @@ def planned_targets(
     targets: Iterable[Target], links: Mapping[int, str], groups: Numbers, stills: Stills
 ) -> Iterator[dict[str, Any]]:
     """Yield the data of each target that changes or is in error; ``groups`` holds the groups of equal changes."""
-    pictures = pictures_by_target(stills)
+    pictures: dict[int, list[list[Any]]] = {}  # by target, in the order of the clip
+    for place, png in sorted(stills.items(), key=lambda item: item[0].frame or 0):
+        pictures.setdefault(place.target, []).append([place.frame, _picture_uri(png)])
     for number, target in enumerate(targets):
         if target.changes or target.error is not None:
             data = _target(target, links, groups) | {"status": "error" if target.error is not None else "planned"}

@@ -1,22 +1,20 @@
-"""How a plan or a result is shown, and the templates of HTML and Markdown.
+"""How reports are laid out: the options, styled lines wrapped to a terminal, tables, and the templates of other forms.
 
-What templates insert into HTML is escaped, unless it is marked as markup.
+Only this module writes escape sequences. What templates insert into HTML is escaped, unless it is marked as markup.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msauto.errors import MsautoError
-
-if TYPE_CHECKING:
-    from jinja2 import Environment, Template
 from msauto.report.clip_timeline import StillPlace
-from msauto.report.sanitizing import show, visible
+from msauto.report.sanitizing import display_width, pad, show, split_at_width, visible, without_command
 from msauto.report.texts import (
     SIGNS,
     ValueWidth,
@@ -28,6 +26,9 @@ from msauto.report.texts import (
     show_key,
     target_heading,
 )
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,188 @@ class Layout:
 
 
 PLAIN: Final = Layout()
+
+BOLD: Final = "1"
+DIM: Final = "2"
+RED: Final = "31"
+GREEN: Final = "32"
+YELLOW: Final = "33"
+MAGENTA: Final = "35"
+CYAN: Final = "36"
+
+_QUOTED: Final = re.compile(r'("(?:[^"\\]|\\.)*")')
+_ASCII: Final = ((" · ", " / "), ("→", "->"), ("…", "..."))
+"""The signs of reports, and what replaces them on a terminal that has ASCII only."""
+
+
+class TextSpan(NamedTuple):
+    """Visible text in one style; with ``together`` it is kept on one line where it fits on one."""
+
+    text: str
+    style: str = ""
+    together: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Spans that follow each other; what does not fit goes on below, indented by ``hang`` columns.
+
+    Without ``wrapped`` it is left to the terminal to break the line: a request is copied whole.
+    """
+
+    spans: tuple[TextSpan, ...]
+    hang: int = 2
+    wrapped: bool = True
+
+
+def paint(text: str, style: str, *, colour: bool) -> str:
+    """Colour one line of visible text; return an empty text as it is."""
+    return f"\x1b[{style}m{text}\x1b[0m" if colour and style and text else text
+
+
+def words(text: str, style: str = "", *, hang: int = 2) -> Line:
+    """Return a line that may be broken at each space."""
+    return Line((TextSpan(text, style, together=False),), hang)
+
+
+def wrap(line: Line, width: int) -> list[tuple[TextSpan, ...]]:
+    """Return the rows of a line: none is wider than ``width``, spaces at the end not counted.
+
+    A span that is wider than a row is broken at its spaces, text without spaces that is wider than a row within it.
+    """
+    rows: list[list[TextSpan]] = [[]]
+    used = 0
+    for span in line.spans:
+        for text in _unbroken(span, width - line.hang, width - used):
+            if used + display_width(text.rstrip()) > width:
+                rows.append([TextSpan(" " * line.hang)])
+                used = line.hang
+                text = text.lstrip(" ") or text
+            rows[-1].append(TextSpan(text, span.style))
+            used += display_width(text)
+    return [_trimmed(row) for row in rows]
+
+
+def _unbroken(span: TextSpan, space: int, left: int) -> Iterator[str]:
+    """Yield what stays on one row: all of a span, or the texts between its spaces, cut where a row is too short."""
+    if span.together and display_width(span.text.rstrip()) <= max(space, left):
+        yield span.text
+        return
+    for word in re.findall(r"\s*\S+\s*", span.text) or [span.text]:
+        while display_width(word.rstrip()) > space:
+            head, word = split_at_width(word, space)
+            yield head
+        yield word
+
+
+def _trimmed(spans: Sequence[TextSpan]) -> tuple[TextSpan, ...]:
+    """Return the spans of a row, without spaces at its end; neighbours of one style are joined."""
+    joined: list[TextSpan] = []
+    for span in spans:
+        if joined and (joined[-1].style == span.style or not span.text.strip()):
+            joined[-1] = TextSpan(joined[-1].text + span.text, joined[-1].style)
+        else:
+            joined.append(span)
+    while joined and not joined[-1].text.strip():
+        joined.pop()
+    return (*joined[:-1], TextSpan(joined[-1].text.rstrip(), joined[-1].style)) if joined else ()
+
+
+def render_lines(lines: Iterable[Line], layout: Layout) -> Iterator[str]:
+    """Yield lines as text, wrapped, each with a newline."""
+    for line in lines:
+        if layout.ascii_only:
+            line = replace(line, spans=tuple(span._replace(text=_ascii(span.text)) for span in line.spans))
+        for row in wrap(line, layout.width) if line.wrapped else [line.spans]:
+            yield without_command("".join(paint(span.text, span.style, colour=layout.colour) for span in row)) + "\n"
+
+
+def _ascii(text: str) -> str:
+    """Return text with ASCII for the signs of reports; what is in quotes comes from outside and stays as it is."""
+    if text.isascii():
+        return text
+    parts = _QUOTED.split(text)
+    for place in range(0, len(parts), 2):
+        for sign, instead in _ASCII:
+            parts[place] = parts[place].replace(sign, instead)
+    return "".join(parts)
+
+
+_GAP: Final = 2
+_NARROWEST: Final = 12
+_WRAPPED: Final = 3
+"""The most lines of a cell."""
+
+
+def render_table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    colour: bool,
+    width: int | None = None,
+    whole: Collection[str] = (),
+) -> str:
+    """Return a table with a header line; it ends with a newline.
+
+    Cells are made visible. ``width``: the columns of the terminal; ``None``: nothing is cut. The first column, which
+    names the row, and those in ``whole`` are never cut. If a line does not fit, the cells of the others wrap, three
+    lines at most (in a table of two columns any number). If even that does not fit, the others go below, indented.
+    Every row has as many cells as ``headers``.
+    """
+    shown = [list(headers), *([visible(cell) for cell in row] for row in rows)]
+    lines = aligned(shown) if width is None else [*_fitted(shown, width, whole)]
+    lines = [without_command(line) for line in lines]
+    lines[0] = paint(lines[0], BOLD, colour=colour)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a line for each row of visible cells, whose columns are as wide as their widest cell."""
+    columns = _column_widths(rows)
+    return [_line(row, columns) for row in rows]
+
+
+def _fitted(rows: Sequence[Sequence[str]], width: int, whole: Collection[str]) -> Iterator[str]:
+    """Yield the lines of a table: its widest columns become narrower until a line fits, or their cells go below."""
+    columns = _column_widths(rows)
+    kept = [index for index, name in enumerate(rows[0]) if index == 0 or name in whole]
+    others = [index for index in range(len(columns)) if index not in kept]
+    while _line_width(columns) > width and max((columns[index] for index in others), default=0) > _NARROWEST:
+        columns[max(others, key=columns.__getitem__)] -= 1
+    most = _WRAPPED if len(columns) > 2 else None
+    if _line_width(columns) <= width:
+        for row in rows:
+            cells = [_cell(cell, space, most) for cell, space in zip(row, columns, strict=True)]
+            yield from (_line(line, columns) for line in zip_longest(*cells, fillvalue=""))
+        return
+    head, *lines = aligned([[row[index] for index in kept] for row in rows])
+    yield head
+    for line, row in zip(lines, rows[1:], strict=True):
+        yield line
+        if below := " · ".join(filter(None, (row[index] for index in others))):
+            yield from (f"  {each}" for each in _cell(below, max(_NARROWEST, width - _GAP), most))
+
+
+def _cell(text: str, width: int, most: int | None) -> list[str]:
+    """Return the lines of a cell; after ``most`` lines the rest is cut, which ``…`` shows."""
+    if display_width(text) <= width:
+        return [text]
+    lines = ["".join(span.text for span in row) for row in wrap(words(text, hang=0), width)]
+    if most is not None and len(lines) > most:
+        lines[most - 1 :] = [f"{split_at_width(lines[most - 1], width - 1)[0]}…"]
+    return lines
+
+
+def _column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(display_width, column)) for column in zip(*rows, strict=True)]
+
+
+def _line_width(columns: Sequence[int]) -> int:
+    return sum(columns) + _GAP * (len(columns) - 1)
+
+
+def _line(cells: Sequence[str], columns: Sequence[int]) -> str:
+    return (" " * _GAP).join(map(pad, cells, columns)).rstrip()
 
 
 @cache

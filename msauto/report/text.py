@@ -14,15 +14,16 @@ from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Result
 from msauto.report.clip_timeline import ASCII, UNICODE, TimelineSigns, draw_timeline, legend_of
-from msauto.report.layout import PLAIN, Layout
-from msauto.report.lines import (
+from msauto.report.layout import (
     BOLD,
     CYAN,
     DIM,
     GREEN,
     MAGENTA,
+    PLAIN,
     RED,
     YELLOW,
+    Layout,
     Line,
     TextSpan,
     paint,

@@ -19,8 +19,7 @@ from msauto.model.plan import Action, AspectName, Body, Change, Plan, PlannedSer
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.report import html, markdown, text
 from msauto.report.json import dump
-from msauto.report.layout import Layout
-from msauto.report.lines import render_table
+from msauto.report.layout import Layout, render_table
 from tests.examples import examples
 
 NASTY = [

@@ -15,8 +15,7 @@ from msauto.errors import MsautoError, nearest
 from msauto.playbook import reference
 from msauto.playbook.reference import ReferenceEntry, ReferenceKey, ReferenceTopic, module, modules, render_topic
 from msauto.report.json import dump
-from msauto.report.layout import Layout
-from msauto.report.lines import BOLD, Line, TextSpan, render_lines, words
+from msauto.report.layout import BOLD, Layout, Line, TextSpan, render_lines, words
 
 _LISTS: Mapping[str, tuple[str, Callable[[], Sequence[ReferenceEntry]]]] = {
     "facts": ("The facts of an asset for templates: asset.NAME.", reference.facts),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -57,10 +57,10 @@ def _list_runs(found: Sequence[RunSummary], repository: Path | None, flags: Flag
         others = plural(len(found) - len(runs), "run")
         print_message(f"{others} of other repositories not shown\n  → show all runs: msauto history --all")
     if flags.format == "json":
-        _print([to_json(each) for each in runs])
+        print_result(dump([to_json(each) for each in runs]))
     elif runs:
         headers = ("run", "started", "took", "status", "playbooks", "outcome", "who")
-        _print_table(headers, map(_row, runs), flags, whole=headers[:4])
+        print_table(headers, [_row(each) for each in runs], no_color=flags.no_color, whole=headers[:4])
     elif not found:
         print_message(f"No runs in {ledger}.")
 
@@ -77,21 +77,10 @@ def _show_batch(summary: RunSummary, record: str, flags: Flags) -> None:
 
     result = load(BatchResult, record)
     if flags.format == "json":
-        _print({**to_json(result), "status": summary.status})
+        print_result(dump({**to_json(result), "status": summary.status}))
         return
     deliveries = [f"{each.kind} {each.to}: {each.error or 'delivered'}" for each in result.deliveries]
-    _print("".join([render_text(result, "UTC"), *(f"{visible(each)}\n" for each in deliveries)]))
-
-
-def _print(value: object) -> None:
-    """Print JSON, or a text."""
-    print_result(value if isinstance(value, str) else dump(value))
-
-
-def _print_table(
-    headers: Sequence[str], rows: Iterable[Sequence[str]], flags: Flags, whole: Collection[str] = ()
-) -> None:
-    print_table(headers, list(rows), no_color=flags.no_color, whole=whole)
+    print_result("".join([render_text(result, "UTC"), *(f"{visible(each)}\n" for each in deliveries)]))
 
 
 def _row(run: RunSummary) -> list[str]:
@@ -125,19 +114,19 @@ def _requests(run: RunSummary) -> str:
 
 def _show_attempt(attempt: RunSummary, flags: Flags) -> None:
     if flags.format == "json":
-        _print(to_json(attempt))
+        print_result(dump(to_json(attempt)))
         return
     facts = {"run": attempt.run, "status": attempt.status, "reason": attempt.reason, "code": str(attempt.code)}
     facts |= {"started": _time(attempt.started), "ended": _time(attempt.ended)}
     facts |= {"playbooks": " ".join(attempt.playbooks)}
     facts |= {"user": attempt.user, "host": attempt.host, "folder": attempt.folder}
     facts |= {"settings": attempt.settings} if attempt.settings else {}
-    _print_table(("fact", "value"), facts.items(), flags)
+    print_table(("fact", "value"), [*facts.items()], no_color=flags.no_color)
 
 
 def _show_run(details: RunDetails, flags: Flags) -> None:
     if flags.format == "json":
-        _print(_details(details))
+        print_result(dump(_details(details)))
         return
     run = details.summary
     facts = {
@@ -150,9 +139,9 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
         "process": f"{details.pid} on {details.host}, msauto {details.msauto}",
         **{name.replace("_", " "): text for name, text in details.notes.items() if text and name != OPTIONS},
     }
-    _print_table(("fact", "value"), facts.items(), flags)
+    print_table(("fact", "value"), [*facts.items()], no_color=flags.no_color)
     lines = (line for target in details.targets for line in _target_lines(target))
-    _print("".join(f"{line}\n" for line in lines))
+    print_result(f"{line}\n" for line in lines)
 
 
 def _target_lines(record: TargetRecord) -> Iterator[str]:

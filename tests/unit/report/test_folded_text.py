@@ -12,8 +12,7 @@ from msgspec import structs
 
 from msauto.model.plan import Change, Json, Plan, Refusal, ShownMarker, ShownSegment, Target, TargetContext
 from msauto.report.clip_timeline import ASCII, UNICODE, draw_timeline, timeline_of
-from msauto.report.layout import Layout
-from msauto.report.lines import Line, TextSpan, render_lines, words
+from msauto.report.layout import Layout, Line, TextSpan, render_lines, words
 from msauto.report.sanitizing import display_width, show, visible
 from tests.unit.report.made_plans import PAL, change, check_golden, film, plan_of, text_of
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from msauto.report.lines import render_table
+from msauto.report.layout import render_table
 from msauto.report.sanitizing import display_width, shorten, show, show_pair, visible
 from msauto.report.texts import show_frames, show_list, show_pair_of, show_seconds, show_value
 
