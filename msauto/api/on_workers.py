@@ -26,7 +26,7 @@ from msgspec import Struct, structs
 from msauto.api.server_plan import ServerPlanning, plan_server
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
 from msauto.applying.circuit_breaker import BreakerState, CircuitBreaker
-from msauto.applying.executor import BatchFailures, OnResult, Records, Targets, apply_server, not_attempted, result_of
+from msauto.applying.executor import BatchFailures, OnResult, Records, Targets, apply_server, not_attempted
 from msauto.applying.states import RetryPolicy
 from msauto.concurrency import SystemClock, concurrent_list, finish, is_over, run_unless
 from msauto.errors import LedgerError, MsautoError, one_line
@@ -337,7 +337,7 @@ class ServersOnWorkers:
         for number, target in targets.items():
             record = records.get(number)
             if record is not None and record.outcome is not None:
-                note((number, result_of(record)))
+                note((number, record.result))
             elif record is None or record.begun is not None or not has_ended:
                 self.unsettled = True
                 message = "its worker has not reported; the next run settles it by reading"

@@ -293,7 +293,7 @@ class _ServerExecution:
             for number, target in targets.items():
                 record = self.records.get(number)
                 if record is not None and record.outcome is not None:
-                    self._note(number, structs.replace(result_of(record), target=target))
+                    self._note(number, structs.replace(record.result, target=target))
                 elif record is not None or self._may_start():
                     group.create_task(self._apply(number, target, record, await self._admit()))
 
@@ -424,23 +424,8 @@ async def settle_here(
 
 def _result(details: RunDetails, settled: Mapping[int, TargetResult]) -> Result:
     """Return the result of the whole run; ``settled`` are the results of the targets in progress, by position."""
-    summary = details.summary
-    plan = Plan(
-        summary.started,
-        details.msauto,
-        targets=tuple(record.target for record in details.targets),
-        unchanged=summary.summary.get("unchanged", 0),
-        reads=summary.summary.get("reads", 0),
-    )
-    results = (settled.get(number) or _result_of(record) for number, record in enumerate(details.targets))
-    return Result(summary.run, plan, tuple(results), interrupted=True)
-
-
-def _result_of(record: TargetRecord) -> TargetResult:
-    if record.outcome is not None:
-        return result_of(record)
-    requests = (RequestResult("not sent"),) * len(record.target.requests)
-    return TargetResult(record.target, "not attempted", "the run was killed before it started the target", requests)
+    results = (settled.get(number) or record.result for number, record in enumerate(details.targets))
+    return Result(details.summary.run, details.plan, tuple(results), interrupted=True)
 
 
 def _settling(context: ApplyContext, record: TargetRecord) -> ApplyContext:
@@ -464,10 +449,3 @@ def progress_of(record: TargetRecord) -> TargetProgress:
         results.append(RequestResult(request.state, request.status, request.message, request.tries))
     count, wait = len(record.target.requests), record.target.wait
     return resume(TargetProgress(count, wait=wait, results=tuple(results), tries=tries), sending=sending)
-
-
-def result_of(record: TargetRecord) -> TargetResult:
-    """Return the result of a target that the ledger records as finished."""
-    assert record.outcome is not None
-    requests = tuple(each.result for each in record.requests)
-    return TargetResult(record.target, record.outcome, record.message, requests, record.differences, record.learned)

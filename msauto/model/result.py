@@ -201,6 +201,20 @@ class TargetRecord(Struct, frozen=True):
     differences: tuple[Difference, ...] = ()
     learned: Mapping[str, Json] = field(default_factory=dict)
 
+    @property
+    def result(self) -> TargetResult:
+        """The result as far as it is known: a target that the run did not finish is not attempted."""
+        settled = filter(None, [self.begun, *(request.settled for request in self.requests)])
+        return TargetResult(
+            self.target,
+            self.outcome or "not attempted",
+            self.message or ("" if self.outcome else "the run ended before this target was done"),
+            tuple(request.result for request in self.requests),
+            self.differences,
+            self.learned,
+            seconds=seconds_between(self.begun, max(settled, default=None)),
+        )
+
 
 class RunDetails(Struct, frozen=True):
     """Everything about one run. ``pid`` and ``host`` are those of its process.
@@ -214,3 +228,15 @@ class RunDetails(Struct, frozen=True):
     msauto: str
     targets: tuple[TargetRecord, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the run, as far as the ledger keeps it."""
+        counts = self.summary.summary
+        return Plan(
+            self.summary.started,
+            self.msauto,
+            targets=tuple(record.target for record in self.targets),
+            unchanged=counts.get("unchanged", 0),
+            reads=counts.get("reads", 0),
+        )

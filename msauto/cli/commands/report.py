@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import click
+from msgspec import structs
 
 from msauto.batch.batch_result import SUMMARY_FORMS, past_results
 from msauto.cli.flags import Flags, report_flags
 from msauto.cli.output import print_result
 from msauto.cli.reports import FORMS, layout_of
 from msauto.ledger import Ledger
-from msauto.model.plan import InputHash, Plan, PlannedServer
-from msauto.model.result import Result, RunDetails, TargetRecord, TargetResult, seconds_between
+from msauto.model.plan import InputHash, PlannedServer
+from msauto.model.result import Result, RunDetails, seconds_between
 from msauto.secrets.redaction import HIDDEN
 
 
@@ -26,29 +29,23 @@ def command(*, flags: Flags, run: str) -> None:
             print_result(SUMMARY_FORMS[flags.format][1](result, "UTC"))
             return
         details = ledger.run_details(found.run)
-    form, layout, past = FORMS[flags.format], layout_of(flags), result_of(details)
+    form, layout, past = FORMS[flags.format], layout_of(flags), _result_of(details)
     plan = form.plan(past.plan, layout) if flags.format in {"text", "markdown"} else ()  # other results contain it
-    print_result("".join([*plan, *form.result(past, layout)]))
+    print_result(chain(plan, form.result(past, layout)))
 
 
-def result_of(details: RunDetails) -> Result:
+def _result_of(details: RunDetails) -> Result:
     """Return the result of a past run; what it did not reach is not attempted."""
     summary = details.summary
-    targets = tuple(map(_target_result, details.targets))
-    names = dict.fromkeys(each.target.server for each in targets)
-    plan = Plan(
-        summary.started,
-        details.msauto,
-        targets=tuple(each.target for each in targets),
-        unchanged=summary.summary.get("unchanged", 0),
-        reads=summary.summary.get("reads", 0),
-        servers=tuple(PlannedServer(name, 0) for name in names),
+    plan = structs.replace(
+        details.plan,
+        servers=tuple(PlannedServer(name, 0) for name in dict.fromkeys(each.target.server for each in details.targets)),
         settings=InputHash(summary.settings, HIDDEN) if summary.settings else None,
     )
     return Result(
         summary.run,
         plan,
-        targets,
+        tuple(each.result for each in details.targets),
         interrupted=summary.status in {"interrupted", "died"},
         seconds=None if summary.ended is None else seconds_between(summary.started, summary.ended),
         server_seconds={server: seconds_between(*span) for server, span in _spans(details).items()},
@@ -62,15 +59,3 @@ def _spans(details: RunDetails) -> dict[str, tuple[str, str]]:
         known = [each.begun, *(request.settled for request in each.requests)]
         times.setdefault(each.target.server, []).extend(filter(None, known))
     return {server: (min(known), max(known)) for server, known in times.items() if known}
-
-
-def _target_result(record: TargetRecord) -> TargetResult:
-    settled = [request.settled for request in record.requests]
-    return TargetResult(
-        record.target,
-        record.outcome or "not attempted",
-        record.message or ("" if record.outcome else "the run ended before this target was done"),
-        tuple(each.result for each in record.requests),
-        record.differences,
-        seconds=seconds_between(record.begun, max(filter(None, [record.begun, *settled]), default=None)),
-    )
