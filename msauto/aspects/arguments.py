@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError, create_model
 
@@ -43,6 +43,21 @@ def asset_key(kind: Any, description: str) -> tuple[Any, Any]:
     return Annotated[kind | None, TEMPLATED], key(description)
 
 
+_FOLLOWS = ("a handler runs on the asset that changed", "remove it")
+OF_HANDLERS: Final = {"title": _FOLLOWS, "id": _FOLLOWS, "select": _FOLLOWS}
+"""The hints of the modules of handlers."""
+
+
+class TaskFiles(Protocol):
+    """The files that a task may read and write; both raise :class:`InputError` at the place of the name."""
+
+    def load(self, name: str, node: SourceNode) -> bytes:
+        """Return the content of a file."""
+
+    def dest(self, name: str, node: SourceNode) -> str:
+        """Return the path of a file to write."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskArguments:
     """The arguments of one task, validated and rendered whole, and the places of their values."""
@@ -50,6 +65,7 @@ class TaskArguments:
     args: Any
     node: SourceNode
     task: str
+    files: TaskFiles
 
     def source(self, *path: str | int) -> TaskSource:
         """Return the place of a value: its key in a mapping, as in the plan of the contract, or the item of a list."""
@@ -68,6 +84,10 @@ class TaskArguments:
         if isinstance(exactly, list):
             return self.source("exactly", exactly.index(name)) if name in exactly else None
         return self.source("exactly", name) if getattr(exactly, name, None) else None
+
+    def dest(self) -> str:
+        """Return the path of the file that the task writes."""
+        return self.files.dest(self.args.dest, self.node.child("dest"))
 
     def position(self, timecode: Timecode | None) -> Position | Absent:
         """Return a position, which counts from the task's ``origin``."""

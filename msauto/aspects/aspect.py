@@ -12,6 +12,7 @@ from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import PlanContext, Trigger
 from msauto.documents.document import SourceNode
 from msauto.documents.key_rules import KeyRule
+from msauto.documents.strict_model import Model
 from msauto.errors import Problem
 from msauto.model.desired import Sourced, TaskSource
 from msauto.model.facts import Need
@@ -142,6 +143,8 @@ class Aspect:
 
     # Playbooks -------------------------------------------------------------------------------------------------------
 
+    # The keys of its module, where that is one of its own.
+    module: type[Model] | None = None
     # Its keys of the ``asset`` module, with their types and fields.
     keys: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     # How these keys depend on each other.
@@ -152,7 +155,7 @@ class Aspect:
     check: Callable[[Any, SourceNode], Iterator[Problem]] = _no_items
     # Yields what is wrong with them for a server of this dialect.
     check_on_server: Callable[[Any, SourceNode, Dialect], Iterator[Problem]] = _no_items
-    # Returns the *part* that a task declares of it, if any.
+    # Returns the *part* that a task declares of it, if any; with a module of its own, all that the task asks for.
     declare: Callable[[TaskArguments], Any] = lambda _: None
     # Returns live state as the value of its first key.
     export: Callable[[AssetSnapshot, Dialect], ExportedPart] = lambda *_: ExportedPart()

@@ -6,20 +6,93 @@ path, and cannot find an open file that is known only by its ``handle``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import ClassVar, Literal
 
 from msgspec import structs
 
+from msauto.aspects.arguments import OF_HANDLERS, TaskArguments
 from msauto.aspects.aspect import Aspect, Item
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import TASK, PlanContext, Trigger, answer_told, certain
+from msauto.documents import key_rules as rule
+from msauto.documents.strict_model import Model, key, need
+from msauto.documents.value_types import Opt, Text, Value
 from msauto.model import requests
-from msauto.model.desired import DesiredCommand
+from msauto.model.desired import DesiredOperation
 from msauto.model.plan import Change, Expectation, Json
 from msauto.model.ports import LiveTarget
 
 _WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"})
 """Commands that take ``ns`` and ``id`` (interface, «Asset commands»)."""
+
+
+Command = Literal["PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS", "PARTNER_MOVE_TO_ASSET"]
+_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "PARTNER_EXPORT_VERSION": (),
+    "PARTNER_COPY_PROGRAM_FIELDS": (),
+    "PARTNER_MOVE_TO_ASSET": ("asset_id", "house_number"),
+}
+"""The parameters of each command (interface, «Asset commands»), except ns and id."""
+_FROM_THE_TASK = ("ns", "id", "command")
+_CARD = "PARTNER_MOVE_TO_ASSET requires the program card"
+
+
+def _no_parameter(command: str, name: str) -> tuple[str, str]:
+    known = _PARAMETERS[command]
+    if name in _FROM_THE_TASK:
+        remedy = (
+            "set the command with the key name"
+            if name == "command"
+            else 'address the asset by its key: id: "handle:4711"'
+        )
+        return f"{name} cannot be set here: it follows from the task", remedy
+    remedy = f"its parameters are {' and '.join(known)}" if known else "it takes ns and id, which follow from the task"
+    return f"{command} has no parameter {name!r}", remedy
+
+
+COMMAND_RULES: tuple[rule.KeyRule, ...] = (
+    *(
+        rule.when_value("name", name, rule.only("params", known, partial(_no_parameter, name)))
+        for name, known in _PARAMETERS.items()
+    ),
+    rule.when_value(
+        "name",
+        "PARTNER_MOVE_TO_ASSET",
+        rule.needs("name", ("params",), _CARD, "add params: {asset_id: ...}"),
+        rule.inside("params", rule.any_of((("asset_id",),), _CARD, "add asset_id to params")),
+    ),
+)
+
+
+class CommandOnly(Model):
+    """A command on the asset that changed (interface, «Asset commands»)."""
+
+    hints: ClassVar = OF_HANDLERS
+    rules: ClassVar = COMMAND_RULES
+
+    name: Value[Command] = need("name of the command")
+    params: Opt[dict[str, Value[Text]]] = key(
+        "parameters of the command; ns and id are set from the address of the asset"
+    )
+    run: Opt[Literal["always", "once", "changed"]] = key(
+        "always (default); once: once per asset; changed: if this run changes the asset"
+    )
+
+
+class DesiredCommand(DesiredOperation, frozen=True):
+    """One of the commands that are run rather than compared (interface, «Asset commands»)."""
+
+    aspect: ClassVar = "command"
+    name: str
+    params: tuple[tuple[str, str], ...] = ()
+    run: Literal["always", "once", "changed"] = "always"
+
+
+def _declare(task: TaskArguments) -> DesiredCommand:
+    args = task.args
+    return DesiredCommand(task.source(), args.name, tuple((args.params or {}).items()), args.run or "always")
 
 
 def plan_command(context: PlanContext, desired: DesiredCommand, cause: Trigger = TASK) -> None:
@@ -91,6 +164,8 @@ def _displayed(change: Change) -> Change:
 
 ASPECT = Aspect(
     name="command",
+    module=CommandOnly,
+    declare=_declare,
     run=plan_command,
     survives_deletion=True,
     alters=lambda *_: {"files"},

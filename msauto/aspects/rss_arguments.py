@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Final, Literal
 
 from msgspec import structs
 
-from msauto.aspects.arguments import duplicates, known_items
+from msauto.aspects.arguments import TaskArguments, duplicates, known_items
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Flag, Name, Opt, Text, UnrenderedTemplate, Value
 from msauto.errors import Problem
-from msauto.model.desired import ABSENT, DesiredChannel, DesiredList, DesiredRssItem, Sourced, TaskSource
+from msauto.model.desired import ABSENT, DesiredChannel, DesiredList, DesiredRssItem, Sourced
 from msauto.model.identity import plain
 from msauto.model.requests import bad_character, default_file, file_key
 
@@ -128,14 +128,10 @@ def _file(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
 # Desired state -----------------------------------------------------------------------------------------------------
 
 
-def desired_channel(args: RssArgs, node: SourceNode, task: str) -> DesiredChannel:
+def desired_channel(task: TaskArguments) -> DesiredChannel:
     """Return the desired state of a channel, each item with its place."""
-    items = tuple(
-        Sourced(_item(item), TaskSource.at(node.child("items", index).place, task))
-        for index, item in enumerate(args.items or [])
-    )
-    exactly = TaskSource.at(node.child("exactly").key_place, task) if args.exactly else None
-    return DesiredChannel(TaskSource.at(node.place, task), items, exactly)
+    exactly = task.source("exactly") if task.args.exactly else None
+    return DesiredChannel(task.source(), task.each("items", _item), exactly)
 
 
 def _item(args: RssItemArgs) -> DesiredRssItem:

@@ -21,6 +21,7 @@ from msgspec import structs
 from msauto.aspects.aspect import AppliedChange, Aspect, Item
 from msauto.aspects.comparison import Attributes, instant, item_field, item_matches, mapping, texts
 from msauto.aspects.plan_builder import Phase, PlanBuilder, left_alone, refuse
+from msauto.aspects.rss_arguments import RssArgs, check_items, desired_channel
 from msauto.model import requests
 from msauto.model.desired import ABSENT, DesiredChannel, DesiredRssItem, Sourced, TaskSource
 from msauto.model.identity import plain
@@ -573,6 +574,9 @@ def _displayed(change: Change) -> Change:
 
 ASPECT = Aspect(
     name="rss_item",
+    module=RssArgs,
+    check=check_items,
+    declare=desired_channel,
     looks={
         "items": lambda _, live, __: [structs.asdict(item) for item in live.channel.items] if live.channel else None
     },

@@ -5,13 +5,51 @@ Positions count from the clip's first frame, as everywhere in a playbook; GETICO
 
 from __future__ import annotations
 
+from typing import Annotated, ClassVar
+
+from msauto.aspects.arguments import OF_HANDLERS, TaskArguments
 from msauto.aspects.aspect import Aspect
 from msauto.aspects.plan_builder import TASK, PlanContext, Trigger, refuse
 from msauto.aspects.positions import to_frames, to_point, to_wire
+from msauto.documents.strict_model import Model, key, need
+from msauto.documents.value_types import Name, Opt, Pos, Text, Value, between
 from msauto.model import requests
-from msauto.model.desired import DesiredThumbnail
+from msauto.model.desired import DesiredDownload, Position
 from msauto.model.live import whole
 from msauto.model.plan import Json
+
+_Pixels = Annotated[int, between(1, 16_384)]  # four times the width of 4K
+
+
+class ThumbnailOnly(Model):
+    """A still image of the asset that changed (interface, «PNG thumbnail»)."""
+
+    hints: ClassVar = OF_HANDLERS
+
+    pos: Opt[Pos] = key("position of the image: a time code or frames")
+    dur: Opt[Pos] = key("duration of the composition, for graphic templates")
+    w: Opt[_Pixels] = key("width in pixels; default: the original width")
+    h: Opt[_Pixels] = key("height in pixels; default: the original height")
+    params: Opt[dict[str, Value[Text]]] = key("values for the elements of a graphic template")
+    dest: Value[Name] = need("file to write, relative to the playbook")
+
+
+class DesiredThumbnail(DesiredDownload, frozen=True):
+    """A still of an asset as a file (interface, «PNG thumbnail»)."""
+
+    aspect: ClassVar = "thumbnail"
+    pos: Position | None = None
+    dur: Position | None = None
+    w: int | None = None
+    h: int | None = None
+    params: tuple[tuple[str, str], ...] = ()
+
+
+def _declare(task: TaskArguments) -> DesiredThumbnail:
+    args = task.args
+    pos, dur = (None if each is None else Position(each) for each in (args.pos, args.dur))
+    params = tuple((args.params or {}).items())
+    return DesiredThumbnail(task.source(), task.dest(), pos, dur, args.w, args.h, params)
 
 
 def plan_thumbnail(context: PlanContext, desired: DesiredThumbnail, cause: Trigger = TASK) -> None:
@@ -49,5 +87,11 @@ def _in_point_after(context: PlanContext) -> int:
 
 
 ASPECT = Aspect(
-    name="thumbnail", run=plan_thumbnail, is_file=True, in_frames=True, for_good="the file stays where it was saved"
+    name="thumbnail",
+    module=ThumbnailOnly,
+    declare=_declare,
+    run=plan_thumbnail,
+    is_file=True,
+    in_frames=True,
+    for_good="the file stays where it was saved",
 )

@@ -5,15 +5,33 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
+from msauto.aspects.arguments import TaskArguments
 from msauto.aspects.aspect import Aspect
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import TASK, Phase, PlanBuilder, answer_told
+from msauto.documents.strict_model import Model, need
+from msauto.documents.value_types import Name, Value
 from msauto.model import requests
 from msauto.model.desired import DesiredXmpBatch
 from msauto.model.plan import Body, Expectation, Json
 from msauto.model.server import ServerSpec
 
 MEDIA_TYPE = "text/xml"
+
+
+class XmpBatchArgs(Model):
+    """XMP metadata to load through a connector (interface, «Load XMP metadata in batch»)."""
+
+    connector: Value[Name] = need("name of the metadata connector")
+    src: Value[Name] = need("file to load, relative to the playbook; the same content is loaded only once")
+
+
+def _declare(task: TaskArguments) -> DesiredXmpBatch:
+    name, node = task.args.src, task.node.child("src")
+    content = task.files.load(name, node)
+    if not content.strip():
+        raise node.error(f"the batch file {name!r} is empty", "add XMP metadata to it", kind="file")
+    return DesiredXmpBatch(task.source(), task.args.connector, name, content)
 
 
 def plan_batch(
@@ -44,6 +62,8 @@ def plan_batch(
 ASPECT = Aspect(
     spoils="xmp:",  # it may write to any clip of the database
     name="xmp_batch",
+    module=XmpBatchArgs,
+    declare=_declare,
     remember=lambda expect, _: iter([(f"xmp_batch:{expect.key}", True)]),
     runs_once=True,
     for_good="what a batch loaded is not known",

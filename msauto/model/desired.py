@@ -247,36 +247,17 @@ class DesiredChannel(Struct, frozen=True, gc=False):
     notes: tuple[str, ...] = ()
 
 
-class DesiredCommand(Struct, frozen=True):
-    """One of the commands that are run rather than compared (interface, «Asset commands»)."""
+class DesiredOperation(Struct, frozen=True):
+    """What is run on an asset rather than compared field by field; handlers are of these."""
 
-    aspect: ClassVar[Literal["command"]] = "command"
+    aspect: ClassVar[Any]
     source: TaskSource
-    name: str
-    params: tuple[tuple[str, str], ...] = ()
-    run: Literal["always", "once", "changed"] = "always"
 
 
-class DesiredThumbnail(Struct, frozen=True):
-    """A still of an asset as a file; ``dest`` as it is opened (interface, «PNG thumbnail»)."""
+class DesiredDownload(DesiredOperation, frozen=True):
+    """What is saved as a file, and changes nothing on the server; ``dest`` as it is opened."""
 
-    aspect: ClassVar[Literal["thumbnail"]] = "thumbnail"
-    source: TaskSource
     dest: str
-    pos: Position | None = None
-    dur: Position | None = None
-    w: int | None = None
-    h: int | None = None
-    params: tuple[tuple[str, str], ...] = ()
-
-
-class DesiredProxy(Struct, frozen=True):
-    """A viewing copy of an asset as a file (interface, «Web proxy»)."""
-
-    aspect: ClassVar[Literal["proxy"]] = "proxy"
-    source: TaskSource
-    dest: str
-    profile: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,12 +275,6 @@ class AssertionPassed(Struct, frozen=True):
 
     source: TaskSource
 
-
-DesiredDownload = DesiredThumbnail | DesiredProxy
-"""What is saved as a file, and changes nothing on the server."""
-
-DesiredOperation = DesiredCommand | DesiredDownload
-"""What is run on an asset rather than compared field by field; handlers are of these."""
 
 Desired = DesiredAsset | DesiredChannel | DesiredOperation | DesiredXmpBatch | AssertionPassed
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import os.path
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from msauto.documents.document import Document, Problems, outside_node
+from msauto.documents.document import Document, Problems, SourceNode, outside_node
 from msauto.documents.loader import parse_yaml
 from msauto.errors import InputError
 from msauto.model.desired import InputFile
@@ -19,6 +19,7 @@ _MOST_MIB = 64
 """The largest file that is read: 50,000 tasks take about 20 MiB."""
 _LARGE = 1_000_000
 """Larger files are not searched for secrets: if there are secrets at all, such a file may hold one."""
+_READ_BY_MSAUTO = frozenset({".yml", ".yaml", ".toml"})
 _MARKS = (".git", "msauto.toml")
 
 
@@ -128,6 +129,44 @@ class LookupContext:
             return self.read(name).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise TemplateFunctionError(f"the file {name!r} is not UTF-8", "save it as UTF-8") from error
+
+    def load(self, name: str, node: SourceNode) -> bytes:
+        """Return the bytes as :meth:`read` does; raises :class:`InputError` at the place of the name."""
+        try:
+            return self.read(name)
+        except TemplateFunctionError as error:
+            raise node.error(str(error), error.remedy, kind="file") from error
+
+    def dest(self, name: str, node: SourceNode) -> str:
+        """Return the path of a file to write, relative to the playbook; raises :class:`InputError` if it is refused.
+
+        A playbook may be untrusted. It writes only inside its repository or the folders that the settings allow, after
+        symbolic links are resolved, and no file that git or msauto reads.
+        """
+        path = Path(os.path.normpath(self.folder / name))
+        try:
+            real = path.resolve()
+            roots = (self.root.resolve(), *(Path(each).resolve() for each in self.writable))
+            inside = [root for root in roots if real.is_relative_to(root)]
+        except (OSError, ValueError, RuntimeError) as error:
+            raise node.error(f"{name!r} is not a valid file name", kind="file") from error
+        if not inside:
+            remedy = "use a path inside it, or allow its folder in msauto.toml: [download] folders"
+            raise node.error(
+                f"the file {name!r} would be written outside the playbook's repository", remedy, kind="file"
+            )
+        hidden = next((part for part in real.relative_to(inside[0]).parts if part.startswith(".")), None)
+        if hidden is not None:
+            raise node.error(
+                f"{name!r} contains {hidden!r}: hidden files cannot be written", "use another path", kind="file"
+            )
+        if name.endswith(("/", os.sep)) or real.is_dir():
+            raise node.error(f"{name!r} is a folder", "add a file name", kind="file")
+        if real.suffix.lower() in _READ_BY_MSAUTO:
+            raise node.error(
+                f"{name!r} would be read as a playbook or as settings", "use another file extension", kind="file"
+            )
+        return str(path)
 
 
 def _read(path: str) -> bytes:

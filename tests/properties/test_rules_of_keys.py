@@ -14,6 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from msauto.aspects.command import CommandOnly
 from msauto.aspects.marker_arguments import MarkerArgs
 from msauto.aspects.rss_arguments import RssArgs, RssItemArgs
 from msauto.aspects.segment_arguments import SegmentArgs
@@ -24,15 +25,16 @@ from msauto.playbook.schema.asset import AssetArgs, TargetKeys
 from msauto.playbook.schema.batch import JobArgs, SecretSource
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs
 from msauto.playbook.schema.json_schema import schema_of_model
-from msauto.playbook.schema.operation_keys import (
+from msauto.playbook.schema.play import (
     AssertArgs,
     CommandArgs,
-    CommandOnly,
+    HandlerArgs,
+    PlayArgs,
     ProxyArgs,
     RunTarget,
+    TaskArgs,
     ThumbnailArgs,
 )
-from msauto.playbook.schema.play import HandlerArgs, PlayArgs, TaskArgs
 from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.schema.settings import StateArgs
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.arguments import State, with_keys
+from msauto.aspects.aspect import Aspect
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import Model, key
@@ -100,3 +101,10 @@ class AssetArgs(
     lossy: Opt[Flag] = key("allow changes that lose data that the interface cannot write back")
     state: Opt[State] = key("present (default) or absent: the asset is deleted")
     with_links: Opt[Flag] = key("delete the asset with state: absent even if links show it; default false")
+
+
+def aspects_of(args: Model) -> list[Aspect]:
+    """Return the aspect whose module has these arguments, or all of the module ``asset``."""
+    own = [aspect for aspect in ASPECTS.values() if aspect.module is not None and isinstance(args, aspect.module)]
+    of_asset = (aspect for aspect in ASPECTS.values() if aspect.module is None)
+    return own or [*(of_asset if isinstance(args, AssetArgs) else ())]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import model_validator
 
+from msauto.aspects.command import COMMAND_RULES, CommandOnly
+from msauto.aspects.proxy import ProxyOnly
 from msauto.aspects.rss_arguments import RssArgs
+from msauto.aspects.thumbnail import ThumbnailOnly
+from msauto.aspects.xmp_batch import XmpBatchArgs
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, DocumentModel, Model, key, need
@@ -25,17 +29,7 @@ from msauto.documents.value_types import (
     Then,
     Value,
 )
-from msauto.playbook.schema.asset import AssetArgs
-from msauto.playbook.schema.operation_keys import (
-    AssertArgs,
-    CommandArgs,
-    CommandOnly,
-    ProxyArgs,
-    ProxyOnly,
-    ThumbnailArgs,
-    ThumbnailOnly,
-    XmpBatchArgs,
-)
+from msauto.playbook.schema.asset import ONE_TARGET, TARGET_NAMES, TWO_TARGETS, AssetArgs, TargetKeys
 
 MODULES = ("asset", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert", "block", "import_tasks")
 """The modules of tasks: each task has exactly one."""
@@ -43,6 +37,40 @@ GROUPS = ("block", "import_tasks")
 """The modules that hold tasks."""
 HANDLER_MODULES = ("command", "thumbnail", "proxy")
 """The modules of handlers, which run on the asset that changed."""
+
+
+class RunTarget(TargetKeys):
+    """The keys that name an asset, and how to handle a missing one."""
+
+    missing: Opt[Literal["error", "skip"]] = key("how to handle an unknown title; default error")
+
+
+class ThumbnailArgs(RunTarget, ThumbnailOnly):
+    """A still image of an asset (interface, «PNG thumbnail»)."""
+
+    hints: ClassVar = {}
+
+
+class ProxyArgs(RunTarget, ProxyOnly):
+    """A viewing copy of an asset (interface, «Web proxy»)."""
+
+    hints: ClassVar = {}
+
+
+class CommandArgs(RunTarget, CommandOnly):
+    """A command that is run, not compared (interface, «Asset commands»)."""
+
+    hints: ClassVar = {}
+    rules: ClassVar = (ONE_TARGET, *COMMAND_RULES)
+
+
+class AssertArgs(TargetKeys):
+    """Conditions that must be true, or planning fails. Without an asset, they use only variables."""
+
+    rules: ClassVar = (rule.one_of(TARGET_NAMES, TWO_TARGETS),)
+
+    that: Plain[Expressions] = need("expressions without braces; all must be true")
+    msg: Opt[Text] = key("message if a condition is false")
 
 
 class LoopControl(Model):

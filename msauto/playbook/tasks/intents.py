@@ -10,12 +10,13 @@ from msgspec import structs
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.arguments import TaskArguments
-from msauto.aspects.rss_arguments import RssArgs, desired_channel
+from msauto.aspects.rss_arguments import RssArgs
 from msauto.documents.document import Problems, SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate, as_list, has_pending
 from msauto.errors import InputError, Problem
 from msauto.model.desired import (
+    AssertionPassed,
     ChannelRef,
     DatabaseRef,
     Desired,
@@ -31,10 +32,9 @@ from msauto.model.desired import (
 )
 from msauto.model.facts import Facts
 from msauto.model.server import Dialect, ServerSpec
-from msauto.playbook.schema.asset import TARGET_NAMES, AssetArgs, TargetKeys
-from msauto.playbook.schema.operation_keys import AssertArgs
+from msauto.playbook.schema.asset import TARGET_NAMES, AssetArgs, TargetKeys, aspects_of
+from msauto.playbook.schema.play import AssertArgs
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.tasks.operation_modules import assert_all, check_dest, check_without_asset, desired_operation
 from msauto.playbook.tasks.plays import Task, check_arguments, unknown_handler
 from msauto.playbook.templates.names import AssetView, UsesAssetError
 from msauto.playbook.templates.rendering import Where, holds, refuse_pending, render_data, undecided, where_of
@@ -187,26 +187,33 @@ class _HostTask:
         """Return the evaluation of this task; raises :class:`InputError` for what is wrong for every asset."""
         pending = has_pending(self.data)
         if isinstance(args, AssertArgs):
-            if not self.conditions:
-                check_without_asset(args, self.node, self.scope)
+            if not self.conditions:  # what is false for every asset
+                self._check_assert(args, lambda each: undecided((each,), self.scope) is not None)
             return _Evaluator(self, None if pending else args)
         if not pending:
             return _Evaluator(self, None, self.desired(args, self.scope))
         dest = getattr(args, "dest", None)
         if dest is not None and not isinstance(dest, UnrenderedTemplate):
-            check_dest(dest, self.node.child("dest"), self.scope.surroundings)
+            self.scope.surroundings.dest(dest, self.node.child("dest"))
         return _Evaluator(self)
 
     def desired(self, args: Model, scope: TemplateScope) -> Desired:
         """Return the desired state of arguments that are rendered whole."""
-        match args:
-            case AssetArgs():
-                return desired_asset(args, self.node, self.name)
-            case RssArgs():
-                return desired_channel(args, self.node, self.name)
-            case AssertArgs():
-                return assert_all(args, self.node, self.name, scope)
-        return desired_operation(args, self.node, self.name, scope.surroundings)
+        if isinstance(args, AssertArgs):
+            self._check_assert(args, lambda each: holds(each, scope))
+            return AssertionPassed(TaskSource.at(self.node.place, self.name))
+        return desired_of(TaskArguments(args, self.node, self.name, scope.surroundings))
+
+    def _check_assert(self, args: AssertArgs, may_hold: Callable[[SourceText], bool]) -> None:
+        """Raise :class:`InputError` with each condition that does not hold, at its place."""
+        problems = Problems()
+        for index, text in enumerate(args.that or ()):
+            condition = SourceText(text, self.node.child("that", index))
+            with problems.gather():
+                if not may_hold(condition):
+                    why = f"the condition is false: {text}" if args.msg is None else f"{args.msg} ({text})"
+                    problems.add(condition.node.problem(f"assert: {why}", "fix the asset, or the condition"))
+        problems.check()
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,18 +336,21 @@ def _assert_without_asset(host_task: _HostTask, args: Model) -> None:
         raise host_task.node.child("that").error(why, "add title, id or select") from error
 
 
-def desired_asset(args: AssetArgs, node: SourceNode, task: str) -> DesiredAsset:
-    """Return the desired state of an asset, each value with its place."""
-    given = TaskArguments(args, node, task)
-    declared = {name: aspect.declare(given) for name, aspect in ASPECTS.items()}
+def desired_of(task: TaskArguments) -> Desired:
+    """Return what a task asks for, each value with its place; raises :class:`InputError` for files that are refused."""
+    args, aspects = task.args, aspects_of(task.args)
+    if not isinstance(args, AssetArgs):
+        operation: Desired = aspects[0].declare(task)
+        return operation
+    declared = {aspect.name: aspect.declare(task) for aspect in aspects}
     return DesiredAsset(
-        given.source(),
+        task.source(),
         {name: part for name, part in declared.items() if part is not None},
         present=args.state != "absent",
         missing=args.missing or "error",
         unfinalized=args.unfinalized or "error",
         lossy=bool(args.lossy),
-        folder=None if args.folder is None else Sourced(args.folder, given.source("folder")),
+        folder=None if args.folder is None else Sourced(args.folder, task.source("folder")),
         with_links=bool(args.with_links),
     )
 

@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from msauto.aspects import ASPECTS
-from msauto.aspects.rss_arguments import RssArgs, check_items
 from msauto.documents.document import Path as DataPath
 from msauto.documents.document import Problems, SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, as_list, mark
 from msauto.errors import Problem, nearest
 from msauto.playbook.input_files import OUTSIDE, Files, beside
-from msauto.playbook.schema.asset import AssetArgs
+from msauto.playbook.schema.asset import aspects_of
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile
 from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.templates.rendering import check_template
@@ -269,11 +267,8 @@ class Loader:
 
 def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
     """Yield what is wrong with the arguments of a task, each at its place."""
-    if isinstance(args, AssetArgs):
-        for aspect in ASPECTS.values():
-            yield from aspect.check(args, node)
-    elif isinstance(args, RssArgs):
-        yield from check_items(args, node)
+    for aspect in aspects_of(args):
+        yield from aspect.check(args, node)
     expect = getattr(getattr(args, "select", None), "expect", None)
     low, high = getattr(expect, "min", None), getattr(expect, "max", None)
     if isinstance(low, int) and isinstance(high, int) and low > high:

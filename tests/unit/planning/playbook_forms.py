@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from msauto.aspects import ASPECTS
-from msauto.aspects.rss_arguments import RssArgs, desired_channel
+from msauto.aspects.arguments import TaskArguments
+from msauto.aspects.rss_arguments import RssArgs
 from msauto.documents.document import Document, SourceNode
 from msauto.documents.loader import load_yaml
+from msauto.documents.strict_model import Model
 from msauto.errors import InputError
 from msauto.model.desired import ChannelRef, DatabaseRef, Desired, DesiredXmpBatch, Intent, TaskSource
 from msauto.model.facts import Facts
 from msauto.model.server import Dialect
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.schema.asset import AssetArgs, TargetKeys
-from msauto.playbook.schema.operation_keys import CommandArgs, ProxyArgs, ThumbnailArgs
+from msauto.playbook.schema.play import CommandArgs, ProxyArgs, ThumbnailArgs
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.tasks.intents import asset_ref, desired_asset
-from msauto.playbook.tasks.operation_modules import desired_operation
+from msauto.playbook.tasks.intents import asset_ref, desired_of
 from msauto.playbook.tasks.plays import check_arguments
 
 _OPERATIONS: dict[str, type[TargetKeys]] = {"command": CommandArgs, "thumbnail": ThumbnailArgs, "proxy": ProxyArgs}
@@ -34,12 +35,12 @@ def asset_intent(args: dict[str, Any], *, file: str = "task.yml", separator: str
     problems = [*check_arguments(checked, node), *on_server]
     if problems:
         raise InputError(problems)
-    desired, ref = desired_asset(checked, node, file), asset_ref(checked, "NEWS", None)
+    desired, ref = _desired(checked, node, file), asset_ref(checked, "NEWS", None)
 
     def evaluate(_: Facts) -> Desired | None:
         return desired
 
-    return Intent(ref, desired.source, evaluate, desired.missing)
+    return Intent(ref, desired.source, evaluate, checked.missing or "error")
 
 
 def run_intent(module: str, args: dict[str, Any], *, file: str = "task.yml") -> Intent:
@@ -50,7 +51,7 @@ def run_intent(module: str, args: dict[str, Any], *, file: str = "task.yml") -> 
         batch = DesiredXmpBatch(source, args["connector"], args["src"], args["content"].encode())
         return Intent(DatabaseRef("NEWS"), source, lambda _: batch)
     checked = read_as(_OPERATIONS[module], node.document.data, node)
-    desired = desired_operation(checked, node, file, LookupContext({}, Files(), Path(), Path()))
+    desired = _desired(checked, node, file)
     return Intent(asset_ref(checked, "NEWS", None), source, lambda _: desired)
 
 
@@ -60,7 +61,7 @@ def rss_intent(args: dict[str, Any], *, file: str = "task.yml") -> Intent:
     checked = read_as(RssArgs, node.document.data, node)
     if problems := list(check_arguments(checked, node)):
         raise InputError(problems)
-    desired = desired_channel(checked, node, file)
+    desired = _desired(checked, node, file)
 
     def evaluate(_: Facts) -> Desired | None:
         return desired
@@ -70,3 +71,7 @@ def rss_intent(args: dict[str, Any], *, file: str = "task.yml") -> Intent:
 
 def _document(args: dict[str, Any], file: str) -> Document:
     return load_yaml(json.dumps(args, ensure_ascii=False, indent=1).encode(), file)
+
+
+def _desired(args: Model, node: SourceNode, file: str) -> Desired:
+    return desired_of(TaskArguments(args, node, file, LookupContext({}, Files(), Path(), Path())))

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from msauto.aspects.command import DesiredCommand
 from msauto.aspects.marker_arguments import DesiredMarkers
 from msauto.aspects.xmp import DesiredXmp
 from msauto.errors import InDoubtError, InputError, Problem, SourceLocation
 from msauto.model.desired import (
     Desired,
     DesiredAsset,
-    DesiredCommand,
     Handler,
     IdRef,
     Intent,
