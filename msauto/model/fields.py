@@ -59,8 +59,8 @@ LINK_FIELDS: Final = (
         clearable=True,
     ),
     Attribute("user_0", "text", "user field 0, shown as User 1", "Kanal 5", since=(2, 9, 87)),
-    Attribute("user_1", "text", "user field 1", '""'),
-    *(Attribute(f"user_{number}", "text", f"user field {number}") for number in range(2, 8)),
+    Attribute("user_1", "text", "a user field", '""'),
+    *(Attribute(f"user_{number}", "text", "a user field") for number in range(2, 8)),
 )
 """What SETFIELD changes (interface, «Link»), except ``clip_name``, the title."""
 

@@ -15,6 +15,7 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import lru_cache
 from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -286,10 +287,11 @@ _MADE = "<!-- Made from the code by `python -m tests.docs.make_reference`: chang
 
 def render_topic(topic: ReferenceTopic) -> str:
     """Return a module, a play or a task as Markdown."""
-    rows = [
-        (f"`{key.path}`", key.kind + (", needed" if key.needed else ""), key.words + ("" if key.template else _NO))
-        for key in topic.keys
-    ]
+    cells = groupby(
+        topic.keys,
+        lambda key: (key.kind + (", needed" if key.needed else ""), key.words + ("" if key.template else _NO)),
+    )
+    rows = [(", ".join(f"`{key.path}`" for key in keys), *cell) for cell, keys in cells]
     examples = "".join(f"\n```yaml\n{each}```\n" for each in topic.examples)
     return f"## {topic.name}\n\n{topic.words}\n\n{_table(('key', 'value', 'means'), rows)}{examples}"
 

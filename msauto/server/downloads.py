@@ -1,6 +1,6 @@
 """Saving an answer as a file: in a temporary file, whose length is checked, then renamed.
 
-A file appears under its name only when it is complete. How it works for users: ``docs/how-to/downloads.md``.
+A file appears under its name only when it is complete. How it works for users: ``docs/how-to/restore-and-download.md``.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any, get_args, get_type_hints
@@ -19,8 +20,8 @@ from tests.docs.error_index import error_index_page
 from tests.docs.pages import ROOT
 
 BATCH_RESULT = """
-The summary of a batch: `msauto batch run --format json`, and `msauto report` and `msauto history` of a batch. Times are
-in ISO 8601, UTC. Its JSON Schema: `msauto schema batch-result`.
+The summary of a batch: `msauto batch run --format json`, and `msauto report` and `msauto history` of a batch. Its JSON
+Schema: `msauto schema batch-result`.
 """
 PARTS = {"JobResult": "Jobs", "DifferingTarget": "Drift", "SentMessage": "Deliveries"}
 
@@ -36,17 +37,13 @@ EVENTS = """
 `msauto plan`, `apply` and `undo` write what happens to a file with `--events FILE`, for programs that follow a run: one
 JSON object for each line. The JSON Schema of a line: `msauto schema events`.
 
-- Each line is written whole, with one call, at the moment it happens. After `kill -9` the file holds whole lines.
 - `command_ended` is the last line. Without it the command was killed: `msauto history` shows what it did.
 - The file is created for its owner only, and replaced by the next command that writes to it. A file that holds
-  something else is not overwritten: that is an error before anything is read.
-- `--events -` writes to stdout. The plan and the result then go to stderr. It cannot be combined with `--out -` or with
-  a `--format` other than `text`, which need stdout.
-- Events may be impossible to write: no folder, a full disk, a reader that is gone or has not read for 5 seconds. Then
-  stderr has one warning, and no more are written. The run and its exit code do not change.
-- Secrets are shown as `***`, as everywhere. Messages of more than 500 characters are cut.
+  something else is not overwritten.
+- `--events -` writes to stdout. The plan and the result then go to stderr.
+- If events cannot be written, stderr has one warning; the run and its exit code do not change.
+- Secrets are shown as `***`. Messages of more than 500 characters are cut.
 - A new version of msauto may add keys and types of events within version 1: ignore what you do not know.
-- Bad playbooks and inventories are found before the first event of planning; then `command_ended` is the only line.
 
 To follow a run in another terminal:
 
@@ -57,20 +54,28 @@ tail -F run.jsonl | jq -r 'select(.type == "target_finished") | "\\(.outcome) \\
 
 
 def events_section() -> str:
-    """Return the section about the events, from their schema."""
+    """Return the section about the events, from their schema; what several events have is described once."""
     parts = events_schema()["$defs"]
-    common = parts["EventTarget"], parts["Progress"]
     begin = {name: key for name, key in parts["TargetStartedLine"]["properties"].items() if name != "target"}
     begin["type"] = {"description": begin["type"]["description"]}
+    own = {kind.__name__: _without(parts[kind.__name__]["properties"], begin) for kind in LINES}
+    told = Counter((name, _description(key)) for keys in own.values() for name, key in keys.items())
+    common = {name: key for keys in own.values() for name, key in keys.items() if told[name, _description(key)] > 1}
     text = EVENTS + f"\n### Keys of every line\n\n{_keys({'properties': begin})}"
-    text += f"\n### target\n\n{_keys(common[0])}\n### done and total\n\n{_keys(common[1])}"
-    for kind in LINES:
-        part = parts[kind.__name__]
-        own = {name: key for name, key in part["properties"].items() if name not in begin}
-        text += (
-            f"\n### {part['properties']['type']['enum'][0]}\n\n{part['description']}\n\n{_keys({'properties': own})}"
-        )
+    text += f"\n### Keys of several events\n\n{_keys({'properties': common})}"
+    text += f"\n`target` has these keys:\n\n{_keys(parts['EventTarget'])}"
+    text += "\n`total` of `run_started`, and `done` while applying, have the keys `targets` and `requests`.\n"
+    for name, keys in own.items():
+        shared = [f"`{key}`" for key in keys if told[key, _description(keys[key])] > 1]
+        rest = {key: keys[key] for key in keys if told[key, _description(keys[key])] == 1}
+        text += f"\n### {parts[name]['properties']['type']['enum'][0]}\n\n{parts[name]['description']}"
+        text += f" Keys: {', '.join(shared)}{', and:' if rest else '.'}\n" if shared else "\n"
+        text += f"\n{_keys({'properties': rest})}" if rest else ""
     return text
+
+
+def _without(keys: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    return {name: key for name, key in keys.items() if name not in others}
 
 
 def _keys(part: dict[str, Any]) -> str:
@@ -111,10 +116,17 @@ def _named(name: str) -> list[click.Command]:
 
 
 def flags_table(name: str) -> str:
-    """Return the table of the flags of a command, from its help; without those that commands share."""
+    """Return the table of the flags of a command, from its help; without those that commands share.
+
+    ``apply`` has most flags of ``plan``: only its own ones are in its table.
+    """
     shared = {each.name for each in _shared.params} if name != "shared" else set()
+    others = {row for command in _named("plan") for row in _rows(command, shared)} if name == "apply" else set()
     rows = dict.fromkeys(
-        row for command in ([_shared] if name == "shared" else _named(name)) for row in _rows(command, shared)
+        row
+        for command in ([_shared] if name == "shared" else _named(name))
+        for row in _rows(command, shared)
+        if row not in others
     )
     return "| flag | meaning |\n|---|---|\n" + "".join(rows)
 

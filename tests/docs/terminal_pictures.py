@@ -32,7 +32,6 @@ class Picture(NamedTuple):
 _TUTORIAL = ROOT / "docs" / "tutorial.md"
 PICTURES = {
     "plan.svg": Picture(_TUTORIAL, "msauto plan news.yml", "A plan in the terminal"),
-    "deletion.svg": Picture(_TUTORIAL, "msauto apply promos.yml --yes", "A deletion that is refused"),
     "errors.svg": Picture(_TUTORIAL, "msauto plan wrong.yml", "Two errors of a playbook"),
 }
 
