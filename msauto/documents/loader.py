@@ -80,13 +80,6 @@ def parse_yaml(data: bytes, file: str) -> Document:
     return replace(document, flaws=flaws)
 
 
-def dump_yaml(value: Any, *, indent: int = 2, sort_keys: bool = False) -> str:
-    """Return plain data as YAML."""
-    return yaml.safe_dump(
-        plain(value), allow_unicode=True, sort_keys=sort_keys, default_flow_style=False, indent=indent
-    )
-
-
 def plain(value: Any, *, keep_secrets: bool = False) -> Any:
     """Return data with plain ``int``, ``float`` and ``str`` in place of their subclasses.
 

@@ -60,6 +60,15 @@ def literal(text: str) -> str:
     return f'{{{{ "{quoted}" }}}}'
 
 
+def verbatim(value: Any) -> Any:
+    """Return plain data whose texts are written as they are."""
+    if isinstance(value, str):
+        return VerbatimText(value)
+    if isinstance(value, dict):
+        return {name: verbatim(each) for name, each in value.items()}
+    return [verbatim(each) for each in value] if isinstance(value, list) else value
+
+
 def comment(text: str) -> str:
     """Return a text as a comment; its line ends are escaped."""
     return f"# {''.join(each if each.isprintable() else _escaped(each) for each in text)}".rstrip()
@@ -68,7 +77,9 @@ def comment(text: str) -> str:
 def yaml_lines(value: Any, indent: int = 0) -> Iterator[str]:
     """Yield the lines of a value, indented by ``indent`` columns, without line ends."""
     pad = " " * indent
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping | list | tuple) and not value:
+        yield f"{pad}{_one_line(value)}"
+    elif isinstance(value, Mapping):
         for key, each in value.items():
             yield from _entry(f"{pad}{_key(key)}:", each, indent)
     elif isinstance(value, list | tuple):
@@ -96,7 +107,7 @@ def _entry(head: str, value: Any, indent: int) -> Iterator[str]:
     elif not isinstance(value, Mapping | list | tuple):
         yield f"{head} {_scalar(value)}"
     elif not value:
-        yield f"{head} {'{}' if isinstance(value, Mapping) else '[]'}"
+        yield f"{head} {_one_line(value)}"
     else:
         lines = yaml_lines(value, indent + 2)
         yield f"{head} {next(lines).lstrip(' ')}" if head.endswith("-") else head

@@ -303,7 +303,6 @@ _LOOKUPS = """
 Files are searched for beside the playbook, inside its repository (the nearest folder above with `.git` or
 `msauto.toml`; without one, see [security](../explanation/safety.md#playbooks)). `[lookup] folders` in `msauto.toml`
 opens others.
-`query` (or `q`) is a lookup that always returns a list.
 
 """
 

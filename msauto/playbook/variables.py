@@ -56,7 +56,7 @@ GIVEN: Mapping[str, tuple[str, str]] = {
 }
 """Names that msauto sets for templates: description and example."""
 
-OWN = frozenset({*GIVEN, "lookup", "query", "q"})
+OWN = frozenset({*GIVEN, "lookup"})
 """Names that no variable may have."""
 _KEYWORDS = frozenset(
     (

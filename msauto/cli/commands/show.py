@@ -20,7 +20,7 @@ from msauto.cli.commands.completion import keep_titles
 from msauto.cli.flags import Decorator, Flags, database_flag, require_database, shared_flags_of, with_options
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_result, print_table
-from msauto.documents.writer import VerbatimText, yaml_lines
+from msauto.documents.writer import verbatim, yaml_lines
 from msauto.errors import MsautoError, NotFoundError
 from msauto.model.clip_entries import count_clips
 from msauto.model.facts import Facts
@@ -325,16 +325,8 @@ def _lists(found: Asset, xmp: Xmp | None) -> list[tuple[str, Sequence[str], Rows
 
 def render_yaml(value: object) -> Iterator[str]:
     """Yield JSON data as YAML, as exported playbooks are written; texts that look like templates stay as they are."""
-    for line in yaml_lines(_verbatim(json.loads(dump(value)))):
+    for line in yaml_lines(verbatim(json.loads(dump(value)))):
         yield f"{line}\n"
-
-
-def _verbatim(value: Any) -> Any:
-    if isinstance(value, str):
-        return VerbatimText(value)
-    if isinstance(value, dict):
-        return {name: _verbatim(each) for name, each in value.items()}
-    return [_verbatim(each) for each in value] if isinstance(value, list) else value
 
 
 def render_csv(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -20,11 +20,11 @@ from msauto.errors import InputError, did_you_mean
 from msauto.model.facts import Need, NoAssetError
 from msauto.playbook.templates import sandbox
 from msauto.playbook.templates.filters import REMOVED
-from msauto.playbook.templates.lookups import lookup, query
+from msauto.playbook.templates.lookups import lookup
 from msauto.playbook.templates.names import OMIT, TemplateFunctionError, TemplateNames, UsesAssetError, mark_text
 from msauto.playbook.templates.sandbox import budget, spend
 
-_SANDBOX = sandbox.Sandbox(lookup=lookup, query=query)
+_SANDBOX = sandbox.Sandbox(lookup=lookup)
 Compiled = Callable[[TemplateNames], Any]
 
 
@@ -99,7 +99,7 @@ def _names_needed(text: str, expression: bool) -> frozenset[str]:
     guarded = {
         node.node.name
         for node in (*tree.find_all(nodes.Filter), *tree.find_all(nodes.Test))
-        if node.name in {"default", "d", "defined", "undefined", "mandatory"} and isinstance(node.node, nodes.Name)
+        if node.name in {"default", "d", "defined", "undefined"} and isinstance(node.node, nodes.Name)
     }
     return frozenset(meta.find_undeclared_variables(tree)) - guarded - set(_SANDBOX.globals)
 

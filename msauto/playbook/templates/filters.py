@@ -22,7 +22,8 @@ from jinja2.exceptions import SecurityError
 from jinja2.filters import make_attrgetter
 from jinja2.runtime import Context, Undefined
 
-from msauto.documents.loader import dump_yaml, plain
+from msauto.documents.loader import plain
+from msauto.documents.writer import verbatim, yaml_lines
 from msauto.errors import nearest
 from msauto.model.timecode import Timecode, show_timecode
 from msauto.playbook.templates.names import SecretTracker
@@ -64,6 +65,9 @@ REMOVED: dict[str, str] = {
     **dict.fromkeys(("random", "shuffle"), "the same playbook must always give the same plan"),
     **dict.fromkeys(("pprint", "to_nice_json"), "use to_json"),
     "attr": "write a.b or a[b]",
+    "intersect": "use select('in', other)",
+    "mandatory": "an undefined name is an error without it",
+    "union": "write (a + b) | unique",
     "urlencode": "msauto encodes what it sends",
 }
 """Filters that users may look for and that are removed on purpose, with the reason or the alternative."""
@@ -163,15 +167,6 @@ def basename(value: Any) -> str:
 
 
 @template_filter
-def dirname(value: Any) -> str:
-    """A path without its last part.
-
-    Example: '/media/news/a.mxf' | dirname
-    """
-    return posixpath.dirname(str(value))
-
-
-@template_filter
 def splitext(value: Any) -> list[str]:
     """A file name and its extension.
 
@@ -231,16 +226,6 @@ def unique(environment: Environment, value: Any, case_sensitive: bool = True, at
 
 
 @template_filter
-def union(first: Any, second: Any) -> list[Any]:
-    """The items of either list.
-
-    Example: [1, 2] | union([2, 3])
-    """
-    seen = _SeenValues()
-    return [each for each in (*items_of(first, "union"), *items_of(second, "union")) if seen.add(each)]
-
-
-@template_filter
 def difference(first: Any, second: Any) -> list[Any]:
     """The items of the first list that are not in the second.
 
@@ -248,16 +233,6 @@ def difference(first: Any, second: Any) -> list[Any]:
     """
     seen = _SeenValues(items_of(second, "difference"))
     return [each for each in items_of(first, "difference") if seen.add(each)]
-
-
-@template_filter
-def intersect(first: Any, second: Any) -> list[Any]:
-    """The items of both lists.
-
-    Example: [1, 2] | intersect([2, 3])
-    """
-    other, seen = _SeenValues(items_of(second, "intersect")), _SeenValues()
-    return [each for each in items_of(first, "intersect") if each in other and seen.add(each)]
 
 
 @template_filter
@@ -330,19 +305,6 @@ def items2dict(value: Any, key_name: str = "key", value_name: str = "value") -> 
             raise TypeError(f"items2dict needs mappings with {key_name!r} and {value_name!r}")
         found[str(each[key_name])] = each[value_name]
     return found
-
-
-@template_filter
-def mandatory(value: Any, msg: str | None = None) -> Any:
-    """The value, or an error if it is undefined.
-
-    Example: database | mandatory
-    """
-    if isinstance(value, Undefined):
-        if msg:
-            raise ValueError(str(msg))
-        str(value)  # raises, with the name
-    return value
 
 
 @template_filter
@@ -430,14 +392,12 @@ def to_json(value: Any, indent: int | None = None, sort_keys: bool = False) -> s
 
 
 @template_filter
-def to_yaml(value: Any, indent: int = 2, sort_keys: bool = False) -> str:
+def to_yaml(value: Any) -> str:
     """A value as YAML.
 
     Example: words | to_yaml
     """
-    if not 2 <= indent <= MAX_INDENT:
-        raise SecurityError(f"the indentation of YAML is 2 to {MAX_INDENT}")
-    return dump_yaml(value, indent=indent, sort_keys=sort_keys)
+    return "".join(f"{line}\n" for line in yaml_lines(verbatim(json.loads(to_json(value)))))
 
 
 @template_filter
@@ -606,23 +566,12 @@ def secret(context: Context, value: Any) -> str:
 
 
 @template_test
-def regex(value: Any, find: str, ignorecase: bool = False, multiline: bool = False, match_type: str = "search") -> bool:
-    """A regular expression matches; match_type is search, match or fullmatch.
-
-    Example: 'EP 12' is regex('EP [0-9]+', match_type='fullmatch')
-    """
-    if match_type not in {"search", "match", "fullmatch"}:
-        raise ValueError(f"unknown match_type {match_type!r}; use search, match or fullmatch")
-    return getattr(pattern(find, value, ignorecase, multiline), match_type)(str(value)) is not None
-
-
-@template_test
 def match(value: Any, find: str, ignorecase: bool = False, multiline: bool = False) -> bool:
     """A regular expression matches at the beginning.
 
     Example: 'EP 12' is match('EP')
     """
-    return regex(value, find, ignorecase, multiline, "match")
+    return pattern(find, value, ignorecase, multiline).match(str(value)) is not None
 
 
 @template_test
@@ -631,7 +580,7 @@ def search(value: Any, find: str, ignorecase: bool = False, multiline: bool = Fa
 
     Example: 'EP 12' is search('12$')
     """
-    return regex(value, find, ignorecase, multiline)
+    return pattern(find, value, ignorecase, multiline).search(str(value)) is not None
 
 
 _ORDER = {"==": (0,), "eq": (0,), "=": (0,), "!=": (-1, 1), "<>": (-1, 1), "ne": (-1, 1), "<": (-1,), "lt": (-1,)}
@@ -656,25 +605,6 @@ def _version_key(value: Any) -> tuple[int, ...]:
     if not re.fullmatch(r"\d{1,9}(\.\d{1,9})*", str(value)):
         raise ValueError(f"{str(value)[:40]!r} is not a valid version")
     return tuple(int(part) for part in str(value).split("."))
-
-
-@template_test
-def subset(value: Any, other: Any) -> bool:
-    """All items are in the other list.
-
-    Example: [1] is subset([1, 2])
-    """
-    there = _SeenValues(items_of(other, "subset"))
-    return all(each in there for each in items_of(value, "subset"))
-
-
-@template_test
-def superset(value: Any, other: Any) -> bool:
-    """All items of the other list are in this one.
-
-    Example: [1, 2] is superset([1])
-    """
-    return subset(other, value)
 
 
 @template_test

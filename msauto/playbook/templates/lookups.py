@@ -1,4 +1,4 @@
-"""``lookup()`` and ``query()``: what templates may read, from files of the repository and the environment."""
+"""``lookup()``: what templates may read, from files of the repository and the environment."""
 
 from __future__ import annotations
 
@@ -26,19 +26,7 @@ _REQUIRED = object()
 
 @pass_context
 def lookup(context: Context, kind: str, *names: str, **options: Any) -> Any:
-    """Read a file of the repository, or the environment: ``lookup("csv", "promos.csv")``."""
-    found = _look_up(context, kind, names, options)
-    return found[0] if len(found) == 1 else found
-
-
-@pass_context
-def query(context: Context, kind: str, *names: str, **options: Any) -> list[Any]:
-    """Return the same as a list in any case: Ansible's ``query``."""
-    found = _look_up(context, kind, names, options)
-    return [item for each in found for item in (each if isinstance(each, list) else [each])]
-
-
-def _look_up(context: Context, kind: str, names: tuple[str, ...], options: dict[str, Any]) -> list[Any]:
+    """Read a file of the repository, or the environment: ``lookup("csv", "promos.csv")``; several give a list."""
     surroundings: LookupContext = context.parent["__scope__"].surroundings
     reader = LOOKUPS.get(kind)
     if reader is None:
@@ -49,7 +37,8 @@ def _look_up(context: Context, kind: str, names: tuple[str, ...], options: dict[
     for option in options:
         if option not in known:
             raise TemplateFunctionError(f"lookup({kind!r}) has no option {option!r}", nearest(option, known))
-    return [reader(surroundings, str(name), **options) for name in names]
+    found = [reader(surroundings, str(name), **options) for name in names]
+    return found[0] if len(found) == 1 else found
 
 
 @template_lookup

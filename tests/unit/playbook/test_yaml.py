@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msauto.documents.document import Document, SourceNode
-from msauto.documents.loader import MAX_DEPTH, dump_yaml, load_yaml, parse_yaml, resolve_scalar
+from msauto.documents.loader import MAX_DEPTH, load_yaml, parse_yaml, resolve_scalar
 from msauto.documents.value_types import is_template
 from msauto.documents.writer import WIDTH, CommentedValue, FlowStyle, comment, literal, yaml_lines
 from msauto.errors import InputError, Problem, SourceLocation
@@ -152,10 +152,6 @@ def test_secrets_never_show() -> None:
 def test_caret_stands_under_the_value_behind_a_secret() -> None:
     document = load_yaml(b"auth: {password: a-long-secret-text}, \n"[:-3] + b"\nb: 1\n", "f")
     assert document.excerpt(SourceLocation("f", 1, 1)).splitlines()[0] == "  1 | auth: {password: ***}"
-
-
-def test_dump_keeps_order_and_signs() -> None:
-    assert dump_yaml({"b": [1, 2], "a": "Новости"}) == "b:\n- 1\n- 2\na: Новости\n"
 
 
 # Values written as YAML read back as themselves, by every reader; templates among them render to themselves
