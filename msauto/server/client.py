@@ -342,7 +342,9 @@ class AsyncMediaServer(HttpClient):
 
     def path(self, database: str, asset: str | Address) -> str:
         """Return the escaped path of an asset; ``NS:ID`` needs a product version that knows it."""
-        address = asset if isinstance(asset, Address) else Address(_text("title", asset))
+        if not isinstance(asset, str | Address):
+            raise AddressError(f"an asset cannot be named by {asset!r}", remedy="give its title, or an Address")
+        address = Address(asset) if isinstance(asset, str) else asset
         require_address(self.spec, address)
         return asset_path(database, address, dialect=self.spec.dialect)
 

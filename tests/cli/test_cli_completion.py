@@ -64,7 +64,7 @@ def test_titles_that_were_shown_or_changed(desk: Desk) -> None:
     assert values(desk, "show", "asset", "EP00") == []
     assert desk.run("apply", desk.comment("new"), *INV, "--yes").code == 0
     assert values(desk, "show", "asset", "EP00") == ["EP001"]
-    assert desk.run("show", "assets", "Raw", *INV).code == 0
+    assert desk.run("show", "assets", "Raw", "--recursive", *INV).code == 0
     assert "Evening News raw" in values(desk, "export", "--title", "Even")
     assert {"EP001", "EP002"} <= set(values(desk, "export", "--title", "EP"))
 

@@ -410,7 +410,7 @@ REFUSED: dict[str, tuple[Callable[[MediaServer], object], str]] = {
     "XMP field": (lambda server: server.set_user_fields("NEWS", "Film", {"subject": "x"}), "not the name of an XMP"),
     "separator": (lambda server: server.set_user_fields("NEWS", "Film", {"dc:subject": ["a,b"]}), "contains ','"),
     "MIME type": (lambda server: server.list("NEWS", mimetype="Vidio"), "'Vidio' is not a MIME type.*'Video'"),
-    "asset": (lambda server: server.asset("NEWS", 5), "title must be a text"),  # type: ignore[arg-type]
+    "asset": (lambda server: server.asset("NEWS", 5), "an asset cannot be named by 5"),  # type: ignore[arg-type]
 }
 
 
