@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,8 +31,9 @@ class Attempt:
     """One attempt to apply or to undo, as far as it got.
 
     ``given`` is the ledger until the settings are read. ``inputs`` is set when they are, ``plan`` when it is made,
-    ``run`` and ``result`` when the attempt becomes a run. ``closed`` collects why targets did not begin: a freeze, the
-    window. With ``check`` nothing is recorded. ``notes`` are recorded with it: the job of a batch, for example.
+    ``run`` and ``result`` when the attempt becomes a run. ``code`` is its exit code. ``closed`` collects why targets
+    did not begin: a freeze, the window. With ``check`` nothing is recorded. ``notes`` are recorded with it: the job of
+    a batch, for example.
     """
 
     given: LedgerPlace | None
@@ -40,6 +41,7 @@ class Attempt:
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     inputs: Inputs | None = None
     run: str = ""
+    code: int = OK
     reason: str = ""
     summary: dict[str, int] = field(default_factory=dict)
     check: bool = False
@@ -49,22 +51,22 @@ class Attempt:
     notes: Mapping[str, str] = field(default_factory=dict)
     tell: Tell = tell_nothing
 
-    def follow(self, work: Callable[[], int]) -> int:
-        """Do the work of the attempt, and record how it ends; return its exit code."""
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """Record how the work inside ends: with ``code``, with an error, or interrupted."""
         try:
-            code = work()
-        except KeyboardInterrupt as interrupt:
-            self.reason = str(interrupt) or "interrupted"
-            with suppress(KeyboardInterrupt):
-                self.record(INTERRUPTED)
-            raise
+            yield
         except Exception as error:
             self.reason = reason_of(error)
             if not isinstance(error, LedgerError):  # if the ledger cannot be used, nothing is recorded
                 self.record(exit_code_of(error))
             raise
-        self.record(code)
-        return code
+        except BaseException as interrupt:
+            self.reason = str(interrupt) or "interrupted"
+            with suppress(KeyboardInterrupt):
+                self.record(INTERRUPTED)
+            raise
+        self.record(self.code)
 
     def code_of(self, result: Result) -> int:
         """Return the exit code of the result; if no target could begin, ``reason`` is why."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from msauto.api.saved_plans import is_plan_file, open_plan_file
 from msauto.ledger import LedgerPlace
 from msauto.model.plan import Plan, PlanOptions
+from msauto.model.result import RunDetails
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.settings import Settings, load_settings
 
@@ -27,19 +28,21 @@ class Inputs:
     """What a plan is made from, with the settings file read.
 
     ``given`` is what shapes a plan, without the defaults of the settings: as on the command line, in a plan file, or
-    with a past run. ``state_dir`` is the folder of this machine, and ``ledger`` the same folder or a URL.
-    ``agreed`` is the saved plan, whose paths start from ``base``; ``typed_vars`` are the variables that are not from
-    it. ``on`` is the address of a Dask cluster.
+    with a past run; ``typed`` is what is not from there. ``state_dir`` is the folder of this machine, and ``ledger``
+    the same folder or a URL. ``agreed`` is the saved plan, whose paths start from ``base``; ``resumed`` and ``undone``
+    are runs of the ledger. ``on`` is the address of a Dask cluster.
     """
 
     given: PlanOptions
     settings: Settings
     ledger: LedgerPlace
     state_dir: Path
+    typed: PlanOptions = field(default_factory=PlanOptions)
     given_forks: int | None = None
     agreed: Plan | None = None
     base: Path = Path()
-    typed_vars: tuple[str, ...] = ()
+    resumed: RunDetails | None = None
+    undone: RunDetails | None = None
     on: str | None = None
     tell: Tell = field(default=tell_nothing, compare=False)
 
@@ -48,9 +51,11 @@ class Inputs:
         """The targets at a time."""
         return self.given_forks or self.settings.forks or 8
 
-    def under(self, settings: Settings) -> Inputs:
-        """Return the inputs under other settings: what is given wins over them, and the ledger stays the same."""
-        return replace(self, settings=settings)
+    @property
+    def named(self) -> tuple[str, ...]:
+        """What is planned, as the history names it: the playbooks or the plan file, or the run to undo or to resume."""
+        verb, run = ("undo", self.given.undo) if self.given.undo else ("resume", self.given.resume)
+        return self.typed.playbooks or (f"{verb} {run}",)
 
     @property
     def resolving(self) -> ResolveOptions:
@@ -84,14 +89,14 @@ def read_inputs(
 
     A plan file in place of playbooks names those that it was made from. Raises :class:`InputError`.
     """
-    typed_vars, agreed, base = given.extra_vars, None, Path()
+    typed, agreed, base = given, None, Path()
     if given.playbooks and is_plan_file(given.playbooks[0]):
         agreed, given, base = open_plan_file(given.playbooks, given)
     named = (*given.playbooks, *paths)
     settings = load_settings(given.config, *(_folder_of(path) for path in named[:1]))
     folder = state_folder(state_dir, settings)
     place = ledger_place(state_dir, settings)
-    return Inputs(given, settings, place, folder, forks, agreed, base, typed_vars, on, tell)
+    return Inputs(given, settings, place, folder, typed, forks, agreed, base, on=on, tell=tell)
 
 
 def _folder_of(path: str) -> Path:

@@ -51,30 +51,30 @@ class Loaded:
     plan: MakePlan
 
 
-def load(inputs: Inputs, *, keep_going: bool = False, as_planned: bool = False) -> Loaded:
+def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:
     """Return what the inputs name: playbooks, a saved plan, a run to undo, or the rest of a run.
 
-    ``as_planned``: what that run did not reach must be as it was planned then. Raises :class:`InputError`, and
+    Without playbooks, what that run did not reach must be as it was planned then. Raises :class:`InputError`, and
     :class:`RefusedError` for a saved plan whose files have changed.
     """
-    agreed, given = inputs.agreed, inputs.given
+    inputs = with_past_runs(inputs)
+    agreed, undone = inputs.agreed, inputs.undone
     stale = [] if agreed is None else [*changed_inputs(agreed, inputs.base, inputs.settings.used)]
     if stale and not keep_going:
         raise RefusedError(
             f"the plan is stale: {', '.join(stale)}; nothing was sent",
             remedy="make the plan again, or apply the targets that are the same with --keep-going",
         )
-    if given.undo:
-        details = find_run(inputs, given.undo)
-        servers = named_servers(inputs.resolving, names=servers_of(details))
-        loaded = loaded_from(undo_of(details, tuple(each.spec for each in servers)), inputs)
+    if undone is not None:
+        servers = named_servers(inputs.resolving, names=servers_of(undone))
+        loaded = loaded_from(undo_of(undone, tuple(each.spec for each in servers)), inputs)
     else:
         loaded = loaded_from(resolve(inputs.resolving), inputs)
-    if given.resume:
-        loaded = _rest_of(find_run(inputs, given.resume), loaded, as_planned=as_planned)
+    if inputs.resumed is not None:
+        loaded = _rest_of(inputs.resumed, loaded, as_planned=not inputs.typed.playbooks)
     if agreed is not None:
         _check_servers(inputs, agreed, loaded.specs)
-        loaded = _held_to(agreed, loaded, warnings=tuple(f"the plan is stale: {each}" for each in stale))
+        loaded = held_to(agreed, loaded, warnings=tuple(f"the plan is stale: {each}" for each in stale))
     return loaded
 
 
@@ -97,7 +97,7 @@ def loaded_from(resolved: ResolvedPlaybooks, inputs: Inputs) -> Loaded:
     return Loaded(inputs, specs_of(resolved), scopes_of(resolved), resolved.secrets, plan)
 
 
-def _held_to(
+def held_to(
     agreed: Plan | None,
     loaded: Loaded,
     *,
@@ -122,8 +122,8 @@ def _check_servers(inputs: Inputs, plan: Plan, specs: tuple[ServerSpec, ...]) ->
     """Refuse to apply a plan to another server: two inventories may use the same name, and a variable may move one."""
     urls = {server.name: server.url for server in plan.servers}
     folder = str(Path(*inputs.given.playbooks[:1]).parent)
-    typed = replace(inputs.resolving, extra_vars=inputs.typed_vars)
-    names = [spec.name for spec in specs] if inputs.typed_vars != inputs.given.extra_vars else []
+    typed = replace(inputs.resolving, extra_vars=inputs.typed.extra_vars)
+    names = [spec.name for spec in specs] if inputs.typed.extra_vars != inputs.given.extra_vars else []
     known = {each.spec.name: each.spec for each in named_servers(typed, names=names, folder=folder)} if names else {}
     for spec in specs:
         planned = urls.get(spec.name, spec.url)
@@ -149,7 +149,7 @@ def _rest_of(details: RunDetails, loaded: Loaded, *, as_planned: bool) -> Loaded
         raise RefusedError(f"run {name} finished every target", remedy="apply the playbooks without --resume")
     check_servers(details, loaded.specs)
     left = [each.target for each in rest if _was_not_reached(each)]
-    return _held_to(
+    return held_to(
         Plan(details.summary.started, details.msauto, targets=tuple(left)) if as_planned else None,
         loaded,
         only={each.target.id for each in rest},
@@ -165,33 +165,36 @@ def _was_not_reached(record: TargetRecord) -> bool:
 # Past runs -----------------------------------------------------------------------------------------------------------
 
 
-def inputs_of_past_run(inputs: Inputs, *, undone: str | None = None, resumed: str | None = None) -> Inputs:
-    """Return the inputs to undo a run, or to plan its rest; under its settings, unless playbooks are named.
+def with_past_runs(inputs: Inputs) -> Inputs:
+    """Return the inputs with the run to undo or to resume, if they name one.
 
-    Its protected names, limits and freezes then apply in any folder; the ledger stays the one in which it was found.
+    Without playbooks, the settings of that run apply: its protected names, limits and freezes, in any folder. The
+    ledger stays the one in which it was found.
     """
-    given, past = inputs.given, None
-    if resumed is not None:
-        details = find_run(inputs, resumed)
+    if inputs.resumed is not None or inputs.undone is not None:
+        return inputs
+    given, resumed, undone, past = inputs.given, None, None, None
+    if given.resume:
+        resumed = _find_run(inputs, given.resume)
         if given.playbooks:
-            given = structs.replace(given, resume=details.summary.run)
+            given = structs.replace(given, resume=resumed.summary.run)
         else:
-            past, given = details, _options_of(details, given)
-    if undone is not None or given.undo:
-        past = find_run(inputs, undone if undone is not None else given.undo, to_undo=True)
-        given = structs.replace(given, undo=past.summary.run)
-    found = replace(inputs, given=given)
+            past, given = resumed, _options_of(resumed, given)
+    if given.undo:
+        past = undone = _find_run(inputs, given.undo, to_undo=True)
+        given = structs.replace(given, undo=undone.summary.run)
+    found = replace(inputs, given=given, resumed=resumed, undone=undone)
     recorded = past.summary.settings if past is not None and inputs.given.config is None else ""
     if recorded and Path(recorded).is_file():
-        return found.under(load_settings(recorded))
-    if recorded and inputs.settings.file is not None:
+        found = replace(found, settings=load_settings(recorded))
+    elif recorded and inputs.settings.file is not None:
         remedy = "name the settings to use: --config FILE"
         used = visible(inputs.settings.file)
         inputs.tell(f"Warning: {visible(recorded)} does not exist; using {used}\n  → {remedy}")
     return found
 
 
-def find_run(inputs: Inputs, name: str, *, to_undo: bool = False) -> RunDetails:
+def _find_run(inputs: Inputs, name: str, *, to_undo: bool = False) -> RunDetails:
     """Return a run by its name, or ``last``; raises ``LedgerError`` if it is not found.
 
     If the ``last`` run changed nothing, the run before it may be days old: the user must decide whether to undo that

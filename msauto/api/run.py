@@ -1,8 +1,8 @@
 """One run of ``apply`` or ``undo``: locked from the first read to the last verification, and recorded.
 
 :func:`~msauto.api.loading.load` gives what to plan, offline. Inside :func:`open_run`, :meth:`Run.plan` reads,
-:func:`refuse_plan` raises ``RefusedError`` for limits and freezes, and :meth:`Run.apply` sends, settles and verifies.
-``plan`` alone is :func:`plan_only`, which writes nothing anywhere.
+:func:`check_plan` raises why the plan may not be applied, and :meth:`Run.apply` sends, settles and verifies. ``plan``
+alone is :func:`plan_only`, which writes nothing anywhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from msauto.api.loading import Loaded
 from msauto.api.saved_plans import kept_options
 from msauto.api.stages import apply_plan, recover_runs
 from msauto.concurrency import SystemClock
-from msauto.errors import MsautoError, RefusedError
+from msauto.errors import MsautoError, PlanningError, RefusedError
 from msauto.ledger import Ledger
 from msauto.ledger.history import OPTIONS
 from msauto.model.codec import dump, to_json
@@ -36,6 +36,7 @@ from msauto.playbook.input_files import base_of
 from msauto.playbook.settings import Settings
 from msauto.report.sanitizing import visible
 from msauto.report.texts import plural, refusal_error, refusal_reason
+from msauto.secrets.redactor import redact_plan
 
 if TYPE_CHECKING:
     from msauto.applying.executor import Cancellation
@@ -63,12 +64,6 @@ class AllowedTimes:
             yield Refusal("max_time", until, _time(now), "give the job more time: max_time")
 
 
-def allowed_times(settings: Settings, window: str | None = None, *, override_freeze: str | None = None) -> AllowedTimes:
-    """Return when targets may begin; the time zone of the window is that of the settings."""
-    freezes = () if override_freeze else settings.freezes
-    return AllowedTimes(freezes, None if window is None else parse_window(window, settings.timezone))
-
-
 def _time(moment: datetime) -> str:
     return f"{moment:%a %H:%M %Z}"
 
@@ -91,22 +86,36 @@ class TimesPassed:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The limits with what is allowed for this run, and when targets may begin. ``lock_timeout`` is in seconds."""
+    """What the user consents to beside the settings, and when targets may begin.
 
-    limits: Limits
-    times: AllowedTimes
+    ``window``: a text such as ``23:00-05:30`` is in the time zone of the settings. ``lock_timeout`` is in seconds.
+    ``keep_going`` leaves out targets in error.
+    """
+
+    allow_delete: int | None = None
+    allow_remove: int | None = None
+    allow_requests: int | None = None
     override_freeze: str | None = None
+    window: Window | str | None = None
+    until: datetime | None = None
     lock_timeout: float = 0.0
+    keep_going: bool = False
 
+    def limits(self, settings: Settings) -> Limits:
+        """Return the limits of the settings, with what is allowed for this run."""
+        limits, remove, requests = settings.limits, self.allow_remove, self.allow_requests
+        return replace(
+            limits,
+            delete_assets=max(self.allow_delete or 0, limits.delete_assets),
+            allow_remove=limits.allow_remove if remove is None else remove,
+            requests=limits.requests if requests is None else requests,
+        )
 
-def allow(limits: Limits, delete: int | None, remove: int | None, requests: int | None) -> Limits:
-    """Return the limits with what is allowed for this run."""
-    return replace(
-        limits,
-        delete_assets=max(delete or 0, limits.delete_assets),
-        allow_remove=limits.allow_remove if remove is None else remove,
-        requests=limits.requests if requests is None else requests,
-    )
+    def times(self, settings: Settings) -> AllowedTimes:
+        """Return when targets may begin."""
+        freezes = () if self.override_freeze else settings.freezes
+        window = parse_window(self.window, settings.timezone) if isinstance(self.window, str) else self.window
+        return AllowedTimes(freezes, window, self.until)
 
 
 # Plan ----------------------------------------------------------------------------------------------------------------
@@ -115,38 +124,29 @@ def allow(limits: Limits, delete: int | None, remove: int | None, requests: int 
 async def plan_only(
     loaded: Loaded, options: RunOptions, clock: Clock | None = None, observer: Observer = SILENT
 ) -> Plan:
-    """Return the plan; writes nothing anywhere. A missing ledger that the settings require is a refusal of the plan."""
-    inputs = loaded.inputs
-    with Ledger.open(inputs.ledger, readonly=True) as ledger:
-        plan = await _plan(loaded, options, ledger, clock or SystemClock(), observer)
-        if not (inputs.settings.require_state and ledger.empty):
-            return plan
-    found = "mount the folder that holds it" if isinstance(inputs.ledger, Path) else "check `url` under [state]"
-    remedy = f"{found}; for the very first run, set `require = false` under [state]"
-    refusal = Refusal("state", str(inputs.settings.file), str(inputs.ledger), remedy)
-    return structs.replace(plan, refusals=(*plan.refusals, refusal))
-
-
-def is_state_missing(inputs: Inputs) -> bool:
-    """Return whether the settings require a ledger, and this one is empty: the user must decide whether it is right.
-
-    The ledger is opened to read only: an unmounted folder must not get one by this check.
-    """
-    if not inputs.settings.require_state:
-        return False
-    with Ledger.open(inputs.ledger, readonly=True) as ledger:
-        return ledger.empty
+    """Return the plan; writes nothing anywhere."""
+    with Ledger.open(loaded.inputs.ledger, readonly=True) as ledger:
+        return await _plan(loaded, options, ledger, clock or SystemClock(), observer)
 
 
 async def _plan(loaded: Loaded, options: RunOptions, ledger: Ledger, clock: Clock, observer: Observer) -> Plan:
     inputs = loaded.inputs
     observer.notify(PlanningStarted(tuple(spec.name for spec in loaded.specs)))
-    plan = await loaded.plan(ledger.plan_memory(), clock, options.limits, observer)
+    plan = await loaded.plan(ledger.plan_memory(), clock, options.limits(inputs.settings), observer)
     kept = kept_options(inputs.given, plan.secrets, base_of(inputs.given.playbooks))
-    closed = tuple(options.times.refusals(clock.now())) if plan.requests else ()
+    closed = tuple(options.times(inputs.settings).refusals(clock.now())) if plan.requests else ()
     plan = structs.replace(plan, settings=inputs.settings.used, options=kept, refusals=(*plan.refusals, *closed))
     observer.notify(PlanningEnded(plan.summary, plan.refusals))
-    return plan
+    missing = tuple(_state_refusals(inputs, ledger))
+    return structs.replace(plan, refusals=(*plan.refusals, *missing)) if missing else plan
+
+
+def _state_refusals(inputs: Inputs, ledger: Ledger) -> Iterator[Refusal]:
+    """Yield that the settings require a ledger and this one is empty: the user must decide whether it is right."""
+    if inputs.settings.require_state and ledger.empty:
+        found = "mount the folder that holds it" if isinstance(inputs.ledger, Path) else "check `url` under [state]"
+        remedy = f"{found}; for the very first run, set `require = false` under [state]"
+        yield Refusal("state", str(inputs.settings.file), str(inputs.ledger), remedy)
 
 
 def refuse_stale(plan: Plan) -> None:
@@ -159,8 +159,22 @@ def refuse_stale(plan: Plan) -> None:
         )
 
 
-def refuse_plan(plan: Plan, *, asked: Collection[str] = ()) -> None:
-    """Raise :class:`RefusedError` if a limit or the time forbids the plan; not for what is ``asked``."""
+def check_plan(plan: Plan, *, keep_going: bool = False, asked: Collection[str] = ()) -> None:
+    """Raise why the plan may not be applied; limits in ``asked`` are not looked at: the user is asked.
+
+    That is :class:`RefusedError` for a missing ledger, targets that are stale, a limit or the time; and
+    :class:`PlanningError` for targets in error, unless ``keep_going`` leaves them out.
+    """
+    missing = [refusal for refusal in plan.refusals if refusal.code == "state"]
+    if missing:
+        raise refusal_error(missing)
+    if plan.errors and not keep_going:
+        refuse_stale(plan)
+        first = next(target for target in redact_plan(plan).targets if target.error is not None)
+        raise PlanningError(
+            f"cannot plan {plural(plan.errors, 'target')}: {first.name}: {str(first.error).partition(chr(10))[0]}",
+            remedy="correct the targets in error, or apply the others with --keep-going",
+        )
     refused = [refusal for refusal in plan.refusals if refusal.code not in asked]
     if refused:
         raise refusal_error(refused)
@@ -208,7 +222,7 @@ class Run:
             forks=inputs.forks,
             playbooks=attempt.playbooks,
             cancellation=cancellation,
-            frozen=TimesPassed(options.times, attempt.closed),
+            frozen=TimesPassed(options.times(inputs.settings), attempt.closed),
             notes=notes,
             on=inputs.on,
         )
@@ -231,9 +245,16 @@ async def open_run(
 ) -> AsyncIterator[Run]:
     """Open the ledger, take the locks, and settle by reading what runs left in doubt when they died.
 
-    Raises ``LockedError``, and ``RefusedError`` for a cluster without a shared ledger, before anything is read.
+    If the settings require a ledger and this one is missing, none is created and nothing is locked: the plan of such a
+    run is refused. Raises ``LockedError``, and ``RefusedError`` for a cluster without a shared ledger, before anything
+    is read.
     """
     inputs, clock = loaded.inputs, clock or SystemClock()
+    if inputs.settings.require_state:
+        with Ledger.open(inputs.ledger, readonly=True) as ledger:
+            if ledger.empty:
+                yield Run(loaded, options, attempt, ledger, clock, observer)
+                return
     with Ledger.open(inputs.ledger) as ledger:
         if inputs.on is not None:
             ledger.admit_workers()

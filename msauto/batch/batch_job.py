@@ -21,13 +21,10 @@ from msauto.api.attempts import Attempt
 from msauto.api.inputs import Inputs, Tell, tell_nothing
 from msauto.api.loading import Loaded, load
 from msauto.api.run import (
-    AllowedTimes,
     RunOptions,
-    allow,
-    is_state_missing,
+    check_plan,
     open_run,
     plan_only,
-    refuse_plan,
     refuse_stale,
 )
 from msauto.api.saved_plans import open_plan_file
@@ -37,7 +34,7 @@ from msauto.batch.batch_result import DifferingTarget, JobResult, outcome_of
 from msauto.batch.schedule import open_until
 from msauto.concurrency import SystemClock
 from msauto.documents.value_types import as_list
-from msauto.errors import ClusterError, LockedError, MsautoError, UnreachableError, exit_code_of
+from msauto.errors import ClusterError, LockedError, MsautoError, PlanningError, UnreachableError, exit_code_of
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger import LedgerPlace
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
@@ -138,7 +135,9 @@ class BatchJobs:
         record = Attempt(self.ledger, playbooks, notes=notes, check=check, tell=self.log.tell)
         again = False
         try:
-            code = record.follow(partial(self._run, job, record, until))
+            with record.recorded():
+                record.code = self._run(job, record, until)
+            code = record.code
         except KeyboardInterrupt:
             code = INTERRUPTED
         except MsautoError as error:
@@ -155,17 +154,19 @@ class BatchJobs:
 
     def _run(self, job: Job, record: Attempt, until: datetime | None) -> int:
         inputs = record.inputs = self._inputs(job)
-        limits, extra = inputs.settings.limits, job.args.allow
+        allowed = job.args.allow
         options = RunOptions(
-            allow(limits, extra.delete, extra.remove, None) if extra else limits,
-            AllowedTimes(inputs.settings.freezes, self.batch.window, until),
+            allow_delete=allowed.delete if allowed else None,
+            allow_remove=allowed.remove if allowed else None,
+            window=self.batch.window,
+            until=until,
             lock_timeout=self._lock_timeout(job, until),
+            keep_going=bool(job.args.keep_going),
         )
-        keep_going = bool(job.args.keep_going)
-        loaded = load(inputs, keep_going=keep_going)
+        loaded = load(inputs, keep_going=options.keep_going)
         try:
             with loaded.secrets.redacted_errors():
-                return asyncio.run(self._plan_and_apply(loaded, options, record, keep_going=keep_going))
+                return asyncio.run(self._plan_and_apply(loaded, options, record))
         except asyncio.CancelledError:
             raise KeyboardInterrupt("nothing was sent") from None
         finally:
@@ -178,28 +179,26 @@ class BatchJobs:
         wanted = job.args.lock_timeout
         return 0.0 if wanted is None else max(0.0, min(wanted.total_seconds(), *waits, float("inf")))
 
-    async def _plan_and_apply(self, loaded: Loaded, options: RunOptions, record: Attempt, *, keep_going: bool) -> int:
+    async def _plan_and_apply(self, loaded: Loaded, options: RunOptions, record: Attempt) -> int:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         # Once: more signals must not interrupt the closing of connections.
         self.signals.react = partial(loop.call_soon_threadsafe, lambda: task.cancelling() or task.cancel())
         if self.signals.requested:
             raise asyncio.CancelledError
-        if record.check or is_state_missing(loaded.inputs):
+        if record.check:
             plan = record.plan = await plan_only(loaded, options, self.clock)
-            self._show_plan(plan, keep_going=keep_going)
+            self._show_plan(plan, keep_going=options.keep_going)
             refuse_stale(plan)
-            if not record.check:
-                refuse_plan(plan)
             return ERROR if plan.errors else OK
         async with open_run(loaded, options, record, clock=self.clock) as run:
             plan = await run.plan()
-            self._show_plan(plan, keep_going=keep_going)
-            if plan.errors and not keep_going:
-                refuse_stale(plan)
+            self._show_plan(plan, keep_going=options.keep_going)
+            try:
+                check_plan(plan, keep_going=options.keep_going)
+            except PlanningError:
                 record.reason = _unfinished(record)
                 return ERROR
-            refuse_plan(plan)
             stop = Cancellation()
             self.signals.react = partial(loop.call_soon_threadsafe, stop)
             if self.signals.requested:
@@ -216,16 +215,16 @@ class BatchJobs:
 
     def _inputs(self, job: Job) -> Inputs:
         given = PlanOptions(
-            playbooks=job.playbooks,
+            playbooks=job.playbooks or (job.plan or "",),
             inventories=job.inventories,
             extra_vars=job.extra_vars,
             limit=job.args.limit,
             tags=tuple(map(str, as_list(job.args.tags or []))),
             now=self.clock.now().isoformat(),
         )
-        agreed, base = None, Path()
+        typed, agreed, base = given, None, Path()
         if job.plan is not None:
-            agreed, given, base = open_plan_file((job.plan,), given)
+            agreed, given, base = open_plan_file(given.playbooks, given)
         settings = job.settings(Path(each).parent for each in given.playbooks[:1])
         return Inputs(
             given,
@@ -235,7 +234,7 @@ class BatchJobs:
             given_forks=job.args.forks,
             agreed=agreed,
             base=base,
-            typed_vars=job.extra_vars,
+            typed=typed,
             on=self.on,
             tell=self.log.tell,
         )

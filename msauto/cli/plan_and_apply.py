@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from msauto.api.loading import Loaded
-from msauto.api.run import Run, is_state_missing, open_run, plan_only, refuse_plan, refuse_stale
+from msauto.api.run import Run, check_plan, open_run, plan_only, refuse_stale
 from msauto.api.saved_plans import is_plan_file, write_plan_file
 from msauto.aspects import ASPECTS, is_deletion
 from msauto.cli import output
@@ -24,7 +24,7 @@ from msauto.cli.reports import FORMS, layout_of, show_plan
 from msauto.cli.run_flags import RunFlags
 from msauto.cli.watch import STDOUT
 from msauto.concurrency import SystemClock
-from msauto.errors import RefusedError
+from msauto.errors import PlanningError, RefusedError
 from msauto.exit_codes import CHANGES, ERROR, INCOMPLETE, OK, REFUSED
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
@@ -33,8 +33,7 @@ from msauto.planning.saved_plan import differences, plan_document
 from msauto.report.clip_timeline import NO_STILLS, Stills
 from msauto.report.json import dump_document
 from msauto.report.sanitizing import visible
-from msauto.report.texts import count_deletions, plural, refusal_error
-from msauto.secrets.redactor import redact_plan
+from msauto.report.texts import count_deletions, plural
 
 T = TypeVar("T")
 _LONGEST_THOUGHT: Final = 60.0
@@ -59,27 +58,24 @@ class RunDialog:
         """Plan, show, and write nothing anywhere except ``--out``."""
         given = self.given
         with _nothing_sent():
-            plan = self._plan_only()
+            plan = run_async(self._watched(plan_only(self.loaded, given.options, self.clock, given.watch)))
             stills = run_async(self._stills(plan)) if given.stills else NO_STILLS
         given.attempt.plan = plan
         try:
             refuse_stale(plan)
         except RefusedError as error:
-            show_plan(plan, self.flags, keep_going=given.keep_going, error=error)
+            show_plan(plan, self.flags, keep_going=given.options.keep_going, error=error)
             raise
         if given.out == STDOUT:
             output.print_result(dump_document(plan_document(plan)))
         else:
             if given.out is not None:
                 write_plan_file(plan, given.out)
-            show_plan(plan, self.flags, keep_going=given.keep_going, stills=stills)
+            show_plan(plan, self.flags, keep_going=given.options.keep_going, stills=stills)
         if plan.errors:
             self._report_errors(plan)
             return ERROR
         return CHANGES if given.detailed_exitcode and plan.requests else OK
-
-    def _plan_only(self) -> Plan:
-        return run_async(self._watched(plan_only(self.loaded, self.given.options, self.clock, self.given.watch)))
 
     async def _stills(self, plan: Plan) -> Stills:
         from msauto.cli.stills import fetch_stills
@@ -93,7 +89,6 @@ class RunDialog:
 
         No event loop runs between these stages, so that Ctrl-C works as usual while the user is asked.
         """
-        self._refuse_missing_state()
         given = self.given
         opening = open_run(self.loaded, given.options, given.attempt, clock=self.clock, observer=given.watch)
         opened = AsyncExitStack()
@@ -134,34 +129,20 @@ class RunDialog:
 
     # May the plan be applied? ------------------------------------------------------------------------------------
 
-    def _refuse_missing_state(self) -> None:
-        """Show what would be done, and refuse it, if the settings require a ledger and this one is empty."""
-        if not is_state_missing(self.loaded.inputs):
-            return
-        with _nothing_sent():
-            plan = self._plan_only()
-        error = refusal_error([each for each in plan.refusals if each.code == "state"])
-        self._show_before(plan)
-        self._show_instead(plan, error)
-        raise error
-
     def _may_apply(self, plan: Plan) -> bool:
         """Show the plan and ask; raises ``RefusedError`` if the answer is no."""
         given = self.given
         try:
             self._show_before(plan)
-            if plan.errors and not given.keep_going:
-                refuse_stale(plan)
-                first = next(target for target in redact_plan(plan).targets if target.error is not None)
-                message = f"{first.name}: {str(first.error).partition(chr(10))[0]}"
-                given.attempt.reason = f"cannot plan {plural(plan.errors, 'target')}: {message}"
-                self._show_instead(plan)
-                self._report_errors(plan)
-                return False
-            ask(plan, yes=given.yes)
+            ask(plan, yes=given.yes, keep_going=given.options.keep_going)
         except RefusedError as error:
             self._show_instead(plan, error)
             raise
+        except PlanningError as error:
+            given.attempt.reason = error.message
+            self._show_instead(plan)
+            self._report_errors(plan)
+            return False
         except output.ReaderGoneError as error:
             given.attempt.reason = f"{error.message}: nothing was sent"
             output.print_message(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
@@ -198,15 +179,15 @@ class RunDialog:
     def _show_before(self, plan: Plan) -> None:
         """Show the plan before the question: other forms than text follow on stdout, with the result."""
         if self.flags.format == "text":
-            show_plan(plan, self.flags, keep_going=self.given.keep_going)
+            show_plan(plan, self.flags, keep_going=self.given.options.keep_going)
         elif sys.stdin.isatty() and not self.given.yes:
-            layout = layout_of(self.flags, keep_going=self.given.keep_going, stream=sys.stderr)
+            layout = layout_of(self.flags, keep_going=self.given.options.keep_going, stream=sys.stderr)
             output.print_message("".join(FORMS["text"].plan(plan, layout)), rendered=True)
 
     def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:
         """Show the plan in place of a result, unless it is shown already."""
         if self.flags.format != "text":
-            show_plan(plan, self.flags, keep_going=self.given.keep_going, error=error)
+            show_plan(plan, self.flags, keep_going=self.given.options.keep_going, error=error)
 
     def _report_errors(self, plan: Plan) -> None:
         """Report on stderr the errors of a plan that only the document on stdout names."""
@@ -271,13 +252,13 @@ def _nothing_sent() -> Iterator[None]:
 # Consent -------------------------------------------------------------------------------------------------------------
 
 
-def ask(plan: Plan, *, yes: bool) -> None:
-    """Return if the plan may be applied; otherwise raise :class:`RefusedError`.
+def ask(plan: Plan, *, yes: bool, keep_going: bool) -> None:
+    """Return if the plan may be applied; otherwise raise as :func:`check_plan`.
 
     Limits come first, also with ``yes``. On a terminal, the user agrees to delete more assets than the limit by
     typing their number (contract, «Limits»).
     """
-    refuse_plan(plan, asked={"delete_assets"} if sys.stdin.isatty() and not yes else ())
+    check_plan(plan, keep_going=keep_going, asked={"delete_assets"} if sys.stdin.isatty() and not yes else ())
     if yes or not plan.requests:
         return
     require_terminal()

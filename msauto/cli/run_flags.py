@@ -7,13 +7,14 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
+from msgspec import structs
 
 from msauto.api.attempts import Attempt
-from msauto.api.loading import inputs_of_past_run
-from msauto.api.run import RunOptions, allow, allowed_times
+from msauto.api.loading import with_past_runs
+from msauto.api.run import RunOptions
 from msauto.cli.flags import Decorator, Flags, parse_seconds, with_options
 from msauto.cli.output import print_message
 from msauto.cli.watch import STDOUT, RunWatch
@@ -33,7 +34,6 @@ class RunFlags:
     watch: RunWatch = field(default_factory=RunWatch)
     yes: bool = False
     check: bool = False
-    keep_going: bool = False
     out: str | None = None
     detailed_exitcode: bool = False
     stills: int = 0
@@ -95,37 +95,36 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         *,
         flags: Flags,
         watch: RunWatch,
-        allow_delete: int | None,
-        allow_remove: int | None,
-        allow_requests: int | None,
-        override_freeze: str | None,
-        lock_timeout: float,
-        window: str | None,
         run: str | None = None,
         resumed: str | None = None,
         **own: Any,
     ) -> Any:
-        if override_freeze is not None and not override_freeze.strip():
+        consent = RunOptions(**{name: own.pop(name) for name in _CONSENT})
+        if consent.override_freeze is not None and not consent.override_freeze.strip():
             raise click.BadParameter("the reason is empty", param_hint="--override-freeze")
         if not own["check"] and (own["out"] is not None or own["detailed_exitcode"]):
             raise click.UsageError("--out and --detailed-exitcode need --check: the plan is not applied")
         attempt = click.get_current_context().find_object(Attempt)
         assert attempt is not None
         attempt.inputs, attempt.check = flags.inputs, own["check"]
-        flags = with_output(flags, own["out"])
-        flags = replace(flags, inputs=inputs_of_past_run(flags.inputs, undone=run, resumed=resumed))
-        settings = flags.inputs.settings
-        options = RunOptions(
-            allow(settings.limits, allow_delete, allow_remove, allow_requests),
-            allowed_times(settings, window, override_freeze=override_freeze),
-            override_freeze,
-            lock_timeout,
+        flags, inputs = with_output(flags, own["out"]), flags.inputs
+        given = structs.replace(
+            inputs.given, undo=run or inputs.given.undo, resume=inputs.given.resume if resumed is None else resumed
         )
-        names = ("yes", "check", "keep_going", "out", "detailed_exitcode")
-        given = RunFlags(options, attempt, watch, **{name: own.pop(name) for name in names})
-        return function(flags=flags, given=given, **own)
+        attempt.inputs = with_past_runs(replace(inputs, given=given))
+        attempt.playbooks = attempt.inputs.named
+        flags = replace(flags, inputs=attempt.inputs)
+        names = ("yes", "check", "out", "detailed_exitcode")
+        return function(
+            flags=flags, given=RunFlags(consent, attempt, watch, **{name: own.pop(name) for name in names}), **own
+        )
 
     return with_options(command, _OPTIONS)
+
+
+_CONSENT: Final = (
+    "allow_delete", "allow_remove", "allow_requests", "override_freeze", "window", "lock_timeout", "keep_going",
+)  # fmt: skip
 
 
 def recorded(function: Callable[..., int]) -> Callable[..., int]:
@@ -138,7 +137,9 @@ def recorded(function: Callable[..., int]) -> Callable[..., int]:
         place = Path(os.path.expanduser(folder)) if folder else None  # noqa: PTH111 - no error for an unknown user
         attempt = Attempt(place, tuple(given.get("playbooks") or ()) or tuple(named), tell=print_message)
         click.get_current_context().obj = attempt
-        return attempt.follow(functools.partial(function, **given))
+        with attempt.recorded():
+            attempt.code = function(**given)
+        return attempt.code
 
     return command
 

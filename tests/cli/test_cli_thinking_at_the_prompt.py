@@ -14,7 +14,7 @@ import pytest
 from msauto.api.attempts import Attempt
 from msauto.api.inputs import Inputs
 from msauto.api.loading import loaded_from
-from msauto.api.run import AllowedTimes, RunOptions
+from msauto.api.run import RunOptions
 from msauto.cli.flags import Flags
 from msauto.cli.plan_and_apply import RunDialog
 from msauto.cli.run_flags import RunFlags
@@ -75,8 +75,8 @@ def sim() -> Iterator[Simulator]:
 def ask(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
     def run(task: dict[str, Any], *steps: Step, **limits: Any) -> tuple[int, str]:
         clock = ThinkingClock()
-        inputs = Inputs(PlanOptions(), Settings(), tmp_path, tmp_path)
-        given = RunFlags(RunOptions(Limits(**limits), AllowedTimes()), Attempt(None, ()))
+        inputs = Inputs(PlanOptions(), Settings(limits=Limits(**limits)), tmp_path, tmp_path)
+        given = RunFlags(RunOptions(), Attempt(None, ()))
         person = Person(clock, sim, *steps)
         loaded = loaded_from(Stage(sim, tmp_path).resolved({"name": "A task", "asset": task}), inputs)
         with mock.patch.object(sys, "stdin", person):

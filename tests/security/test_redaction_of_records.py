@@ -10,12 +10,12 @@ import pytest
 from msauto.api.attempts import Attempt
 from msauto.api.inputs import Inputs
 from msauto.api.loading import Loaded
-from msauto.api.run import AllowedTimes, RunOptions
+from msauto.api.run import RunOptions
 from msauto.cli.flags import Flags
 from msauto.cli.plan_and_apply import RunDialog
 from msauto.cli.run_flags import RunFlags
 from msauto.errors import MsautoError
-from msauto.model.plan import Limits, Plan, PlanOptions
+from msauto.model.plan import Plan, PlanOptions
 from msauto.playbook.settings import Settings
 from msauto.secrets.redaction import Secrets
 from msauto.simulator import Simulator
@@ -59,8 +59,7 @@ def test_the_message_of_an_unexpected_exception_shows_no_secret(tmp_path: Path) 
 
     inputs = Inputs(PlanOptions(), Settings(), tmp_path, tmp_path)
     loaded = Loaded(inputs, (), frozenset(), Secrets([TOKEN]), plan)
-    options = RunOptions(Limits(), AllowedTimes())
     for check in (True, False):
         with pytest.raises(MsautoError, match="msauto itself failed: ValueError") as failure:
-            RunDialog(Flags(inputs=inputs), loaded, RunFlags(options, Attempt(None, ()), check=check)).run()
+            RunDialog(Flags(inputs=inputs), loaded, RunFlags(RunOptions(), Attempt(None, ()), check=check)).run()
         assert TOKEN not in str(failure.value)

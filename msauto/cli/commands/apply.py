@@ -28,5 +28,4 @@ def command(*, flags: Flags, given: RunFlags, playbooks: tuple[str, ...]) -> int
     """
     if not playbooks and not flags.inputs.given.resume:
         raise click.UsageError("Missing argument 'PLAYBOOK...|PLANFILE'.")
-    given.attempt.playbooks = playbooks or (f"resume {flags.inputs.given.resume}",)
-    return RunDialog(flags, load(flags.inputs, keep_going=given.keep_going, as_planned=not playbooks), given).run()
+    return RunDialog(flags, load(flags.inputs, keep_going=given.options.keep_going), given).run()

@@ -9,7 +9,7 @@ import click
 
 from msauto.api.attempts import Attempt
 from msauto.api.loading import load
-from msauto.api.run import RunOptions, allowed_times
+from msauto.api.run import RunOptions
 from msauto.cli.flags import Flags, planning_flags
 from msauto.cli.output import print_result
 from msauto.cli.plan_and_apply import RunDialog
@@ -68,13 +68,11 @@ def command(
     flags = with_output(flags, out)
     if stills and flags.format != "html":
         raise click.UsageError("--stills shows pictures only in HTML: add --format html")
-    settings = flags.inputs.settings
     given = RunFlags(
-        RunOptions(settings.limits, allowed_times(settings, window)),
+        RunOptions(window=window, keep_going=keep_going),
         Attempt(None, playbooks),
         watch,
         check=True,
-        keep_going=keep_going,
         out=out,
         detailed_exitcode=detailed_exitcode,
         stills=stills or 0,

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from msauto.api.run import allowed_times
+from msauto.api.run import RunOptions
 from msauto.cli.flags import Flags, database_flag, require_database, table_flags
 from msauto.cli.interrupts import SIGNALS, run_async
 from msauto.cli.output import print_message, print_result
@@ -105,7 +105,7 @@ def _refuse_frozen(flags: Flags, override_freeze: str | None) -> None:
     reason = (override_freeze or "").strip()
     if reason:
         print_message(f"Freezes are overridden: {reason}")
-    times = allowed_times(flags.inputs.settings, override_freeze=reason)
+    times = RunOptions(override_freeze=reason).times(flags.inputs.settings)
     if refused := [*times.refusals(SystemClock().now())]:
         raise refusal_error(refused)
 

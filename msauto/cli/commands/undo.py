@@ -23,5 +23,4 @@ def command(*, flags: Flags, given: RunFlags) -> int:
     A value that has changed since the run is left alone and reported. What cannot be undone is listed: deleted
     assets, commands, batches, restored and saved files, and links on servers that cannot remove them.
     """
-    given.attempt.playbooks = (f"undo {flags.inputs.given.undo}",)
     return RunDialog(flags, load(flags.inputs), given).run()
