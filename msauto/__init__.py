@@ -1,6 +1,15 @@
 """Ansible-style automation for the media servers of broadcasters: the public Python API.
 
-::
+Playbooks are loaded, planned and applied as on the command line (:mod:`msauto.aio` has the same to await)::
+
+    import msauto
+
+    play = msauto.load("news.yml", inventory="inventory.yml", extra_vars={"season": 3})
+    plan = msauto.plan(play)
+    print(plan.to_text())
+    result = msauto.apply(plan, allow_delete=2, observer=print)
+
+The client reads and writes single things::
 
     from msauto import MediaServer
 
@@ -23,12 +32,27 @@ TYPE_CHECKING = False  # not from typing: a Ctrl-C while that is loaded is not h
 if TYPE_CHECKING:
     from typing import Any
 
+    from msauto import aio as aio
+    from msauto.api.export import Export as Export
+    from msauto.api.loading import Loaded as Loaded
+    from msauto.api.values import Plan as Plan
+    from msauto.api.values import Result as Result
+    from msauto.blocking import apply as apply
+    from msauto.blocking import export as export
+    from msauto.blocking import history as history
+    from msauto.blocking import load as load
+    from msauto.blocking import plan as plan
+    from msauto.blocking import undo as undo
     from msauto.errors import AddressError as AddressError
     from msauto.errors import DownloadError as DownloadError
     from msauto.errors import InDoubtError as InDoubtError
+    from msauto.errors import InputError as InputError
+    from msauto.errors import LedgerError as LedgerError
+    from msauto.errors import LockedError as LockedError
     from msauto.errors import MsautoError as MsautoError
     from msauto.errors import NotFoundError as NotFoundError
     from msauto.errors import NotSentError as NotSentError
+    from msauto.errors import PlanningError as PlanningError
     from msauto.errors import RefusedError as RefusedError
     from msauto.errors import RejectedError as RejectedError
     from msauto.errors import ServerError as ServerError
@@ -58,8 +82,13 @@ if TYPE_CHECKING:
     from msauto.server.sync import MediaServer as MediaServer
 
 _HOMES = {
-    "msauto.errors": "AddressError DownloadError InDoubtError MsautoError NotFoundError NotSentError RefusedError "
-    "RejectedError ServerError UnreachableError UnreadableError UnsupportedError",
+    "msauto.blocking": "apply export history load plan undo",
+    "msauto.api.export": "Export",
+    "msauto.api.loading": "Loaded",
+    "msauto.api.values": "Plan Result",
+    "msauto.errors": "AddressError DownloadError InDoubtError InputError LedgerError LockedError MsautoError "
+    "NotFoundError NotSentError PlanningError RefusedError RejectedError ServerError UnreachableError UnreadableError "
+    "UnsupportedError",
     "msauto.model.live": "Asset Database Entry Link Listing MamAsset Marker RssChannel RssItem Segment",
     "msauto.model.plan": "Address Request",
     "msauto.model.ports": "Answer",
@@ -68,12 +97,14 @@ _HOMES = {
     "msauto.server.client": "AsyncMediaServer",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-__all__ = ["__version__"]
+__all__ = ["__version__", "aio"]
 __all__ += list(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module (PEP 562)."""
+    if name == "aio":
+        return import_module("msauto.aio")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'msauto' has no attribute {name!r}")
     return getattr(import_module(_HOME_OF[name]), name)

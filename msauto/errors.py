@@ -122,10 +122,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
 class MsautoError(Exception):
     """The root: ``except MsautoError`` catches all errors that msauto raises on purpose.
 
+    ``message`` is what is wrong, ``place`` where (``None`` if it is not in a text), and ``remedy`` what to do.
     ``shown``: the document on stdout contains the error already. ``exit_code``: how a command ends with it.
     """
 
     shown = False
+    place: SourceLocation | None = None
     exit_code = exit_codes.ERROR
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
@@ -148,11 +150,16 @@ def _rebuilt(kind: type[MsautoError], args: tuple[object, ...], state: dict[str,
 
 
 class InputError(MsautoError):
-    """Texts are invalid. ``problems`` holds all problems, ordered by location."""
+    """Texts are invalid. ``problems`` holds all, ordered by location; ``place``, ``remedy``: those of the first."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+        if self.problems:
+            self.place, self.remedy = self.problems[0].place, self.problems[0].remedy
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class PlanningError(MsautoError):

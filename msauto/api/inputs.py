@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from msauto.api.saved_plans import is_plan_file, open_plan_file
+from msauto.documents.document import Document
+from msauto.errors import MsautoError
 from msauto.ledger import LedgerPlace
 from msauto.model.plan import Plan, PlanOptions
 from msauto.model.result import RunDetails
-from msauto.playbook.hosts import ResolveOptions
+from msauto.playbook.hosts import NamedServer, ResolveOptions
 from msauto.playbook.settings import Settings, load_settings
 
 Tell = Callable[[str], None]
 """Receives warnings and notes for the user."""
+
+
+PLAYS: Final = "plays"
+"""The name of a playbook that a program gives as data."""
 
 
 def tell_nothing(_: str) -> None:
@@ -28,9 +35,10 @@ class Inputs:
     """What a plan is made from, with the settings file read.
 
     ``given`` is what shapes a plan, without the defaults of the settings: as on the command line, in a plan file, or
-    with a past run; ``typed`` is what is not from there. ``state_dir`` is the folder of this machine, and ``ledger``
-    the same folder or a URL. ``agreed`` is the saved plan, whose paths start from ``base``; ``resumed`` and ``undone``
-    are runs of the ledger. ``on`` is the address of a Dask cluster.
+    with a past run. ``typed`` is what is not from there. ``state_dir`` is the folder of this machine, and ``ledger``
+    the same folder or a URL. ``agreed`` is the saved plan, whose paths start from ``base``. ``resumed`` and ``undone``
+    are runs of the ledger. ``documents`` are plays and inventories that a program gives as data, by their names. ``on``
+    is the address of a Dask cluster.
     """
 
     given: PlanOptions
@@ -43,6 +51,7 @@ class Inputs:
     base: Path = Path()
     resumed: RunDetails | None = None
     undone: RunDetails | None = None
+    documents: Mapping[str, Document] = field(default_factory=dict)
     on: str | None = None
     tell: Tell = field(default=tell_nothing, compare=False)
 
@@ -55,15 +64,16 @@ class Inputs:
     def named(self) -> tuple[str, ...]:
         """What is planned, as the history names it: the playbooks or the plan file, or the run to undo or to resume."""
         verb, run = ("undo", self.given.undo) if self.given.undo else ("resume", self.given.resume)
-        return self.typed.playbooks or (f"{verb} {run}",)
+        return self.typed.playbooks or ((PLAYS,) if PLAYS in self.documents else (f"{verb} {run}",))
 
     @property
     def resolving(self) -> ResolveOptions:
         """What the playbooks are resolved with."""
         given, settings = self.given, self.settings
+        inventories = (*given.inventories, *(name for name in self.documents if name != PLAYS))
         return ResolveOptions(
-            playbooks=given.playbooks,
-            inventories=given.inventories or (() if given.server is not None else settings.inventories),
+            playbooks=(PLAYS,) if PLAYS in self.documents else given.playbooks,
+            inventories=inventories or (() if given.server is not None else settings.inventories),
             server_url=given.server,
             extra_vars=given.extra_vars,
             limit=given.limit,
@@ -73,6 +83,7 @@ class Inputs:
             now=datetime.fromisoformat(given.now),
             lookup_folders=settings.lookup_folders,
             download_folders=settings.download_folders,
+            documents=self.documents,
         )
 
 
@@ -84,6 +95,7 @@ def read_inputs(
     forks: int | None = None,
     on: str | None = None,
     tell: Tell = tell_nothing,
+    documents: Mapping[str, Document] | None = None,
 ) -> Inputs:
     """Return the inputs with the settings that hold, those nearest to the first playbook (or of ``paths``).
 
@@ -96,7 +108,9 @@ def read_inputs(
     settings = load_settings(given.config, *(_folder_of(path) for path in named[:1]))
     folder = state_folder(state_dir, settings)
     place = ledger_place(state_dir, settings)
-    return Inputs(given, settings, place, folder, typed, forks, agreed, base, on=on, tell=tell)
+    return Inputs(
+        given, settings, place, folder, typed, forks, agreed, base, documents=documents or {}, on=on, tell=tell
+    )
 
 
 def _folder_of(path: str) -> Path:
@@ -122,3 +136,14 @@ def ledger_place(given: str | None, settings: Settings) -> LedgerPlace:
     Otherwise a run with a folder of its own would not see the locks of the others.
     """
     return settings.ledger_url or state_folder(given, settings)
+
+
+def require_database(server: NamedServer, given: str | None) -> str:
+    """Return the media database: the one that is given, or the host variable."""
+    name = given or server.database
+    if name is None:
+        raise MsautoError(
+            f"no media database is named for {server.spec.name}",
+            remedy="use --database NAME; msauto show databases lists them",
+        )
+    return name

@@ -37,7 +37,7 @@ from msauto.secrets.redaction import Secrets
 MakePlan = Callable[[LedgerMemory, Clock, Limits, Observer], Awaitable[Plan]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Loaded:
     """The servers of a run, what it must lock, its secrets, and how to plan it, which sends GET and HEAD only.
 
@@ -49,6 +49,9 @@ class Loaded:
     scopes: frozenset[LockScope]
     secrets: Secrets
     plan: MakePlan
+
+    def __repr__(self) -> str:
+        return f"<Loaded {' '.join(self.inputs.named)}: {', '.join(spec.name for spec in self.specs)}>"
 
 
 def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:

@@ -7,6 +7,7 @@ alone is :func:`plan_only`, which writes nothing anywhere.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -39,7 +40,7 @@ from msauto.report.texts import plural, refusal_error, refusal_reason
 from msauto.secrets.redactor import redact_plan
 
 if TYPE_CHECKING:
-    from msauto.applying.executor import Cancellation
+    from msauto.applying.apply_context import Cancellation
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,16 @@ class RunOptions:
     until: datetime | None = None
     lock_timeout: float = 0.0
     keep_going: bool = False
+
+    def __post_init__(self) -> None:
+        if self.override_freeze is not None and not self.override_freeze.strip():
+            raise MsautoError("override_freeze: the reason is empty", remedy="give the reason: it is recorded")
+        if isinstance(self.window, str):
+            try:
+                parse_window(self.window)
+            except ValueError as error:
+                message = f"window: {self.window!r} is not a valid window: {error}"
+                raise MsautoError(message, remedy="write the hours as 23:00-05:30") from None
 
     def limits(self, settings: Settings) -> Limits:
         """Return the limits of the settings, with what is allowed for this run."""
@@ -210,7 +221,8 @@ class Run:
         """
         inputs, attempt, options = self.loaded.inputs, self.attempt, self.options
         notes = {**origin_of(attempt.playbooks, inputs.settings), **attempt.notes}
-        notes[OPTIONS] = dump(kept_options(inputs.given, plan.secrets, None))
+        if not inputs.documents:  # data is in no file: such a run can be resumed only by the program that made it
+            notes[OPTIONS] = dump(kept_options(inputs.given, plan.secrets, None))
         if options.override_freeze:
             notes["override_freeze"] = plan.secrets.redact_message(options.override_freeze)
         result = await apply_plan(
@@ -271,3 +283,43 @@ async def open_run(
             for line in lines:
                 inputs.tell(visible(line) if line.startswith(" ") else f"Warning: {visible(line)}")
             yield Run(loaded, options, attempt, ledger, clock, observer)
+
+
+async def apply_unasked(loaded: Loaded, options: RunOptions, observer: Observer = SILENT) -> Result:
+    """Plan and apply what is loaded, as ``msauto apply --yes`` does, and record the attempt.
+
+    Cancelled while it reads, it ends. Cancelled while it applies, it finishes the requests in flight; cancelled again,
+    it stops at once. It raises ``CancelledError`` once everything is settled, recorded and closed.
+    """
+    from msauto.applying.apply_context import Cancellation
+
+    inputs, stop, applying = loaded.inputs, Cancellation(), False
+    attempt = Attempt(inputs.ledger, inputs.named, inputs=inputs, tell=inputs.tell)
+
+    async def work() -> Result:
+        nonlocal applying
+        with attempt.recorded(), loaded.secrets.redacted_errors():
+            async with open_run(loaded, options, attempt, observer=observer) as run:
+                plan = await run.plan()
+                check_plan(plan, keep_going=options.keep_going)
+                applying = True
+                result = await run.apply(plan, stop)
+            attempt.code = attempt.code_of(result)
+            if result.interrupted:
+                raise asyncio.CancelledError
+        return result
+
+    task, cancelled = asyncio.ensure_future(work()), False
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            if applying:
+                stop()
+            elif not cancelled:  # once: more of them must not interrupt the closing of connections
+                task.cancel()
+            cancelled = True
+    result = task.result()
+    if cancelled:  # too late to stop anything
+        raise asyncio.CancelledError
+    return result

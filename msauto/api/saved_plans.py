@@ -107,6 +107,9 @@ def open_plan_file(paths: Sequence[str], given: PlanOptions) -> tuple[Plan, Plan
     if len(paths) > 1:
         raise _invalid(path, "a saved plan is applied alone", "name either the plan or playbooks")
     plan = read_plan_file(path)
+    if not (plan.options.playbooks or plan.options.undo or plan.options.resume):
+        why = "the plan was made from data, and names no playbook to make it again"
+        raise _invalid(path, why, "apply it in the program that made it: msauto.apply(plan)")
     base, beside = find_repository(Path()) or Path.cwd(), find_repository(Path(path).parent)
     names = plan.options.playbooks or plan.options.inventories
     if beside is not None and not any((base / each).exists() for each in names):

@@ -11,13 +11,12 @@ from typing import Any
 
 import click
 
+from msauto.api.forms import FORMS
 from msauto.api.inputs import Inputs, read_inputs
 from msauto.cli.output import print_message
-from msauto.cli.reports import FORMS, PLAN_FORMS, Display
+from msauto.cli.reports import PLAN_FORMS, Display
 from msauto.concurrency import MOST_FORKS
-from msauto.errors import MsautoError
 from msauto.model.plan import PlanOptions
-from msauto.playbook.hosts import NamedServer
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -66,17 +65,6 @@ def with_options(function: Callable[..., Any], options: tuple[Decorator, ...]) -
 database_flag = click.option(
     "--database", "-d", metavar="NAME", help="The media database; default: the host variable `database`."
 )
-
-
-def require_database(server: NamedServer, given: str | None) -> str:
-    """Return the media database: the flag, or the host variable."""
-    name = given or server.database
-    if name is None:
-        raise MsautoError(
-            f"no media database is named for {server.spec.name}",
-            remedy="use --database NAME; msauto show databases lists them",
-        )
-    return name
 
 
 no_color_flag = click.option("--no-color", is_flag=True, help="No colour, as with NO_COLOR.")

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 import click
 from click.core import ParameterSource
 
+from msauto.api.forms import FORMS
 from msauto.api.loading import Loaded
 from msauto.api.run import Run, check_plan, open_run, plan_only, refuse_stale
 from msauto.api.saved_plans import is_plan_file, write_plan_file
@@ -20,7 +21,7 @@ from msauto.aspects import ASPECTS, is_deletion
 from msauto.cli import output
 from msauto.cli.flags import Flags
 from msauto.cli.interrupts import SIGNALS, ignore_interrupts, run_async
-from msauto.cli.reports import FORMS, layout_of, show_plan
+from msauto.cli.reports import layout_of, show_plan
 from msauto.cli.run_flags import RunFlags
 from msauto.cli.watch import STDOUT
 from msauto.concurrency import SystemClock

@@ -99,9 +99,9 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         resumed: str | None = None,
         **own: Any,
     ) -> Any:
-        consent = RunOptions(**{name: own.pop(name) for name in _CONSENT})
-        if consent.override_freeze is not None and not consent.override_freeze.strip():
+        if own["override_freeze"] is not None and not own["override_freeze"].strip():
             raise click.BadParameter("the reason is empty", param_hint="--override-freeze")
+        consent = RunOptions(**{name: own.pop(name) for name in _CONSENT})
         if not own["check"] and (own["out"] is not None or own["detailed_exitcode"]):
             raise click.UsageError("--out and --detailed-exitcode need --check: the plan is not applied")
         attempt = click.get_current_context().find_object(Attempt)

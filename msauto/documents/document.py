@@ -24,7 +24,8 @@ class Document:
 
     ``places`` are the lines and columns of values, ``key_places`` those of their keys. ``hidden`` ranges are secrets,
     shown as ``***``. ``flaws`` are problems of the text itself, which are reported with all others. ``broken`` are the
-    values that are unknown because of one (of duplicate keys, the first one counts).
+    values that are unknown because of one (of duplicate keys, the first one counts). ``is_data``: a program gave the
+    data, so the place of a value is ``file`` and its path: ``plays[0].tasks[1].asset.title``.
     """
 
     file: str
@@ -35,6 +36,7 @@ class Document:
     hidden: tuple[Hidden, ...] = ()
     flaws: tuple[Problem, ...] = ()
     broken: frozenset[Path] = frozenset()
+    is_data: bool = False
 
     def is_broken(self, path: Path) -> bool:
         """Return whether a value, or one around it, is unknown: then its further problems are not reported."""
@@ -42,6 +44,8 @@ class Document:
 
     def place(self, path: Path = ()) -> SourceLocation:
         """Return the place of a value, or of the nearest value around it that has one."""
+        if self.is_data:
+            return SourceLocation(self.file + "".join(map(_show_part, path)))
         around = (self.places.get(path[:length]) for length in range(len(path), -1, -1))
         return SourceLocation(self.file, *next(filter(None, around), ()))
 
@@ -76,6 +80,12 @@ class Document:
             if column - 1 > begin:
                 column = begin + 1 if column - 1 < end else column - (end - begin) + 3
         return line, column
+
+
+def _show_part(part: str | int) -> str:
+    """Return one part of the path to a value in data: ``[0]``, ``.title`` or ``['dc:title']``."""
+    plain = isinstance(part, str) and part.replace("-", "_").isidentifier()
+    return f".{part}" if plain else f"[{part!r}]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from msauto.errors import SourceLocation
 from msauto.model.desired import Batch, TaskSource
 from msauto.model.identity import ClipIdentity, CreateTime, LinkId
 from msauto.secrets.redaction import Secrets
@@ -72,6 +73,11 @@ class Change(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_def
         bool,
         Meta(description="its values are secret: ***; it cannot be undone, as none is kept"),
     ] = False
+
+    @property
+    def place(self) -> SourceLocation:
+        """The place in the playbook."""
+        return self.source.place
 
 
 class Expectation(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
@@ -241,6 +247,11 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
         tuple[Expectation, ...] | UnsetType,
         Meta(description="what its tasks ask and needs no change: verification looks at it, too; not in any file"),
     ] = UNSET
+
+    def __repr__(self) -> str:
+        """Return a short form: a value of the plan may be a secret, and a target may have many."""
+        counts = "in error" if self.error is not None else f"{len(self.changes)} changes, {len(self.requests)} requests"
+        return f"<Target {self.server}: {self.kind} {self.name!r}: {counts}>"
 
     @property
     def id(self) -> TargetId:

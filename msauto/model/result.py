@@ -76,6 +76,10 @@ class TargetResult(Struct, frozen=True):
     unseen: tuple[AspectName, ...] = ()
     seconds: float = 0.0
 
+    def __repr__(self) -> str:
+        """Return a short form, as that of its target."""
+        return f"<TargetResult {self.target.server}: {self.target.kind} {self.target.name!r}: {self.outcome}>"
+
 
 class Result(Struct, frozen=True):
     """The results of a run: one result for each target of the plan, in its order.

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from msauto.documents.document import Problems, SourceNode, outside_node
+from msauto.documents.document import Document, Problems, SourceNode, outside_node
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import InputError, Problem, nearest
@@ -45,7 +45,8 @@ class ResolveOptions:
     """What to resolve. ``extra_vars`` are ``k=v``, ``@file`` or a mapping as text; ``now`` has a zone.
 
     ``lookup_folders`` are folders outside the repository that ``lookup()`` may read, ``download_folders`` those that
-    downloads may be written to.
+    downloads may be written to. ``documents`` are playbooks and inventories that a program gives as data, by their
+    names in ``playbooks`` and ``inventories``.
     """
 
     playbooks: tuple[str, ...]
@@ -59,6 +60,7 @@ class ResolveOptions:
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
+    documents: Mapping[str, Document] = field(default_factory=dict)
 
 
 def open_hosts(options: ResolveOptions, files: Files) -> Hosts:
@@ -256,7 +258,7 @@ def named_servers(
     Raises :class:`InputError` with all problems. Other servers of the inventory are ignored: their secrets need not be
     set. ``secrets`` receives those of the inventory.
     """
-    files = Files()
+    files = Files(given=options.documents)
     problems = files.problems
     if secrets is not None:
         files.tracker.found = secrets

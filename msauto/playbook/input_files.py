@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os.path
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 
 from msauto.documents.document import Document, Problems, SourceNode, outside_node
 from msauto.documents.loader import parse_yaml
@@ -26,12 +28,14 @@ _MARKS = (".git", "msauto.toml")
 class Files:
     """The files of one run. Paths are kept as given, so that messages and plans show them as typed.
 
-    ``opened`` are folders outside the repository that playbooks may read (``[lookup] folders``).
+    ``opened`` are folders outside the repository that playbooks may read (``[lookup] folders``). ``given`` are
+    documents that a program gives as data, by their names.
     ``tracker`` knows the secrets of the run, at first those in the files; ``problems`` collects what is wrong with it,
     at first the flaws of the texts.
     """
 
-    def __init__(self, opened: Sequence[str] = ()) -> None:
+    def __init__(self, opened: Sequence[str] = (), given: Mapping[str, Document] = MappingProxyType({})) -> None:
+        self.given = given
         self.tracker = SecretTracker()
         self.problems = Problems()
         self._opened = opened
@@ -53,7 +57,7 @@ class Files:
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; raises :class:`InputError`."""
         if path not in self._bytes:
-            self._bytes[path] = _read(path)
+            self._bytes[path] = json.dumps(self.given[path].data).encode() if path in self.given else _read(path)
         return self._bytes[path]
 
     def document(self, path: str) -> Document:
@@ -66,7 +70,8 @@ class Files:
     def flawed(self, path: str) -> Document:
         """Return a YAML file as far as it can be read; its flaws are among the problems."""
         if path not in self._documents:
-            document = self._documents[path] = parse_yaml(self.read(path), path)
+            content = self.read(path)
+            document = self._documents[path] = self.given.get(path) or parse_yaml(content, path)
             self.tracker.add_tagged(document.data)
             self.problems.add(*document.flaws)
         return self._documents[path]
@@ -75,9 +80,12 @@ class Files:
         """Return all files that were read so far, in order of reading; their paths are kept as of the playbooks."""
         base = base_of(playbooks)
         return tuple(
-            InputFile(kept_path(path, base), hashlib.sha256(data).hexdigest(), data if len(data) <= _LARGE else None)
+            InputFile(self._kept(path, base), hashlib.sha256(data).hexdigest(), data if len(data) <= _LARGE else None)
             for path, data in self._bytes.items()
         )
+
+    def _kept(self, path: str, base: Path) -> str:
+        return path if path in self.given else kept_path(path, base)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,14 +65,14 @@ def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
     problems = Problems()
     builder = _InventoryBuilder()
     for path in paths:
-        for file in inventory_files(path):
+        for file in [path] if path in files.given else inventory_files(path):
             with problems.gather():
                 _check_is_yaml(file, files)
                 builder.add(files.flawed(file))
     problems.check()
     with problems.gather():
         builder.order_groups()
-    for path in paths:
+    for path in (each for each in paths if each not in files.given):
         with problems.gather():
             builder.add_vars_folders(path, files)
     problems.check()

@@ -51,7 +51,7 @@ def rare_collection() -> Iterator[None]:
 
 def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     """Return the work that playbooks ask of each server; raises :class:`InputError` with all that is wrong."""
-    files = Files(options.lookup_folders)
+    files = Files(options.lookup_folders, options.documents)
     opened: list[Hosts] = []
     with rare_collection(), files.tracker.found.redacted_errors():
         with files.problems.gather():
@@ -69,7 +69,7 @@ def _load(options: ResolveOptions, files: Files) -> list[Play]:
 
 def outline(options: ResolveOptions) -> list[PlayOutline]:
     """Return the plays with their hosts and the tasks that the tags choose; raises :class:`InputError`."""
-    files = Files(options.lookup_folders)
+    files = Files(options.lookup_folders, options.documents)
     with files.tracker.found.redacted_errors():
         hosts = open_hosts(options, files)
         plays = _load(options, files)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import click
 
+from msauto.api.history import PastRuns, list_runs, read_attempt
 from msauto.cli.flags import Flags, parse_age, table_flags
 from msauto.cli.output import print_message, print_result, print_table
-from msauto.ledger import Ledger
 from msauto.ledger.history import OPTIONS
 from msauto.model.codec import load, to_json
 from msauto.model.result import RequestRecord, RunDetails, RunSummary, TargetRecord, seconds_between
-from msauto.playbook.input_files import find_repository
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible
 from msauto.report.texts import count_outcomes, plural, show_seconds, target_heading
@@ -33,42 +31,30 @@ def command(*, flags: Flags, run: str | None, every: bool, batch: str | None, si
     Instead of a name, its first characters are enough if no other name begins with them. In a repository (a folder with
     msauto.toml or .git, and those below it) the list has the runs of this repository.
     """
-    with Ledger.open(flags.inputs.ledger, readonly=True) as ledger:
-        if run is not None:
-            one = ledger.find(run)
-            if one.batch and not one.job:
-                _show_batch(one, next(text for each, text in ledger.batches() if each.run == one.run), flags)
-            elif ledger.is_run(one.run):
-                _show_run(ledger.run_details(one.run), flags)
-            else:
-                _show_attempt(one, flags)
-            return
-        found = [each for each in ledger.attempts() if batch is None or each.batch == batch]
-    if since is not None:
-        first = datetime.now(UTC) - since
-        found = [each for each in found if datetime.fromisoformat(each.started) >= first]
-    _list_runs(found, None if every else find_repository(Path()), flags, ledger.name)
+    if run is None:
+        _list_runs(list_runs(flags.inputs.ledger, batch=batch, since=since, every=every), flags)
+        return
+    one = read_attempt(flags.inputs.ledger, run)
+    if one.batch is not None:
+        _show_batch(one.summary, one.batch, flags)
+    elif one.details is not None:
+        _show_run(one.details, flags)
+    else:
+        _show_attempt(one.summary, flags)
 
 
-def _list_runs(found: Sequence[RunSummary], repository: Path | None, flags: Flags, ledger: str) -> None:
-    """List the runs of the repository, and print how many others there are."""
-    runs = [each for each in found if repository is None or _is_of(each, repository)]
-    if len(runs) < len(found):
-        others = plural(len(found) - len(runs), "run")
+def _list_runs(found: PastRuns, flags: Flags) -> None:
+    """List the runs, and print how many others there are."""
+    if found.others:
+        others = plural(found.others, "run")
         print_message(f"{others} of other repositories not shown\n  → show all runs: msauto history --all")
     if flags.format == "json":
-        print_result(dump([to_json(each) for each in runs]))
-    elif runs:
+        print_result(dump([to_json(each) for each in found.runs]))
+    elif found.runs:
         headers = ("run", "started", "took", "status", "playbooks", "outcome", "who")
-        print_table(headers, [_row(each) for each in runs], no_color=flags.no_color, whole=headers[:4])
-    elif not found:
-        print_message(f"No runs in {ledger}.")
-
-
-def _is_of(run: RunSummary, repository: Path) -> bool:
-    """Return whether a run belongs to a repository: its playbooks are below it, or it was started there."""
-    places = (Path(place) for place in (run.repository, run.folder) if place)
-    return any(place.is_relative_to(repository) for place in places)
+        print_table(headers, [_row(each) for each in found.runs], no_color=flags.no_color, whole=headers[:4])
+    elif not found.others:
+        print_message(f"No runs in {found.ledger}.")
 
 
 def _show_batch(summary: RunSummary, record: str, flags: Flags) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
+from msauto.api.inputs import require_database
 from msauto.api.run import RunOptions
-from msauto.cli.flags import Flags, database_flag, require_database, table_flags
+from msauto.cli.flags import Flags, database_flag, table_flags
 from msauto.cli.interrupts import SIGNALS, run_async
 from msauto.cli.output import print_message, print_result
 from msauto.cli.plan_and_apply import prompt, require_terminal

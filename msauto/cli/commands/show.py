@@ -16,8 +16,9 @@ from typing import Any, Final
 import click
 from msgspec import structs
 
+from msauto.api.inputs import require_database
 from msauto.cli.commands.completion import keep_titles
-from msauto.cli.flags import Decorator, Flags, database_flag, require_database, shared_flags_of, with_options
+from msauto.cli.flags import Decorator, Flags, database_flag, shared_flags_of, with_options
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_result, print_table
 from msauto.documents.writer import verbatim, yaml_lines

@@ -1,0 +1,254 @@
+"""msauto as a library, with asyncio: ``load``, ``plan``, ``apply``, ``undo``, ``export`` and ``history`` to await.
+
+::
+
+    import asyncio
+    import msauto.aio
+
+    async def tonight() -> None:
+        play = await msauto.aio.load("news.yml", inventory="inventory.yml", extra_vars={"season": 3})
+        plan = await msauto.aio.plan(play)
+        print(plan.to_text())
+        result = await msauto.aio.apply(plan, allow_delete=2, observer=print)
+        assert result.ok
+
+    asyncio.run(tonight())
+
+The functions of the same names in :mod:`msauto` block. The keywords are the flags of the command line. The settings
+(``msauto.toml``) are found as there: their limits, freezes and protected names hold. Nothing asks: what the command
+asks for on a terminal is a keyword, ``allow_delete=2`` for example.
+
+All errors are :class:`~msauto.errors.MsautoError`, with ``message``, ``place`` and ``remedy``. Warnings and notes go to
+the logger ``msauto``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import overload
+
+from msauto.api import export as exporting
+from msauto.api import loading
+from msauto.api.export import Export, ExportSelection
+from msauto.api.history import list_runs, read_attempt
+from msauto.api.keywords import Data, File, Files, Texts, check_named, inputs_of, observing, texts_of
+from msauto.api.loading import Loaded, held_to
+from msauto.api.run import RunOptions, apply_unasked, plan_only
+from msauto.api.values import Plan, Result
+from msauto.model.events import Event
+from msauto.model.result import RunDetails, RunSummary
+from msauto.secrets.redactor import redact_plan
+
+__all__ = ["apply", "export", "history", "load", "plan", "undo"]
+
+
+async def load(
+    playbooks: Files | Sequence[Data] = (),
+    *,
+    inventory: Files | Data | Sequence[File | Data] = (),
+    server: str | None = None,
+    extra_vars: Data | Texts = (),
+    limit: str | None = None,
+    tags: Texts = (),
+    skip_tags: Texts = (),
+    target: Texts = (),
+    forget_pending: bool = False,
+    undo: str | None = None,
+    resume: str | None = None,
+    keep_going: bool = False,
+    forks: int | None = None,
+    config: File | None = None,
+    state_dir: File | None = None,
+    on: str | None = None,
+) -> Loaded:
+    """Read playbooks and inventories, and check them without a server.
+
+    ``playbooks`` are files, one saved plan, or plays as data; ``inventory`` is files, folders, or data, as YAML gives
+    them. A place in data is ``plays[0].tasks[1].asset.title``. In data, :class:`msauto.Secret` is what ``!secret`` is
+    in YAML. In place of playbooks, ``undo`` and ``resume`` name a run of the history, or ``last``. ``forks`` is the
+    number of targets at a time (8). ``target`` are globs of titles, ``limit`` is a host pattern.
+
+    Raises ``InputError`` with all problems, and ``RefusedError`` for a saved plan whose files have changed, unless
+    ``keep_going``.
+
+    >>> play = load("news.yml", inventory="inventory.yml", limit="studio-a", extra_vars={"season": 3})  # doctest: +SKIP
+    """
+
+    def read() -> Loaded:
+        inputs = inputs_of(
+            playbooks, inventory=inventory, server=server, extra_vars=extra_vars, limit=limit, tags=tags,
+            skip_tags=skip_tags, target=target, forget_pending=forget_pending, undo=undo, resume=resume, forks=forks,
+            config=config, state_dir=state_dir, on=on,
+        )  # fmt: skip
+        check_named(inputs)
+        return loading.load(inputs, keep_going=keep_going)
+
+    return await asyncio.to_thread(read)
+
+
+async def plan(play: Loaded, *, window: str | None = None, observer: Callable[[Event], object] | None = None) -> Plan:
+    """Read the servers, compare, and return what applying would do. Sends only GET and HEAD, and writes nothing.
+
+    Targets that cannot be planned are in ``plan.errors``, and what is not allowed in ``plan.refusals``: neither raises.
+    ``window`` is when the plan may be applied, such as ``"23:00-05:30"``. ``observer`` is called with each event
+    (:mod:`msauto.model.events`), in the thread that works.
+
+    >>> plan(play).summary.requests  # doctest: +SKIP
+    2
+    """
+    with play.secrets.redacted_errors():
+        made = await plan_only(play, RunOptions(window=window), observer=observing(observer))
+    return Plan(play, made)
+
+
+async def apply(
+    plan: Plan | Loaded,
+    *,
+    allow_delete: int | None = None,
+    allow_remove: int | None = None,
+    allow_requests: int | None = None,
+    keep_going: bool = False,
+    override_freeze: str | None = None,
+    window: str | None = None,
+    lock_timeout: float = 0.0,
+    observer: Callable[[Event], object] | None = None,
+) -> Result:
+    """Apply a plan: send its requests, read again, verify, and record the run.
+
+    It is planned again under the lock, and only what is the same as in ``plan`` is sent. What :func:`load` returned
+    can be applied without a plan, as ``msauto apply --yes`` does. ``allow_delete`` is the number of assets that may be
+    deleted, ``allow_remove`` that of list items that may be lost, and ``allow_requests`` that of requests.
+    ``keep_going`` leaves out targets in error or changed. ``override_freeze`` is the reason, which is recorded.
+    ``lock_timeout`` is how long to wait for another run, in seconds.
+
+    Before anything is sent, it raises ``RefusedError`` (a limit, a freeze, a plan that is no longer true),
+    ``LockedError`` (another run) or ``PlanningError``. Afterwards it raises nothing for a target that failed:
+    ``result.ok`` is false. A cancelled call finishes the requests in flight; cancelled again, it stops at once.
+
+    >>> apply(plan, allow_delete=2, observer=print).ok  # doctest: +SKIP
+    True
+    """
+    loaded = plan if isinstance(plan, Loaded) else held_to(redact_plan(plan.unredacted), plan.loaded)
+    options = RunOptions(
+        allow_delete, allow_remove, allow_requests, override_freeze, window,
+        lock_timeout=lock_timeout, keep_going=keep_going,
+    )  # fmt: skip
+    return Result(await apply_unasked(loaded, options, observing(observer)))
+
+
+async def undo(
+    run: str = "last",
+    *,
+    inventory: Files | Data | Sequence[File | Data] = (),
+    server: str | None = None,
+    extra_vars: Data | Texts = (),
+    target: Texts = (),
+    forks: int | None = None,
+    config: File | None = None,
+    state_dir: File | None = None,
+    on: str | None = None,
+    allow_delete: int | None = None,
+    allow_remove: int | None = None,
+    allow_requests: int | None = None,
+    keep_going: bool = False,
+    override_freeze: str | None = None,
+    window: str | None = None,
+    lock_timeout: float = 0.0,
+    observer: Callable[[Event], object] | None = None,
+) -> Result:
+    """Undo a run: plan the earlier values from the ledger, and apply that as :func:`apply` does.
+
+    ``run`` is a name of the history, the start of one, or ``last``. A value that is no longer what the run wrote is
+    left alone; ``result.to_json()`` names it in its warnings. To see the plan first: ``plan(load(undo=run, ...))``.
+
+    >>> undo(result.run, inventory="inventory.yml").ok  # doctest: +SKIP
+    True
+    """
+    loaded = await load(
+        undo=run, inventory=inventory, server=server, extra_vars=extra_vars, target=target, forks=forks, config=config,
+        state_dir=state_dir, on=on,
+    )  # fmt: skip
+    return await apply(
+        loaded, allow_delete=allow_delete, allow_remove=allow_remove, allow_requests=allow_requests,
+        keep_going=keep_going, override_freeze=override_freeze, window=window, lock_timeout=lock_timeout,
+        observer=observer,
+    )  # fmt: skip
+
+
+async def export(
+    *,
+    title: Texts = (),
+    folder: Texts = (),
+    channel: Texts = (),
+    recursive: bool = False,
+    database: str | None = None,
+    links: bool = True,
+    out: File | None = None,
+    force: bool = False,
+    format: str = "text",  # noqa: A002 - the name of the flag
+    origin: str | None = None,
+    inventory: Files | Data | Sequence[File | Data] = (),
+    server: str | None = None,
+    extra_vars: Data | Texts = (),
+    limit: str | None = None,
+    forks: int | None = None,
+    config: File | None = None,
+    on: str | None = None,
+) -> Export:
+    """Read live state, and return it as a playbook that plans to nothing, or write it into the folder ``out``.
+
+    Without ``title``, ``folder`` or ``channel``, it is the whole media database. ``format`` ``edl``, ``otio``, ``csv``
+    or ``vtt`` gives the markers and segments of one asset, or of many into ``out``. ``origin`` is the time code of the
+    first frame. ``force`` overwrites files that msauto did not export.
+
+    >>> print(export(title="Long Film", server="http://studio-a:7901", database="NEWS").text)  # doctest: +SKIP
+    """
+    chosen = ExportSelection(texts_of(title), texts_of(folder), texts_of(channel), recursive, database, links)
+    form = exporting.timeline_form(format, origin, chosen)
+    inputs = await asyncio.to_thread(
+        inputs_of, inventory=inventory, server=server, extra_vars=extra_vars, limit=limit, forks=forks, config=config,
+        on=on,
+    )  # fmt: skip
+    exported = await exporting.export(inputs, chosen, form, None if out is None else Path(out), force=force)
+    exported.text  # noqa: B018 - closes its temporary file
+    return exported
+
+
+@overload
+async def history(
+    run: None = None,
+    *,
+    batch: str | None = None,
+    since: timedelta | None = None,
+    all: bool = False,
+    config: File | None = None,
+    state_dir: File | None = None,
+) -> tuple[RunSummary, ...]: ...
+@overload
+async def history(run: str, *, config: File | None = None, state_dir: File | None = None) -> RunDetails: ...
+async def history(
+    run: str | None = None,
+    *,
+    batch: str | None = None,
+    since: timedelta | None = None,
+    all: bool = False,  # noqa: A002 - the name of the flag
+    config: File | None = None,
+    state_dir: File | None = None,
+) -> tuple[RunSummary, ...] | RunDetails:
+    """Return what ran, newest first; or one run with its targets and requests. Reads only the ledger.
+
+    ``run`` is a name, the start of one, or ``last``. ``batch`` and ``since`` narrow the list. In a repository (a folder
+    with ``msauto.toml`` or ``.git``, and those below it) it has the runs of this repository, or with ``all`` all runs.
+    Raises ``LedgerError`` for a run that is not found.
+
+    >>> [(each.run, each.status) for each in history()]  # doctest: +SKIP
+    [('20261120T194008-3f2a', 'ok')]
+    """
+    place = (await asyncio.to_thread(inputs_of, config=config, state_dir=state_dir)).ledger
+    if run is None:
+        return (await asyncio.to_thread(list_runs, place, batch=batch, since=since, every=all)).runs
+    one = await asyncio.to_thread(read_attempt, place, run)
+    return one.details or RunDetails(one.summary, 0, one.summary.host, "")

@@ -1,0 +1,429 @@
+"""Exports live state, as playbooks that plan to nothing or as timelines for other programs; reads only."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import IO
+
+from msauto.api.inputs import Inputs, require_database
+from msauto.api.stages import ReadServer, reading_here, reading_on
+from msauto.errors import MsautoError, RefusedError
+from msauto.file_writing import FileNames, NewFile, write_file
+from msauto.model.live import (
+    AssetSnapshot,
+    ChannelSnapshot,
+    Folder,
+    ListedEntry,
+    SkippedEntry,
+    parse_folder,
+    show_folder,
+)
+from msauto.playbook.export import HEADER, TimelineForm, header_lines, play_lines, task_lines
+from msauto.playbook.hosts import NamedServer, named_servers
+from msauto.secrets.redaction import Secrets
+from msauto.server.snapshots import ReadEach, Snapshots, channel_snapshot
+from msauto.timelines.formats import WRITERS
+from msauto.timelines.timeline import TimelineError, parse_origin
+
+Snapshot = AssetSnapshot | ChannelSnapshot | SkippedEntry
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSelection:
+    """What to export; if nothing is named, the whole database."""
+
+    titles: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
+    recursive: bool = False
+    database: str | None = None
+    links: bool = True
+
+    @property
+    def whole(self) -> bool:
+        """Whether to export the whole database."""
+        return not (self.titles or self.folders or self.channels)
+
+
+def timeline_form(ending: str, origin: str | None, selection: ExportSelection) -> TimelineForm | None:
+    """Return the format of timelines, ``None`` for playbooks; raises :class:`MsautoError` for what does not fit."""
+    if ending not in WRITERS:
+        if ending != "text":
+            raise MsautoError(f"{ending!r} is not a form of an export", remedy=f"use text, {', '.join(WRITERS)}")
+        if origin is not None:
+            raise MsautoError("--origin is for timelines", remedy="add --format edl, otio or csv")
+        return None
+    if selection.channels:
+        raise MsautoError("a channel has no timeline", remedy="export it without --format")
+    if origin is not None and ending == "vtt":
+        raise MsautoError("the times of WebVTT count from the first frame", remedy="leave out --origin")
+    try:
+        return TimelineForm(ending, None if origin is None else parse_origin(origin))
+    except TimelineError as error:
+        raise MsautoError(str(error), remedy="write --origin 10:00:00:00") from error
+
+
+@dataclass
+class Export:
+    """What was exported: as ``text``, or as the ``files`` of a folder.
+
+    ``assets`` and ``channels`` are counts. ``links`` counts the shortcuts that were left out: a link is exported with
+    its clip. ``broken`` counts what could not be exported; ``warnings`` name it.
+    """
+
+    assets: int = 0
+    channels: int = 0
+    links: int = 0
+    broken: int = 0
+    warnings: list[str] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    pieces: Iterable[str] = field(default=(), repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything could be exported."""
+        return not self.broken
+
+    @cached_property
+    def text(self) -> str:
+        """The playbook, or the timeline; empty if files were written."""
+        return "".join(self.pieces)
+
+
+async def export(
+    inputs: Inputs, selection: ExportSelection, form: TimelineForm | None, out: Path | None, *, force: bool = False
+) -> Export:
+    """Export what is selected, into the folder ``out`` or as text; with ``form``, as timelines."""
+    exported = Export()
+    output: TextExport | FolderExport | TimelineFiles
+    if form is not None:
+        output = TimelineFiles(form, out, force=force)
+    else:
+        output = TextExport() if out is None else FolderExport(out, force=force)
+    try:
+        await _Exporter(inputs, selection, output, exported).run()
+        exported.pieces = output.finish()
+    except BaseException:
+        output.close()
+        raise
+    exported.files = [] if isinstance(output, TextExport) else output.written
+    return exported
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedPlay:
+    """One play of an export: the names of its file, from the outermost folder in, and a description."""
+
+    names: tuple[str, ...]
+    about: str
+
+
+class TextExport:
+    """All plays as one playbook."""
+
+    def __init__(self) -> None:
+        self._file: IO[str] = tempfile.SpooledTemporaryFile(1 << 20, "w+", encoding="utf-8", newline="\n")  # noqa: SIM115
+        self._plays = 0
+
+    def expect(self, plays: Iterable[ExportedPlay]) -> None:
+        """Accept any plays."""
+
+    def begin(self, play: ExportedPlay) -> None:
+        """Begin a play."""
+        self.write(header_lines(play.about) if not self._plays else [""])
+        self._plays += 1
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Add lines."""
+        self._file.writelines(f"{line}\n" for line in lines)
+
+    def end(self) -> None:
+        """End a play."""
+
+    def finish(self) -> Iterable[str]:
+        """Return the text in pieces; if there are no plays, that of a playbook without plays."""
+        if not self._plays:
+            self.write([*header_lines("nothing"), "[]"])
+        self._file.seek(0)
+        return self._lines()
+
+    def _lines(self) -> Iterator[str]:
+        with self._file:
+            yield from self._file
+
+    def close(self) -> None:
+        """Close the temporary file."""
+        self._file.close()
+
+
+class FolderExport:
+    """A file for each play, in one folder; replaces only files exported by msauto, unless ``force``."""
+
+    def __init__(self, folder: Path, *, force: bool) -> None:
+        self._folder = folder
+        self._force = force
+        self._names = FileNames()
+        self._paths: dict[tuple[str, ...], Path] = {}
+        self._file: NewFile | None = None
+        self._target = folder
+        self.written: list[Path] = []
+
+    def expect(self, plays: Iterable[ExportedPlay]) -> None:
+        """Refuse, before anything is read or written, to replace files that msauto did not export."""
+        paths = [self._path(play) for play in plays]
+        others = [] if self._force else [path for path in paths if path.exists() and not _is_exported(path)]
+        if others:
+            raise RefusedError(
+                f"these files were not exported by msauto: {', '.join(map(str, others[:5]))}",
+                remedy="overwrite them with --force, or use another --out",
+            )
+
+    def begin(self, play: ExportedPlay) -> None:
+        """Begin a file beside the one that it will replace."""
+        self._target = self._path(play)
+        with _file_errors(self._target):
+            _make_folder(self._target.parent, self._folder)
+            self._file = NewFile(self._target)
+        self.write(header_lines(play.about))
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Add lines to the file."""
+        if self._file is None:
+            raise RuntimeError("begin a play before adding lines")
+        with _file_errors(self._target):
+            self._file.write(f"{line}\n" for line in lines)
+
+    def end(self) -> None:
+        """Move the complete file into its place."""
+        if self._file is None:
+            return
+        with _file_errors(self._target):
+            self._file.keep()
+        self._file = None
+        self.written.append(self._target)
+
+    def finish(self) -> Iterable[str]:
+        """Return nothing: each file is in its place already."""
+        return ()
+
+    def close(self) -> None:
+        """Remove an incomplete file."""
+        if self._file is not None:
+            self._file.drop()
+
+    def outdated(self, names: Sequence[str]) -> list[Path]:
+        """Return the files of earlier exports in a folder that this export did not write."""
+        found = sorted((self._folder / self._names.path(names, "")).rglob("*.yml"))
+        return [path for path in found if path not in self.written and _is_exported(path)]
+
+    def _path(self, play: ExportedPlay) -> Path:
+        if play.names not in self._paths:
+            self._paths[play.names] = self._folder / self._names.path(play.names)
+        return self._paths[play.names]
+
+
+class TimelineFiles:
+    """A file for each asset in a folder; without a folder, the text of one timeline.
+
+    A file with other contents is replaced only with ``force``.
+    """
+
+    def __init__(self, form: TimelineForm, folder: Path | None, *, force: bool) -> None:
+        self._form = form
+        self._folder = folder
+        self._force = force
+        self._names = FileNames()
+        self._text: str | None = None
+        self.written: list[Path] = []
+
+    def add(self, folder: tuple[str, ...], snapshot: AssetSnapshot) -> tuple[str, ...]:
+        """Write an asset, or keep its text; return the warnings. Raises :class:`TimelineError`."""
+        timeline = self._form.write(snapshot)
+        if self._folder is not None:
+            names = (*folder, snapshot.asset.title or snapshot.title)
+            self._write(self._folder / self._names.path(names, f".{self._form.ending}"), timeline.text)
+        elif self._text is None:
+            self._text = timeline.text
+        else:
+            raise MsautoError("stdout takes one timeline", remedy="name one --title, or write files with --out DIR")
+        return timeline.warnings
+
+    def finish(self) -> Iterable[str]:
+        """Return the timeline, if it is not in a file."""
+        return () if self._text is None else (self._text,)
+
+    def close(self) -> None:
+        """Close nothing: each file is complete once it is written."""
+
+    def expect(self, plays: Iterable[object]) -> None:
+        """Accept any plays: each file is checked before it is written."""
+
+    def _write(self, path: Path, text: str) -> None:
+        assert self._folder is not None
+        with _file_errors(path):
+            _make_folder(path.parent, self._folder)
+            if path.exists() and not self._force and path.read_bytes() != text.encode():
+                raise RefusedError(
+                    f"{path} has other contents", remedy="overwrite it with --force, or use another --out"
+                )
+            write_file(path, [text])
+        self.written.append(path)
+
+
+def _make_folder(folder: Path, root: Path) -> None:
+    """Make a folder of an export; one that a link leads out of ``root`` is refused."""
+    if not folder.resolve().is_relative_to(root.resolve()):
+        raise RefusedError(f"{folder} leads out of {root}", remedy="remove the link, or use another --out")
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+@contextmanager
+def _file_errors(path: Path) -> Iterator[None]:
+    """Name the file that cannot be read or written, and the reason."""
+    try:
+        yield
+    except OSError as error:
+        raise MsautoError(f"cannot write {path}: {error.strerror or error}", remedy="use another --out") from error
+
+
+def _is_exported(path: Path) -> bool:
+    with _file_errors(path):
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.readline(256).startswith(f"# {HEADER}".encode())
+
+
+@dataclass(slots=True)
+class _Exporter:
+    """One run of ``export``: reads servers one after the other, and writes play after play."""
+
+    inputs: Inputs
+    selection: ExportSelection
+    output: TextExport | FolderExport | TimelineFiles
+    exported: Export
+
+    async def run(self) -> None:
+        async with AsyncExitStack() as stack:
+            secrets = Secrets()
+            servers = named_servers(self.inputs.resolving, secrets)
+            specs = [server.spec for server in servers]
+            reading: ReadServer = reading_here
+            if self.inputs.on is not None:
+                reading = await stack.enter_async_context(reading_on(self.inputs.on, specs))
+            for server in servers:
+                prefix = (server.spec.name,) if len(servers) > 1 else ()
+                async with reading(server.spec, self.inputs.forks) as read_each:
+                    if self.selection.whole or self.selection.titles or self.selection.folders:
+                        await self._export_assets(read_each, server, prefix)
+                    await self._export_channels(read_each, server, prefix)
+
+    async def _export_assets(self, read_each: ReadEach, server: NamedServer, prefix: tuple[str, ...]) -> None:
+        database = require_database(server, self.selection.database)
+        links = self.selection.links and not isinstance(self.output, TimelineFiles)
+        snapshots = Snapshots(server.spec, database, read_each, links=links)
+        found = await self._list(snapshots)
+        folders = [(folder, list(group)) for folder, group in groupby(found, key=lambda each: each.folder)]
+        plays = [_play_of_folder(prefix, database, folder) for folder, _ in folders]
+        titled = ExportedPlay((*prefix, f"{database}@titles"), f"assets of {database}")
+        self.output.expect([titled, *plays] if self.selection.titles else plays)
+        if self.selection.titles:
+            titles = tuple(dict.fromkeys(self.selection.titles))
+            await self._write(titled, server, database, snapshots.of_titles(titles))
+        for play, (_, listed) in zip(plays, folders, strict=True):
+            await self._write(play, server, database, snapshots.of_listed(listed))
+        if not isinstance(self.output, TimelineFiles):
+            self._warn_of_xmp(server, snapshots)
+        if self.selection.whole and isinstance(self.output, FolderExport):
+            outdated = self.output.outdated((*prefix, database))
+            self.exported.warnings += [
+                f"{path} is from an earlier export: its folder holds no assets now" for path in outdated
+            ]
+
+    async def _list(self, snapshots: Snapshots) -> Sequence[ListedEntry]:
+        if self.selection.whole:
+            return await snapshots.list((), recursive=True)
+        found: set[ListedEntry] = set()
+        for folder in self.selection.folders:
+            found.update(await snapshots.list(parse_folder(folder), recursive=self.selection.recursive))
+        return sorted(found)
+
+    def _warn_of_xmp(self, server: NamedServer, snapshots: Snapshots) -> None:
+        """Warn that fields may be missing: the interface does not promise GETUSERFIELDS without ``field``."""
+        if snapshots.xmp_hidden:
+            self.exported.warnings.append(f"{server.spec.name} did not list XMP fields: they are not exported")
+        elif snapshots.xmp_silent and self.selection.whole:
+            self.exported.warnings.append(
+                f"{server.spec.name} listed no XMP fields of any asset: it may report them only by name, and then they "
+                "are not exported"
+            )
+
+    async def _export_channels(self, read_each: ReadEach, server: NamedServer, prefix: tuple[str, ...]) -> None:
+        names = tuple(dict.fromkeys(self.selection.channels))
+        plays = [ExportedPlay((*prefix, "channels", name), f"the RSS channel {name}") for name in names]
+        self.output.expect(plays)
+        for play, name in zip(plays, names, strict=True):
+            await self._write(play, server, None, channel_snapshot(server.spec, read_each, name))
+
+    async def _write(
+        self, play: ExportedPlay, server: NamedServer, database: str | None, snapshots: AsyncIterator[Snapshot]
+    ) -> None:
+        """Write one play; a play without tasks is not valid, and is not written."""
+        if isinstance(self.output, TimelineFiles):
+            await self._write_timelines(self.output, play, snapshots)
+            return
+        dialect = server.spec.dialect
+        hosts = "all" if self.inputs.resolving.server_url is not None else server.spec.name
+        waiting: list[SkippedEntry] = []
+        begun = False
+        async for snapshot in snapshots:
+            self._count(snapshot)
+            if isinstance(snapshot, SkippedEntry) and not begun:
+                waiting.append(snapshot)
+                continue
+            if not begun:
+                begun = True
+                self.output.begin(play)
+                self.output.write(play_lines(play.about[0].upper() + play.about[1:], hosts, database))
+            for each in (*waiting, snapshot):
+                self.output.write(task_lines(each, dialect))
+            waiting.clear()
+        if begun:
+            self.output.end()
+
+    async def _write_timelines(
+        self, output: TimelineFiles, play: ExportedPlay, snapshots: AsyncIterator[Snapshot]
+    ) -> None:
+        async for snapshot in snapshots:
+            if not isinstance(snapshot, AssetSnapshot):
+                self._count(snapshot)
+                continue
+            if snapshot.asset.rate is None:
+                self.exported.broken += bool(self.selection.titles)
+                self.exported.warnings.append(f"{snapshot.title} is left out: the server reports no frame rate of it")
+                continue
+            try:
+                warnings = output.add(play.names, snapshot)
+            except TimelineError as error:
+                raise MsautoError(str(error), remedy=error.remedy) from error
+            self._count(snapshot)
+            self.exported.warnings += [f"{snapshot.title}: {warning}" for warning in warnings]
+
+    def _count(self, snapshot: Snapshot) -> None:
+        self.exported.assets += isinstance(snapshot, AssetSnapshot)
+        self.exported.channels += isinstance(snapshot, ChannelSnapshot)
+        self.exported.links += isinstance(snapshot, SkippedEntry) and not snapshot.broken
+        if isinstance(snapshot, SkippedEntry) and snapshot.broken:
+            self.exported.broken += 1
+            path = show_folder((*snapshot.folder, snapshot.title))
+            self.exported.warnings.append(f"{snapshot.database}: {path} is left out: {snapshot.why}")
+
+
+def _play_of_folder(prefix: tuple[str, ...], database: str, folder: Folder) -> ExportedPlay:
+    return ExportedPlay((*prefix, database, *folder), f"folder {show_folder(folder) or '/'} of {database}")

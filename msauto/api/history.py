@@ -1,0 +1,61 @@
+"""What ran: the attempts of the ledger, which is only read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from msauto.ledger import Ledger, LedgerPlace
+from msauto.model.result import RunDetails, RunSummary
+from msauto.playbook.input_files import find_repository
+
+
+@dataclass(frozen=True, slots=True)
+class PastRuns:
+    """Runs, attempts and batches, newest first. ``others``: how many of other repositories; ``ledger``: its name."""
+
+    runs: tuple[RunSummary, ...]
+    others: int
+    ledger: str
+
+
+def list_runs(
+    place: LedgerPlace, *, batch: str | None = None, since: timedelta | None = None, every: bool = False
+) -> PastRuns:
+    """Return what ran: of the repository of the working folder, unless there is none, or with ``every``.
+
+    ``batch``: only this batch and its runs. ``since``: only what started in this time.
+    """
+    with Ledger.open(place, readonly=True) as ledger:
+        found, name = ledger.attempts(), ledger.name
+    first = None if since is None else datetime.now(UTC) - since
+    found = [each for each in found if batch is None or each.batch == batch]
+    found = [each for each in found if first is None or datetime.fromisoformat(each.started) >= first]
+    repository = None if every else find_repository(Path())
+    runs = tuple(each for each in found if repository is None or _is_of(each, repository))
+    return PastRuns(runs, len(found) - len(runs), name)
+
+
+def _is_of(run: RunSummary, repository: Path) -> bool:
+    """Return whether a run belongs to a repository: its playbooks are below it, or it was started there."""
+    places = (Path(place) for place in (run.repository, run.folder) if place)
+    return any(place.is_relative_to(repository) for place in places)
+
+
+@dataclass(frozen=True, slots=True)
+class PastAttempt:
+    """One attempt: with its details if it is a run, or with the record of a batch. One that wrote nothing has none."""
+
+    summary: RunSummary
+    details: RunDetails | None = None
+    batch: str | None = None
+
+
+def read_attempt(place: LedgerPlace, name: str) -> PastAttempt:
+    """Return the attempt of a name, the start of one, or ``last``; raises ``LedgerError`` if it is not found."""
+    with Ledger.open(place, readonly=True) as ledger:
+        one = ledger.find(name)
+        if one.batch and not one.job:
+            return PastAttempt(one, batch=next(text for each, text in ledger.batches() if each.run == one.run))
+        return PastAttempt(one, ledger.run_details(one.run) if ledger.is_run(one.run) else None)

@@ -1,0 +1,193 @@
+"""What the library returns: a plan, and the result of applying it. No secret shows in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import Final
+
+from msgspec import Struct
+
+from msauto.api.forms import FORMS
+from msauto.api.inputs import PLAYS
+from msauto.api.loading import Loaded
+from msauto.errors import SourceLocation
+from msauto.model import plan as model
+from msauto.model.plan import Change, Refusal, Summary, Target
+from msauto.model.result import Result as AppliedPlan
+from msauto.model.result import TargetResult
+from msauto.report.layout import Layout
+from msauto.report.texts import plural
+from msauto.secrets.redactor import redact_plan
+
+_WIDTH: Final = 100
+_PLACE: Final = re.compile(rf"(?P<file>[^\n]+?):(?P<line>\d+):(?P<column>\d+): |(?P<path>{PLAYS}\[\S*\]?): ")
+_REMEDY: Final = "\n  → "
+
+
+class PlanError(Struct, frozen=True):
+    """Why one target cannot be planned. ``place`` is in the playbook; ``None`` if it is not the reason."""
+
+    target: Target
+    message: str
+    place: SourceLocation | None
+    remedy: str
+
+    def __str__(self) -> str:
+        return str(self.target.error)
+
+
+def _error_of(target: Target) -> PlanError:
+    text, _, remedy = str(target.error).rpartition(_REMEDY) if _REMEDY in str(target.error) else (target.error, "", "")
+    text, place = str(text), None
+    if found := _PLACE.match(text):
+        text = text[found.end() :]
+        place = SourceLocation(found["path"] or found["file"], int(found["line"] or 0), int(found["column"] or 0))
+    return PlanError(target, text, place, remedy)
+
+
+@dataclass(frozen=True, eq=False)
+class RunPlan:
+    """What applying would do, from :func:`msauto.plan`. Pass it to :func:`msauto.apply`.
+
+    ``unredacted`` holds the secrets of the playbooks: all other attributes show ``***`` in their place.
+    """
+
+    loaded: Loaded
+    unredacted: model.Plan
+
+    @cached_property
+    def _shown(self) -> model.Plan:
+        return redact_plan(self.unredacted)
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The assets, RSS channels and databases that change, or that cannot be planned, in the order of the run."""
+        return self._shown.targets
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """All changes of all targets, in order; ``place`` is the place of each in the playbook."""
+        return tuple(change for target in self.targets for change in target.changes)
+
+    @property
+    def summary(self) -> Summary:
+        """The counts: ``assets``, ``add``, ``change``, ``delete``, ``run``, ``unchanged``, ``errors``, ``requests``."""
+        return self._shown.summary
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """The limits and times that forbid the plan; ``remedy`` of each is the flag or keyword that allows it."""
+        return self._shown.refusals
+
+    @property
+    def errors(self) -> tuple[PlanError, ...]:
+        """Why targets cannot be planned: nothing is applied unless ``keep_going`` leaves these targets out."""
+        return tuple(_error_of(target) for target in self.targets if target.error is not None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know before applying."""
+        return self._shown.warnings
+
+    def to_text(self, *, verbose: int = 0) -> str:
+        """Return the plan as ``msauto plan`` prints it; ``verbose``: 1 adds the requests, 2 also the sources."""
+        return _form("text", self._shown, verbose)
+
+    def to_json(self) -> str:
+        """Return the document of ``msauto plan --format json``: a saved plan, for :func:`msauto.load`."""
+        return _form("json", self._shown)
+
+    def to_markdown(self, *, verbose: int = 0) -> str:
+        """Return Markdown for a comment or a ticket."""
+        return _form("markdown", self._shown, verbose)
+
+    def to_html(self, *, verbose: int = 0) -> str:
+        """Return a whole page, which loads nothing from elsewhere."""
+        return _form("html", self._shown, verbose)
+
+    def __repr__(self) -> str:
+        counts = self.unredacted.summary
+        changes = counts.add + counts.change + counts.delete + counts.run
+        more = [plural(counts.errors, "error")] if counts.errors else []
+        more += [f"refused: {', '.join(each.code for each in self.refusals)}"] if self.refusals else []
+        shown = [plural(changes, "change"), plural(counts.requests, "request"), f"{counts.unchanged} unchanged", *more]
+        return f"<Plan: {', '.join(shown)}>"
+
+    def _repr_html_(self) -> str:
+        return _in_frame(self.to_html())
+
+
+@dataclass(frozen=True, eq=False)
+class RunResult:
+    """What came of a run, from :func:`msauto.apply` or :func:`msauto.undo`; ``run`` is its name in the history."""
+
+    applied: AppliedPlan = field(repr=False)
+
+    @property
+    def run(self) -> str:
+        """The name of the run in the history."""
+        return self.applied.run
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything is done, read again, and as desired."""
+        return self.applied.ok
+
+    @property
+    def targets(self) -> tuple[TargetResult, ...]:
+        """What came of each target of the plan: ``target``, ``outcome``, ``message``, ``requests``, ``differences``."""
+        return self.applied.targets
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many targets have each outcome: ``changed``, ``unchanged``, ``failed``, ``unverified``, and so on."""
+        return self.applied.counts
+
+    def to_text(self, *, verbose: int = 0) -> str:
+        """Return the result as ``msauto apply`` prints it after the plan."""
+        return _form("text", self.applied, verbose)
+
+    def to_json(self) -> str:
+        """Return the document of ``msauto apply --format json``: the plan with a ``result`` for each target."""
+        return _form("json", self.applied)
+
+    def to_markdown(self, *, verbose: int = 0) -> str:
+        """Return Markdown for a comment or a ticket."""
+        return _form("markdown", self.applied, verbose)
+
+    def to_html(self, *, verbose: int = 0) -> str:
+        """Return a whole page, which loads nothing from elsewhere."""
+        return _form("html", self.applied, verbose)
+
+    def to_junit(self) -> str:
+        """Return JUnit XML, with a test case for each target."""
+        return _form("junit", self.applied)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in self.counts.items() if count)
+        return f"<Result {self.run}: {'ok' if self.ok else 'not ok'}{', ' if counts else ''}{counts}>"
+
+    def _repr_html_(self) -> str:
+        return _in_frame(self.to_html())
+
+
+def _form(name: str, value: model.Plan | AppliedPlan, verbose: int = 0) -> str:
+    layout, form = Layout(verbosity=verbose, width=_WIDTH), FORMS[name]
+    pieces = form.plan(value, layout) if isinstance(value, model.Plan) else form.result(value, layout)
+    return "".join(pieces)
+
+
+def _in_frame(page: str) -> str:
+    """Return a page as a notebook shows it: in a frame, so that neither's styles reach the other."""
+    return (
+        f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" style="width: 100%; height: 32em; border: 0">'
+        "</iframe>"
+    )
+
+
+Plan = RunPlan
+Result = RunResult
