@@ -34,7 +34,7 @@ from msauto.api import export as exporting
 from msauto.api import loading
 from msauto.api.export import Export, ExportSelection
 from msauto.api.history import list_runs, read_attempt
-from msauto.api.keywords import Data, File, Files, Texts, check_named, inputs_of, observing, texts_of
+from msauto.api.keywords import Data, File, Texts, check_named, inputs_of, observing, texts_of
 from msauto.api.loading import Loaded, held_to
 from msauto.api.run import RunOptions, apply_unasked, plan_only
 from msauto.api.values import Plan, Result
@@ -46,9 +46,9 @@ __all__ = ["apply", "export", "history", "load", "plan", "undo"]
 
 
 async def load(
-    playbooks: Files | Sequence[Data] = (),
+    playbooks: File | Sequence[File | Data] = (),
     *,
-    inventory: Files | Data | Sequence[File | Data] = (),
+    inventory: File | Data | Sequence[File | Data] = (),
     server: str | None = None,
     extra_vars: Data | Texts = (),
     limit: str | None = None,
@@ -142,7 +142,7 @@ async def apply(
 async def undo(
     run: str = "last",
     *,
-    inventory: Files | Data | Sequence[File | Data] = (),
+    inventory: File | Data | Sequence[File | Data] = (),
     server: str | None = None,
     extra_vars: Data | Texts = (),
     target: Texts = (),
@@ -190,7 +190,7 @@ async def export(
     force: bool = False,
     format: str = "text",  # noqa: A002 - the name of the flag
     origin: str | None = None,
-    inventory: Files | Data | Sequence[File | Data] = (),
+    inventory: File | Data | Sequence[File | Data] = (),
     server: str | None = None,
     extra_vars: Data | Texts = (),
     limit: str | None = None,

@@ -126,8 +126,10 @@ class MsautoError(Exception):
     ``shown``: the document on stdout contains the error already. ``exit_code``: how a command ends with it.
     """
 
-    shown = False
+    message: str
+    remedy: str
     place: SourceLocation | None = None
+    shown = False
     exit_code = exit_codes.ERROR
 
     def __init__(self, message: str, *, remedy: str = "") -> None:

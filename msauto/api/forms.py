@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from msauto.model.plan import Plan
@@ -20,6 +22,11 @@ class ReportForm:
 
     plan: Callable[[Plan, Layout], Iterable[str]]
     result: Callable[[Result, Layout], Iterable[str]]
+
+
+def report_name(playbook: str) -> str:
+    """Return a playbook as reports name it: CI finds its comment again by this name."""
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", Path(playbook).stem)
 
 
 def _json_plan(plan: Plan, layout: Layout) -> Iterable[str]:

@@ -23,7 +23,7 @@ class PastRuns:
 def list_runs(
     place: LedgerPlace, *, batch: str | None = None, since: timedelta | None = None, every: bool = False
 ) -> PastRuns:
-    """Return what ran: of the repository of the working folder, unless there is none, or with ``every``.
+    """Return what ran in the repository of the working folder; without one, or with ``every``, all that ran.
 
     ``batch``: only this batch and its runs. ``since``: only what started in this time.
     """

@@ -21,7 +21,6 @@ from msauto.model.plan import PlanOptions
 from msauto.secrets.sources import TAG, MarkedText
 
 File = str | Path
-Files = File | Sequence[File]
 Data = Mapping[str, Any]
 Texts = str | Sequence[str]
 
@@ -29,9 +28,9 @@ _INVENTORY = "inventory"
 
 
 def inputs_of(
-    playbooks: Files | Sequence[Data] = (),
+    playbooks: File | Sequence[File | Data] = (),
     *,
-    inventory: Files | Data | Sequence[File | Data] = (),
+    inventory: File | Data | Sequence[File | Data] = (),
     server: str | None = None,
     extra_vars: Data | Texts = (),
     limit: str | None = None,

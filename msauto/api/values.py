@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from msauto.api.forms import FORMS
+from msauto.api.forms import FORMS, report_name
 from msauto.api.inputs import PLAYS
 from msauto.api.loading import Loaded
 from msauto.errors import SourceLocation
@@ -176,9 +176,10 @@ class RunResult:
 
 
 def _form(name: str, value: model.Plan | AppliedPlan, verbose: int = 0) -> str:
-    layout, form = Layout(verbosity=verbose, width=_WIDTH), FORMS[name]
-    pieces = form.plan(value, layout) if isinstance(value, model.Plan) else form.result(value, layout)
-    return "".join(pieces)
+    plan = value if isinstance(value, model.Plan) else value.plan
+    playbook, form = next(iter(plan.options.playbooks), "plan"), FORMS[name]
+    layout = Layout(verbosity=verbose, width=_WIDTH, name=report_name(playbook))
+    return "".join(form.plan(value, layout) if isinstance(value, model.Plan) else form.result(value, layout))
 
 
 def _in_frame(page: str) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import IO, Final
 
-from msauto.api.forms import FORMS
+from msauto.api.forms import FORMS, report_name
 from msauto.cli.output import can_draw, print_result, use_colour
 from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError
@@ -62,7 +60,7 @@ def layout_of(
         shutil.get_terminal_size((_WIDTH, 24)).columns,
         not can_draw(stream or sys.stdout),
         display.summary,
-        re.sub(r"[^A-Za-z0-9_.]+", "-", Path(display.playbook).stem),
+        report_name(display.playbook),
         keep_going,
         error,
     )

@@ -106,7 +106,7 @@ def _refuse_frozen(flags: Flags, override_freeze: str | None) -> None:
     reason = (override_freeze or "").strip()
     if reason:
         print_message(f"Freezes are overridden: {reason}")
-    times = RunOptions(override_freeze=reason).times(flags.inputs.settings)
+    times = RunOptions(override_freeze=reason or None).times(flags.inputs.settings)
     if refused := [*times.refusals(SystemClock().now())]:
         raise refusal_error(refused)
 
