@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from msauto import MediaServer
 from msauto.errors import NotSentError
+from msauto.model.fields import unreportable
 from msauto.model.plan import Address
 from msauto.simulator import ServerState, Simulator
 from tests.examples import examples
@@ -86,8 +87,9 @@ def check(sim: Simulator, server: MediaServer, title: str, database: str, folder
     assert server.asset(database, title).frames == 777
     assert server.asset(database, Address(title, "title")).frames == 777
     assert [entry.attributes["frames"] for entry in server.list(database, folder).entries if entry.title][-1] == "777"
-    server.set_field(database, title, "comment", title)
-    assert sim.state.databases[database].clip(title).home.fields["comment"] == title
+    comment = title if unreportable(title) is None else "x"
+    server.set_field(database, title, "comment", comment)
+    assert sim.state.databases[database].clip(title).home.fields["comment"] == comment
     path, by_key, listing, write = (entry.target for entry in sim.log)
     before, _, after = path.removeprefix("/storage/").partition("@")
     assert (unquoted(before), decoded(after)) == (database, title)
