@@ -13,6 +13,7 @@ from msauto.playbook.input_files import Files
 from msauto.playbook.variables import read_extra
 from msauto.secrets.redaction import HIDDEN
 from msauto.secrets.sources import holds_secret
+from tests.tables import table
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 INVENTORY = "all: {children: {playout: {hosts: {a: {server: {url: 'http://a'}, database: NEWS}}}}}\n"
@@ -97,57 +98,13 @@ def test_settings_are_those_beside_the_playbook_first(folder: Path) -> None:
     assert (one.settings().forks, two.settings().forks) == (3, None)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("jobs: {}\n", "jobs must not be empty"),
-        ("jobs: {a b: {playbooks: x.yml}}\n", "'a b' is not a valid job name"),
-        ("jobs: {a: {}}\n", "the job has neither playbooks nor plan"),
-        ("jobs: {a: {playbooks: x.yml, plan: p}}\n", "a has both playbooks and plan"),
-        ("jobs: {a: {plan: p, limit: x}}\n", "limit cannot be used with a saved plan"),
-        ("jobs: {a: {playbooks: x.yml, optional: true}}\n", "optional is only for a saved plan"),
-        ("jobs: {a: {playbooks: x.yml, max_tme: 3h}}\n", "unknown key 'max_tme'"),
-        ("jobs: {a: {playbooks: x.yml, max_time: 0s}}\n", "max_time must be at least 1s"),
-        ("jobs: {a: {playbooks: x.yml, max_time: 8d}}\n", "max_time must be at most 7d"),
-        ("jobs: {a: {playbooks: x.yml, needs: b}, b: {playbooks: x.yml}}\n", "'b' is not an earlier job"),
-        ("jobs: {a: {playbooks: x.yml, needs: {b: al}}}\n", "'al' is not a valid requirement"),
-        ("jobs: {a: {playbooks: x.yml, on_end: [echo x]}}\n", "an item of on_end must be a list of texts"),
-        ("jobs: {a: {playbooks: x.yml, drift: {after: 2}}}\n", "drift is only for jobs with do: plan"),
-        ("jobs: {a: {playbooks: x.yml, extra_vars: {env: 1}}}\n", "'env' is set by msauto"),
-        ("notify: [{to: x, on: [fail]}]\njobs: {a: {plan: p}}\n", "an item of on cannot be 'fail'"),
-        ("notify: [{to: {}, on: [ok]}]\njobs: {a: {plan: p}}\n", "to does not name a source of the secret"),
-        (
-            "notify: [{to: {credential: ../x}, on: [ok]}]\njobs: {a: {plan: p}}\n",
-            "'../x' is not a valid credential",
-        ),
-        ("heartbeat: {env: A B}\njobs: {a: {plan: p}}\n", "'A B' is not a valid environment variable"),
-        ("notify: [{to: x, on: []}]\njobs: {a: {plan: p}}\n", "on must not be empty"),
-        ("metrics: {file: x.txt}\njobs: {a: {plan: p}}\n", "the metrics file does not end with .prom"),
-        ('window: {from: "03:10", to: "03:10"}\njobs: {a: {plan: p}}\n', "from and to are equal"),
-        (
-            'window: {from: "23:00", to: "03:10"}\njobs: {a: {plan: p}}\n',
-            "03:10 is outside of the window 23:00-03:10",
-        ),
-        ("jobs: {a: {plan: p}}\njobs: {a: {plan: p}}\n", "duplicate key 'jobs'"),
-    ],
-)
+@table("batch/wrong_files", "text", "message")
 def test_wrong_files(text: str, message: str, folder: Path) -> None:
     (found_message,) = refused(folder, HEAD + text)
     assert found_message.startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("schedule", "message"),
-    [
-        ('{at: "3:10", tz: Europe/Oslo}', "at must be a time of day such as 03:10, not '3:10'"),
-        ("{at: 03:10:00, tz: Europe/Oslo}", "at must be a time of day such as 03:10, not '03:10:00'"),
-        ('{at: "24:00", tz: Europe/Oslo}', "at must be a time of day such as 03:10, not '24:00'"),
-        ('{at: "03:10"}', "tz is missing"),
-        ('{at: "03:10", tz: Oslo}', "unknown time zone 'Oslo'"),
-        ('{at: "03:10", tz: UTC, days: []}', "days must not be empty"),
-        ('{at: "03:10", tz: UTC, days: [mo]}', "an item of days cannot be 'mo'"),
-    ],
-)
+@table("batch/wrong_schedules", "schedule", "message")
 def test_wrong_schedules(schedule: str, message: str, folder: Path) -> None:
     text = f"name: nightly\nschedule: {schedule}\njobs: {{a: {{plan: p}}}}\n"
     (found_message,) = refused(folder, text)

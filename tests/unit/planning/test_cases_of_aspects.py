@@ -6,6 +6,9 @@ sent, byte for byte. Instead of these, ``error`` holds phrases that the error mu
 in error), or ``unchanged`` is true. Every case that plans anything is applied to the model of a server and planned
 again, which must give nothing (unless ``again`` declares otherwise). A task that is run rather than compared names its
 module: ``{"command": {...}}``. ``disk`` holds the SHA-256 of existing files.
+
+``tests/cases/editorial/*.json`` are tables: in each row the clip ``Film`` (``live``, over that of the table) and the
+``desired`` state give an ``error``, or ``warnings`` without their places; nothing else means that there are none.
 """
 
 from __future__ import annotations
@@ -29,6 +32,12 @@ ASPECTS = (
     "command", "thumbnail", "proxy", "xmp_batch",
 )  # fmt: skip
 CASES = sorted(path for aspect in ASPECTS for path in (ROOT / aspect).glob("*.json"))
+TABLES = {path: json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "editorial").glob("*.json"))}
+ROWS = [
+    pytest.param({**row, "live": {**table.get("live", {}), **row.get("live", {})}}, id=f"{path.stem}-{number}")
+    for path, table in TABLES.items()
+    for number, row in enumerate(table["rows"])
+]
 RUNS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
 KEYS = {
     "about", "desired", "live", "others", "server", "dialect", "version", "ledger", "changes", "requests", "bodies",
@@ -58,8 +67,21 @@ def test_case(path: Path) -> None:
     assert sum(target.error is not None for target in again.targets) == case.get("again_errors", 0)
 
 
+@pytest.mark.parametrize("row", ROWS)
+def test_editorial_row(row: dict[str, Any]) -> None:
+    assert set(row) <= {"desired", "live", "error", "warnings"}
+    found = stage(_clip({"title": "Film", **row["live"]}), folders={"Playout"}).plan(
+        asset_intent({"title": "Film", **row["desired"]})
+    )
+    _check_errors(found, [row["error"]] if "error" in row else [])
+    assert not ("error" in row and any(target.requests for target in found.targets))
+    for warning, words in zip(found.warnings, row.get("warnings", []), strict=True):
+        assert words in warning
+
+
 def test_there_are_cases() -> None:
     assert len(CASES) >= 60
+    assert len(ROWS) >= 79
     assert {path.parent.name for path in CASES} == set(ASPECTS)
 
 

@@ -22,6 +22,7 @@ from msauto.planning.plan_assembly import assemble
 from msauto.planning.saved_plan import plan_from_json, plan_schema
 from msauto.planning.target_reading import is_fresh, read_live
 from tests.plan_documents import plan_to_json
+from tests.tables import table
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent
 
@@ -137,21 +138,7 @@ def test_a_limit_of_requests() -> None:
     assert plan_of(context, intent, limits=Limits(requests=0)).refusals[0].code == "requests"
 
 
-@pytest.mark.parametrize(
-    ("glob", "refused"),
-    [
-        ("Master/*", True),
-        ("Film", True),
-        ("Fil?", True),
-        ("Playout/*", True),
-        ("Playout/Tonight", True),
-        ("/Master/*", True),
-        ("/Master/2026/", True),
-        ("Playout/", True),
-        ("Raw/*", False),
-        ("Mast", False),
-    ],
-)
+@table("planning/protected", "glob", "refused")
 def test_protected(glob: str, refused: bool) -> None:
     context = stage(Clip("Film", folder="Master/2026", links=["Playout/Tonight/Film"]))
     plan = plan_of(context, gone("Film"), limits=Limits(delete_assets=1, protected=(glob,)))

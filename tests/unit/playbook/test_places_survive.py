@@ -14,6 +14,7 @@ from msauto.model.live import Asset
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.playbook.validate import validate
+from tests.tables import table
 
 INVENTORY = """\
 all:
@@ -41,120 +42,7 @@ def found(folder: Path, playbook: str, **files: str) -> list[str]:
     return [f"{problem.place}: {problem.message}".replace(f"{folder}/", "") for problem in problems]
 
 
-@pytest.mark.parametrize(
-    ("name", "playbook", "files", "expected"),
-    [
-        (
-            "template",
-            '- hosts: all\n  tasks:\n    - asset:\n        title: "{{ nobody }}"\n',
-            {},
-            "p.yml:4:16: undefined variable 'nobody'",
-        ),
-        (
-            "a value that a template makes",
-            (
-                "- hosts: all\n  vars: {at: '1:2'}\n  tasks:\n    - asset:\n        title: A\n"
-                "        markers:\n          - at: '{{ at }}'\n"
-            ),
-            {},
-            "p.yml:7:17: '1:2' is not a valid time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames",
-        ),
-        (
-            "a list that a template makes: the template",
-            (
-                "- hosts: all\n  vars: {all_of_them: [{at: 5, titel: x}]}\n  tasks:\n"
-                "    - asset: {title: A, markers: '{{ all_of_them }}'}\n"
-            ),
-            {},
-            "p.yml:4:34: unknown key 'titel'",
-        ),
-        (
-            "an item of a loop: the value that uses it",
-            "- hosts: all\n  tasks:\n    - loop: [5, x]\n      asset: {title: A, fields: {icon_pos: '{{ item }}'}}\n",
-            {},
-            "p.yml:4:44: 'x' is not a valid time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames",
-        ),
-        (
-            "a template in a loop's items",
-            "- hosts: all\n  tasks:\n    - loop:\n      - a\n      - '{{ nobody }}'\n      asset: {title: x}\n",
-            {},
-            "p.yml:5:9: undefined variable 'nobody'",
-        ),
-        (
-            "imported tasks",
-            "- hosts: all\n  tasks:\n    - import_tasks: more.yml\n",
-            {"more": "- asset: {title: A}\n- asset:\n    title: '{{ nobody }}'\n"},
-            "more.yml:3:12: undefined variable 'nobody'",
-        ),
-        (
-            "an imported playbook",
-            "- import_playbook: more.yml\n",
-            {"more": "- hosts: all\n  tasks:\n    - asset: {title: A, comment: x}\n"},
-            "more.yml:3:25: unknown key 'comment'",
-        ),
-        (
-            "a block in a block",
-            (
-                "- hosts: all\n  tasks:\n    - block:\n        - block:\n            - asset: {title: A}\n"
-                "              when: nobody > 1\n"
-            ),
-            {},
-            "p.yml:6:21: undefined variable 'nobody'",
-        ),
-        (
-            "the condition of a block",
-            "- hosts: all\n  tasks:\n    - when: nobody\n      block: [{asset: {title: A}}]\n",
-            {},
-            "p.yml:3:13: undefined variable 'nobody'",
-        ),
-        (
-            "what a merge brings: where it is written",
-            (
-                "- hosts: all\n  vars:\n    base: &base\n      comment: 1.5\n  tasks:\n"
-                "    - asset: {title: A, fields: {<<: *base, user_1: x}}\n"
-            ),
-            {},
-            "p.yml:4:16: comment must be text, not the number 1.5",
-        ),
-        (
-            "what an alias brings: where it is written",
-            "- hosts: all\n  vars:\n    list: &list [{at: -1}]\n  tasks:\n    - asset: {title: A, markers: *list}\n",
-            {},
-            "p.yml:3:23: a position cannot be negative",
-        ),
-        (
-            "a variable of the inventory",
-            "- hosts: all\n  tasks:\n    - asset: {title: '{{ broken }}'}\n",
-            {},
-            "i.yml:6:15: undefined variable 'nobody_here'",
-        ),
-        (
-            "a value of the inventory that does not fit: where it is used",
-            "- hosts: all\n  tasks:\n    - asset: {title: A, fields: {icon_pos: '{{ length }}'}}\n",
-            {},
-            "p.yml:3:44: '1:2' is not a valid time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames",
-        ),
-        (
-            "a file of variables",
-            "- hosts: all\n  vars_files: [more.yml]\n  tasks:\n    - asset: {title: '{{ a }}'}\n",
-            {"more": "b: 1\na: '{{ nobody }}'\n"},
-            "more.yml:2:4: undefined variable 'nobody'",
-        ),
-        (
-            "a task's own variables",
-            "- hosts: all\n  tasks:\n    - asset: {title: '{{ a }}'}\n      vars:\n        a: '{{ nobody }}'\n",
-            {},
-            "p.yml:5:12: undefined variable 'nobody'",
-        ),
-        (
-            "an expression over the asset",
-            "- hosts: all\n  tasks:\n    - asset: {title: A}\n      when:\n        - asset.frames > limit\n",
-            {},
-            "p.yml:5:11: undefined variable 'limit'",
-        ),
-    ],
-    ids=lambda each: each if isinstance(each, str) and len(each) < 60 and "\n" not in each else "",
-)
+@table("playbook/places", "playbook", "files", "expected")
 def test_where_it_was_written(name: str, playbook: str, files: dict[str, str], expected: str, tmp_path: Path) -> None:
     assert found(tmp_path, playbook, **files) == [expected], name
 
