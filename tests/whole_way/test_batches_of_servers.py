@@ -15,6 +15,7 @@ from msauto.playbook.resolve import divide
 from msauto.simulator import Simulator, empty_state
 from tests.dialects.pairwise import Row
 from tests.stage import Stage, outcomes
+from tests.tables import table
 
 NAMES = ("a", "b", "c", "d")
 
@@ -49,22 +50,10 @@ def told(result: Any) -> str:
     return " ".join(each.target.server + each.outcome[0] for each in result.targets)
 
 
-@pytest.mark.parametrize(
-    ("serial", "expected"),
-    [
-        (1, [("a",), ("b",), ("c",), ("d",)]),
-        (3, [("a", "b", "c"), ("d",)]),
-        ("50%", [("a", "b"), ("c", "d")]),
-        ("10%", [("a",), ("b",), ("c",), ("d",)]),
-        ([1, "75%"], [("a",), ("b", "c", "d")]),
-        ([1, 2], [("a",), ("b", "c"), ("d",)]),
-        (0, [("a", "b", "c", "d")]),
-        ("{{ 1 + 1 }}", [("a", "b"), ("c", "d")]),
-    ],
-)
-def test_serial(stage: Stage, serial: Any, expected: list[tuple[str, ...]]) -> None:
+@table("playbook/serial", "serial", "expected")
+def test_serial(stage: Stage, serial: Any, expected: list[list[str]]) -> None:
     plan = stage.plan(play(serial=serial))
-    assert batches(plan) == expected
+    assert batches(plan) == [tuple(servers) for servers in expected]
     assert [target.server for target in plan.targets] == list(NAMES)
     assert [target.batch for target in plan.targets] == [
         number for number, servers in enumerate(expected) for _ in servers

@@ -15,6 +15,7 @@ from tests.dialects.keeping_switches import keeps
 from tests.dialects.pairwise import Row
 from tests.plan_documents import plan_to_json
 from tests.stage import Stage, changes, errors, outcomes
+from tests.tables import table
 
 BATCH = '<batch><clip title="Film"><field name="dc:title">From traffic</field></clip></batch>'
 PUT = "PUT /storage/NEWS?connector=TRAFFIC"
@@ -111,18 +112,7 @@ def test_wanted_fields_are_sent_whatever_is_there(stage: Stage) -> None:
     assert stage.sim.state.clip("Film").xmp == {"dc:title": ["Ours"]}
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        {"name": "Asks", "asset": {"title": "Film", "fields": {"comment": "{{ asset.xmp['dc:title'][0] }}"}}},
-        {"name": "Asks", "asset": {"title": "Film", "fields": {"comment": "x"}}, "when": "'dc:title' in asset.xmp"},
-        {
-            "name": "Asks",
-            "asset": {"select": {"folder": "Raw", "where": "asset.xmp != {}"}, "fields": {"comment": "x"}},
-        },
-        {"name": "Asks", "assert": {"title": "Film", "that": ["asset.xmp is mapping"]}},
-    ],
-)
+@table("playbook/xmp_batch_and_templates", "task")
 @keeps(xmp_shape="attr", xmp_without_field="all", our_xmp_read="auto")
 def test_a_template_that_reads_xmp_is_an_error_naming_both(stage: Stage, task: dict[str, Any]) -> None:
     found = errors(stage.plan(play(load(), task)))

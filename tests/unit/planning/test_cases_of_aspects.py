@@ -7,8 +7,8 @@ in error), or ``unchanged`` is true. Every case that plans anything is applied t
 again, which must give nothing (unless ``again`` declares otherwise). A task that is run rather than compared names its
 module: ``{"command": {...}}``. ``disk`` holds the SHA-256 of existing files.
 
-``tests/cases/editorial/*.json`` are tables: in each row the clip ``Film`` (``live``, over that of the table) and the
-``desired`` state give an ``error``, or ``warnings`` without their places; nothing else means that there are none.
+``tests/cases/editorial/*.json`` are tables. In each row, the clip ``Film`` (``live``, over that of the table) and the
+``desired`` state give an ``error``, or ``warnings`` without their places. Other warnings fail the test.
 """
 
 from __future__ import annotations

@@ -100,17 +100,7 @@ def test_emptying_other_lists_is_asked_about_too() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("args", "lost"),
-    [
-        ({"segments": [{"number": n, "start": n, "duration": 2} for n in range(60)]}, 0),
-        ({"segments": [{"start": n, "duration": 1, "title": "new"} for n in range(60)]}, 0),
-        ({"segments": [{"start": n + 1, "duration": 2, "title": f"s{n}"} for n in range(60)]}, 60),
-        ({"segments": [{"start": n, "duration": 2} for n in range(60)], "exactly": ["segments"]}, 60),
-        ({"segmentation": {"duration": 1, "title": "P"}}, 60),
-        ({"segmentation": {"duration": 2}, "exactly": ["segments"]}, 60),
-    ],
-)
+@table("planning/losses", "args", "lost")
 @pytest.mark.parametrize("update", ["recreate", "overwrite"])
 def test_what_is_written_over_without_its_key_is_a_loss(update: Any, args: dict[str, Any], lost: int) -> None:
     segments = {n: {"start": n, "duration": 1, "title": f"s{n}"} for n in range(60)}
@@ -292,19 +282,7 @@ def fresh(context: Stage, target: Target) -> bool:
     return is_fresh(target, asyncio.run(read_live(target, context.reader.fresh())))
 
 
-@pytest.mark.parametrize(
-    ("drift", "still"),
-    [
-        ({}, True),
-        ({"frames": 999}, False),  # that is another clip
-        ({"fields": {"comment": "raw", "user_1": "z"}}, True),
-        ({"fields": {"comment": "other"}}, False),
-        ({"markers": [{"uid": 1, "frame": 5}]}, False),
-        ({"xmp": {"dc:b": ["1"]}}, True),
-        ({"xmp": {"dc:a": ["1"]}}, False),
-        ({"links": ["Playout/Film"]}, False),
-    ],
-)
+@table("planning/drift_of_what_was_compared", "drift", "still")
 def test_only_what_was_compared_is_drift(drift: dict[str, Any], still: bool) -> None:
     clip = Clip("Film", folder="Raw", fields={"comment": "raw"})
     context = stage(clip, folders={"Playout"})

@@ -10,6 +10,7 @@ import pytest
 
 from msauto.simulator import SimClip, SimDialect, SimSegment, Simulator, empty_state
 from tests.stage import Stage
+from tests.tables import table
 
 FIRST = {"number": 1, "start": 0, "duration": 5, "title": "A"}
 BOTH = "2 live segments have the number 1: 'A' (frames 0 to 5) and 'B' (frames 10 to 16)"
@@ -38,40 +39,18 @@ def asset(**args: Any) -> dict[str, Any]:
     return {"name": "A task", "asset": {"title": "Film", **args}}
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        {"segments": [FIRST]},
-        {"segments": [{"number": 1, "state": "absent"}]},
-        {"segments": [{"start": 0, "duration": 5, "title": "A"}]},
-        {"segments": [{"start": 40, "duration": 5, "title": "B"}]},
-        {"segments": [{"title": "A", "state": "absent"}]},
-        {"segments": [{"number": 2, "start": 20, "duration": 5}], "exactly": ["segments"]},
-        {"segments": [], "exactly": ["segments"]},
-        {"segmentation": {"duration": 5}},
-        {"segmentation": {"duration": 50}, "exactly": ["segments"]},
-    ],
-)
+@table("planning/segments_of_one_number_refused", "args")
 def test_what_may_take_the_wrong_one_is_refused(stage: Stage, args: dict[str, Any]) -> None:
     (target,) = stage.plan(asset(**args)).targets
     assert BOTH in str(target.error)
     assert "may take the wrong one" in str(target.error)
 
 
-@pytest.mark.parametrize(
-    ("args", "left"),
-    [
-        ({"segments": [FIRST]}, [(1, 0, "A"), (2, 20, "C")]),
-        ({"segments": [{"number": 1, "state": "absent"}]}, [(2, 20, "C")]),
-        ({"segments": [{"number": 2, "start": 20, "duration": 5}], "exactly": ["segments"]}, [(2, 20, "C")]),
-        ({"segments": [{"start": 0, "duration": 5, "title": "A"}], "exactly": ["segments"]}, [(1, 0, "A")]),
-        ({"segmentation": {"duration": 50, "title": "P"}, "exactly": ["segments"]}, [(1, 0, "P"), (2, 50, "P")]),
-    ],
-)
+@table("planning/segments_of_one_number_lossy", "args", "left")
 def test_with_lossy_all_of_the_number_go(stage: Stage, args: dict[str, Any], left: list[Any]) -> None:
     result = stage.apply(asset(lossy=True, **args))
     assert result.ok, [(target.message, target.target.error, target.differences) for target in result.targets]
-    assert sorted((s.number, s.start, *s.titles) for s in film(stage).segments) == left
+    assert sorted([s.number, s.start, *s.titles] for s in film(stage).segments) == left
     assert stage.plan(asset(**args)).requests == 0
 
 

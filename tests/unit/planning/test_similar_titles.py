@@ -16,6 +16,7 @@ from msauto.model.server import ServerSpec
 from msauto.planning.asset_survey import SurveyContext
 from msauto.planning.survey import Survey, survey
 from msauto.planning.titles import nearest_titles
+from tests.tables import table
 from tests.unit.planning.planning_world import Clip, Server, WorldReader, stage
 from tests.unit.planning.playbook_forms import asset_intent
 from tests.unit.planning.small_ports import DictMemory
@@ -24,21 +25,9 @@ from tests.unit.planning.test_survey_of_a_server import comment, film, intent
 LIVE = ["EP001", "EP002", "Evening News", "Вечерние новости", "Promo 7 – Weekend"]
 
 
-@pytest.mark.parametrize(
-    ("title", "near"),
-    [
-        ("ep 1", ("EP001",)),
-        ("Evening  news", ("Evening News",)),
-        ("Evning News", ("Evening News",)),
-        ("Вечерние новсти", ("Вечерние новости",)),
-        ("Promo 7 - Weekend", ("Promo 7 – Weekend",)),
-        ("Evening News", ()),
-        ("Long Film", ()),
-        ("", ()),
-    ],
-)
-def test_nearest_titles(title: str, near: tuple[str, ...]) -> None:
-    assert nearest_titles(title, LIVE) == near
+@table("planning/nearest_titles", "title", "near")
+def test_nearest_titles(title: str, near: list[str]) -> None:
+    assert list(nearest_titles(title, LIVE)) == near
 
 
 @given(st.text(min_size=1, max_size=20), st.lists(st.text(max_size=20), max_size=20))

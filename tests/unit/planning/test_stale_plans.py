@@ -13,6 +13,7 @@ from msauto.model.desired import Intent
 from msauto.model.plan import Plan, Target
 from msauto.planning.saved_plan import STALE, differences, refuse_differences
 from msauto.planning.target_reading import what_changed
+from tests.tables import table
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent
 
@@ -33,27 +34,7 @@ def test_nothing_has_changed() -> None:
     assert why(context, planned(context, {"fields": {"comment": "x"}})) is None
 
 
-@pytest.mark.parametrize(
-    ("drift", "words"),
-    [
-        (
-            {"fields": {"comment": "other"}},
-            "field comment was 'raw', is 'other'",
-        ),
-        (
-            {"create_time": "2026-11-21T08:00:00"},
-            ("it is another clip now: created 2026-11-21T08:00:00, 250 frames, link_id 1"),
-        ),
-        (
-            {"link_id": 2},
-            ("it is another clip now: created 2026-11-20T08:00:00, 250 frames, link_id 2"),
-        ),
-        (
-            {"frames": 251},
-            ("it is another clip now: created 2026-11-20T08:00:00, 251 frames, link_id 1"),
-        ),
-    ],
-)
+@table("planning/drift", "drift", "words")
 def test_drift_and_another_clip_of_the_same_title(drift: dict[str, Any], words: str | None) -> None:
     context = stage(FILM)
     target = planned(context, {"fields": {"comment": "x"}})

@@ -14,6 +14,7 @@ from msauto.playbook.input_files import Files
 from msauto.playbook.inventory import Host, Inventory, load_inventory, match_hosts
 from msauto.playbook.resolve import resolve
 from msauto.playbook.variables import Level, Variables
+from tests.tables import table
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 NODE = outside_node("hosts")
@@ -23,42 +24,12 @@ INVENTORY = Inventory(
 )
 
 
-@pytest.mark.parametrize(
-    ("pattern", "hosts"),
-    [
-        ("all", "a1 a2 b1"),
-        ("*", "a1 a2 b1"),
-        ("a1", "a1"),
-        ("b1:a1", "a1 b1"),
-        ("b1,a1", "a1 b1"),
-        ("alpha:&mixed", "a2"),
-        ("all:!alpha", "b1"),
-        ("!alpha:all", "b1"),
-        ("!alpha", "b1"),
-        ("a*:!a2", "a1"),
-        ("*eta", "b1"),
-        ("a[12]", "a1 a2"),
-    ],
-)
+@table("playbook/host_patterns", "pattern", "hosts")
 def test_patterns(pattern: str, hosts: str) -> None:
     assert match_hosts(pattern, INVENTORY, NODE) == hosts.split()
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "",
-        "c1",
-        "a1:c1",
-        "c*",
-        "alpha:&beta",
-        "all:!all",
-        "a1:!c",
-        "&nobody",
-        "all[0]",
-        "~a",
-    ],
-)
+@table("playbook/host_patterns_that_match_nothing", "pattern")
 def test_patterns_that_match_nothing(pattern: str) -> None:
     with pytest.raises(InputError):
         match_hosts(pattern, INVENTORY, NODE)
@@ -228,18 +199,7 @@ def test_limit(tmp_path: Path) -> None:
         run(tmp_path, limit="c")
 
 
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [
-        ("x=News y=1", "News"),
-        ("x='Evening News' y=1", "Evening News"),
-        ('{"x": "a b", "y": 1}', "a b"),
-        ("{x: 12}", "12"),
-        ("x=3.10", "3.10"),
-        ("x=a=b", "a=b"),
-        ("x='{{ 1 + 1 }}'", "2"),
-    ],
-)
+@table("playbook/extra_variables", "text", "title")
 def test_extra_variables(text: str, title: str, tmp_path: Path) -> None:
     write(tmp_path, play='- {hosts: all, database: D, tasks: [{asset: {title: "{{ x }}"}}]}')
     resolved = run(tmp_path, inventories=(), server_url="http://h", extra_vars=("x=0", text))

@@ -43,8 +43,8 @@ def found(folder: Path, playbook: str, **files: str) -> list[str]:
 
 
 @table("playbook/places", "playbook", "files", "expected")
-def test_where_it_was_written(name: str, playbook: str, files: dict[str, str], expected: str, tmp_path: Path) -> None:
-    assert found(tmp_path, playbook, **files) == [expected], name
+def test_where_it_was_written(playbook: str, files: dict[str, str], expected: str, tmp_path: Path) -> None:
+    assert found(tmp_path, playbook, **files) == [expected]
 
 
 def test_while_planning_as_well(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from msauto.model.live import Asset, Entry
 from msauto.model.timecode import Timecode
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import chosen, resolve
+from tests.tables import table
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 FACTS = Facts(asset=Asset("News", attributes={"frames": "300", "frame_time": "0.04"}))
@@ -200,43 +201,12 @@ def test_imports_blocks_and_files(tmp_path: Path) -> None:
     assert len(resolved.inputs) == 6
 
 
-@pytest.mark.parametrize(
-    ("tags", "wanted_tags", "skipped", "runs"),
-    [
-        ("", "", "", True),
-        ("a", "", "", True),
-        ("a", "a", "", True),
-        ("a", "b", "", False),
-        ("", "b", "", False),
-        ("a", "", "a", False),
-        ("always", "b", "", True),
-        ("always", "b", "always", False),
-        ("never", "", "", False),
-        ("never a", "a", "", True),
-        ("never", "all", "", False),
-        ("a", "tagged", "", True),
-        ("", "tagged", "", False),
-        ("", "untagged", "", True),
-        ("a", "all", "", True),
-        ("a b", "a", "b", False),
-    ],
-)
+@table("playbook/tags", "tags", "wanted_tags", "skipped", "runs")
 def test_tags(tags: str, wanted_tags: str, skipped: str, runs: bool) -> None:
     assert chosen(frozenset(tags.split()), wanted_tags.split(), skipped.split()) is runs
 
 
-@pytest.mark.parametrize(
-    ("tags", "skipped", "problem"),
-    [
-        (("perp",), (), "--tags: no task has the tag 'perp'\n  → did you mean 'prep'?"),
-        (("prep", "nihgt"), (), "--tags: no task has the tag 'nihgt'\n  → did you mean 'night'?"),
-        ((), ("perp",), "--skip-tags: no task has the tag 'perp'\n  → did you mean 'prep'?"),
-        (("prep",), ("prep",), "--tags: the tags choose no task\n  → available: night, prep"),
-        (("untagged",), (), "--tags: the tags choose no task\n  → available: night, prep"),
-        (("tagged",), (), ""),
-        (("all",), ("always", "untagged", "never"), ""),
-    ],
-)
+@table("playbook/tags_that_match_nothing", "tags", "skipped", "problem")
 def test_tags_that_match_nothing(tmp_path: Path, tags: tuple[str, ...], skipped: tuple[str, ...], problem: str) -> None:
     tasks = "- asset: {title: A}\n  tags: prep\n- asset: {title: B}\n  tags: night"
     if not problem:

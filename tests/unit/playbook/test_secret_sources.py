@@ -20,6 +20,7 @@ from msauto.playbook.hosts import ResolveOptions, named_servers
 from msauto.playbook.settings import load_settings
 from msauto.playbook.validate import validate
 from msauto.secrets.redaction import SECRET_WORDS, is_secret_name, redact_lines
+from tests.tables import table
 
 
 def server(folder: Path, **block: Any) -> ServerSpec:
@@ -109,17 +110,7 @@ def test_validate_asks_for_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert validate([path], ResolveOptions(playbooks=(), inventories=(), env={})) == []
 
 
-@pytest.mark.parametrize(
-    ("block", "told"),
-    [
-        ({"auth": {"basic": {"username": "u"}}}, "has no password"),
-        ({"auth": {"basic": {"username": "u", "password": "p", "password_file": "f"}}}, "password and password_file"),
-        ({"auth": {"bearer": "b", "bearer_file": "f"}}, "bearer and bearer_file"),
-        ({"auth": {"basic": {"username": "u", "password": "p"}, "bearer_keyring": "k"}}, "basic and bearer_keyring"),
-        ({"auth": "me"}, "mapping"),
-        ({"tls": {"key_password": 1}}, "text"),
-    ],
-)
+@table("playbook/wrong_secret_sources", "block", "told")
 def test_what_cannot_be(tmp_path: Path, block: dict[str, Any], told: str) -> None:
     assert told in problem(tmp_path, **block)
 

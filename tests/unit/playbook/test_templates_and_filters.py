@@ -19,6 +19,7 @@ from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.environment import evaluate_expression, render_text
 from msauto.playbook.templates.names import AssetView, EnvView
 from msauto.playbook.variables import Level, TemplateScope, Variables, read_variables
+from tests.tables import table
 
 SPOT = outside_node("test")
 ASSET = Asset(
@@ -184,20 +185,7 @@ def test_lookups(folder: Path, render: Render) -> None:
     assert render("{{ lookup('env', 'NOPE', default='x') }}") == "x"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{{ lookup('file', '../../x') }}", "outside the playbook's repository"),
-        ("{{ lookup('file', '/etc/hostname') }}", "outside the playbook's repository"),
-        ("{{ lookup('file', 'link') }}", "outside the playbook's repository"),
-        ("{{ lookup('file', 'nowhere') }}", "there is no such file|not found"),
-        ("{{ lookup('json', 'bad') }}", "is not valid JSON"),
-        ("{{ lookup('yaml', 'bad') }}", "cannot start|invalid YAML|closing quote|structure"),
-        ("{{ lookup('csv', 'ragged') }}", "not as many values"),
-        ("{{ lookup('env', 'NOPE') }}", "NOPE is not set"),
-        ("{{ lookup('file') }}", "needs a name"),
-    ],
-)
+@table("playbook/lookups_that_fail", "text", "message")
 def test_lookups_that_fail(text: str, message: str, folder: Path, render: Render) -> None:
     (folder / "link").symlink_to("/etc/hostname")
     write(folder, [("bad", "{'"), ("ragged", "a,b\n1\n")])

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from msauto.errors import Problem
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.validate import validate
+from tests.tables import table
 
 INVENTORY = 'all: {hosts: {h: {server: {url: "http://h"}, database: D}}}\n'
 
@@ -29,39 +28,7 @@ def of_tasks(folder: Path, *tasks: str) -> list[str]:
     return [problem.message.replace(f"{folder}/", "") for problem in problems(folder, text)]
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "message"),
-    [
-        (
-            "fields: {comment: x}",
-            "fields: {comment: y}",
-            "the field comment: two tasks declare different values: 'x' by a task (p0.yml:3:34), 'y' by a task",
-        ),
-        ("state: absent", "fields: {comment: y}", "the asset is removed by a task (p0.yml:3:14) and declared by"),
-        ("folder: Raw/a", "folder: Raw/b", "the folder: two tasks declare different values: 'Raw/a' by"),
-        ('xmp: {"dc:x": a}', 'xmp: {"dc:x": b}', "the XMP field dc:x: two tasks declare"),
-        ("fields: {icon_pos: 5}", "fields: {icon_pos: 6}", "the field icon_pos: two tasks declare different values: 5"),
-        (
-            'fields: {icon_pos: "00:00:01:00"}',
-            'fields: {icon_pos: "00:00:02:00"}',
-            "the field icon_pos: two tasks declare different values: 00:00:01:00",
-        ),
-        (
-            "segments: [{number: 1, start: 0, duration: 5, title: a}]",
-            "segments: [{number: 1, start: 0, duration: 5, title: b}]",
-            "the title of segment 1: two tasks declare",
-        ),
-        (
-            "segments: [{number: 1, start: 0, duration: 5}]",
-            "segments: [{number: 1, state: absent}]",
-            "segment 1 is removed by a task",
-        ),
-        ("markers: [{uid: 9, title: a}]", "markers: [{uid: 9, state: absent}]", "marker 9 is removed"),
-        ("markers: [{at: 9, title: a}]", "markers: [{at: 9, title: b}]", "the title of the marker at 9 (General): two"),
-        ("links: [{folder: P}]", "links: [{folder: P, state: absent}]", "the link P is removed by a task"),
-        ("segmentation: {duration: 5}", "segmentation: {duration: 6}", "the segmentation: two tasks declare"),
-    ],
-)
+@table("playbook/tasks_that_contradict", "one", "other", "message")
 def test_two_tasks_that_cannot_both_be(one: str, other: str, message: str, tmp_path: Path) -> None:
     found = of_tasks(tmp_path, f"asset: {{title: A, {one}}}", f"asset: {{title: A, {other}}}")
     assert len(found) == 1
@@ -70,21 +37,7 @@ def test_two_tasks_that_cannot_both_be(one: str, other: str, message: str, tmp_p
     assert "p0.yml:4:" in found[0]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("fields: {comment: x}", "fields: {comment: x, user_1: z}"),
-        ('fields: {layer: "01"}', "fields: {layer: 1}"),
-        ('fields: {comment: "e\\u0301"}', 'fields: {comment: "é"}'),
-        ("fields: {icon_pos: 25}", 'fields: {icon_pos: "00:00:01:00"}'),
-        ('fields: {icon_pos: "00:00:01.04"}', 'fields: {icon_pos: "00:00:01.05"}'),
-        ('fields: {icon_pos: "10:00:00:00"}, origin: "10:00:00:00"', 'fields: {icon_pos: "00:00:00:00"}'),
-        ("fields: {comment: x}", "fields: {comment: '{{ asset.title }}'}"),
-        ("markers: [{at: 9, title: a}]", "markers: [{at: 9, title: b, track: Icon}]"),
-        ('xmp: {"dc:x": [a, b]}', 'xmp: {"dc:x": [b, c]}'),
-        ("links: [{folder: P, title: x}]", "links: [{folder: P, state: absent}]"),
-    ],
-)
+@table("playbook/tasks_that_agree", "one", "other")
 def test_two_tasks_that_may_both_be(one: str, other: str, tmp_path: Path) -> None:
     assert of_tasks(tmp_path, f"asset: {{title: A, {one}}}", f"asset: {{title: A, {other}}}") == []
 

@@ -15,6 +15,7 @@ from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.validate import validate
+from tests.tables import table
 
 INVENTORY = """
 all:
@@ -142,21 +143,7 @@ tz = "Europe/London"
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("forks = -1", r"msauto.toml:1:9: forks must be at least 1, not -1"),
-        ("[limits]\ndelete_asets = 1", r"msauto.toml:2:1: unknown key 'delete_asets' .*\n.*\n.*\n.*'delete_assets'"),
-        ("a = ", r"msauto.toml:1:5: invalid TOML"),
-        ('[[freeze]]\nfrom = "25:00"\nto = "1:00"\ntz = "Oslo"', r"msauto.toml:2:8: from must be a time of day"),
-        ("[[freeze]]\nstart = 2026-12-24\nend = 2026-12-23", r"msauto.toml:3:7: end is before start"),
-        ("[[freeze]]\nstart = 2026-12-24", r"msauto.toml:1:3: end is missing"),
-        ('[[freeze]]\nstart = "24.12."\nend = 2026-12-26', r"msauto.toml:2:9: start must be a date"),
-        ('[[freeze]]\nstart = 2026-12-24\nend = 2026-12-24\nfrom = "18:00"', r"msauto.toml:4:1: unknown key 'from'"),
-        ('[[freeze]]\nfrom = "18:00Z"\nto = "19:00"\ntz = "UTC"', r"msauto.toml:2:8: .* without a zone"),
-        ('[[freeze]]\nfrom = "18:00"\nto = "19:00+02:00"\ntz = "UTC"', r"msauto.toml:3:6: .* without a zone"),
-    ],
-)
+@table("playbook/wrong_settings", "text", "message")
 def test_wrong_settings(text: str, message: str, tmp_path: Path) -> None:
     write(tmp_path, "msauto.toml", text)
     with pytest.raises(InputError, match=message):
