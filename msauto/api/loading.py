@@ -17,7 +17,7 @@ from msauto.api.stages import check_servers, make_plan, scopes_of, specs_of, und
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger, LockScope
 from msauto.ledger.history import OPTIONS
-from msauto.ledger.remembered_values import LedgerMemory
+from msauto.ledger.journal import LedgerMemory
 from msauto.model.codec import load as load_json
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import Observer

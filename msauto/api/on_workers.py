@@ -31,7 +31,7 @@ from msauto.applying.states import RetryPolicy
 from msauto.concurrency import SystemClock, concurrent_list, finish, is_over, run_unless
 from msauto.errors import LedgerError, MsautoError, one_line
 from msauto.ledger import Ledger, LockScope
-from msauto.ledger.remembered_values import LedgerMemory
+from msauto.ledger.journal import LedgerMemory
 from msauto.model.desired import ServerIntents
 from msauto.model.events import SILENT, Notify, RequestSettled, TargetFinished, TargetStarted
 from msauto.model.ledger_url import LedgerUrl

@@ -24,7 +24,7 @@ from msauto.api.server_plan import ServerPlanning, plan_server
 from msauto.concurrency import concurrent_list, concurrent_map
 from msauto.errors import ClusterError, RefusedError
 from msauto.ledger import Ledger, LockScope
-from msauto.ledger.remembered_values import LedgerMemory
+from msauto.ledger.journal import LedgerMemory
 from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
 from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import Limits, Plan, Target

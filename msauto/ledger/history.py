@@ -1,4 +1,4 @@
-"""Past runs: reading them, the notes on them, attempts that wrote nothing, and pruning.
+"""Past runs, and attempts that wrote nothing: reading and pruning them.
 
 An attempt that wrote nothing is not a run: it cannot be undone, and a ledger with attempts alone counts as empty.
 """
@@ -16,7 +16,7 @@ from msgspec import structs
 from msauto.exit_codes import REFUSED
 from msauto.ledger.locks import Locks
 from msauto.ledger.store import Row, Store, Value
-from msauto.model.codec import dump, load
+from msauto.model.codec import load
 from msauto.model.plan import Json, Request, Target
 from msauto.model.result import Difference, RequestRecord, RunDetails, RunSummary, TargetRecord, format_time
 
@@ -43,12 +43,6 @@ _SHOWN_NOTES = """
     WHERE name IN ('code', 'reason', 'user', 'folder', 'repository', 'settings', 'batch', 'job', 'attempt')"""
 _READ_ATTEMPTS = "SELECT summary FROM attempt ORDER BY started DESC, name DESC"
 _READ_BATCHES = "SELECT summary, record FROM batch ORDER BY started DESC, name DESC"
-_WRITE_NOTE = """
-    INSERT INTO note (run, name, text) VALUES (?, ?, ?) ON CONFLICT (run, name) DO UPDATE SET text = excluded.text"""
-_WRITE_BATCH = """
-    INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?)
-    ON CONFLICT (name) DO UPDATE SET batch = excluded.batch, started = excluded.started, ran = excluded.ran,
-    summary = excluded.summary, record = excluded.record"""
 _PRUNE = """
     DELETE FROM {table} WHERE started < ?
     AND (started, {key}) < (SELECT started, {key} FROM {table} ORDER BY started DESC, {key} DESC LIMIT 1 OFFSET ?)"""
@@ -92,27 +86,10 @@ def count_sent(store: Store, number: Value) -> int:
     return int(rows[0][1]) if rows else 0
 
 
-def write_notes(store: Store, run: str, notes: Mapping[str, str]) -> None:
-    """Add notes to a run; a run that is not in the ledger is ignored."""
-    for (number,) in store.read("SELECT id FROM run WHERE name = ?", (run,)):
-        rows = ((number, name, text) for name, text in notes.items())
-        store.write(_WRITE_NOTE, *rows)
-
-
-def write_attempt(store: Store, attempt: RunSummary) -> None:
-    """Record an attempt that wrote nothing."""
-    store.write("INSERT INTO attempt VALUES (?, ?, ?)", (attempt.run, attempt.started, dump(attempt)))
-
-
 def read_attempts(store: Store) -> list[RunSummary]:
     """Return all attempts that wrote nothing, newest first."""
     with store.decoding():
         return [load(RunSummary, summary) for (summary,) in store.read(_READ_ATTEMPTS)]
-
-
-def write_batch(store: Store, summary: RunSummary, record: str, *, ran: bool) -> None:
-    """Record a batch, or what has become of it; ``ran``: its jobs were started."""
-    store.write(_WRITE_BATCH, (summary.run, summary.batch, summary.started, int(ran), dump(summary), record))
 
 
 def read_batches(store: Store, locks: Locks) -> list[tuple[RunSummary, str]]:

@@ -14,16 +14,22 @@ from msgspec import Struct, structs
 
 from msauto.errors import LedgerError, LockedError, RefusedError
 from msauto.ledger import history, locks
-from msauto.ledger.journal import LedgerJournal
+from msauto.ledger.journal import LedgerJournal, LedgerMemory, PlanMemory
 from msauto.ledger.locks import AdvisoryLocks, FileLocks, Locks, LockScope, this_process
-from msauto.ledger.remembered_values import LedgerMemory, PlanMemory
 from msauto.ledger.store import Properties, Row, SqliteStore, Store
+from msauto.model.codec import dump
 from msauto.model.ledger_url import LedgerUrl, LedgerUrlError, is_ledger_url, parse_ledger_url
 from msauto.model.ports import Clock
 from msauto.model.result import RunDetails, RunSummary, TargetRecord, format_time
 
 LedgerPlace = Path | LedgerUrl
 FILE = "ledger.sqlite"
+_WRITE_NOTE = """
+    INSERT INTO note (run, name, text) VALUES (?, ?, ?) ON CONFLICT (run, name) DO UPDATE SET text = excluded.text"""
+_WRITE_BATCH = """
+    INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (name) DO UPDATE SET batch = excluded.batch, started = excluded.started, ran = excluded.ran,
+    summary = excluded.summary, record = excluded.record"""
 _UNTIL_FREE = 120.0
 """Seconds to wait for the session of a lost worker to end: longer than PostgreSQL takes to notice."""
 
@@ -132,11 +138,12 @@ class Ledger:
 
     def record(self, attempt: RunSummary) -> None:
         """Record an attempt that wrote nothing."""
-        history.write_attempt(self._store, attempt)
+        self._store.write("INSERT INTO attempt VALUES (?, ?, ?)", (attempt.run, attempt.started, dump(attempt)))
 
     def record_batch(self, summary: RunSummary, record: str, *, ran: bool) -> None:
         """Record a batch, or what has become of it; ``ran``: its jobs were started."""
-        history.write_batch(self._store, summary, record, ran=ran)
+        row = (summary.run, summary.batch, summary.started, int(ran), dump(summary), record)
+        self._store.write(_WRITE_BATCH, row)
 
     def batches(self) -> list[tuple[RunSummary, str]]:
         """Return all batches with their records, newest first."""
@@ -162,8 +169,9 @@ class Ledger:
             lock.release()
 
     def note_end(self, run: str, notes: Mapping[str, str]) -> None:
-        """Add notes to a run that has ended."""
-        history.write_notes(self._store, run, notes)
+        """Add notes to a run that has ended; one that is not in the ledger is ignored."""
+        for (number,) in self._store.read("SELECT id FROM run WHERE name = ?", (run,)):
+            self._store.write(_WRITE_NOTE, *((number, name, text) for name, text in notes.items()))
 
     def _newest(self, runs: list[RunSummary]) -> RunSummary:
         if runs:

@@ -14,9 +14,9 @@ import psycopg
 import pytest
 
 from msauto.errors import LedgerError, LockedError
-from msauto.ledger import Ledger, LockScope, postgres_store, remembered_values
+from msauto.ledger import Ledger, LockScope, journal, postgres_store
+from msauto.ledger.journal import PlanMemory
 from msauto.ledger.postgres_store import PostgresStore
-from msauto.ledger.remembered_values import PlanMemory
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
@@ -311,7 +311,7 @@ def test_a_plan_of_many_targets_costs_few_round_trips(shared_place: str) -> None
 
 
 def test_a_plan_of_few_targets_does_not_read_a_large_memory(shared_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered_values, "_MOST", 1000)
+    monkeypatch.setattr(journal, "_MOST", 1000)
     clips = [TargetId("studio-a", "NEWS", "asset", f"clip {number}") for number in range(40)]
     with Ledger.open(shared_place) as ledger:
         with ledger.journal.together():
