@@ -195,7 +195,7 @@ class CircuitBreaker:
 
 
 class TargetContact:
-    """What one target learns about its server, and reports to the circuit breaker."""
+    """What one target learns about its server, and reports to the circuit breaker; made when the target may start."""
 
     def __init__(self, breaker: CircuitBreaker) -> None:
         self.breaker = breaker

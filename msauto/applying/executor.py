@@ -24,7 +24,7 @@ from typing import Final, Protocol
 from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
-from msauto.applying.circuit_breaker import CircuitBreaker
+from msauto.applying.circuit_breaker import CircuitBreaker, TargetContact
 from msauto.applying.states import RetryPolicy, TargetProgress, resume
 from msauto.applying.target_executor import TargetExecutor
 from msauto.concurrency import ConcurrencySlot, concurrent_list, run_unless
@@ -295,7 +295,10 @@ class _ServerExecution:
                 if record is not None and record.outcome is not None:
                     self._note(number, structs.replace(record.result, target=target))
                 elif record is not None or self._may_start():
-                    group.create_task(self._apply(number, target, record, await self._admit()))
+                    slot = await self._admit()
+                    # Its task begins later. A breaker that becomes half-open meanwhile is not probed by it.
+                    contact = TargetContact(self.breaker)
+                    group.create_task(self._apply(number, target, record, slot, contact))
 
     def _may_start(self) -> bool:
         return not self.context.cancellation.requested and self.failures.stop_reason() is None
@@ -327,7 +330,9 @@ class _ServerExecution:
             failures = self.breaker.state.failures
             await context.cancellation.sleep(context.clock, pauses[min(failures, len(pauses)) - 1])
 
-    async def _apply(self, number: int, target: Target, record: TargetRecord | None, slot: ConcurrencySlot) -> None:
+    async def _apply(
+        self, number: int, target: Target, record: TargetRecord | None, slot: ConcurrencySlot, contact: TargetContact
+    ) -> None:
         try:
             context, resumed = self.context, None
             if record is not None:
@@ -339,7 +344,7 @@ class _ServerExecution:
                 if reason is not None:
                     self._note(number, not_attempted(context, target, reason))
                     return
-            executor = TargetExecutor(context, self.connection, self.breaker, target, slot, resumed)
+            executor = TargetExecutor(context, self.connection, contact, target, slot, resumed)
             try:
                 await executor.run()
             finally:

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from msauto.applying import states, verification
 from msauto.applying.apply_context import ApplyContext, Call, ServerConnection
-from msauto.applying.circuit_breaker import CircuitBreaker, TargetContact
+from msauto.applying.circuit_breaker import TargetContact
 from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
 from msauto.applying.verification import Comparison, memories
@@ -60,7 +60,7 @@ class TargetExecutor:
         self,
         context: ApplyContext,
         server: ServerConnection,
-        breaker: CircuitBreaker,
+        contact: TargetContact,
         target: Target,
         slot: ConcurrencySlot,
         resumed: states.TargetProgress | None = None,
@@ -69,7 +69,7 @@ class TargetExecutor:
         self._server = server
         self._target = target
         self._slot = slot
-        self._contact = TargetContact(breaker)
+        self._contact = contact
         self._memory = TargetMemory(context, target)
         self._progress = resumed or states.begin(len(target.requests), wait=target.wait)
         self._permit: WritePermit | None = None  # to send the request that is journalled

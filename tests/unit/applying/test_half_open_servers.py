@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from msauto.applying.executor import Cancellation, ServerConnection
+from msauto.errors import UnreachableError
 from msauto.model.desired import Batch
 from msauto.model.plan import Expectation, Plan, Request, Target
 from msauto.model.ports import Answer
@@ -54,6 +55,7 @@ class Servers:
 
     def __init__(self, seconds: float = 0.05) -> None:
         self.seconds = seconds
+        self.sender: SlowSender | None = None
         self.stage = Stage(World(clock=VirtualClock()))
         self.worlds: dict[str, World] = {}
         self.answers: dict[str, list[float]] = {}
@@ -76,7 +78,8 @@ class Servers:
         return world
 
     def server(self, name: str) -> ServerConnection:
-        return ServerConnection(WorldReader(self.worlds[name]), SlowSender(self.worlds[name], self.seconds))
+        sender = self.sender or SlowSender(self.worlds[name], self.seconds)
+        return ServerConnection(WorldReader(self.worlds[name]), sender)
 
     async def apply(
         self,
@@ -222,6 +225,34 @@ def test_a_probe_that_continues_when_the_server_fails_again_skips_no_pause() -> 
     result, seconds = run_in_virtual_time(_ends_at(site, _targets(world, "studio-a", kinds), forks=5))
     assert "no longer be reached" in result.targets[-1].message
     _check_patience(site, "studio-a", result, seconds)
+
+
+@dataclass
+class OneAnswer(SlowSender):
+    """Answers the first film alone, some turns of the event loop after the second one has had its last try."""
+
+    turns: int = 0
+    first: str = ""
+
+    async def send(self, request: Request) -> Answer:
+        if request.path != self.first:
+            raise UnreachableError("no connection: Connection refused")
+        await asyncio.sleep(2.5)
+        for _ in range(self.turns):
+            await asyncio.sleep(0)
+        return await WorldSender.send(self, request)
+
+
+@pytest.mark.parametrize("turns", range(8))
+def test_a_target_that_is_admitted_while_another_one_fails_counts_as_begun_before(turns: int) -> None:
+    """Whichever turn its task begins in: the server is given up only after both pauses."""
+    site = Servers()
+    world = site.add("studio-a", [])
+    targets = films(world, 8)
+    site.sender = OneAnswer(world, turns=turns, first=targets[0].requests[0].path)
+    result, seconds = run_in_virtual_time(_ends_at(site, targets, forks=2))
+    assert "no longer be reached" in result.targets[-1].message
+    assert seconds >= 2.5 + 2 + 10
 
 
 # Any history -----------------------------------------------------------------------------------------------------
