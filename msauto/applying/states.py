@@ -181,8 +181,8 @@ class TargetProgress(Struct, frozen=True):
 
     ``wait``: the seconds that a restore may take. ``failure``: why the current request needs settling. ``reads``: the
     reads since then; ``restore_reads``: those for a restored file. ``problem``: what ended the target early;
-    ``another``: that another clip has its title. ``pause``: how many seconds to wait, in a state that waits.
-    ``repeated``: a request was sent again that may have been done.
+    ``another``: that another clip has its title, and what may have reached it. ``pause``: seconds to wait, in a
+    state that waits. ``repeated``: a request was sent again that may have been done.
     """
 
     count: int
@@ -313,21 +313,19 @@ def abandon(progress: TargetProgress, why: str, *, cancelled: bool = True) -> Ta
 def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
     """Return the outcome of a finished target, and its message."""
     if progress.another:
-        reached = sum(result.outcome != "failed" for result in progress.results)  # the first ones
-        which = "request 1" if reached == 1 else f"requests 1 to {reached}"
-        then = f"{which} may have reached it: look at both clips" if reached else "nothing was sent to it"
-        return "failed" if progress.results else "not attempted", f"{progress.another}; {then}"
-    for number, result in enumerate(progress.results, 1):
-        if result.outcome in {"failed", "unverified"}:
-            outcome: Outcome = "failed" if result.outcome == "failed" or progress.differences else "unverified"
-            if progress.cancelled and result.outcome == "failed" and result.status is None:
-                outcome = "interrupted"  # a download: it is neither in doubt nor rejected
-            return outcome, f"request {number} of {progress.count}: {result.message}"
+        return "failed" if progress.results else "not attempted", progress.another
+    if progress.results and progress.results[-1].outcome != "done":  # after it, nothing more was sent
+        result = progress.results[-1]
+        message = f"request {progress.index} of {progress.count}: {result.message}"
+        if result.outcome == "unverified":
+            return ("failed" if progress.differences else "unverified"), message
+        # A download that was cancelled is neither in doubt nor rejected.
+        return ("interrupted" if progress.cancelled and result.status is None else "failed"), message
     if not progress.complete:
         why = progress.problem or "stopped"
         if not progress.results:
             return "not attempted", why
-        outcome = "interrupted" if progress.cancelled else "failed"
+        outcome: Outcome = "interrupted" if progress.cancelled else "failed"
         return outcome, f"{why}: {progress.done} of {progress.count} requests were sent"
     if progress.cancelled or progress.problem:
         return "unverified", progress.problem or "stopped while waiting for the restored file"
@@ -363,7 +361,10 @@ def _leave_to_another_clip(progress: TargetProgress, message: str) -> TargetProg
         certain = isinstance(progress.failure, Rejected) and not progress.failure.may_be_done
         outcome: RequestOutcome = "failed" if certain else "unverified"
         progress = _with_result(progress, outcome, f"{progress.error}; {message}")
-    return _finish(replace(progress, another=message, differences=()))
+    reached = sum(result.outcome != "failed" for result in progress.results)  # the first ones
+    which = "request 1" if reached == 1 else f"requests 1 to {reached}"
+    then = f"{which} may have reached it: look at both clips" if reached else "nothing was sent to it"
+    return _finish(replace(progress, another=f"{message}; {then}", differences=()))
 
 
 def _send_again(progress: TargetProgress, retry_after: float | None, policy: RetryPolicy) -> TargetProgress:

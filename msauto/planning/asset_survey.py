@@ -28,7 +28,7 @@ from msauto.model.server import ServerSpec
 from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
 from msauto.planning.deletion import check_deletion, check_link_titles, places_of, with_places
 from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers
-from msauto.planning.handlers import DueHandlers, RecalledItems, due_handlers, recall
+from msauto.planning.handlers import RecalledItems, due_handlers, recall
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.target_reading import fingerprint, read_folders, read_xmp_fields
 from msauto.planning.titles import SimilarTitles, TargetChoice
@@ -197,12 +197,11 @@ async def _compare(
     desired = merge_desired(declared, found.asset, found.title) if declared else None
     entries = None
     if desired is not None:
-        if not _may_go_on(found, declared, desired):
+        if not _may_go_on(layers, found, declared, desired):
             return SurveyedTarget("skipped")
-        layers.looked.update(["folder"] if desired.folder is not None else [])
         if not desired.present:
-            chosen = [member.entry for member, _ in here if member.entry is not None]
-            entries = await check_deletion(reader, database, found, chosen, desired)
+            chosen = filter(None, (member.entry for member, _ in here))
+            entries = await check_deletion(reader, database, found, tuple(chosen), desired)
             if entries is None:
                 return SurveyedTarget("unchanged", warnings=desired.notes)
     title = desired.title.value if desired and desired.title else found.title
@@ -216,20 +215,15 @@ async def _compare(
     builder = plan.builder
     _plan_tasks(plan, desired, runs)
     await check_link_titles(reader, database, found.asset, found.title, builder.changes)
-    due = await _plan_handlers(plan, group, here, desired, layers)
-    if due.in_doubt:
-        waits = (f"{group.name!r} is not deleted: {warning}" for warning in due.in_doubt)
-        return SurveyedTarget("left out", None, (*builder.warnings, *waits), recalled.settlements)
+    if not await _plan_handlers(plan, group, here, desired, layers):
+        return SurveyedTarget("left out", None, tuple(builder.warnings), recalled.settlements)
     builder.look(*layers.looked)
     target = _target_of(plan, found, deletes=entries is not None)
     live = structs.replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)
     outcome = finished(context, target, builder, live, recalled.settlements)
-    outcome.warnings += tuple(f"{group.name}: {warning}" for warning in due.warnings)
     if outcome.target is None:
         outcome.state = "unchanged" if here else "skipped"
-        return outcome
-    outcome.target = structs.replace(outcome.target, context=shown_context(found.asset, plan.server, builder.changes))
-    if context.find_links and entries is None:
+    elif context.find_links and entries is None:
         outcome.target = await with_places(outcome.target, found.asset, reader)
     return outcome
 
@@ -271,6 +265,7 @@ def _target_of(plan: PlanContext, found: FoundClip, *, deletes: bool) -> Target:
         clip=ClipIdentity.of(found.asset),
         rate=found.asset.rate,
         places=tuple(map(show_folder, plan.places)),
+        context=shown_context(found.asset, plan.server, plan.builder.changes),
     )
 
 
@@ -288,7 +283,7 @@ def _recall(
     return recall(context.memory, [key(found, name) for name in (*former, found.title)], others, forget=context.forget)
 
 
-def _may_go_on(found: FoundClip, declared: Sequence[DesiredAsset], desired: DesiredAsset) -> bool:
+def _may_go_on(layers: Layers, found: FoundClip, declared: Sequence[DesiredAsset], desired: DesiredAsset) -> bool:
     """Return whether no task skips a clip that is still being recorded; an error unless all tasks skip or allow it.
 
     Raises ``PlanningError`` also for a clip that is not in the folder that a task names.
@@ -304,6 +299,7 @@ def _may_go_on(found: FoundClip, declared: Sequence[DesiredAsset], desired: Desi
         return False
     if desired.folder is not None:
         check_guard(found.asset, found.title, desired.folder)
+        layers.looked.add("folder")
     return True
 
 
@@ -411,8 +407,11 @@ def _blank_ends(context: PlanContext) -> Iterator[str]:
 
 async def _plan_handlers(
     plan: PlanContext, group: IntentGroup, here: Sequence[Declared], desired: DesiredAsset | None, layers: Layers
-) -> DueHandlers:
-    """Plan and return the handlers that are due; what two of them run on this target, only once."""
+) -> bool:
+    """Plan the handlers that are due; what two of them run on this target, only once.
+
+    Return whether the target may be planned: a deletion may have to wait for a handler in doubt.
+    """
     known = [handler for member in group.members for handler in member.intent.notify]
     declared = [(member.intent.notify, each) for member, each in here]
     due = due_handlers(known, declared, desired, plan.builder.changes, plan.memory)
@@ -427,7 +426,9 @@ async def _plan_handlers(
             if not keys & ran:
                 ran |= keys
                 _run(plan, run, cause)
-    return due
+    plan.builder.warnings += [f"{group.name!r} is not deleted: {warning}" for warning in due.in_doubt]
+    plan.builder.warnings += [f"{group.name}: {warning}" for warning in due.warnings]
+    return not due.in_doubt
 
 
 def _run(plan: PlanContext, desired: DesiredOperation, cause: Trigger) -> None:

@@ -7,6 +7,7 @@ server may delete the clip for it. So the whole database is listed once in a run
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -96,10 +97,23 @@ async def _entries_now(target: Target, asset: Asset, reader: Reader) -> tuple[Cl
     return entries, [place for place in places if plain(place) not in shown]
 
 
+class _Own(NamedTuple):
+    """The entries of a clip that an answer may be of: those of its ``link_id``, and those of the title asked for."""
+
+    by_id: list[Entry]
+    called: list[Entry]
+
+    @classmethod
+    def of(cls, asset: Asset, title: str, entries: Sequence[Entry]) -> _Own:
+        return cls(
+            [entry for entry in entries if asset.link_id is not None and entry.link_id == asset.link_id],
+            [entry for entry in entries if same_text(entry.title, title)],
+        )
+
+
 def _own_entry(asset: Asset, title: str, entries: Sequence[Entry]) -> Entry | None:
     """Return the entry with this title: the one of that ``link_id``, else the one in the home folder."""
-    by_id = [entry for entry in entries if asset.link_id is not None and entry.link_id == asset.link_id]
-    called = [entry for entry in entries if same_text(entry.title, title)]
+    by_id, called = _Own.of(asset, title, entries)
     home = [entry for entry in called if asset.folder is not None and same_folder(entry.folder, asset.folder)]
     alone = called if len(called) == 1 else []
     return next(iter([*by_id, *home, *alone]), None)
@@ -145,12 +159,11 @@ def _check_is_no_link(found: FoundClip, chosen: Sequence[Entry], entries: ClipEn
     home, mine = found.asset.folder, found.asset.link_id
     if home is None or found.asset.folder_otherwise is not None:
         return
-    called = [entry for entry in entries.same if same_text(entry.title, found.title)]
-    by_id = [entry for entry in entries.same if entry.link_id is not None and entry.link_id == mine]
+    by_id, called = _Own.of(found.asset, found.title, entries.same)
     named = chosen or (by_id if found.address.namespace else called)
     # A link is created after its clip. So if all older entries have another title, this entry is a link.
-    older = [each for each in entries.same if None not in (mine, each.link_id) and (each.link_id or 0) < (mine or 0)]
-    is_link = bool(older) and not any(each in called for each in older)
+    older = [each for each in entries.same if mine is not None and each.link_id is not None and each.link_id < mine]
+    is_link = older and not any(entry in called for entry in older)
     if not named or (not is_link and any(same_folder(entry.folder, home) for entry in named)):
         return
     raise refuse(

@@ -72,35 +72,45 @@ def due_handlers(
     if the server does not report the value. A handler that runs before a deletion, and was sent by an earlier run, may
     have run: sending it again may run it twice, and deleting without it may lose data. So the user must decide.
     """
-    if not known and not any(item.startswith(PENDING_PREFIX) for item in memory):
+    pending = {
+        item.removeprefix(PENDING_PREFIX): mapping(value)
+        for item, value in memory.items()
+        if item.startswith(PENDING_PREFIX)
+    }
+    if not known and not pending:
         return DueHandlers()
     called = _notified(declared, merged, changes)
-    sure = {each.name for each in _notified(declared, merged, certain(changes))}
-    if merged is not None and not merged.present:
-        before = ((each.name, mapping(memory.get(f"{PENDING_PREFIX}{each.name}"))) for each in called)
-        in_doubt = [_in_doubt(name, sent, _DELETION_WAITS) for name, sent in before if sent.get("before")]
-        if in_doubt:
-            return DueHandlers(in_doubt=in_doubt)
+    waits = _why_deletion_waits(merged, called, pending)
+    if waits:
+        return DueHandlers(in_doubt=waits)
     calls = {each.order: (each, "") for each in called}
+    sure = {each.name for each in _notified(declared, merged, certain(changes))}
     warnings: list[str] = []
-    for item, value in memory.items():
-        if not item.startswith(PENDING_PREFIX):
-            continue
-        name, sent = item.removeprefix(PENDING_PREFIX), mapping(value)
-        mine, run = [each for each in (*known, *called) if each.name == name], str(sent.get("run", ""))
+    for name, sent in pending.items():
+        mine = {each.order: (each, str(sent.get("run", ""))) for each in known if each.name == name}
         if sent.get("unknown") and name in sure:
             warnings.append(_in_doubt(name, sent, "a change of this run notifies it again"))
         elif sent.get("unknown"):
-            held = [calls.pop(order) for order in {each.order for each in mine} if order in calls]
+            held = [calls.pop(order) for order in mine if order in calls]
             warnings.append(_in_doubt(name, sent, _HELD if held else _NOT_AGAIN))
         elif mine:
-            calls |= {each.order: (each, run) for each in mine}
+            calls |= mine
         else:
             warnings.append(
-                f"the handler {name!r} is pending since run {run}, and no task of this run notifies it\n"
-                "run the playbook that defines it, or drop it with --forget-pending"
+                f"the handler {name!r} is pending since run {sent.get('run', '')}, and no task of this run notifies it"
+                "\nrun the playbook that defines it, or drop it with --forget-pending"
             )
     return DueHandlers([calls[order] for order in sorted(calls)], warnings)
+
+
+def _why_deletion_waits(
+    merged: DesiredAsset | None, called: Iterable[Handler], pending: Mapping[str, Mapping[str, Json]]
+) -> list[str]:
+    """Return which handlers that run before a deletion may have run already."""
+    if merged is None or merged.present:
+        return []
+    sent = {each.name: pending.get(each.name, {}) for each in called}
+    return [_in_doubt(name, item, _DELETION_WAITS) for name, item in sent.items() if item.get("before")]
 
 
 def _notified(

@@ -67,25 +67,15 @@ class Survey:
 
 async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: int) -> Survey:
     """Plan one server, at most ``forks`` targets at once. An error of a target becomes its ``error``."""
-    server, reader = context.server, context.reader
+    server, of_databases, rest = context.server, list[Intent](), list[Intent]()
+    for intent in intents:
+        (of_databases if isinstance(intent.ref, DatabaseRef) else rest).append(intent)
     context = replace(context, pending=context.memory.pending(server.name))
-    of_databases = tuple(intent for intent in intents if isinstance(intent.ref, DatabaseRef))
-    rest = tuple(intent for intent in intents if not isinstance(intent.ref, DatabaseRef))
-    databases = await group_intents(server, of_databases, reader, 1, context.answers)
+    databases = await group_intents(server, of_databases, context.reader, 1, context.answers)
     outcomes = [await _plan(context, group) for group in filter(_choice(context, databases), databases)]
     loaded = [each.target for each in outcomes if each.target is not None and each.target.changes]
     context = replace(context, answers=XmpAnswers({each.database: each.changes[0].source for each in loaded}))
-    groups = await group_intents(server, rest, reader, forks, context.answers)
-    is_chosen = _choice(context, groups)
-    chosen = list(filter(is_chosen, groups))
-    context.notify(events.TargetsFound(server.name, len(outcomes) + len(chosen)))
-    assets = await concurrent_list(partial(_plan, context), chosen, limit=forks)
-    if len(chosen) < len(groups) and any(each.target.loses for each in assets if each.target):
-        # Another task may name the same clip by a link, and want what would be removed.
-        chosen = groups
-        assets = await concurrent_list(partial(plan_group, context), groups, limit=forks)
-    one_a_clip = await _with_one_target_a_clip(context, chosen, assets)
-    outcomes += _without_shared_places(context, [each for each in one_a_clip if is_chosen(each[0])])
+    outcomes += await _plan_after_databases(context, rest, len(outcomes), forks)
     targets = [each.target for each in outcomes if each.target is not None]
     first = min((target.batch for target in targets), default=0)
     states = Counter(each.state for each in outcomes)
@@ -97,10 +87,27 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
         states["unchanged"],
         states["skipped"],
         states["left out"],
-        reader.reads,
+        context.reader.reads,
         (*warnings, *context.answers.warnings()),
         tuple(settlement for outcome in outcomes for settlement in outcome.settlements),
     )
+
+
+async def _plan_after_databases(
+    context: SurveyContext, intents: Sequence[Intent], planned: int, forks: int
+) -> list[SurveyedTarget]:
+    """Plan assets and channels, each clip and each place once; ``planned`` targets of databases precede them."""
+    groups = await group_intents(context.server, intents, context.reader, forks, context.answers)
+    is_chosen = _choice(context, groups)
+    chosen = list(filter(is_chosen, groups))
+    context.notify(events.TargetsFound(context.server.name, planned + len(chosen)))
+    outcomes = await concurrent_list(partial(_plan, context), chosen, limit=forks)
+    if len(chosen) < len(groups) and any(each.target.loses for each in outcomes if each.target):
+        # Another task may name the same clip by a link, and want what would be removed.
+        chosen = groups
+        outcomes = await concurrent_list(partial(plan_group, context), groups, limit=forks)
+    one_a_clip = await _with_one_target_a_clip(context, chosen, outcomes)
+    return _without_shared_places(context, [each for each in one_a_clip if is_chosen(each[0])])
 
 
 def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[IntentGroup], bool]:

@@ -336,13 +336,13 @@ async def _select(
 
     look = partial(_look_at_clip, intent, ref, reader=reader, answers=answers)
     found += [member async for member in concurrent_map(look, pending, limit=forks) if member is not None]
-    low, high = ref.expect_min, ref.expect_max
-    if low is not None or high is not None:
-        clips = {identity_of(member.entry) or plain(member.entry.title) for member in found if member.entry is not None}
-        if len(clips) < (low or 0) or (high is not None and len(clips) > high):
+    low, high = ref.expect_min or 0, ref.expect_max
+    if low or high is not None:
+        count = len({identity_of(entry) or plain(entry.title) for entry in (each.entry for each in found) if entry})
+        if not low <= count <= (count if high is None else high):
             most = "any number" if high is None else high
             raise PlanningError(
-                f"{_describe(ref)} finds {len(clips)} assets; expected: {low or 0} to {most}",
+                f"{_describe(ref)} finds {count} assets; expected: {low} to {most}",
                 place=intent.source.place,
                 remedy="look at the assets with `msauto show`, or correct `expect`",
             )
