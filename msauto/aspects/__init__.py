@@ -25,7 +25,7 @@ from msauto.aspects import (
     xmp,
     xmp_batch,
 )
-from msauto.aspects.aspect import Aspect
+from msauto.aspects.aspect import EXACTLY, Aspect
 from msauto.aspects.merging import Merging
 from msauto.aspects.rss_arguments import merge_channels
 from msauto.errors import PlanningError
@@ -50,6 +50,8 @@ def holds(expect: Expectation, live: LiveTarget) -> bool | None:
         return None
     if live.asset is None and aspect.needs_asset:
         return False  # what was to be removed may be on the clip under another title
+    if aspect.strangers is not None and expect.key == EXACTLY:
+        return not aspect.strangers(expect, live)
     return aspect.holds(expect, live)
 
 
@@ -65,14 +67,14 @@ def is_deletion(change: Change) -> bool:
     return change.action == "delete" and (aspect.is_entry or aspect.deletes_target)
 
 
-def live_after(live: LiveTarget, requests: Iterable[Request]) -> LiveTarget:
+def asset_after(asset: Asset, requests: Iterable[Request]) -> Asset:
     """Return an asset as the requests leave it, as the server counts.
 
     It is computed from their expectations, exactly enough for warnings: a segmentation has no effect.
     """
     for expect in (each for request in requests for each in request.expect):
-        live = ASPECTS[expect.aspect].leaves(live, expect)
-    return live
+        asset = ASPECTS[expect.aspect].leaves(asset, expect)
+    return asset
 
 
 def can_show(expect: Expectation) -> bool:
@@ -85,6 +87,8 @@ def difference(expect: Expectation, live: LiveTarget) -> Difference | None:
     if holds(expect, live) is not False:
         return None
     aspect = ASPECTS[expect.aspect]
+    if aspect.strangers is not None and expect.key == EXACTLY:
+        return Difference(expect.aspect, expect.key, desired=None, live=aspect.strangers(expect, live) or None)
     desired = aspect.show_desired(expect, live) if expect.desired is not None else None
     shown = None if live.asset is None and aspect.needs_asset else aspect.show(expect, live)
     return Difference(expect.aspect, expect.key, desired=desired, live=shown)

@@ -195,6 +195,8 @@ class Aspect:
 
     # Whether an expectation holds; ``None`` where reading cannot show it. An aspect without it is run, not compared.
     holds: Callable[[Expectation, LiveTarget], bool | None] | None = None
+    # The live items that no task asks for and that did not exist when planned: an expectation :data:`EXACTLY` has none.
+    strangers: Callable[[Expectation, LiveTarget], list[Json]] | None = None
     # The live side of a difference.
     show: Callable[[Expectation, LiveTarget], Json] = lambda *_: None
     # Its desired side.
@@ -216,15 +218,14 @@ class Aspect:
 
     # Warnings --------------------------------------------------------------------------------------------------------
 
-    # The live target as an expectation leaves it.
-    leaves: Callable[[LiveTarget, Expectation], LiveTarget] = lambda live, _: live
+    # The asset as an expectation leaves it.
+    leaves: Callable[[Asset, Expectation], Asset] = lambda asset, _: asset
     # What a task places between frames.
     spans: Callable[[PlanContext, Any], Iterator[Span]] = _no_items
     # What the title of a change is of, what it was and is.
     titles: Callable[[Change], tuple[str, str, str] | None] = lambda _: None
-    # Yields warnings of its own from the live target after the run; raises ``PlanningError`` for what cannot be
-    # meant.
-    warn: Callable[[PlanContext, Any, Callable[[], LiveTarget]], Iterator[str]] = _no_items
+    # Yields warnings of its own from the asset after the run; raises ``PlanningError`` for what cannot be meant.
+    warn: Callable[[PlanContext, Any, Callable[[], Asset]], Iterator[str]] = _no_items
 
     # Memory and undo -------------------------------------------------------------------------------------------------
 

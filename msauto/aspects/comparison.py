@@ -68,6 +68,14 @@ def same_shown(one: Attributes, other: Attributes) -> bool:
     return {n: plain(str(v)) for n, v in one.items()} == {n: plain(str(v)) for n, v in other.items()}
 
 
+def is_as_left(shown: Attributes, left: Attributes, *, as_written: bool) -> bool:
+    """Return whether undo finds an item as verification read it after the write; if it read none, as it was written.
+
+    In the second case nothing may be there that the run did not write, because it is not known whose that is.
+    """
+    return same_shown(left, shown) if left else as_written
+
+
 # Markers -------------------------------------------------------------------------------------------------------
 
 

@@ -63,13 +63,13 @@ def _not_yet(fields: Fields, entry: Asset, _: str | None) -> Fields:
     return missing
 
 
-def _warn(context: PlanContext, fields: Fields, after: Callable[[], LiveTarget]) -> Iterator[str]:
+def _warn(context: PlanContext, fields: Fields, after: Callable[[], Asset]) -> Iterator[str]:
     """Check the in point before the out point; where tasks name both, it is an error."""
     points = {"first_frame", "last_frame"}
     moved = [change for change in context.builder.changes if change.aspect == ASPECT.name and change.key in points]
     if not moved:
         return
-    span = InAndOut.of(after().asset or context.asset)
+    span = InAndOut.of(after())
     if not span.is_reversed:
         return
     message = f"the IN point (first_frame, frame {span.first}) lies after the OUT point (last_frame, frame {span.last})"
@@ -78,11 +78,8 @@ def _warn(context: PlanContext, fields: Fields, after: Callable[[], LiveTarget])
     yield f"{message} ({moved[0].source.place})"
 
 
-def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
-    if live.asset is None:
-        return live
-    attributes = {**live.asset.attributes, expect.key: str(expect.desired)}
-    return structs.replace(live, asset=structs.replace(live.asset, attributes=attributes))
+def _leaves(asset: Asset, expect: Expectation) -> Asset:
+    return structs.replace(asset, attributes={**asset.attributes, expect.key: str(expect.desired)})
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:

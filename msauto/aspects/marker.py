@@ -27,10 +27,10 @@ from msauto.aspects.aspect import (
 )
 from msauto.aspects.comparison import (
     Attributes,
+    is_as_left,
     mapping,
     marker_matches,
     marker_misses,
-    same_shown,
     same_value,
     texts,
     track_of,
@@ -279,8 +279,6 @@ def _strangers(expect: Expectation, live: LiveTarget) -> list[Json]:
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
-    if expect.key == EXACTLY:
-        return not _strangers(expect, live)
     marker = marker_expected(expect, live)
     if expect.desired is None or marker is None:
         return (expect.desired is None) == (marker is None)
@@ -300,15 +298,11 @@ def show_marker(marker: Marker, frame: int | None = None) -> dict[str, Json]:
 
 
 def _show(expect: Expectation, live: LiveTarget) -> Json:
-    if expect.key == EXACTLY:
-        return _strangers(expect, live)
     marker = marker_expected(expect, live)
     return show_marker(marker) if marker else None
 
 
 def _show_desired(expect: Expectation, live: LiveTarget) -> Json:
-    if expect.key == EXACTLY:
-        return None
     if expect.desired is None or not expect.preserved:
         return expect.desired
     marker = marker_expected(expect, live)
@@ -374,7 +368,7 @@ class _MarkerUndo:
         marker = self.live.pop(uid, None) if left or not new else self._find(wrote, there)
         if marker is None:
             self.notes += [] if new else [f"marker uid {uid} is left alone: it no longer exists"]
-        elif self._is_as_left(marker, left, one):
+        elif is_as_left(show_marker(marker, marker.frame - self.origin), left, as_written=_is_as_written(marker, one)):
             return DesiredMarker(uid=marker.uid, present=False) if new else _former(before, uid=uid)
         elif new:
             self.live[marker.uid] = marker  # its uid may be that of a marker that is back already
@@ -383,22 +377,17 @@ class _MarkerUndo:
             self.notes.append(left_alone(f"marker uid {marker.uid}", show_marker(marker), dict(wrote)))
         return None
 
-    def _is_as_left(self, marker: Marker, left: Attributes, one: AppliedChange) -> bool:
-        """Return whether a marker is as verification read it after the write; if it read none, as it was written.
-
-        In the second case nothing may be there that the run did not write, because it is not known whose that is.
-        """
-        if left:
-            return same_shown(left, show_marker(marker, marker.frame - self.origin))
-        kept = {name: text for expect in one.expects for name, text in expect.preserved.items()}
-        known = {**kept, **mapping(one.change.after)}
-        return marker_matches({**dict.fromkeys(marker.fields, ""), "track": track_of(marker), **known}, marker)
-
     def _find(self, expected: Attributes, strangers: frozenset[int]) -> Marker | None:
         """Return a marker with these attributes that did not exist when the run was planned."""
         found = (uid for uid, marker in self.live.items() if uid not in strangers and marker_matches(expected, marker))
         uid = next(found, None)
         return None if uid is None else self.live.pop(uid)
+
+
+def _is_as_written(marker: Marker, one: AppliedChange) -> bool:
+    kept = {name: text for expect in one.expects for name, text in expect.preserved.items()}
+    known = {**kept, **mapping(one.change.after)}
+    return marker_matches({**dict.fromkeys(marker.fields, ""), "track": track_of(marker), **known}, marker)
 
 
 def _former(shown: Attributes, uid: int | Absent = ABSENT, anew: int = 0) -> DesiredMarker:
@@ -421,11 +410,9 @@ def _spans(context: PlanContext, desired: DesiredMarkers) -> Iterator[Span]:
             yield name, frame, frame, sourced.source
 
 
-def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
+def _leaves(asset: Asset, expect: Expectation) -> Asset:
     """A new marker gets any free uid."""
-    if live.asset is None:
-        return live
-    markers, after = {marker.uid: marker for marker in live.asset.markers}, mapping(expect.desired)
+    markers, after = {marker.uid: marker for marker in asset.markers}, mapping(expect.desired)
     if expect.desired is None:
         markers.pop(int(expect.key.removeprefix("uid ")), None)
     else:
@@ -433,10 +420,10 @@ def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
         had = markers[uid].fields if uid in markers else {}
         named = {name: str(value) for name, value in after.items() if name not in {"uid", "frame"}}
         markers[uid] = Marker(uid, int(str(after["frame"])), {**had, **named})
-    return structs.replace(live, asset=structs.replace(live.asset, markers=tuple(markers.values())))
+    return structs.replace(asset, markers=tuple(markers.values()))
 
 
-def _warn(context: PlanContext, _: DesiredMarkers, after: Callable[[], LiveTarget]) -> Iterator[str]:
+def _warn(context: PlanContext, _: DesiredMarkers, after: Callable[[], Asset]) -> Iterator[str]:
     """Yield the profanity starts without an end, and ends without a start, that the run makes."""
     touched = [change for change in context.builder.changes if change.aspect == ASPECT.name]
     sides = (mapping(side) for change in touched for side in (change.before, change.after))
@@ -445,8 +432,7 @@ def _warn(context: PlanContext, _: DesiredMarkers, after: Callable[[], LiveTarge
     before = {(marker.uid, track_of(marker)) for marker in _alone(context.asset.markers)}
     live = {marker.uid: marker for marker in context.asset.markers}
     origin = in_point(context.asset, context.server.dialect)
-    left = after().asset
-    for marker in _alone(left.markers if left else ()):
+    for marker in _alone(after().markers):
         if (marker.uid, track_of(marker)) in before and live[marker.uid].frame == marker.frame:
             continue
         other = _END if track_of(marker) == _START else _START
@@ -544,6 +530,7 @@ ASPECT = Aspect(
     alike=_alike,
     show=_show,
     show_desired=_show_desired,
+    strangers=_strangers,
     learn=_learn,
     leaves=_leaves,
     spans=_spans,

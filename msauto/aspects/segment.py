@@ -21,7 +21,7 @@ from msauto.aspects.aspect import (
     UndoContext,
     titles_of_item,
 )
-from msauto.aspects.comparison import Attributes, mapping, same_shown
+from msauto.aspects.comparison import Attributes, is_as_left, mapping
 from msauto.aspects.matching import ItemInFrames, Matching, match, refuse_contradiction
 from msauto.aspects.plan_builder import BETWEEN, PlanContext, left_alone, refuse
 from msauto.aspects.positions import beyond, check_in_point_stays, frames_if_valid, in_point, position_at, to_frames
@@ -315,8 +315,6 @@ def _strangers(expect: Expectation, live: LiveTarget) -> list[Json]:
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
-    if expect.key == EXACTLY:
-        return not _strangers(expect, live)
     segments = frames.segments_numbered(live, expect.key)
     if expect.desired is None or len(segments) != 1:
         return expect.desired is None and not segments
@@ -325,8 +323,6 @@ def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
 
 
 def _show(expect: Expectation, live: LiveTarget) -> Json:
-    if expect.key == EXACTLY:
-        return _strangers(expect, live)
     shown: list[Json] = list(map(frames.show_segment, frames.segments_numbered(live, expect.key)))
     return shown if len(shown) > 1 else next(iter(shown), None)
 
@@ -396,18 +392,14 @@ class _SegmentNumbers:
                 self.pieces.append({**piece, "start": int(str(piece["start"])) + origin})
 
     def is_as_left(self, segment: Segment, origin: int) -> bool:
-        """Return whether a live segment is as verification read it after the write; if it read none, as it was written.
-
-        In the second case nothing may be there that the run did not write, because it is not known whose that is.
-        """
-        if segment.number in self.left:
-            shown = frames.show_segment(structs.replace(segment, start=segment.start - origin))
-            return same_shown(self.left[segment.number], shown)
+        """Return whether a live segment is still as the run left it."""
         after = self.after.get(segment.number)
         if after is not None and segment.number not in self.before:
             after = {**dict.fromkeys(SEGMENT_NAMES, ""), **after}
         ours = _same(after, segment) or any(frames.piece_matches(p, segment) for p in self.pieces)
-        return ours and not frames.cannot_write_back(segment)
+        as_written = ours and not frames.cannot_write_back(segment)
+        shown = frames.show_segment(structs.replace(segment, start=segment.start - origin))
+        return is_as_left(shown, self.left.get(segment.number, {}), as_written=as_written)
 
 
 def _undo(context: UndoContext) -> DesiredSegments:
@@ -474,16 +466,14 @@ def _spans(context: PlanContext, desired: DesiredSegments) -> Iterator[Span]:
             yield f"{name} (frames {start} to {start + length - 1})", start, start + length - 1, sourced.source
 
 
-def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
-    if live.asset is None:
-        return live
-    segments = {segment.number: segment for segment in live.asset.segments}
+def _leaves(asset: Asset, expect: Expectation) -> Asset:
+    segments = {segment.number: segment for segment in asset.segments}
     segments.pop(int(expect.key), None)
     if expect.desired is not None:
         after = mapping(expect.desired)
         place = (int(expect.key), int(str(after["start"])), int(str(after["duration"])))
         segments[place[0]] = Segment(*place, titles=(str(after.get("title", "")),))
-    return structs.replace(live, asset=structs.replace(live.asset, segments=tuple(segments.values())))
+    return structs.replace(asset, segments=tuple(segments.values()))
 
 
 def _timeline(change: Change, _: Target) -> Iterator[TimelineItem]:
@@ -518,7 +508,7 @@ ASPECT = Aspect(
     holds=_holds,
     alike=_alike,
     show=_show,
-    show_desired=lambda expect, _: expect.desired if expect.key != EXACTLY else None,
+    strangers=_strangers,
     is_partly_hidden=_is_partly_hidden,
     is_overruled=lambda _, later: later.aspect == "segmentation",
     remember=_remember,

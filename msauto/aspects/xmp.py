@@ -165,10 +165,6 @@ def _undo(context: UndoContext) -> Fields:
     return fields
 
 
-def _leaves(live: LiveTarget, expect: Expectation) -> LiveTarget:
-    return structs.replace(live, xmp={**(live.xmp or {}), expect.key: texts(expect.desired)})
-
-
 # Export ------------------------------------------------------------------------------------------------------------
 
 _NAME: TypeAdapter[str] = TypeAdapter(NsName)
@@ -201,7 +197,6 @@ ASPECT = Aspect(
     looks={"xmp": lambda _, live, name: None if live.xmp is None else list(live.xmp.get(name, ()))},
     holds=_holds,
     show=lambda expect, live: list((live.xmp or {}).get(expect.key, ())),
-    leaves=_leaves,
     remember=lambda expect, live: iter([(f"xmp:{expect.key}", expect.desired if live.xmp is None else None)]),
     value_items=lambda name: (f"xmp:{name}",),
     is_value=True,

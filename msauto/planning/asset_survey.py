@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, structs
 
-from msauto.aspects import ASPECTS, holds, live_after, merge_desired
+from msauto.aspects import ASPECTS, asset_after, holds, merge_desired
 from msauto.aspects.asset import plan_deletion
 from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
 from msauto.aspects.positions import InAndOut, in_point
@@ -370,8 +370,8 @@ def _check_editorial(context: PlanContext, desired: DesiredAsset) -> None:
         return
 
     @cache
-    def after() -> LiveTarget:
-        return live_after(structs.replace(context.live, asset=context.asset), context.builder.requests())
+    def after() -> Asset:
+        return asset_after(context.asset, context.builder.requests())
 
     parts = [(ASPECTS[name], part) for name, part in desired.parts.items()]
     own = [warning for aspect, part in parts for warning in aspect.warn(context, part, after)]
@@ -379,11 +379,11 @@ def _check_editorial(context: PlanContext, desired: DesiredAsset) -> None:
     context.builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
 
-def _outside_in_and_out(context: PlanContext, desired: DesiredAsset, after: Callable[[], LiveTarget]) -> Iterator[str]:
+def _outside_in_and_out(context: PlanContext, desired: DesiredAsset, after: Callable[[], Asset]) -> Iterator[str]:
     """Yield what a task places outside the in and out points, where the run sets it or these points."""
     changes = context.builder.changes
     moved = any("frames" in ASPECTS[change.aspect].alters(change, context.title) for change in changes)
-    span = InAndOut.of((after().asset if moved else None) or context.asset)
+    span = InAndOut.of(after() if moved else context.asset)
     if span.is_reversed:
         return
     set_here = {change.source.place for change in changes}
