@@ -135,7 +135,7 @@ def _one(value: Mapping[str, Any]) -> str:
     if types.KIND in value:
         return str(value[types.KIND])
     if "enum" in value or "const" in value:
-        return " or ".join(f"`{each}`" for each in value.get("enum", [value.get("const")]))
+        return ", ".join(f"`{each}`" for each in value.get("enum", [value.get("const")]))
     if value.get("type") == "array":
         items = value.get("items") or {}
         return f"a list of {_kind(items)[0]}" if items else "a list"
@@ -286,17 +286,21 @@ _MADE = "<!-- Made from the code by `python -m tests.docs.make_reference`: chang
 
 
 def render_topic(topic: ReferenceTopic) -> str:
-    """Return a module, a play or a task as Markdown."""
-    cells = groupby(
-        topic.keys,
-        lambda key: (key.kind + (", needed" if key.needed else ""), key.words + ("" if key.template else _NO)),
-    )
-    rows = [(", ".join(f"`{key.path}`" for key in keys), *cell) for cell, keys in cells]
+    """Return a module, a play or a task as Markdown; keys that mean the same share a row."""
+    rows = [(", ".join(f"`{key.path}`" for key in keys), *cells) for cells, keys in groupby(topic.keys, _cells)]
     examples = "".join(f"\n```yaml\n{each}```\n" for each in topic.examples)
     return f"## {topic.name}\n\n{topic.words}\n\n{_table(('key', 'value', 'means'), rows)}{examples}"
 
 
-_NO = " (no template)"
+_FIELDS_OF_LINKS = {f"links[].{each.name}" for each in LINK_FIELDS}
+
+
+def _cells(key: ReferenceKey) -> tuple[str, str]:
+    if key.path in _FIELDS_OF_LINKS:
+        return "as of `fields`", "link fields of the link"
+    return key.kind + (", needed" if key.needed else ""), key.words + ("" if key.template else " (no template)")
+
+
 _LOOKUPS = """
 ## Lookups
 
@@ -322,7 +326,8 @@ def _filters() -> str:
         "As in Ansible and Jinja, and more for time codes. All are deterministic: the same playbook gives the same\n"
         "plan. `words` is `[news, evening]`, `shows` a list of mappings with `title` and `kind`.\n\n"
     )
-    gone = [(f"`{name}`", why) for name, why in sorted(REMOVED.items())]
+    reasons = groupby(sorted(REMOVED, key=lambda name: (REMOVED[name], name)), REMOVED.__getitem__)
+    gone = [(", ".join(f"`{name}`" for name in names_of), why) for why, names_of in reasons]
     return (
         _MADE
         + intro

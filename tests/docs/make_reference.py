@@ -65,13 +65,13 @@ def events_section() -> str:
     text += f"\n### Keys of several events\n\n{_keys({'properties': common})}"
     text += f"\n`target` has these keys:\n\n{_keys(parts['EventTarget'])}"
     text += "\n`total` of `run_started`, and `done` while applying, have the keys `targets` and `requests`.\n"
-    for name, keys in own.items():
-        shared = [f"`{key}`" for key in keys if told[key, _description(keys[key])] > 1]
-        rest = {key: keys[key] for key in keys if told[key, _description(keys[key])] == 1}
-        text += f"\n### {parts[name]['properties']['type']['enum'][0]}\n\n{parts[name]['description']}"
-        text += f" Keys: {', '.join(shared)}{', and:' if rest else '.'}\n" if shared else "\n"
-        text += f"\n{_keys({'properties': rest})}" if rest else ""
-    return text
+    rows = (_event_row(parts[name], keys, common) for name, keys in own.items())
+    return text + "\n### The events\n\n| event | when | keys |\n|---|---|---|\n" + "".join(rows)
+
+
+def _event_row(part: dict[str, Any], keys: dict[str, Any], common: dict[str, Any]) -> str:
+    told = [f"`{name}`" if key == common.get(name) else f"`{name}`: {_description(key)}" for name, key in keys.items()]
+    return f"| `{part['properties']['type']['enum'][0]}` | {part['description'].rstrip('.')} | {'. '.join(told)} |\n"
 
 
 def _without(keys: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
