@@ -207,13 +207,19 @@ class TargetRecord(Struct, frozen=True):
 
     @property
     def result(self) -> TargetResult:
-        """The result as far as it is known: a target that the run did not finish is not attempted."""
+        """The result as far as it is known; without an outcome, the requests show how far the target came."""
+        requests = tuple(request.result for request in self.requests)
+        sent = {request.outcome for request in requests} - {"not sent"}
+        outcome, message = self.outcome, self.message
+        if outcome is None:
+            outcome = "unverified" if "unverified" in sent else "interrupted" if sent else "not attempted"
+            message = message or "the run ended before this target was done"
         settled = filter(None, [self.begun, *(request.settled for request in self.requests)])
         return TargetResult(
             self.target,
-            self.outcome or "not attempted",
-            self.message or ("" if self.outcome else "the run ended before this target was done"),
-            tuple(request.result for request in self.requests),
+            outcome,
+            message,
+            requests,
             self.differences,
             self.learned,
             seconds=seconds_between(self.begun, max(settled, default=None)),

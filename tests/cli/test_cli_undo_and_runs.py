@@ -175,6 +175,13 @@ def test_a_run_that_died_is_settled_by_reading(desk: Desk, sim: Simulator, sent:
     assert "died" not in desk.run("apply", all_three(desk), *FLAGS, "--yes").err
 
 
+def test_the_report_of_a_dead_run_shows_what_may_have_been_sent(desk: Desk, sim: Simulator) -> None:
+    run = die(desk, sim, sent=True)
+    shown = desk.run("report", run, "--state-dir", "state", "--format", "json").json["targets"]
+    outcomes = [(each["result"]["outcome"], each["requests"][0]["result"]["outcome"]) for each in shown]
+    assert outcomes == [("unverified", "unverified"), ("not attempted", "not sent"), ("not attempted", "not sent")]
+
+
 def test_a_dead_run_of_a_server_that_is_not_at_hand_waits(desk: Desk, sim: Simulator) -> None:
     run = die(desk, sim, sent=True)
     with Simulator(state=empty_state()) as other:
