@@ -151,7 +151,8 @@ def _row(row: Row, before: Sequence[str], layout: Layout) -> Iterator[Line]:
         target, change = row.examples[0]
         yield Line((*spans, *_values(change, target, layout, red)), hang)
         if layout.verbosity >= 2:
-            yield words(f"      {_source(change)}", DIM, hang=8)
+            task = f", task {show(change.source.task, quoted=True)}" if change.source.task else ""
+            yield words(f"      at {visible(str(change.source.place))}{task}", DIM, hang=8)
         return
     yield Line((*spans, TextSpan(f"{plural(len(row.changes), 'change')}, for example", red)), hang)
     for target, change in row.examples:
@@ -167,7 +168,9 @@ def _example(row: Row, target: Target, change: Change, layout: Layout, style: st
 
 def _values(change: Change, target: Target, layout: Layout, style: str) -> Iterator[TextSpan]:
     """Yield what a change does, then its notes."""
-    parts = [str(part) for part in change_parts(change, target, _value_width(layout))]
+    space = _VALUE_ROWS * (layout.width - 20)  # a few rows of a value, or everything
+    short = WHOLE if layout.verbosity else ValueWidth(space, space)
+    parts = [str(part) for part in change_parts(change, target, short)]
     yield from _listed(parts, style)
     notes = "; ".join(change_notes(change))
     if notes:
@@ -177,11 +180,6 @@ def _values(change: Change, target: Target, layout: Layout, style: str) -> Itera
 
 def _listed(texts: Sequence[str], style: str) -> list[TextSpan]:
     return [*(TextSpan(f"{text}, ", style) for text in texts[:-1]), *(TextSpan(text, style) for text in texts[-1:])]
-
-
-def _source(change: Change) -> str:
-    task = f", task {show(change.source.task, quoted=True)}" if change.source.task else ""
-    return f"at {visible(str(change.source.place))}{task}"
 
 
 def _requests(requests: tuple[Request, ...]) -> Iterator[Line]:
@@ -205,12 +203,6 @@ def _drawing(block: Block, layout: Layout) -> list[str]:
 
 def _signs(layout: Layout) -> TimelineSigns:
     return ASCII if layout.ascii_only else UNICODE
-
-
-def _value_width(layout: Layout) -> ValueWidth:
-    """Return how much of a value is shown: a few rows of it, or everything."""
-    space = _VALUE_ROWS * (layout.width - 20)
-    return WHOLE if layout.verbosity else ValueWidth(space, space)
 
 
 # Names ---------------------------------------------------------------------------------------------------------

@@ -241,8 +241,8 @@ def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> t
         return tuple(_one_sided(visible(each.label), _detail(each, target), change) for each in details)
     change = aspect.displayed(change)
     if isinstance(change.before, dict) or isinstance(change.after, dict):
-        return tuple(_item(change, target.rate, short))
-    return tuple(_plain(change, target.rate, short))
+        return tuple(_item(change, target.rate, short.item))
+    return tuple(_plain(change, target.rate, short.alone))
 
 
 def change_notes(change: Change) -> tuple[str, ...]:
@@ -358,7 +358,7 @@ def show_pair_of(before: Json, after: Json, name: str, rate: Fraction | None, li
         and HIDDEN not in {before, after}
         and _frames(before, name) is None
     ):
-        return show_pair(str(before), str(after), limit=limit, quoted=True)
+        return show_pair(before, after, limit=limit, quoted=True)
     old = show_value(before, name, rate, limit=limit)
     new = show_value(after, name, rate, limit=limit)
     if old != new or before == after:
@@ -375,8 +375,8 @@ def _frames(value: Json, name: str) -> int | None:
     return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10 else None
 
 
-def _plain(change: Change, rate: Fraction | None, short: ValueWidth) -> Iterator[ValuePart]:
-    before, after, limit = change.before, change.after, short.alone
+def _plain(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[ValuePart]:
+    before, after = change.before, change.after
     name = "frame" if ASPECTS[change.aspect].in_frames else change.key
     if change.action == "change":
         old, new = show_pair_of(before, after, name, rate, limit)
@@ -390,37 +390,24 @@ def _one_sided(label: str, shown: str, change: Change) -> ValuePart:
     return ValuePart(label, shown, None) if change.action == "delete" else ValuePart(label, None, shown)
 
 
-def _item(change: Change, rate: Fraction | None, short: ValueWidth) -> Iterator[ValuePart]:
+def _item(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[ValuePart]:
+    """Yield the attributes of a list item that differ, and its place; of one that is added or removed, all of them."""
     before = change.before if isinstance(change.before, dict) else {}
     after = change.after if isinstance(change.after, dict) else {}
-    for name in _names(before, after):
-        part = _attribute(change, name, (before, after), rate, short.item)
-        if part is not None and not _in_key(change.key, name, before | after):
-            yield part
-
-
-def _attribute(
-    change: Change,
-    name: str,
-    sides: tuple[Mapping[str, Json], Mapping[str, Json]],
-    rate: Fraction | None,
-    limit: int | None,
-) -> ValuePart | None:
-    old, new = sides[0].get(name), sides[1].get(name)
-    label = "at" if name == "frame" else visible(name)
-    if change.action != "change":
-        value = old if change.action == "delete" else new
-        nothing = value is None or value in ("", []) or (name == "rating" and value == 0)
-        return None if nothing else _one_sided(label, show_value(value, name, rate, limit=limit), change)
-    if name not in sides[1] or old == new:
-        shown = show_value(old, name, rate, limit=limit)
-        return ValuePart(label, shown, shown) if name in _PLACE else None
-    return ValuePart(label, *show_pair_of(old, new, name, rate, limit))
-
-
-def _names(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[str]:
-    found = [*before, *(name for name in after if name not in before)]
-    return sorted(found, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+    for name in sorted(before | after, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)):
+        old, new = before.get(name), after.get(name)
+        label = "at" if name == "frame" else visible(name)
+        if _in_key(change.key, name, before | after):
+            continue
+        if change.action != "change":
+            value = old if change.action == "delete" else new
+            if value not in (None, "", []) and (name, value) != ("rating", 0):
+                yield _one_sided(label, show_value(value, name, rate, limit=limit), change)
+        elif name in after and old != new:
+            yield ValuePart(label, *show_pair_of(old, new, name, rate, limit))
+        elif name in _PLACE:
+            shown = show_value(old, name, rate, limit=limit)
+            yield ValuePart(label, shown, shown)
 
 
 def _in_key(key: str, name: str, item: Mapping[str, Json]) -> bool:
