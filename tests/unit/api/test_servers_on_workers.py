@@ -27,6 +27,7 @@ from msauto.model.ports import Journal
 from msauto.model.result import RequestRecord, RequestState, Result, TargetRecord, TargetResult
 from tests.unit.applying.applying_world import DictJournal, Stage, World, fields_target, plan_of
 
+BEGUN = "2026-11-20T03:10:00.000Z"
 COUNT = 120
 OnReport = Callable[[tuple[int, TargetResult]], None]
 
@@ -89,7 +90,7 @@ class Workers:
 
     def _record(self, target: Target) -> TargetRecord:
         journal = self.stage.journal
-        begun = "then" if ("planned", target.name) in journal.lines else None
+        begun = BEGUN if ("planned", target.name) in journal.lines else None
         states: list[RequestState] = [
             journal.states.get((target.name, index), "planned")  # type: ignore[misc]
             for index in range(len(target.requests))
@@ -292,7 +293,7 @@ def test_the_next_attempt_sends_nothing_after_a_request_that_was_not_done(settle
     stage = Stage()
     (target,) = targets_of(stage.world, 1)
     requests = (RequestRecord(settled, 1, sent=stage.world.clock.now().isoformat()), RequestRecord("planned", 0))
-    records = {0: TargetRecord(target, requests, "then", None)}
+    records = {0: TargetRecord(target, requests, BEGUN, None)}
 
     async def apply_again() -> AppliedServer:
         context, failures = context_of(stage, cast("Journal", stage.journal)), BatchFailures(plan_of(target), 0)
@@ -306,7 +307,7 @@ def test_a_request_that_was_never_settled_is_unverified_in_a_finished_target() -
     stage = Stage()
     (target,) = targets_of(stage.world, 1)
     requests = (RequestRecord("done", 1), RequestRecord("sending", 2), RequestRecord("planned", 0))
-    records = {0: TargetRecord(target, requests, "then", "failed")}
+    records = {0: TargetRecord(target, requests, BEGUN, "failed")}
 
     async def apply_again() -> AppliedServer:
         context, failures = context_of(stage, cast("Journal", stage.journal)), BatchFailures(plan_of(target), 0)
@@ -320,7 +321,7 @@ def test_what_is_in_progress_is_settled_although_nothing_may_start() -> None:
     stage = Stage()
     targets = dict(enumerate(targets_of(stage.world, 3)))
     requests = (RequestRecord("sending", 1, sent=stage.world.clock.now().isoformat()), RequestRecord("planned", 0))
-    records = {1: TargetRecord(targets[1], requests, "then", None)}
+    records = {1: TargetRecord(targets[1], requests, BEGUN, None)}
 
     async def settle() -> AppliedServer:
         context, failures = context_of(stage, cast("Journal", stage.journal)), BatchFailures(plan_of(), 0)
