@@ -153,7 +153,7 @@ class Snapshots:
         """Return what a folder lists, by folder and title. Raises ``MsautoError`` for an unknown folder."""
         reading = self._reading
         select = SelectRef(reading.database, folder, recursive=recursive)
-        entries = await anext(self._read_each(ServerReader.read_select, [select]))
+        (entries,) = [each async for each in self._read_each(ServerReader.read_select, [select])]
         if entries is None:
             raise MsautoError(
                 f"{reading.server.name} has no folder {show_folder(folder) or '/'} in {reading.database}",

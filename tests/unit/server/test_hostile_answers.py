@@ -73,12 +73,10 @@ resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30))
 # CPU seconds, which do not depend on other processes, for all parsers: the square of these lengths takes hours.
 resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 from msauto.errors import UnreadableError
-from msauto.server.parsers import parse_channel, parse_channels
-from msauto.server.parsers import parse_clip
+from msauto.server.parsers import parse_channel, parse_channels, parse_clip, parse_xmp
 from msauto.server.answers import parse_failure, show_body
 from msauto.server.listing import parse_databases, parse_mam
 from tests.listing_bytes import parse_listing
-from msauto.server.parsers import parse_xmp
 parsers = [
     parse_clip, lambda d: parse_listing(d, "NEWS", ("a",)), parse_databases, parse_mam,
     lambda d: parse_channel(d, "c"), parse_channels, parse_xmp, lambda d: parse_xmp(d, asked="dc:x"),
