@@ -40,6 +40,7 @@ from msauto.api.run import RunOptions, apply_unasked, plan_only
 from msauto.api.values import Plan, Result
 from msauto.model.events import Event
 from msauto.model.result import RunDetails, RunSummary
+from msauto.model.server import Transport
 from msauto.secrets.redactor import redact_plan
 
 __all__ = ["apply", "export", "history", "load", "plan", "undo"]
@@ -63,13 +64,15 @@ async def load(
     config: File | None = None,
     state_dir: File | None = None,
     on: str | None = None,
+    transport: Transport | None = None,
 ) -> Loaded:
     """Read playbooks and inventories, and check them without a server.
 
     ``playbooks`` are files, one saved plan, or plays as data; ``inventory`` is files, folders, or data, as YAML gives
     them. A place in data is ``plays[0].tasks[1].asset.title``. In data, :class:`msauto.Secret` is what ``!secret`` is
     in YAML. In place of playbooks, ``undo`` and ``resume`` name a run of the history, or ``last``. ``forks`` is the
-    number of targets at a time (8). ``target`` are globs of titles, ``limit`` is a host pattern.
+    number of targets at a time (8). ``target`` are globs of titles, ``limit`` is a host pattern. ``transport`` is any
+    transport of httpx2, in place of the network to every server: it gets the requests of plans and of applying.
 
     Raises ``InputError`` with all problems, and ``RefusedError`` for a saved plan whose files have changed, unless
     ``keep_going``.
@@ -81,7 +84,7 @@ async def load(
         inputs = inputs_of(
             playbooks, inventory=inventory, server=server, extra_vars=extra_vars, limit=limit, tags=tags,
             skip_tags=skip_tags, target=target, forget_pending=forget_pending, undo=undo, resume=resume, forks=forks,
-            config=config, state_dir=state_dir, on=on,
+            config=config, state_dir=state_dir, on=on, transport=transport,
         )  # fmt: skip
         check_named(inputs)
         return loading.load(inputs, keep_going=keep_going)
@@ -150,6 +153,7 @@ async def undo(
     config: File | None = None,
     state_dir: File | None = None,
     on: str | None = None,
+    transport: Transport | None = None,
     allow_delete: int | None = None,
     allow_remove: int | None = None,
     allow_requests: int | None = None,
@@ -169,7 +173,7 @@ async def undo(
     """
     loaded = await load(
         undo=run, inventory=inventory, server=server, extra_vars=extra_vars, target=target, forks=forks, config=config,
-        state_dir=state_dir, on=on,
+        state_dir=state_dir, on=on, transport=transport,
     )  # fmt: skip
     return await apply(
         loaded, allow_delete=allow_delete, allow_remove=allow_remove, allow_requests=allow_requests,
@@ -197,6 +201,7 @@ async def export(
     forks: int | None = None,
     config: File | None = None,
     on: str | None = None,
+    transport: Transport | None = None,
 ) -> Export:
     """Read live state, and return it as a playbook that plans to nothing, or write it into the folder ``out``.
 
@@ -210,7 +215,7 @@ async def export(
     form = exporting.timeline_form(format, origin, chosen)
     inputs = await asyncio.to_thread(
         inputs_of, inventory=inventory, server=server, extra_vars=extra_vars, limit=limit, forks=forks, config=config,
-        on=on,
+        on=on, transport=transport,
     )  # fmt: skip
     exported = await exporting.export(inputs, chosen, form, None if out is None else Path(out), force=force)
     exported.text  # noqa: B018 - closes its temporary file

@@ -15,6 +15,7 @@ from msauto.errors import MsautoError
 from msauto.ledger import LedgerPlace
 from msauto.model.plan import Plan, PlanOptions
 from msauto.model.result import RunDetails
+from msauto.model.server import Transport
 from msauto.playbook.hosts import NamedServer, ResolveOptions
 from msauto.playbook.settings import Settings, load_settings
 
@@ -37,8 +38,8 @@ class Inputs:
     ``given`` is what shapes a plan, without the defaults of the settings: as on the command line, in a plan file, or
     with a past run. ``typed`` is what is not from there. ``state_dir`` is the folder of this machine, and ``ledger``
     the same folder or a URL. ``agreed`` is the saved plan, whose paths start from ``base``. ``resumed`` and ``undone``
-    are runs of the ledger. ``documents`` are plays and inventories that a program gives as data, by their names. ``on``
-    is the address of a Dask cluster.
+    are runs of the ledger. ``documents`` are plays and inventories that a program gives as data, by their names.
+    ``transport`` replaces the network. ``on`` is the address of a Dask cluster.
     """
 
     given: PlanOptions
@@ -52,6 +53,7 @@ class Inputs:
     resumed: RunDetails | None = None
     undone: RunDetails | None = None
     documents: Mapping[str, Document] = field(default_factory=dict)
+    transport: Transport | None = field(default=None, repr=False)
     on: str | None = None
     tell: Tell = field(default=tell_nothing, compare=False)
 
@@ -84,6 +86,7 @@ class Inputs:
             lookup_folders=settings.lookup_folders,
             download_folders=settings.download_folders,
             documents=self.documents,
+            transport=self.transport,
         )
 
 

@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from msauto.documents.given_data import given_document
 from msauto.errors import MsautoError
 from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import PlanOptions
+from msauto.model.server import Transport
 from msauto.secrets.sources import TAG, MarkedText
 
 File = str | Path
@@ -44,6 +45,7 @@ def inputs_of(
     config: File | None = None,
     state_dir: File | None = None,
     on: str | None = None,
+    transport: Transport | None = None,
 ) -> Inputs:
     """Return the inputs; raises :class:`InputError`. Warnings and notes go to the logger ``msauto``."""
     given, inventories = _listed(playbooks), _listed(inventory)
@@ -71,7 +73,10 @@ def inputs_of(
     )
     where = None if state_dir is None else os.fspath(state_dir)
     tell = logging.getLogger("msauto").warning
-    return read_inputs(options, state_dir=where, forks=forks, on=on, tell=tell, documents=documents)
+    if on is not None and transport is not None:
+        raise MsautoError("on and transport cannot be given together", remedy="workers of a cluster use the network")
+    inputs = read_inputs(options, state_dir=where, forks=forks, on=on, tell=tell, documents=documents)
+    return replace(inputs, transport=transport)
 
 
 def _listed(given: File | Data | Sequence[File | Data]) -> Sequence[File | Data]:

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import SplitResult, unquote, urlsplit
+
+if TYPE_CHECKING:
+    import httpx2
+
+Transport: TypeAlias = "httpx2.AsyncBaseTransport | httpx2.BaseTransport"
+"""What replaces the network: a mock, an ASGI or WSGI app, or a proxy."""
 
 # The dialect: the registry of its switches
 #
@@ -273,7 +279,7 @@ class ServerSpec:
     ``url``: scheme, host and port without a path; ``version``: the product version as numbers, ``None``: newest;
     ``timezone``: an IANA name for times without a time zone; ``request_line``: the limit in bytes.
     ``requests_per_second``: ``None``: unlimited. ``worker``: the resources of the Dask workers that
-    may reach it, each with its amount.
+    may reach it, each with its amount. ``transport`` replaces the network; who made it closes it.
     """
 
     name: str
@@ -289,3 +295,4 @@ class ServerSpec:
     dialect: Dialect = Dialect()
     worker: Mapping[str, float] = field(default_factory=dict)
     variables: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    transport: Transport | None = field(default=None, compare=False, repr=False)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -24,6 +24,7 @@ from msauto.model.server import (
     ServerSpec,
     Timeouts,
     Tls,
+    Transport,
     UrlError,
     parse_server_url,
     server_key,
@@ -46,7 +47,7 @@ class ResolveOptions:
 
     ``lookup_folders`` are folders outside the repository that ``lookup()`` may read, ``download_folders`` those that
     downloads may be written to. ``documents`` are playbooks and inventories that a program gives as data, by their
-    names in ``playbooks`` and ``inventories``.
+    names in ``playbooks`` and ``inventories``. ``transport`` replaces the network to each server.
     """
 
     playbooks: tuple[str, ...]
@@ -61,6 +62,7 @@ class ResolveOptions:
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
     documents: Mapping[str, Document] = field(default_factory=dict)
+    transport: Transport | None = None
 
 
 def open_hosts(options: ResolveOptions, files: Files) -> Hosts:
@@ -151,7 +153,8 @@ class Hosts:
     def server(self, name: str, folder: str) -> ServerSpec:
         """Return the server of a host; raises :class:`InputError` with all problems of its block."""
         if name not in self._servers:
-            self._servers[name] = _build_server(name, self._block(name), self.scope(name, folder))
+            spec = _build_server(name, self._block(name), self.scope(name, folder))
+            self._servers[name] = replace(spec, transport=self.options.transport)
         return self._servers[name]
 
     def check_server(self, name: str) -> None:

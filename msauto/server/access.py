@@ -8,7 +8,17 @@ from dataclasses import astuple, fields, replace
 from pathlib import Path
 
 from msauto.errors import AddressError, MsautoError, NotSentError
-from msauto.model.server import Auth, Secret, ServerSpec, Timeouts, Tls, UrlError, parse_server_url, with_scheme
+from msauto.model.server import (
+    Auth,
+    Secret,
+    ServerSpec,
+    Timeouts,
+    Tls,
+    Transport,
+    UrlError,
+    parse_server_url,
+    with_scheme,
+)
 from msauto.secrets.redaction import Secrets
 from msauto.server.answers import clean, show_body
 from msauto.version import __version__
@@ -36,9 +46,12 @@ def spec_with(
     auth: Auth | tuple[str, str] | None = None,
     timeout: Timeouts | float | None = None,
     verify: Tls | bool | str | Path = True,
+    transport: Transport | None = None,
 ) -> ServerSpec:
     """Return the spec of a server, given by its address or spec, with what a caller of the client sets besides."""
     spec = spec_of(server) if isinstance(server, str) else server
+    if transport is not None:
+        spec = replace(spec, transport=transport)
     if auth is not None:
         credentials = auth if isinstance(auth, Auth) else Auth(username=auth[0], password=Secret(auth[1]))
         spec = replace(spec, auth=credentials)

@@ -24,7 +24,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from msauto.errors import AddressError, nearest
 from msauto.model import requests
@@ -41,7 +41,7 @@ from msauto.model.requests import (
     require_address,
     require_field,
 )
-from msauto.model.server import Auth, ServerSpec, Timeouts, Tls
+from msauto.model.server import Auth, ServerSpec, Timeouts, Tls, Transport
 from msauto.model.timecode import Timecode, TimecodeError
 from msauto.server.access import spec_with
 from msauto.server.answers import RawAnswer, judge_body, read_reply
@@ -49,9 +49,6 @@ from msauto.server.http_client import HttpClient
 from msauto.server.listing import ListingReading, parse_databases, parse_mam
 from msauto.server.parsers import parse_channel, parse_channels, parse_clip, parse_xmp
 from msauto.server.xml import unreadable
-
-if TYPE_CHECKING:
-    import httpx2
 
 T = TypeVar("T")
 Position = int | str
@@ -69,7 +66,7 @@ class AsyncMediaServer(HttpClient):
     and password, or an :class:`msauto.Auth`. ``timeout`` is in seconds, for connecting, between two bytes, and for slow
     answers, or a :class:`msauto.Timeouts`. ``verify`` is the PEM file of a certificate authority, an
     :class:`msauto.Tls`, or ``False`` for any certificate. ``transport`` is any transport of httpx2, in place of the
-    network. ``read_only`` refuses everything but GET and HEAD before anything is sent.
+    network; who made it closes it. ``read_only`` refuses everything but GET and HEAD before anything is sent.
 
     ``reads`` counts the reads, without further attempts. ``clock``, ``admit`` and ``gives_up`` are those of a run
     (:class:`msauto.server.http_client.HttpClient`).
@@ -84,14 +81,14 @@ class AsyncMediaServer(HttpClient):
         auth: Auth | tuple[str, str] | None = None,
         timeout: Timeouts | float | None = None,
         verify: Tls | bool | str | Path = True,
-        transport: httpx2.AsyncBaseTransport | httpx2.BaseTransport | None = None,
+        transport: Transport | None = None,
         read_only: bool = False,
         clock: Clock | None = None,
         admit: Callable[[], None] = lambda: None,
         gives_up: bool = False,
     ) -> None:
-        spec = spec_with(server, auth=auth, timeout=timeout, verify=verify)
-        super().__init__(spec, read_only=read_only, transport=transport, clock=clock, admit=admit, gives_up=gives_up)
+        spec = spec_with(server, auth=auth, timeout=timeout, verify=verify, transport=transport)
+        super().__init__(spec, read_only=read_only, clock=clock, admit=admit, gives_up=gives_up)
 
     # Databases, folders, assets --------------------------------------------------------------------------------
 

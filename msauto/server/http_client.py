@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from msgspec import structs
 
@@ -56,9 +56,6 @@ from msauto.server.transport import (
 )
 from msauto.server.xml import MAX_BYTES, unreadable
 
-if TYPE_CHECKING:
-    import httpx2
-
 T = TypeVar("T")
 _Arriving = ArrivingAnswer | HttpxAnswer
 
@@ -81,7 +78,7 @@ _MAYBE_TLS: Final = "; a server that expects another client certificate also clo
 class HttpClient:
     """Sends requests to one media server, and judges the answers.
 
-    ``read_only`` refuses everything but GET and HEAD before anything is sent. ``transport`` replaces the network.
+    ``read_only`` refuses everything but GET and HEAD before anything is sent.
     ``reads`` counts the reads, without further attempts. ``admit`` is called at the last moment before each write, and
     may raise an ``MsautoError``: then it is not sent.
 
@@ -95,7 +92,6 @@ class HttpClient:
         spec: ServerSpec,
         *,
         read_only: bool = False,
-        transport: httpx2.AsyncBaseTransport | httpx2.BaseTransport | None = None,
         clock: Clock | None = None,
         admit: Callable[[], None] = lambda: None,
         gives_up: bool = False,
@@ -114,8 +110,8 @@ class HttpClient:
         self._base = base_url(self.spec)
         self._secrets = secrets_of(self.spec)
         self._transport: ExactTransport | HttpxTransport = (
-            HttpxTransport(self._base, transport)
-            if transport is not None
+            HttpxTransport(self._base, spec.transport)
+            if spec.transport is not None
             else ExactTransport(self._base, tls=tls(self.spec))
         )
 

@@ -8,14 +8,11 @@ import threading
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from msauto.errors import NotSentError
-from msauto.model.server import Auth, ServerSpec, Timeouts, Tls
+from msauto.model.server import Auth, ServerSpec, Timeouts, Tls, Transport
 from msauto.server.client import AsyncMediaServer
-
-if TYPE_CHECKING:
-    import httpx2
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -107,7 +104,7 @@ class MediaServer:
         auth: Auth | tuple[str, str] | None = None,
         timeout: Timeouts | float | None = None,
         verify: Tls | bool | str | Path = True,
-        transport: httpx2.AsyncBaseTransport | httpx2.BaseTransport | None = None,
+        transport: Transport | None = None,
         read_only: bool = False,
     ) -> None:
         self.server = AsyncMediaServer(

@@ -23,6 +23,7 @@ import yarl
 from msgspec import Struct
 
 from msauto.errors import InDoubtError, MsautoError, NotSentError, UnreachableError
+from msauto.model.server import Transport
 from msauto.server.pacing import Permit
 
 if TYPE_CHECKING:
@@ -223,20 +224,20 @@ class ArrivingAnswer:
 class HttpxTransport:
     """A transport of httpx2 in place of the network, such as ``httpx2.MockTransport``; a sync one runs in a thread."""
 
-    def __init__(self, url: str, transport: httpx2.AsyncBaseTransport | httpx2.BaseTransport) -> None:
+    def __init__(self, url: str, transport: Transport) -> None:
         self._url = url
         self._transport = transport
 
     async def send(
         self, method: str, target: str, headers: Headers, content: bytes | None, limits: TimeLimits, permit: Permit
     ) -> HttpxAnswer:
-        """Send the request. Its extension ``target`` is the exact target, which httpx2 would rewrite in a URL."""
+        """Send the request. Its extension ``target`` is the exact target, which httpx2 may rewrite in its URL."""
         import httpx2
 
         timeout = {"connect": limits.connect, "read": limits.read}
         encoded = [(name.encode(), text.encode()) for name, text in headers]
         extensions = {"target": target.encode("ascii"), "timeout": timeout}
-        request = httpx2.Request(method, self._url, headers=encoded, content=content, extensions=extensions)
+        request = httpx2.Request(method, self._url + target, headers=encoded, content=content, extensions=extensions)
         try:
             if isinstance(self._transport, httpx2.AsyncBaseTransport):
                 response = await self._transport.handle_async_request(request)
@@ -253,13 +254,7 @@ class HttpxTransport:
         return HttpxAnswer(response, permit)
 
     async def aclose(self) -> None:
-        """Close the transport."""
-        import httpx2
-
-        if isinstance(self._transport, httpx2.AsyncBaseTransport):
-            await self._transport.aclose()
-        else:
-            self._transport.close()
+        """Close nothing: who made the transport closes it."""
 
 
 class HttpxAnswer:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import httpx2
 import pytest
 import yaml
 
@@ -61,6 +62,31 @@ def plays(*tasks: Mapping[str, Any], **more: Any) -> list[dict[str, Any]]:
 def written(path: Path, data: Any) -> Path:
     path.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
     return path
+
+
+# The network ---------------------------------------------------------------------------------------------------------
+
+
+async def one_clip(scope: Any, receive: Any, send: Any) -> None:
+    """An ASGI app that has one clip, and forgets what it is sent."""
+    del receive
+    found = scope["path"] == "/storage/NEWS@Film: 50%"
+    text = '<Clip link_id="1"><Attr name="title">Film: 50%</Attr><Attr name="comment">Ready</Attr></Clip>'
+    await send({"type": "http.response.start", "status": 200 if found else 404, "headers": []})
+    await send({"type": "http.response.body", "body": text.encode() if found else b"Object not found"})
+
+
+def test_a_playbook_is_tried_without_a_server() -> None:
+    task = {"asset": {"title": "Film: 50%", "fields": {"comment": "Ready", "user_1": "Kanal 5"}}}
+    transport = httpx2.ASGITransport(app=one_clip)
+    play = msauto.load(plays(task, database="NEWS"), server="studio-a", transport=transport)
+    plan = msauto.plan(play)
+    assert [(change.key, change.after) for change in plan.changes] == [("user_1", "Kanal 5")]
+    result = msauto.apply(plan)
+    assert [target.outcome for target in result.targets] == ["failed"]
+    assert "Film: 50%" in msauto.export(title="Film: 50%", server="studio-a", database="NEWS", transport=transport).text
+    with pytest.raises(msauto.MsautoError, match="on and transport cannot be given together"):
+        msauto.load(plays(task), server="studio-a", transport=transport, on="dask://studio-a:8786")
 
 
 # The way -------------------------------------------------------------------------------------------------------------
@@ -482,9 +508,9 @@ def keywords_of(*functions: Any) -> set[str]:
 
 
 def test_keywords_have_the_names_of_the_flags() -> None:
-    ours = keywords_of(msauto.load, msauto.apply) - {"plan", "undo", "observer"}
+    ours = keywords_of(msauto.load, msauto.apply) - {"plan", "undo", "observer", "transport"}
     assert flags_of(apply_command.command) == ours
-    ours = keywords_of(msauto.export) - {"out", "format"}
+    ours = keywords_of(msauto.export) - {"out", "format", "transport"}
     assert flags_of(export_command.command, "state_dir", "tags", "skip_tags") == ours
     assert {"batch", "since", "run", "config", "state_dir"} == keywords_of(msauto.history) - {"all"}
     assert keywords_of(msauto.history) - {"all"} <= flags_of(history_command.command)
