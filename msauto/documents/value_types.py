@@ -52,12 +52,9 @@ def mark(data: Any) -> Any:
     return MarkedTemplate(data) if isinstance(data, MarkedText | MarkedTemplate) else UnrenderedTemplate(data)
 
 
-_BY_FILTER = re.compile(r"\|\s*secret\b")
-
-
 def is_marked(value: Any) -> bool:
     """Return whether a text is declared secret, with the tag or the filter."""
-    by_filter = isinstance(value, UnrenderedTemplate) and _BY_FILTER.search(value) is not None
+    by_filter = isinstance(value, UnrenderedTemplate) and re.search(r"\|\s*secret\b", value) is not None
     return isinstance(value, MarkedText | MarkedTemplate) or by_filter
 
 
@@ -350,15 +347,12 @@ def _span(text: str) -> timedelta:
     return timedelta(seconds=seconds)
 
 
-_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d|$)", re.ASCII)
-
-
 def _when(value: Any) -> datetime | date:
     if isinstance(value, datetime | date):
         return value
     try:
         text = value.strip() if isinstance(value, str) else ""
-        if not _ISO.match(text):
+        if not re.match(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d|$)", text, re.ASCII):
             raise ValueError(text)
         return date.fromisoformat(text) if len(text) <= 10 else datetime.fromisoformat(text)
     except ValueError as error:

@@ -92,8 +92,6 @@ def _near(freeze: Freeze | DatedFreeze, now: datetime) -> Iterator[ActiveFreeze]
 
 # Windows
 
-_FORM = re.compile(r"(\d\d:\d\d)-(\d\d:\d\d)", re.ASCII)
-
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -138,7 +136,7 @@ class Window:
 
 def parse_window(text: str, timezone: str | None = None) -> Window:
     """Read ``HH:MM-HH:MM``; raises ``ValueError`` for anything else, and for a window of equal start and end."""
-    found = _FORM.fullmatch(text)
+    found = re.fullmatch(r"([0-9]{2}:[0-9]{2})-([0-9]{2}:[0-9]{2})", text)
     if found is None:
         raise ValueError("write it as HH:MM-HH:MM, such as 23:00-05:30")
     start, end = time.fromisoformat(found[1]), time.fromisoformat(found[2])

@@ -225,7 +225,6 @@ def _check_host_name(name: str, node: SourceNode) -> None:
 
 # Host patterns ---------------------------------------------------------------------------------------------------
 
-_GLOB = re.compile(r"[*?\[]")
 _PART = re.compile(r"(?:\[[^\]]*\]|[^,:])+")
 """A part of a pattern, which may contain commas and colons in brackets."""
 
@@ -271,7 +270,7 @@ def _hosts_called(name: str, inventory: Inventory, node: SourceNode) -> set[str]
     names = [*inventory.hosts, *inventory.groups]
     if name in names:
         return set(inventory.groups.get(name, (name,)))
-    if not _GLOB.search(name):
+    if not any(sign in name for sign in "*?["):
         raise node.error(f"unknown host or group {name!r}", nearest(name, names), kind="host")
     found = {host for host in inventory.hosts if fnmatchcase(host, name)}
     for group, members in inventory.groups.items():

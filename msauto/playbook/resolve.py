@@ -134,9 +134,6 @@ class PlayOutline:
 
 # serial, max_fail_percentage and any_errors_fatal: the servers of plays in batches, as in Ansible
 
-_NUMBER = re.compile(r"[0-9]{1,18}")
-_PERCENT = re.compile(r"(\d{1,3}(?:\.\d+)?)\s*%")
-
 
 @dataclass(frozen=True, slots=True)
 class BatchSizes:
@@ -166,10 +163,10 @@ def read_batch_sizes(data: Mapping[str, Any], node: SourceNode) -> BatchSizes:
 def _size(value: int | str, node: SourceNode) -> int | float:
     """Return a count of servers as an int, a share of them as a float."""
     text = str(value).strip()
-    percent = _PERCENT.fullmatch(text)
+    percent = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)\s*%", text)
     if percent is not None and 0 < float(percent[1]) <= 100:
         return float(percent[1]) / 100
-    if _NUMBER.fullmatch(text):
+    if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
     raise node.error(f"serial must be a number of servers or a percentage, not {text[:40]!r}", 'for example 2 or "30%"')
 

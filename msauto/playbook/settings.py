@@ -182,9 +182,6 @@ def _document(content: bytes, file: str) -> Document:
     return Document(file, _data(text, file, lines), *_places(lines), redact_lines(lines))
 
 
-_LONG_NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d_]{999,}")
-
-
 def _data(text: str, file: str, lines: tuple[str, ...]) -> dict[str, Any]:
     document = Document(file, lines=redact_lines(lines))
     try:
@@ -198,14 +195,14 @@ def _data(text: str, file: str, lines: tuple[str, ...]) -> dict[str, Any]:
         message = re.sub(r" \(at .*\)$", "", str(error))
         raise InputError([document.problem(f"invalid TOML: {message}", place, kind="yaml")]) from error
     except ValueError as error:  # a number of more digits than Python reads; tomllib reports no place
-        numbers = ((number, at) for number, line in enumerate(lines, 1) if (at := _LONG_NUMBER.search(line)))
+        numbers = (
+            (number, at)
+            for number, line in enumerate(lines, 1)
+            if (at := re.search(r"(?<![\w.])[+-]?\d[\d_]{999,}", line))
+        )
         places = (SourceLocation(file, number, at.start() + 1) for number, at in numbers)
         place = next(places, SourceLocation(file))
         raise InputError([document.problem("a number with too many digits", place, kind="yaml")]) from error
-
-
-_HEADER = re.compile(r"\s*(\[\[?)\s*([\w.-]+)\s*\]")
-_PAIR = re.compile(r"\s*([\w-]+)\s*=\s*")
 
 
 def _places(lines: tuple[str, ...]) -> tuple[dict[DataPath, tuple[int, int]], dict[DataPath, tuple[int, int]]]:
@@ -215,13 +212,13 @@ def _places(lines: tuple[str, ...]) -> tuple[dict[DataPath, tuple[int, int]], di
     table: DataPath = ()
     counts: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
-        if header := _HEADER.match(line):
+        if header := re.match(r"\s*(\[\[?)\s*([\w.-]+)\s*\]", line):
             table = tuple(header[2].split("."))
             if header[1] == "[[":
                 counts[header[2]] = counts.get(header[2], -1) + 1
                 table = (*table, counts[header[2]])
             values[table] = keys[table] = number, header.start(2) + 1
-        elif pair := _PAIR.match(line):
+        elif pair := re.match(r"\s*([\w-]+)\s*=\s*", line):
             keys[(*table, pair[1])] = number, pair.start(1) + 1
             values[(*table, pair[1])] = number, pair.end() + 1
     return values, keys

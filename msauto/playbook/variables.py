@@ -237,7 +237,6 @@ class HostVars(Mapping[str, Any]):
 
 # Variables of the command line ------------------------------------------------------------------------------------
 
-_NAME = re.compile(r"\s*(\w+)=")
 _PAIR = re.compile(r"\s*([^\s=]+)=('[^']*'|\"[^\"]*\"|(?:(?!\s+\w+=).)*)", re.DOTALL)
 
 
@@ -259,7 +258,7 @@ def _read(text: str, files: Files) -> list[Variable]:
     if text.startswith("@"):
         document = files.document(text[1:])
         return read_variables(document.data or {}, Level.EXTRA, SourceNode(document))
-    if _NAME.match(text):
+    if re.match(r"\s*\w+=", text):
         data = dict(_pairs(text))
         node = SourceNode(Document("-e", data, {(): (1, 1)}))
         for name, value in data.items():

@@ -81,21 +81,21 @@ def _names(fields: Iterable[Any]) -> str:
     return f"(?:{'|'.join(each.name for each in fields if each.may_be_secret)})"
 
 
-_ALLOWED: Mapping[str, re.Pattern[str]] = {
-    "asset": re.compile(
+_ALLOWED: Mapping[str, str] = {
+    "asset": (
         rf"fields\n{_names(LINK_FIELDS)}|xmp\n[^\n]+(?:\n\d+)?|segmentation\ntitle"
         rf"|segments\n\d+\n{_names(SEGMENT_ATTRIBUTES)}|markers\n\d+\n{_names(MARKER_ATTRIBUTES)}"
     ),
-    "rss": re.compile(r"items\n\d+\n(?:text|item\n(?:title|description|link))"),
-    "command": re.compile(r"params\n[^\n]+"),
-    "thumbnail": re.compile(r"params\n[^\n]+"),
+    "rss": r"items\n\d+\n(?:text|item\n(?:title|description|link))",
+    "command": r"params\n[^\n]+",
+    "thumbnail": r"params\n[^\n]+",
 }
 """The values of each module that are only written, as paths whose parts are lines."""
 
 
 def may_be_secret(module: str, path: DataPath) -> bool:
     """Return whether a value of a task may be secret; values that name or select a target may not."""
-    return module in _ALLOWED and _ALLOWED[module].fullmatch("\n".join(map(str, path))) is not None
+    return module in _ALLOWED and re.fullmatch(_ALLOWED[module], "\n".join(map(str, path))) is not None
 
 
 _LARGEST: Final = 65536

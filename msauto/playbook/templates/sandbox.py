@@ -110,7 +110,6 @@ def metered(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 MAX_LENGTH = 1_000_000
 """The longest text or list that a template may make."""
 MAX_BITS = 4096
-_WIDE = re.compile(r"\d{5,}|[*]")
 
 
 class MissingNameError(UndefinedError):
@@ -365,7 +364,7 @@ def _check_bits(bits: float) -> None:
 
 
 def _check_format(text: str, values: Iterable[Any] = ()) -> None:
-    if _WIDE.search(text):
+    if re.search(r"\d{5,}|[*]", text):
         raise SecurityError("the width of a format is limited to 4 digits")
     longest = max((len(str(weigh(value))) for value in values), default=0)
     _check_length(len(text) + max(text.count("{"), text.count("%")) * longest)
