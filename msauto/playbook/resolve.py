@@ -20,10 +20,10 @@ from msauto.model.desired import Batch, Intent, ResolvedPlaybooks, ServerIntents
 from msauto.model.server import Dialect, ServerSpec
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts, same_servers
 from msauto.playbook.input_files import OUTSIDE, Files, beside, how_to_find
+from msauto.playbook.intents import TaskContext, render_shown, task_handlers, task_intents
+from msauto.playbook.plays import Loader, Play
 from msauto.playbook.schema.play import BatchKeys
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.tasks.intents import TaskContext, render_shown, task_handlers, task_intents
-from msauto.playbook.tasks.plays import Loader, Play
 from msauto.playbook.templates.names import UsesAssetError
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables import Level, TemplateScope, Variable, read_variables

@@ -195,12 +195,8 @@ def _data(text: str, file: str, lines: tuple[str, ...]) -> dict[str, Any]:
         message = re.sub(r" \(at .*\)$", "", str(error))
         raise InputError([document.problem(f"invalid TOML: {message}", place, kind="yaml")]) from error
     except ValueError as error:  # a number of more digits than Python reads; tomllib reports no place
-        numbers = (
-            (number, at)
-            for number, line in enumerate(lines, 1)
-            if (at := re.search(r"(?<![\w.])[+-]?\d[\d_]{999,}", line))
-        )
-        places = (SourceLocation(file, number, at.start() + 1) for number, at in numbers)
+        searched = ((number, re.search(r"(?<![\w.])[+-]?\d[\d_]{999,}", line)) for number, line in enumerate(lines, 1))
+        places = (SourceLocation(file, number, found.start() + 1) for number, found in searched if found)
         place = next(places, SourceLocation(file))
         raise InputError([document.problem("a number with too many digits", place, kind="yaml")]) from error
 

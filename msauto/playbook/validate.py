@@ -19,9 +19,9 @@ from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.timecode import DROP_FRAME_RATES
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts, same_servers
 from msauto.playbook.input_files import Files, how_to_find
+from msauto.playbook.plays import Loader, Play
 from msauto.playbook.resolve import rare_collection, resolve_plays
 from msauto.playbook.schema.play import MODULES
-from msauto.playbook.tasks.plays import Loader, Play
 from msauto.playbook.templates.names import UsesAssetError
 
 Kind = Literal["playbook", "tasks", "inventory", "vars"]

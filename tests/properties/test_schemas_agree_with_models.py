@@ -22,12 +22,12 @@ from msauto.documents.loader import load_yaml
 from msauto.documents.value_types import mark
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files
+from msauto.playbook.plays import Loader
 from msauto.playbook.reference import modules
 from msauto.playbook.schema.batch import BatchFileArgs
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.schema.schema_errors import validate_data
-from msauto.playbook.tasks.plays import Loader
 from tests.docs.pages import ROOT, Block, all_blocks
 
 BEYOND_SCHEMAS = re.compile(

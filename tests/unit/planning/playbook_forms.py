@@ -17,11 +17,11 @@ from msauto.model.desired import ChannelRef, DatabaseRef, Desired, DesiredXmpBat
 from msauto.model.facts import Facts
 from msauto.model.server import Dialect
 from msauto.playbook.input_files import Files, LookupContext
+from msauto.playbook.intents import asset_ref, desired_of
+from msauto.playbook.plays import check_arguments
 from msauto.playbook.schema.asset import AssetArgs, TargetKeys
 from msauto.playbook.schema.play import CommandArgs, ProxyArgs, ThumbnailArgs
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.tasks.intents import asset_ref, desired_of
-from msauto.playbook.tasks.plays import check_arguments
 
 _OPERATIONS: dict[str, type[TargetKeys]] = {"command": CommandArgs, "thumbnail": ThumbnailArgs, "proxy": ProxyArgs}
 

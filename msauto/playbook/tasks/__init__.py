@@ -1,1 +1,0 @@
-"""Plays and tasks to intents."""
