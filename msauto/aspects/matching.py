@@ -58,51 +58,51 @@ def match(
     misses: Misses[L],
 ) -> Matching[L]:
     """Match what tasks ask with the live items by their keys."""
+    alike: dict[Hashable, dict[int, L]] = defaultdict(dict)
+    for number, each in live.items():
+        for handle in handles_of(each):
+            alike[handle][number] = each
     present = [item for item in items if item.present]
-    numbers = {item.number for item in items}
-    free = {number: each for number, each in live.items() if number not in numbers}
-    paired = _pair(present, free, handles_of, misses)
+    paired = _pair(present, alike, misses, {item.number for item in items})
     explicit = {item.number: index for index, item in enumerate(present)}
     paired |= {explicit[number]: number for number in live if number in explicit}
     kept = set(paired.values())
-    rest = {number: each for number, each in live.items() if number not in kept}
-    removed = _removed([item for item in items if not item.present], rest, misses)
+    gone = _removed([item for item in items if not item.present], alike, misses)
+    removed = {number: source for number, source in gone.items() if number in live and number not in kept}
     return Matching(
         [(present[index], live[number]) for index, number in sorted(paired.items())],
         [item for index, item in enumerate(present) if index not in paired],
         removed,
-        [number for number in rest if number not in removed],
+        [number for number in live if number not in kept and number not in removed],
     )
 
 
-def _removed(absent: Sequence[ItemInFrames], rest: Mapping[int, L], misses: Misses[L]) -> dict[int, TaskSource]:
+def _removed(
+    absent: Sequence[ItemInFrames], alike: Mapping[Hashable, Mapping[int, L]], misses: Misses[L]
+) -> dict[int, TaskSource]:
     removed: dict[int, TaskSource] = {}
     for item in absent:
-        named = [number for number, each in rest.items() if item.named and not misses(item.named, each)]
-        gone = named if item.number is None else [item.number]
-        removed |= {number: item.source for number in gone if number in rest}
+        there = alike.get(item.handles[0], {}) if item.handles else {}
+        named = [number for number, each in there.items() if not misses(item.named, each)]
+        removed |= dict.fromkeys(named if item.number is None else [item.number], item.source)
     return removed
 
 
 def _pair(
     present: Sequence[ItemInFrames],
-    free: Mapping[int, L],
-    handles_of: Callable[[L], Collection[Hashable]],
+    alike: Mapping[Hashable, Mapping[int, L]],
     misses: Misses[L],
+    explicit: Collection[int | None],
 ) -> dict[int, int]:
     """Pair what shares the surest handle, and of that what differs least; return keys by the index of their item."""
-    alike: dict[Hashable, list[int]] = defaultdict(list)
-    for number, each in free.items():
-        for handle in handles_of(each):
-            alike[handle].append(number)
     paired: dict[int, int] = {}
+    taken = set(explicit)
     for rank in range(max((len(item.handles) for item in present), default=0)):
-        taken = set(paired.values())
         fitting = sorted(
-            (len(misses(item.named, free[number])), index, number)
+            (len(misses(item.named, each)), index, number)
             for index, item in enumerate(present)
             if item.number is None and index not in paired and rank < len(item.handles)
-            for number in alike.get(item.handles[rank], ())
+            for number, each in alike.get(item.handles[rank], {}).items()
             if number not in taken
         )
         for _, index, number in fitting:
