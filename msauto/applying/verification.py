@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,7 +15,7 @@ from msauto.aspects import ASPECTS, can_show, difference, holds, is_deletion, tw
 from msauto.aspects.comparison import mapping
 from msauto.errors import AnotherClipError, UnreadableError
 from msauto.model.identity import ClipIdentity, describe_clip, is_another_clip, same_text
-from msauto.model.live import Asset, Entry, Folder, Listing, parse_folder
+from msauto.model.live import Asset, Folder, Listing, parse_folder
 from msauto.model.plan import Address, AspectName, Expectation, Json, Target
 from msauto.model.ports import LiveTarget, Reader
 from msauto.model.result import Difference
@@ -226,10 +226,15 @@ async def read_again(reader: Reader, shared: SharedReads, target: Target, places
     if target.kind == "rss_channel":
         return LiveTarget(channel=await reader.read_channel(target.address.name))
     address, asset = await _find(reader, target, places)
-    folders = await _folders(reader, shared, target)
-    if asset is None and _delete_asset(_expected(target)):
+    links = (each.key for each in _expected(target) if ASPECTS[each.aspect].is_entry)
+    shared_read = partial(shared.read, reader)
+    folders = await target_reading.read_folders(
+        shared_read, target.database, dict.fromkeys(parse_folder(key)[:-1] for key in links)
+    )
+    deletes = _delete_asset(_expected(target))
+    if asset is None and deletes:
         asset = await _renamed_by_another(reader, shared, target)
-    if asset is None or _delete_asset(_expected(target)):
+    if asset is None or deletes:
         return LiveTarget(asset=asset, folders=folders)
     names = frozenset(each.key for each in _expected(target) if ASPECTS[each.aspect].in_xmp)
     if names:
@@ -253,7 +258,9 @@ async def _find(reader: Reader, target: Target, places: tuple[Address, ...]) -> 
 
     A deleted clip is gone if another one has its title.
     """
-    altered = identity_altered(target)
+    # The values of the clip's identity that the target's own changes may alter.
+    title = target.address_after.name
+    altered = frozenset(name for change in target.changes for name in ASPECTS[change.aspect].alters(change, title))
     another: Asset | None = None
     for address in places:
         asset = await reader.read_asset(target.database, address)
@@ -286,17 +293,6 @@ async def _renamed_by_another(reader: Reader, shared: SharedReads, target: Targe
         if (now.create_time or now.frames) and not is_another_clip(target.clip, shown):
             return shown
     return None
-
-
-def identity_altered(target: Target) -> frozenset[str]:
-    """Return which values of the clip's identity the target's own changes may alter."""
-    title = target.address_after.name
-    return frozenset(name for change in target.changes for name in ASPECTS[change.aspect].alters(change, title))
-
-
-async def _folders(reader: Reader, shared: SharedReads, target: Target) -> Mapping[Folder, Sequence[Entry] | None]:
-    folders = dict.fromkeys(parse_folder(each.key)[:-1] for each in _expected(target) if ASPECTS[each.aspect].is_entry)
-    return await target_reading.read_folders(partial(shared.read, reader), target.database, folders)
 
 
 # Memory --------------------------------------------------------------------------------------------------------

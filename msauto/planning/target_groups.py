@@ -106,7 +106,18 @@ async def group_intents(
     groups: dict[_Key, IntentGroup] = {}
     async for key, group, member in in_turns(members):
         if group is None:
-            key, group = _group_by_title(key[1], key[2], former)
+            _, database, declared = key
+            title = former.current_title(database, declared)
+            key = ("asset", *keys(database, title))
+            group = groups.get(key) or IntentGroup(
+                "asset",
+                database,
+                title,
+                former.names(database, title),
+                error=former.error(database, title),
+                chain=former.chain(database, title),
+                next_titles=former.next_titles(database, title),
+            )
         found = groups.setdefault(key, group)
         found.members.append(member)
         found.error = found.error or group.error
@@ -274,20 +285,6 @@ async def _members_of(
         group.error = error
         return [(("error", ref.database, name, str(intent.source.place)), group, member)]
     return [(("id", ref.database, ref.namespace, ref.identifier), group, member)]
-
-
-def _group_by_title(database: str, declared: str, former: _FormerTitles) -> tuple[_Key, IntentGroup]:
-    title = former.current_title(database, declared)
-    group = IntentGroup(
-        "asset",
-        database,
-        title,
-        former.names(database, title),
-        error=former.error(database, title),
-        chain=former.chain(database, title),
-        next_titles=former.next_titles(database, title),
-    )
-    return ("asset", *former.key(database, title)), group
 
 
 def _describe(ref: SelectRef) -> str:
