@@ -26,6 +26,7 @@ from msauto.report.sanitizing import visible
 from msauto.report.texts import count_outcomes, plural, show_seconds
 
 JobOutcome = Literal["ok", "failed", "refused", "locked", "interrupted", "skipped", "not attempted"]
+MessageKind = Literal["heartbeat", "notice", "metrics", "report", "program"]
 BatchOutcome = Literal["running", "ok", "failed", "refused", "locked", "missed", "interrupted"]
 FORMAT: Final = "msauto-batch"
 _OUTCOMES: Final[dict[int, Literal["ok", "refused", "locked", "interrupted"]]] = {
@@ -88,9 +89,7 @@ class JobResult(Struct, frozen=True, kw_only=True):
 class SentMessage(Struct, frozen=True, kw_only=True):
     """A message to another system; ``error`` never contains a secret."""
 
-    kind: Annotated[
-        Literal["heartbeat", "notice", "metrics", "report", "program"], Meta(description="what was delivered")
-    ]
+    kind: Annotated[MessageKind, Meta(description="what was delivered")]
     to: Annotated[str, Meta(description="where, without secrets")] = ""
     events: Annotated[tuple[str, ...], Meta(description="why: the events of a notice")] = ()
     error: Annotated[str, Meta(description="why it was not delivered; empty: it was")] = ""

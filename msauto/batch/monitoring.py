@@ -19,7 +19,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Final, Literal
+from typing import Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -28,7 +28,7 @@ from uuid import NAMESPACE_URL, uuid5
 from msgspec import structs
 
 from msauto.batch.batch_file import BatchFile
-from msauto.batch.batch_result import SUMMARY_FORMS, BatchResult, SentMessage, heading_of, render_text
+from msauto.batch.batch_result import SUMMARY_FORMS, BatchResult, MessageKind, SentMessage, heading_of, render_text
 from msauto.documents.document import SourceNode
 from msauto.errors import InputError, MsautoError, Problem
 from msauto.exit_codes import LOCKED, REFUSED
@@ -47,8 +47,6 @@ _MOST_BYTES: Final = 90_000  # healthchecks keeps 100 kB of a body
 _REPORT_MODE, _METRICS_MODE = 0o640, 0o644
 _SHORTEST_PART: Final = 4
 _EVENTS: Final[Mapping[int, Event]] = {REFUSED: "refused", LOCKED: "locked"}
-
-MessageKind = Literal["heartbeat", "notice", "metrics", "report"]
 
 
 def events_of(result: BatchResult) -> tuple[Event, ...]:

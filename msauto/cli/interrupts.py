@@ -7,7 +7,7 @@ While a coroutine reads
     The coroutine is cancelled (:func:`run_async`). The handler of ``asyncio.Runner`` would raise in the event loop on
     the second Ctrl-C. That can lose the wakeup of a task, and closing the loop then never ends.
 While a plan is applied
-    ``runs/applying`` finishes the requests that are under way. The signals are then ignored until the result is
+    The run finishes the requests that are under way. The signals are then ignored until the result is
     printed (:func:`ignore_interrupts`).
 
 ``msauto --help`` needs no event loop, so asyncio is imported only where a coroutine runs.

@@ -41,7 +41,9 @@ def check(*, form: str, state_dir: str | None, config: str | None, no_color: boo
     It is created if it does not exist.
     """
     with Ledger.open(ledger_place(state_dir, load_settings(config))) as ledger:
-        facts = _with_warnings(ledger.facts(monotonic))
+        facts = ledger.facts(monotonic)
+    died = (f"run {run} died: the next run on its servers reads what it left" for run in facts.died)
+    facts = structs.replace(facts, warnings=(*facts.warnings, *died))
     if form == "json":
         print_result(dump(to_json(facts)))
     else:
@@ -49,11 +51,6 @@ def check(*, form: str, state_dir: str | None, config: str | None, no_color: boo
         for warning in facts.warnings:
             print_message(f"Warning: {warning}")
     return CHANGES if facts.warnings else OK
-
-
-def _with_warnings(facts: LedgerFacts) -> LedgerFacts:
-    died = tuple(f"run {run} died: the next run on its servers reads what it left" for run in facts.died)
-    return structs.replace(facts, warnings=(*facts.warnings, *died))
 
 
 def _rows(facts: LedgerFacts) -> list[tuple[str, str]]:
