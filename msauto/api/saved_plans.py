@@ -127,37 +127,47 @@ def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path |
         value = getattr(given, name)
         if value and value != getattr(kept, name):
             raise _invalid(path, f"{flag} cannot change a saved plan", "make the plan again with this flag")
-
-    def place(name: str, flag: str) -> str:
-        full = os.path.normpath(Path(base or "/", name))
-        if base is not None and not Path(full).is_relative_to(base):
-            remedy = f"give it again: {flag}{name}" if flag else "apply the playbooks themselves: msauto apply PLAYBOOK"
-            raise _invalid(path, f"the plan names {name}, which is outside of the repository {base}", remedy)
-        here = find_repository(Path()) or Path.cwd()
-        return os.path.relpath(full) if Path(full).is_relative_to(here) else full
-
+    variables = _variables_again(kept, given, path, from_file=base is not None)
     elsewhere = bool(given.inventories) or given.server is not None
-    # A template could read any secret, and have it sent to where the author of the file can see it.
-    hidden = [text for text in kept.extra_vars if HIDDEN in text or (base is not None and _TEMPLATE.search(text))]
-    if hidden and not given.extra_vars:
-        message = f"the plan was made with -e {hidden[0]}, and holds no secret or template of its own"
-        raise _invalid(path, message, "give it again with -e")
     if base is not None:
         _check_what_a_file_decides(kept, path, elsewhere=elsewhere, config=given.config)
     if not _is_instant(kept.now):
         raise _invalid(path, f"`now` is {kept.now!r}, which is not a time with an offset")
-    variables = [text for text in kept.extra_vars if text not in (*hidden, *given.extra_vars)]
-    return structs.replace(
+    place = partial(_placed, path=path, base=base)
+    again = structs.replace(
         kept,
-        playbooks=tuple(place(each, "") for each in kept.playbooks),
-        inventories=given.inventories if elsewhere else tuple(place(each, "-i ") for each in kept.inventories),
-        server=given.server if elsewhere else kept.server,
-        config=given.config or (kept.config and place(kept.config, "--config ")),
+        playbooks=tuple(map(place, kept.playbooks)),
+        inventories=() if elsewhere else tuple(place(each, flag="-i ") for each in kept.inventories),
+        config=given.config or (kept.config and place(kept.config, flag="--config ")),
         extra_vars=(
-            *(f"@{place(text[1:], '-e @')}" if text.startswith("@") else text for text in variables),
+            *(f"@{place(text[1:], flag='-e @')}" if text.startswith("@") else text for text in variables),
             *given.extra_vars,
         ),
     )
+    return structs.replace(again, inventories=given.inventories, server=given.server) if elsewhere else again
+
+
+def _variables_again(kept: PlanOptions, given: PlanOptions, path: str, *, from_file: bool) -> Sequence[str]:
+    """Return the kept variables that are not given again; refuse one that is hidden.
+
+    That includes a template in a plan file: it could read any secret, and have it sent to where the author of the file
+    can see it.
+    """
+    hidden = [text for text in kept.extra_vars if HIDDEN in text or (from_file and _TEMPLATE.search(text))]
+    if hidden and not given.extra_vars:
+        message = f"the plan was made with -e {hidden[0]}, and holds no secret or template of its own"
+        raise _invalid(path, message, "give it again with -e")
+    return [text for text in kept.extra_vars if text not in (*hidden, *given.extra_vars)]
+
+
+def _placed(name: str, *, path: str, base: Path | None, flag: str = "") -> str:
+    """Return the path of a file that a plan names, from the working folder; refuse one outside of ``base``."""
+    full = os.path.normpath(Path(base or "/", name))
+    if base is not None and not Path(full).is_relative_to(base):
+        remedy = f"give it again: {flag}{name}" if flag else "apply the playbooks themselves: msauto apply PLAYBOOK"
+        raise _invalid(path, f"the plan names {name}, which is outside of the repository {base}", remedy)
+    here = find_repository(Path()) or Path.cwd()
+    return os.path.relpath(full) if Path(full).is_relative_to(here) else full
 
 
 def _check_what_a_file_decides(kept: PlanOptions, path: str, *, elsewhere: bool, config: str | None) -> None:
