@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from msauto.cli.main import COMMANDS, group
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk, check_golden
+from tests.tables import table
 
 INV = ("-i", "inventory.yml")
 
@@ -356,17 +357,7 @@ def test_a_server_whose_port_is_none(desk: Desk, port: str) -> None:
 HEAD = "- hosts: all\n  tasks:\n"
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        "    - name: Ready\n      asset: {fields: {comment: x}, title: Nobody}\n",
-        '    - name: Ready\n      asset: {fields: {comment: x}, title: "{{ item }}"}\n      loop: [Nobody]\n',
-        "    - name: Ready\n      command: {name: PARTNER_EXPORT_VERSION, title: Nobody}\n",
-        "    - name: Ready\n      thumbnail: {dest: a.png,      title: Nobody}\n",
-        "    - name: Ready\n      assert: {that: asset.frames > 1, title: Nobody}\n",
-        '    - name: Ready\n      asset: {fields: {comment: x}, id: "handle:4711"}\n',
-    ],
-)
+@table("cli/unknown_assets", "task")
 def test_an_unknown_asset_at_its_title(desk: Desk, task: str) -> None:
     desk.write("play.yml", HEAD + task)
     line = (HEAD + task).splitlines()[3]
@@ -442,17 +433,7 @@ def test_tasks_given_as_a_playbook(away: Desk) -> None:
     assert "did you mean" not in sourced.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words", "remedy"),
-    [
-        (("assets", "Nowhere"), "studio-a has no folder 'Nowhere' in NEWS", "msauto show folders"),
-        (("folders", "Nowhere"), "studio-a has no folder 'Nowhere' in NEWS", "msauto show folders"),
-        (("assets", "-d", "NEWZ"), "studio-a has no media database 'NEWZ'", "msauto show databases"),
-        (("folders", "-d", "NEWZ"), "studio-a has no media database 'NEWZ'", "msauto show databases"),
-        (("asset", "Nobody"), "studio-a has no asset 'Nobody' in NEWS", "msauto show assets"),
-        (("channel", "tick"), "studio-a has no channel 'tick'", "msauto show channels"),
-    ],
-)
+@table("cli/show_what_does_not_exist", "arguments", "words", "remedy")
 def test_show_names_what_is_not_there_and_who_lists_it(
     desk: Desk, arguments: tuple[str, ...], words: str, remedy: str
 ) -> None:

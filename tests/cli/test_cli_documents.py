@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk, Said
+from tests.tables import table
 
 INV = ("-i", "inventory.yml", "--state-dir", "state")
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas/plan.json").read_text(encoding="utf-8"))
@@ -44,19 +45,7 @@ def test_failed(desk: Desk, sim: Simulator) -> None:
     assert data["targets"][0]["result"]["outcome"] == "failed"
 
 
-@pytest.mark.parametrize(
-    ("settings", "task", "flags", "word"),
-    [
-        ("", {"state": "absent", "with_links": True}, ("--yes",), "--allow-delete 1"),
-        ("[state]\nrequire = true\n", {"fields": {"comment": "new"}}, ("--yes",), "is empty"),
-        (
-            '[[freeze]]\nfrom = "00:00"\nto = "00:00"\ntz = "UTC"\n',
-            {"fields": {"comment": "new"}},
-            ("--yes",),
-            "a freeze",
-        ),
-    ],
-)
+@table("cli/documents_refused", "settings", "task", "flags", "word")
 def test_refused(desk: Desk, settings: str, task: dict[str, Any], flags: tuple[str, ...], word: str) -> None:
     desk.write("msauto.toml", settings)
     data = document(apply(desk, desk.play({"asset": {"title": "Promo 1", **task}}), *flags), 4)
@@ -72,17 +61,7 @@ def test_an_unusable_ledger(desk: Desk) -> None:
     assert [each["code"] for each in data["problems"]] == ["ledger"]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "code"),
-    [
-        ("play.yml", "- hosts: [", "yaml"),
-        ("play.yml", "- hosts: all\n  tasks:\n    - asset: {titel: x}\n", "unknown-key"),
-        ("inventory.yml", "all: {hosts: {a: {server: {}}}}", "missing-key"),
-        ("msauto.toml", "forks = 0", "invalid-value"),
-        ("msauto.toml", "forks", "yaml"),
-        ("group_vars/all.yml", "[", "yaml"),
-    ],
-)
+@table("cli/documents_bad_input", "name", "content", "code")
 def test_bad_input(desk: Desk, name: str, content: str, code: str) -> None:
     desk.comment("new")
     desk.write(name, content)
@@ -93,17 +72,7 @@ def test_bad_input(desk: Desk, name: str, content: str, code: str) -> None:
     assert problem["message"].partition("\n")[0] in sourced.err, "a person reads the same on stderr"
 
 
-@pytest.mark.parametrize(
-    ("flags", "word"),
-    [
-        (("--limit", "nobody"), "nobody"),
-        (("--forks", "0"), "--forks"),
-        (("--window", "soon"), "--window"),
-        (("--nonsense",), "--nonsense"),
-        (("-e", "x"), "-e needs"),
-        (("--override-freeze", " "), "--override-freeze"),
-    ],
-)
+@table("cli/documents_bad_flags", "flags", "word")
 def test_bad_flags(desk: Desk, flags: tuple[str, ...], word: str) -> None:
     data = document(apply(desk, desk.comment("new"), "--yes", *flags), 1)
     assert word in data["problems"][0]["message"]

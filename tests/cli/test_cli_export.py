@@ -9,6 +9,7 @@ import pytest
 
 from msauto.simulator import SimDialect, SimMarker, SimSegment, Simulator
 from tests.cli.command_line import Desk, Said
+from tests.tables import table
 
 INV = ("-i", "inventory.yml")
 
@@ -248,16 +249,7 @@ def test_a_folder_that_is_a_file(desk: Desk) -> None:
 # What is not there ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--title", "Nobody"), "no asset 'Nobody'"),
-        (("--folder", "No/where"), "no folder No/where"),
-        (("--channel", "silence"), "no RSS channel 'silence'"),
-        (("--database", "NOWHERE"), "NOWHERE"),
-        (("--format", "json"), "'json' is not one of 'text', 'edl', 'otio', 'csv', 'vtt'"),
-    ],
-)
+@table("cli/export_of_what_does_not_exist", "arguments", "words")
 def test_what_is_not_there_is_one_error(desk: Desk, arguments: tuple[str, ...], words: str) -> None:
     sourced = export(desk, *arguments)
     assert (sourced.code, sourced.out) == (1, "")
@@ -407,16 +399,7 @@ def test_a_folder_has_a_file_for_each_asset_and_keeps_files_of_others(desk: Desk
     assert path.read_text() != "mine"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--folder", "Promos", "--format", "edl"), ("stdout takes one timeline", "--out DIR")),
-        (("--channel", "ticker", "--format", "edl"), ("a channel has no timeline",)),
-        (("--title", "EP001", "--origin", "10:00:00:00"), ("--origin is for timelines", "--format edl")),
-        (("--title", "EP001", "--format", "vtt", "--origin", "10:00:00:00"), ("WebVTT", "--origin")),
-        (("--title", "EP001", "--format", "edl", "--origin", "10:61:00:00"), ("minutes must be 00 to 59",)),
-    ],
-)
+@table("cli/export_that_does_not_fit", "arguments", "words")
 def test_what_does_not_fit_is_one_error(desk: Desk, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
     refused = export(desk, *arguments)
     assert (refused.code, refused.out) == (1, "")

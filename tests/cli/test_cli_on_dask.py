@@ -13,6 +13,7 @@ import pytest
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.clusters import Cluster, threads_cluster
+from tests.tables import table
 
 
 @pytest.fixture(scope="module")
@@ -150,16 +151,7 @@ def test_without_the_extra_one_error_names_it(desk: Desk, monkeypatch: pytest.Mo
     )
 
 
-@pytest.mark.parametrize(
-    ("worker", "message"),
-    [
-        ("oslo", "worker must map names of resources to amounts"),
-        ({}, "worker must map names of resources to amounts"),
-        ({"site oslo": 1}, "'site oslo' is not a valid name of a resource"),
-        ({"site-oslo": 0}, "the amount of site-oslo must be a number above 0, not 0"),
-        ({"site-oslo": True}, "the amount of site-oslo must be a number above 0, not True"),
-    ],
-)
+@table("cli/wrong_workers", "worker", "message")
 def test_the_host_variable_worker_is_validated(desk: Desk, worker: object, message: str) -> None:
     desk.inventory({"studio": {"server": {"url": desk.url}, "database": "NEWS", "worker": worker}})
     said = desk.run("plan", desk.comment("x"), *BASIC)

@@ -6,6 +6,7 @@ import pytest
 
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
+from tests.tables import table
 
 INV = ("-i", "inventory.yml")
 TASK = {"asset": {"title": "EP001", "fields": {"comment": "x"}}}
@@ -26,17 +27,7 @@ def spellings(desk: Desk) -> list[str]:
     return [f"HTTP://{host}:{port}/" for host in hosts] + [f"https://127.0.0.1:{port}"]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("plan", "play.yml"),
-        ("apply", "-y", "play.yml"),
-        ("apply", "--check", "play.yml"),
-        ("validate", "play.yml"),
-        ("export", "--folder", "Raw"),
-        ("show", "channels"),
-    ],
-)
+@table("cli/both_names_of_a_server", "arguments")
 def test_every_command_that_would_use_both(desk: Desk, sim: Simulator, arguments: tuple[str, ...]) -> None:
     desk.write("play.yml", [{"hosts": "all", "tasks": [TASK]}])
     for url in spellings(desk):

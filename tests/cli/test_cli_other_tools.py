@@ -9,6 +9,7 @@ import pytest
 from msauto.cli import other_tools
 from msauto.cli.main import COMMANDS
 from tests.cli.command_line import Desk
+from tests.tables import table
 
 
 @pytest.fixture
@@ -18,22 +19,7 @@ def desk(tmp_path: Path) -> Desk:
     return desk
 
 
-@pytest.mark.parametrize(
-    ("arguments", "remedy"),
-    [
-        ("apply play.yml --auto-approve", "use msauto apply --yes"),
-        ("apply play.yml -auto-approve", "use msauto apply --yes"),
-        ("plan -target=EP001 play.yml", "--target=EP001"),
-        ("plan play.yml -refresh=false", "remove it"),
-        ("plan --diff play.yml", "remove it"),
-        ("apply -C play.yml", "--check"),
-        ("plan play.yml --syntax-check", "msauto validate"),
-        ("apply --list-tasks play.yml", "msauto plan --list-tasks"),
-        ("lint play.yml", "msauto validate"),
-        ("run play.yml", "msauto apply"),
-        ("status", "msauto history"),
-    ],
-)
+@table("cli/words_of_other_tools", "arguments", "remedy")
 def test_it_is_answered_with_ours(desk: Desk, arguments: str, remedy: str) -> None:
     said = desk.run(*arguments.split())
     assert said.code == 1

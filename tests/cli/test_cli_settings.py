@@ -12,6 +12,7 @@ import pytest
 from msauto.concurrency import SystemClock
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
+from tests.tables import table
 
 INV = ("-i", "inventory.yml")
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)  # a Friday
@@ -59,18 +60,7 @@ def test_the_ledger_is_at_home(desk: Desk) -> None:
     assert (desk.folder / "home/here/ledger.sqlite").is_file()
 
 
-@pytest.mark.parametrize(
-    ("settings", "flags", "code"),
-    [
-        ("[limits]\ndelete_assets = 1", (), 0),
-        ("[limits]\ndelete_assets = 0", (), 4),
-        ("[limits]\nrequests = 0", ("--allow-delete", "1"), 4),
-        ('protected = ["Promos/*"]', ("--allow-delete", "1"), 4),
-        ('protected = ["Playout/Tonight/*"]', ("--allow-delete", "1"), 4),  # where a link shows it
-        ('protected = ["Promo 1"]', ("--allow-delete", "1"), 4),
-        ('protected = ["Master/*"]', ("--allow-delete", "1"), 0),
-    ],
-)
+@table("cli/limits", "settings", "flags", "code")
 def test_limits(desk: Desk, sim: Simulator, settings: str, flags: tuple[str, ...], code: int) -> None:
     desk.write("msauto.toml", settings)
     desk.play(DELETE)
@@ -161,18 +151,7 @@ def test_the_settings_are_named(desk: Desk, inner: Desk) -> None:
 
 
 @pytest.mark.usefixtures("noon")
-@pytest.mark.parametrize(
-    ("freeze", "holds"),
-    [
-        ('from = "11:00"\nto = "12:30"\ntz = "UTC"', True),
-        ('from = "12:00"\nto = "12:30"\ntz = "Europe/Oslo"', False),  # it is one o'clock there
-        ('from = "13:00"\nto = "13:30"\ntz = "Europe/Oslo"', True),
-        ('days = ["thu"]\nfrom = "22:00"\nto = "12:30"\ntz = "UTC"', True),  # since last night
-        ('days = ["fri"]\nfrom = "22:00"\nto = "12:30"\ntz = "UTC"', False),
-        ('start = 2026-11-20\nend = 2026-11-20\ntz = "UTC"\nreason = "Election"', True),
-        ("start = 2026-11-20T00:00:00Z\nend = 2026-11-20T12:00:00Z", False),
-    ],
-)
+@table("cli/freezes", "freeze", "holds")
 def test_a_freeze(desk: Desk, sim: Simulator, freeze: str, holds: bool) -> None:
     desk.write("msauto.toml", f"[[freeze]]\n{freeze}\n")
     desk.comment("new")

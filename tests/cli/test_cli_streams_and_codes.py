@@ -14,6 +14,7 @@ import pytest
 
 from msauto.simulator import Simulator
 from tests.cli.command_line import MSAUTO, Desk
+from tests.tables import table
 
 pytestmark = pytest.mark.scale
 
@@ -38,20 +39,7 @@ def test_a_plan_writes_nothing_anywhere(desk: Desk, sim: Simulator) -> None:
     assert {entry.method for entry in sim.log} <= {"GET", "HEAD"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "changes", "code"),
-    [
-        (("plan",), True, 0),
-        (("plan",), False, 0),
-        (("plan", "--detailed-exitcode"), True, 2),
-        (("plan", "--detailed-exitcode"), False, 0),
-        (("apply", "--check"), True, 0),
-        (("apply", "--yes"), True, 0),
-        (("apply", "--yes"), False, 0),
-        (("apply",), False, 0),  # nothing to agree to
-        (("apply",), True, 4),
-    ],
-)
+@table("cli/exit_codes", "arguments", "changes", "code")
 def test_exit_codes(desk: Desk, sim: Simulator, arguments: tuple[str, ...], changes: bool, code: int) -> None:
     desk.comment("new" if changes else "")
     sim.state.clip("EP001").home.fields["comment"] = ""
@@ -81,25 +69,7 @@ def test_documents_are_alone_on_stdout(desk: Desk, form: str) -> None:
         assert sourced.out.startswith({"markdown": "<!-- msauto:", "html": "<!DOCTYPE html>"}[form])
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (),
-        ("nonsense",),
-        ("plan",),
-        ("plan", "--nonsense", "x.yml"),
-        ("plan", "x.yml", "--forks", "many"),
-        ("plan", "x.yml", "--forks", "0"),
-        ("plan", "x.yml", "--format", "yaml"),
-        ("apply", "x.yml", "--allow-delete", "-1"),
-        ("apply", "x.yml", "-y", "--override-freeze", " ", "--server", "http://127.0.0.1:1"),
-        ("show",),
-        ("show", "asset"),
-        ("schema", "nonsense"),
-        ("vars",),
-        ("history", "--format", "html"),
-    ],
-)
+@table("cli/bad_usage", "arguments")
 def test_bad_usage_is_1(desk: Desk, arguments: tuple[str, ...]) -> None:
     desk.write("x.yml", "[]")
     sourced = desk.run(*arguments)

@@ -17,6 +17,7 @@ import pytest
 from msauto.simulator import Simulator
 from msauto.version import __version__
 from tests.cli.command_line import MSAUTO, Desk, check_golden
+from tests.tables import table
 
 pytestmark = pytest.mark.scale
 
@@ -224,18 +225,7 @@ def test_simulate_until_it_is_stopped(desk: Desk, number: int) -> None:
     assert out == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--dialect", "colour=red"), "colour"),
-        (("--dialect", "nonsense"), "nonsense"),
-        (("--fault", "nonsense@GET"), "nonsense"),
-        (("--seed", "nonsense"), "nonsense"),
-        (("--state", "bad.json"), "bad.json"),
-        (("--port", "70000"), "70000"),
-        (("--host", "studio.invalid"), "studio.invalid"),
-    ],
-)
+@table("cli/wrong_simulators", "arguments", "words")
 def test_simulate_of_nothing(desk: Desk, arguments: tuple[str, ...], words: str) -> None:
     desk.write("bad.json", "{")
     sourced = desk.run("simulate", *(["--port", "0"] if "--port" not in arguments else []), *arguments)

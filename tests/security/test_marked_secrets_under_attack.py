@@ -9,6 +9,7 @@ import pytest
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.security.marked import INV, TOKEN, comment, plans, silent, write
+from tests.tables import table
 
 DERIVED = [
     "{{ token }}",
@@ -252,21 +253,7 @@ def test_what_is_wrong_with_another_variable_is_still_told(desk: Desk) -> None:
     sourced.one_error("undefined variable 'nowhere'", "play.yml:4:")
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        "- {asset: {title: EP001, fields: {comment: '{{ item }} {{ token }}'}}, loop: [a, b]}",
-        "- asset: {title: EP001, xmp: {'dc:title': 'a,{{ token }}'}}",
-        "- asset: {title: EP001, fields: {comment: '{{ (token ~ 1) * 1000 }}'}}",
-        "- {rss: {channel: ticker, items: [{guid: a, text: '{{ item }} {{ token }}'}]}, loop: [a, b]}",
-        "- thumbnail: {title: Lower Third, params: {nope: '{{ token }}'}, dest: a.png}",
-        "- asset: {title: EP001, fields: {comment: '{{ asset.nope ~ token }}'}}",
-        '- asset: {title: EP001, fields: {comment: "{{ token }}\\uD800"}}',
-        "- asset: {select: {folder: Raw, where: asset.nope ~ token == 'x'}, fields: {comment: x}}",
-        "- asset: {title: EP001, markers: [{at: 0, uid: 99, comment: '{{ token }}'}]}",
-        "- asset: {title: Nowhere, fields: {comment: '{{ token }}'}}",
-    ],
-)
+@table("playbook/marked_secrets_in_errors_of_planning", "task")
 def test_errors_of_planning_do_not_show_them(desk: Desk, sim: Simulator, task: str) -> None:
     write(desk, task)
     assert plans(desk).code == 1

@@ -6,6 +6,7 @@ import pytest
 
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
+from tests.tables import table
 
 PASSWORD = "correct horse battery"
 BEARER = "tok-0123456789"
@@ -28,19 +29,7 @@ def desk(desk: Desk, sim: Simulator) -> Desk:
     return desk
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{{ lookup('file', 'inventory.yml') }}",
-        "{{ lookup('file', 'inventory.yml') | upper }}",
-        "{{ lookup('file', 'token.txt') }}",
-        "{{ lookup('file', 'token.txt') | reverse }}",
-        "{{ lookup('yaml', 'inventory.yml').all.hosts['studio-b'].server.auth.headers['X-Key'] }}",
-        "{{ lookup('yaml', 'inventory.yml').all.hosts['studio-a'].pw | b64encode }}",
-        "{{ pw }}",
-        "{{ hostvars['studio-a'].pw }}",
-    ],
-)
+@table("playbook/secrets_of_inventories", "template")
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_they_are_known_before_any_template(desk: Desk, template: str, form: str) -> None:
     desk.play({"asset": {"title": "EP001", "fields": {"comment": template}}}, hosts="studio-a")

@@ -12,6 +12,7 @@ import pytest
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.security.security_desk import CANARY, forge, repository, server
+from tests.tables import table
 
 FLAGS = ("-i", "inventory.yml", "--state-dir", "state")
 Forgery = Callable[[dict[str, Any]], object]
@@ -132,22 +133,7 @@ def test_a_forged_plan_writes_no_file_where_no_playbook_may(desk: Desk, sim: Sim
     assert (desk.folder / "play.yml").read_text() == before
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"server": "http://evil.example"}, "a plan file cannot decide where to send"),
-        ({"inventories": ["../evil.yml"]}, "outside of the repository"),
-        ({"inventories": ["/tmp/evil.yml"]}, "outside of the repository"),
-        ({"playbooks": ["/tmp/evil.yml"]}, "outside of the repository"),
-        ({"config": "lax.toml"}, "a plan file cannot decide which limits hold"),
-        ({"now": "banana"}, "not a time with an offset"),
-        ({"extra_vars": [r'{"text": "\x7b{ env.HOME | secret }}"}']}, "holds no secret or template of its own"),
-        ({"extra_vars": ["@/etc/hostname"]}, "outside of the repository"),
-        ({"inventories": ["evil.yml"]}, "the plan was made for studio-a at"),
-        ({"extra_vars": ["text={{ env.HOME | secret }}"]}, "holds no secret or template of its own"),
-        ({"extra_vars": ['{"server": {"url": "http://127.0.0.1:9"}}']}, "change the server studio-a"),
-    ],
-)
+@table("planning/forged_plans", "options", "words")
 def test_a_forged_plan_sends_nothing_elsewhere(desk: Desk, sim: Simulator, options: dict[str, Any], words: str) -> None:
     desk.inventory({"studio-a": {"server": {"url": "http://127.0.0.1:9"}, "database": "NEWS"}}, "evil.yml")
     forge(desk.folder / "plan.json", lambda data: data["options"].update(options))

@@ -12,6 +12,7 @@ import pytest
 from msauto.simulator import Simulator, sample_state
 from msauto.simulator.state import SimMarker
 from tests.stage import BOLD, Stage, errors, lines
+from tests.tables import table
 
 PROMO = "/storage/NEWS@Promo%201"
 TONIGHT = "Playout/Tonight/Promo 1 tonight"
@@ -83,17 +84,7 @@ def twins(stage: Stage) -> Stage:
         {"folder": "Films", "where": "asset.markers | length == 0 and asset.frames == 9000"},
     ],
 )
-@pytest.mark.parametrize(
-    "module",
-    [
-        {"asset": {"fields": {"comment": "x"}}},
-        {"asset": {"state": "absent"}},
-        {"command": {"name": "PARTNER_EXPORT_VERSION"}},
-        {"thumbnail": {"dest": "x.png"}},
-        {"proxy": {"profile": "WP1", "dest": "x.mp4"}},
-    ],
-    ids=lambda module: next(iter(module)),
-)
+@table("planning/selected_titles", "module")
 def test_a_selected_clip_is_never_another_of_its_title(
     twins: Stage, select: dict[str, Any], module: dict[str, Any]
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from msauto.batch.schedule import Schedule, clock_changes, due_starts
 from msauto.playbook.change_windows import DAYS, Window, parse_window
+from tests.tables import table
 
 ZONES = (
     "Europe/Oslo", "Europe/London", "Europe/Chisinau", "America/New_York", "America/Havana", "America/Santiago",
@@ -67,18 +68,7 @@ def test_a_day_that_is_skipped_as_a_whole_gives_no_start_twice() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("now", "start"),
-    [
-        ("2026-11-20T02:29:59+01:00", "2026-11-20T02:30:00+01:00"),
-        ("2026-11-20T02:30:00+01:00", "2026-11-21T02:30:00+01:00"),
-        ("2026-10-24T22:00:00+00:00", "2026-10-25T02:30:00+02:00"),  # comes twice: the earlier
-        ("2026-10-25T00:30:00+00:00", "2026-10-26T02:30:00+01:00"),
-        ("2026-10-25T01:29:59+00:00", "2026-10-26T02:30:00+01:00"),  # a second before it comes again
-        ("2027-03-28T00:59:59+00:00", "2027-03-28T03:00:00+02:00"),  # is skipped: the first moment after it
-        ("2027-03-28T01:00:00+00:00", "2027-03-29T02:30:00+02:00"),
-    ],
-)
+@table("batch/next_starts", "now", "start")
 def test_next_start(now: str, start: str) -> None:
     assert OSLO.next_start(at(now)) == at(start)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from msauto.model.clip_entries import count_clips
-from msauto.model.identity import ClipIdentity, clip_key
+from msauto.model.identity import ClipIdentity, clip_key, is_another_clip
 from msauto.model.live import Asset, Entry
 
 WHOLE = {"orig_name": "film.mxf", "create_time": "2026-11-13T10:00:00", "frames": "100"}
@@ -38,3 +38,9 @@ def test_a_clip_and_its_links_count_once() -> None:
     assert count_clips(shown) == 1
     bare = [Entry(("Raw",), "Film"), Entry(("Playout",), "Film tonight")]
     assert count_clips(bare) == 2
+
+
+def test_another_file_alone_is_another_clip_unless_it_was_archived() -> None:
+    planned = ClipIdentity(files=("film.mxf", "LTO/1"))
+    assert is_another_clip(planned, Asset("Film", hires="other.mxf"))
+    assert not is_another_clip(planned, Asset("Film", archive="LTO/1"))

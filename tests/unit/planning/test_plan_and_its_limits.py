@@ -15,12 +15,13 @@ from msauto.applying.verification import final_expectations
 from msauto.aspects import difference, holds
 from msauto.errors import InputError
 from msauto.model.desired import InputFile, Intent, ResolvedPlaybooks
+from msauto.model.live import Asset, Marker
 from msauto.model.plan import Expectation, Limits, Plan, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.server import Dialect
 from msauto.planning.plan_assembly import assemble
 from msauto.planning.saved_plan import plan_from_json, plan_schema
-from msauto.planning.target_reading import is_fresh, read_live
+from msauto.planning.target_reading import fingerprint, is_fresh, read_live
 from tests.plan_documents import plan_to_json
 from tests.tables import table
 from tests.unit.planning.planning_world import Clip, Stage, stage
@@ -91,7 +92,7 @@ def test_emptying_other_lists_is_asked_about_too() -> None:
     plan = plan_of(
         context,
         asset_intent({"title": "Film", "segments": [], "exactly": ["segments"]}),
-        rss_intent({"channel": "c", "items": [], "exactly": True}),
+        rss_intent({"channel": "c", "items": [{"guid": "gone", "state": "absent"}], "exactly": True}),
     )
     assert [refusal.code for refusal in plan.refusals] == ["empty_list"]
     assert [structs.astuple(each) for target in plan.targets for each in target.emptied] == [
@@ -290,6 +291,19 @@ def test_only_what_was_compared_is_drift(drift: dict[str, Any], still: bool) -> 
     (target,) = context.plan(asset_intent({"title": "Film", **args})).targets
     context.server.clips["Film"] = replace(clip, **drift)
     assert fresh(context, target) is still
+
+
+@pytest.mark.parametrize(
+    ("fact", "attribute", "value"),
+    [("fps", "frame_time", "0.02"), ("create_time", "create_time", "2026-11-21T08:00:00"), ("markers", None, None)],
+)
+def test_facts_of_every_type_are_in_the_fingerprint(fact: str, attribute: str | None, value: str | None) -> None:
+    clip = Asset("Film", attributes={"frame_time": "0.04", "create_time": "2026-11-20T08:00:00"})
+    other = structs.replace(clip, attributes={**clip.attributes, attribute: value} if attribute else clip.attributes)
+    other = other if attribute else structs.replace(clip, markers=(Marker(1, 5, {"title": "x"}),))
+    looked = {f"fact:{fact}"}
+    assert fingerprint(looked, LiveTarget(asset=clip)) == fingerprint(looked, LiveTarget(asset=clip))
+    assert fingerprint(looked, LiveTarget(asset=clip)) != fingerprint(looked, LiveTarget(asset=other))
 
 
 # Expectations --------------------------------------------------------------------------------------------------

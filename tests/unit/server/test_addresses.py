@@ -8,27 +8,10 @@ from msauto.errors import AddressError, MsautoError
 from msauto.model import requests
 from msauto.model.plan import Address
 from msauto.model.server import Dialect
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
-    ("title", "expected"),
-    [
-        ("Evening News", "Evening%20News"),
-        ("a/b", "a%5C%2Fb"),
-        ("a\\b", "a%5C%5Cb"),
-        ("a\\/b", "a%5C%5C%5C%2Fb"),
-        ("Back\\Slash / Film: 50% @ night?", "Back%5C%5CSlash%20%5C%2F%20Film%3A%2050%25%20%40%20night%3F"),
-        ("Новости", "%D0%9D%D0%BE%D0%B2%D0%BE%D1%81%D1%82%D0%B8"),
-        ("!*'();:@&=+$,?#[]", "%21%2A%27%28%29%3B%3A%40%26%3D%2B%24%2C%3F%23%5B%5D"),
-        ("a-b.c_d~e", "a-b.c_d~e"),
-        (".", "."),
-        ("..", ".."),
-        ("a\nb\tc", "a%0ab%09c"),
-        ("é", "%C3%A9"),
-        ("e\u0301", "e%CC%81"),  # as written: only comparing normalises
-        ("😀", "%F0%9F%98%80"),
-    ],
-)
+@table("addresses/titles", "title", "expected")
 def test_title(title: str, expected: str) -> None:
     assert requests.asset_path("NEWS", Address(title)) == f"/storage/NEWS@{expected}"
 
@@ -53,16 +36,7 @@ def test_title_may_be_addressed_as_key_id() -> None:
     assert requests.asset_path("NEWS", Address("1", "handle"), dialect=dialect) == "/storage/NEWS@handle:1"
 
 
-@pytest.mark.parametrize(
-    ("folder", "expected"),
-    [
-        ((), "/storage/MY%20DB"),
-        (("Raw", "2026"), "/storage/MY%20DB/Raw/2026"),
-        (("A/B", "C\\D"), "/storage/MY%20DB/A%5C%2FB/C%5C%5CD"),
-        (("..", "."), "/storage/MY%20DB/%2E%2E/%2E"),
-        (("...", "a.b"), "/storage/MY%20DB/.../a.b"),
-    ],
-)
+@table("addresses/folders", "folder", "expected")
 def test_folder(folder: tuple[str, ...], expected: str) -> None:
     assert requests.folder_path("MY DB", folder) == expected
 

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from msauto.simulator import SimClip, SimDialect, SimMarker, SimSegment, Simulator
+from tests.tables import table
 from tests.unit.simulator.asking import Asker, asset
 
 FILM = "Long Film"
@@ -185,18 +186,7 @@ def test_segments_in_frames_and_time_codes(clip: SimClip, ask: Asker) -> None:
     assert spans(clip) == [(2, 500, 100, [])]
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"start_frame": 0, "duration": 10},
-        {"seg_num": 1, "duration": 10},
-        {"seg_num": 1, "start_frame": 0},
-        {"seg_num": "one", "start_frame": 0, "duration": 10},
-        {"seg_num": 1, "start_frame": 0, "duration": 0},
-        {"seg_num": 1, "start_frame": "00:00:00;00", "duration": 10},
-        {"seg_num": 1, "start_frame": 991, "duration": 10},
-    ],
-)
+@table("simulator/wrong_segments", "params")
 def test_a_bad_segment_is_refused(clip: SimClip, ask: Asker, params: dict[str, object]) -> None:
     assert ask.command("C", "CREATESEGMENT", **params).status == 400
     assert clip.segments == []

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from msauto.simulator import Fault, Simulator
+from tests.tables import table
 from tests.unit.simulator.asking import Asker, asset, command_query
 
 MARK = asset("Long Film") + command_query("CREATEMARKER", uid=-1, frame=5)
@@ -89,21 +90,7 @@ def test_faults_as_text(text: str, fault: Fault) -> None:
     assert Fault.parse(text) == fault
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "cut_after",
-        "explode@x",
-        "delay@x",
-        "status:abc@x",
-        "html@(",
-        "html@",
-        "late:1.2.3@x",
-        "done_status:9@x",
-        "lag@x",
-    ],
-)
+@table("simulator/wrong_faults", "text")
 def test_what_is_no_fault(text: str) -> None:
     with pytest.raises(ValueError, match=r"fault"):
         Fault.parse(text)
