@@ -39,9 +39,9 @@ help:
 	@touch $@
 
 # Where no browser can be installed, the tests in tests/browser are skipped, with the reason.
-.venv/.browser: .venv/.dev pyproject.toml
-	@echo "Installing Playwright, with which slow tests look at HTML reports, into .venv (once) ..." >&2
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser
+.venv/.scale: .venv/.dev pyproject.toml
+	@echo "Installing what slow tests need (Playwright, a notebook, pyright) into .venv (once) ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group scale
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || $(BIN)/playwright install --with-deps chromium \
 	  || echo "Chromium cannot be installed: the tests of the HTML report will be skipped" >&2
 	@touch $@
@@ -59,7 +59,7 @@ test: .venv/.dev
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "not scale" $(ARGS)
 
 # Tests that need a worker of their own (a large server state) name an `xdist_group`.
-scale: .venv/.dev .venv/.browser
+scale: .venv/.dev .venv/.scale
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
 
 # Random examples and worlds. What fails is printed, kept in .hypothesis, and fixed with a test of its own.
