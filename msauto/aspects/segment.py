@@ -466,16 +466,6 @@ def _spans(context: PlanContext, desired: DesiredSegments) -> Iterator[Span]:
             yield f"{name} (frames {start} to {start + length - 1})", start, start + length - 1, sourced.source
 
 
-def _leaves(asset: Asset, expect: Expectation) -> Asset:
-    segments = {segment.number: segment for segment in asset.segments}
-    segments.pop(int(expect.key), None)
-    if expect.desired is not None:
-        after = mapping(expect.desired)
-        place = (int(expect.key), int(str(after["start"])), int(str(after["duration"])))
-        segments[place[0]] = Segment(*place, titles=(str(after.get("title", "")),))
-    return structs.replace(asset, segments=tuple(segments.values()))
-
-
 def _timeline(change: Change, _: Target) -> Iterator[TimelineItem]:
     place = frames.timeline_place
     yield TimelineItem(change.action, change.key, place(change.before), place(change.after))
@@ -513,7 +503,6 @@ ASPECT = Aspect(
     is_overruled=lambda _, later: later.aspect == "segmentation",
     remember=_remember,
     learn=_learn,
-    leaves=_leaves,
     spans=_spans,
     titles=titles_of_item,
     recreates=True,
