@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from msauto.api.inputs import PLAYS, Inputs, read_inputs
+from msauto.api.inputs import PLAYS, Inputs, Tell, read_inputs
 from msauto.documents.document import Document
 from msauto.documents.given_data import given_document
 from msauto.errors import MsautoError
@@ -26,6 +26,7 @@ Data = Mapping[str, Any]
 Texts = str | Sequence[str]
 
 _INVENTORY = "inventory"
+_warn = logging.getLogger("msauto").warning
 
 
 def inputs_of(
@@ -46,16 +47,17 @@ def inputs_of(
     state_dir: File | None = None,
     on: str | None = None,
     transport: Transport | None = None,
+    paths: Sequence[str] = (),
+    tell: Tell = _warn,
 ) -> Inputs:
-    """Return the inputs; raises :class:`InputError`. Warnings and notes go to the logger ``msauto``."""
+    """Return the inputs; raises :class:`InputError`. ``tell`` gets warnings and notes.
+
+    The settings are those nearest to the first playbook, or of ``paths``.
+    """
+    if on is not None and transport is not None:
+        raise MsautoError("on and transport cannot be given together", remedy="workers of a cluster use the network")
     given, inventories = _listed(playbooks), _listed(inventory)
-    documents: dict[str, Document] = {}
-    if any(isinstance(each, Mapping) for each in given):
-        documents[PLAYS] = given_document(playbooks, PLAYS)
-    for index, each in enumerate(inventories):
-        if isinstance(each, Mapping):
-            name = f"{_INVENTORY}[{index}]" if len(inventories) > 1 else _INVENTORY
-            documents[name] = given_document(each, name)
+    documents = dict(_documents(given, inventories))
     options = PlanOptions(
         playbooks=() if PLAYS in documents else _paths(given),
         undo=undo or "",
@@ -65,18 +67,25 @@ def inputs_of(
         config=None if config is None else os.fspath(config),
         extra_vars=_variables(extra_vars),
         limit=limit,
-        tags=split_tags(tags),
-        skip_tags=split_tags(skip_tags),
+        tags=_split(tags),
+        skip_tags=_split(skip_tags),
         targets=texts_of(target),
         forget_pending=forget_pending,
         now=datetime.now(UTC).isoformat(),
     )
     where = None if state_dir is None else os.fspath(state_dir)
-    tell = logging.getLogger("msauto").warning
-    if on is not None and transport is not None:
-        raise MsautoError("on and transport cannot be given together", remedy="workers of a cluster use the network")
-    inputs = read_inputs(options, state_dir=where, forks=forks, on=on, tell=tell, documents=documents)
+    inputs = read_inputs(options, paths=paths, state_dir=where, forks=forks, on=on, tell=tell, documents=documents)
     return replace(inputs, transport=transport)
+
+
+def _documents(playbooks: Sequence[File | Data], inventories: Sequence[File | Data]) -> Iterator[tuple[str, Document]]:
+    """Yield what is given as data: the plays, which are one document, and each inventory."""
+    if any(isinstance(each, Mapping) for each in playbooks):
+        yield PLAYS, given_document(playbooks, PLAYS)
+    for index, each in enumerate(inventories):
+        if isinstance(each, Mapping):
+            name = f"{_INVENTORY}[{index}]" if len(inventories) > 1 else _INVENTORY
+            yield name, given_document(each, name)
 
 
 def _listed(given: File | Data | Sequence[File | Data]) -> Sequence[File | Data]:
@@ -92,8 +101,7 @@ def texts_of(given: Texts) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def split_tags(tags: Texts) -> tuple[str, ...]:
-    """Return the tags of texts with commas between them."""
+def _split(tags: Texts) -> tuple[str, ...]:
     return tuple(part.strip() for text in texts_of(tags) for part in text.split(",") if part.strip())
 
 

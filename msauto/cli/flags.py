@@ -6,17 +6,17 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import click
 
 from msauto.api.forms import FORMS
-from msauto.api.inputs import Inputs, read_inputs
+from msauto.api.inputs import Inputs
+from msauto.api.keywords import inputs_of
 from msauto.cli.output import print_message
 from msauto.cli.reports import PLAN_FORMS, Display
 from msauto.concurrency import MOST_FORKS
-from msauto.model.plan import PlanOptions
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -126,10 +126,11 @@ def shared_flags_of(*forms: str, more: tuple[Decorator, ...] = ()) -> Decorator:
     return decorate
 
 
-_SHARED = (
-    "inventory", "server", "extra_vars", "limit", "tags", "skip_tags", "forks", "form", "state_dir", "config",
-    "verbose", "no_color", "summary", "targets", "on", "forget_pending",
+_KEYWORDS = (
+    "inventory", "server", "extra_vars", "limit", "tags", "skip_tags", "forks", "state_dir", "config", "on",
+    "forget_pending",
 )  # fmt: skip
+_SHARED = (*_KEYWORDS, "targets", "form", "verbose", "no_color", "summary")
 shared_flags = shared_flags_of(*PLAN_FORMS, more=(_SUMMARY_OPTION,))
 report_flags = shared_flags_of(*FORMS, more=(_SUMMARY_OPTION,))
 """The shared flags of a command that shows what came of a run."""
@@ -143,27 +144,9 @@ table_flags = shared_flags_of("text", "json")
 
 def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
     """Return the value of the shared flags, with the settings file read; ``own`` are the command's own arguments."""
-    given = PlanOptions(
-        playbooks=tuple(own.get("playbooks") or ()),
-        inventories=shared["inventory"],
-        server=shared["server"],
-        config=shared["config"],
-        extra_vars=shared["extra_vars"],
-        limit=shared["limit"],
-        tags=_split(shared["tags"]),
-        skip_tags=_split(shared["skip_tags"]),
-        targets=shared.get("targets", ()),
-        forget_pending=shared.get("forget_pending", False),
-        now=datetime.now(UTC).isoformat(),
-    )
-    inputs = read_inputs(
-        given,
-        paths=own.get("paths") or (),
-        state_dir=shared["state_dir"],
-        forks=shared["forks"],
-        on=shared.get("on"),
-        tell=print_message,
-    )
+    keywords = {name: shared[name] for name in _KEYWORDS if name in shared}
+    playbooks, paths = own.get("playbooks") or (), own.get("paths") or ()
+    inputs = inputs_of(playbooks, target=shared.get("targets", ()), paths=paths, tell=print_message, **keywords)
     return Flags(
         inputs=inputs,
         format=shared["form"],
@@ -172,7 +155,3 @@ def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
         summary=shared.get("summary", False),
         playbook=next(iter(inputs.given.playbooks), "plan"),
     )
-
-
-def _split(values: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
