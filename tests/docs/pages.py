@@ -2,7 +2,7 @@
 
 Conventions that a reader sees too:
 
-- A block whose first line is ``# NAME.yml`` (or .toml, .csv, .edl) is the file of that name.
+- A block whose first line is ``# NAME.yml`` (or .toml, .csv, .edl, .py) is the file of that name.
 - In a ``console`` block, lines that begin with ``$ `` are commands. What follows is their output, in which a line
   ``...`` stands for any lines.
 - A ``text`` block right after a ``python`` block is the output of that code.
@@ -23,7 +23,7 @@ PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 _FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
 )
-_FILE = re.compile(r"# (?P<name>[\w./-]+\.(?:yml|toml|csv|edl))\n")
+_FILE = re.compile(r"# (?P<name>[\w./-]+\.(?:yml|toml|csv|edl|py))\n")
 _HEADING = re.compile(r"^#{1,6} (?P<text>.+)$", re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 

@@ -26,7 +26,7 @@ def record(page: Path) -> str:
 def _edits(block: Block, following: Block | None, running: Session) -> list[tuple[int, int, str]]:
     if block.language == "console":
         return [(block.start, block.end, _transcript(block, running))]
-    if block.language == "python":
+    if block.language == "python" and not block.file:
         printed = running.python(block)
         if following is not None and following.language == "text":
             return [(following.start, following.end, printed + "\n")]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from msauto.batch.batch_file import load_batch
 from msauto.errors import InputError
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files
 from msauto.playbook.validate import kind_of_file, validate
+from msauto.simulator.content import state_from_content
 from tests.docs.pages import PAGES, ROOT, Block, all_blocks, blocks
 from tests.docs.session import Session, alike, session, steps
 
@@ -35,7 +37,7 @@ def test_what_a_page_shows_is_what_its_commands_print(page: Path, tmp_path: Path
         for block, following in zip(found, [*found[1:], None], strict=True):
             if block.language == "console":
                 check_transcript(block, running)
-            elif block.language == "python":
+            elif block.language == "python" and not block.file:
                 check_python(block, following, running)
             elif block.file:
                 running.write(block)
@@ -66,6 +68,9 @@ def test_every_yaml_example_is_valid_unless_it_is_shown_for_its_errors(block: Bl
     (tmp_path / "shows.yml").write_text("episode: Evening News\n", encoding="utf-8")
     if "jobs:" in block.body and "schedule:" in block.body:
         load_batch(str(path))
+        return
+    if block.file == "studio.yml":
+        state_from_content(yaml.safe_load(block.body))
         return
     problems = validate([str(path)], ResolveOptions(playbooks=()))
     assert kind_of_file(Files().document(str(path))) != "vars" or "vars/" in str(block.file), f"{block}: what is this?"
