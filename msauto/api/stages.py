@@ -70,16 +70,6 @@ def scopes_of(resolved: ResolvedPlaybooks) -> frozenset[LockScope]:
     )
 
 
-def scopes_of_plan(plan: Plan, specs: Iterable[ServerSpec]) -> frozenset[LockScope]:
-    """Return the locks that a run of a saved plan needs, as :func:`scopes_of`."""
-    urls = {spec.name: spec.url for spec in specs}
-    return frozenset(
-        LockScope(urls[target.server], target.database)
-        for target in plan.targets
-        if target.address.namespace != "handle"
-    )
-
-
 async def make_plan(
     resolved: ResolvedPlaybooks,
     *,
@@ -99,11 +89,13 @@ async def make_plan(
     titles: the plan is that of the targets that they match, and a glob that matches none is an error. ``observer``
     receives the progress, without secrets. ``on``: the Dask cluster whose workers read, such as ``dask://HOST:PORT``.
     """
-    read_since = clock.now()
-    by_url = memory.by_url(specs_of(resolved))
+    read_since, specs = clock.now(), specs_of(resolved)
+    by_url = memory.by_url(specs)
     choice = TargetChoice(targets)
 
-    notify = partial(_notify, observer)
+    def notify(event: Event) -> None:
+        with suppress(Exception):
+            observer.notify(event)
 
     async def plan_one(work: ServerIntents) -> Survey:
         find_links = bool(limits.protected)
@@ -114,7 +106,6 @@ async def make_plan(
             return await plan_on(cluster, given, by_url, notify)
         return await plan_server(given, by_url, hash_file, notify)
 
-    specs = specs_of(resolved)
     with resolved.secrets.redacted_errors():
         async with nullcontext() if on is None else _cluster(on, specs) as cluster:
             surveys = await concurrent_list(plan_one, resolved.work, limit=max(1, len(specs)))
@@ -162,12 +153,6 @@ async def _cluster(on: str, specs: Sequence[ServerSpec]) -> AsyncIterator[Cluste
     belongings = Belongings(hash_file)
     async with open_cluster(on, specs, belongings.answer, belongings.reducers) as cluster:
         yield cluster
-
-
-def _notify(observer: Observer, event: Event) -> None:
-    """Notify an observer; its errors are ignored."""
-    with suppress(Exception):
-        observer.notify(event)
 
 
 @asynccontextmanager
@@ -341,7 +326,9 @@ async def _applying_on(
     from msauto.api.on_workers import ServersOnWorkers
 
     _refuse_downloads(plan)
-    scopes = scopes_of_plan(plan, specs)
+    urls = {spec.name: spec.url for spec in specs}
+    targets = (target for target in plan.targets if target.address.namespace != "handle")
+    scopes = {LockScope(urls[target.server], target.database) for target in targets}  # as in scopes_of
     async with _cluster(on, specs) as cluster:
 
         def servers_of(context: ApplyContext) -> Servers:
