@@ -49,7 +49,7 @@ help:
 .venv/.docs: .venv/.made pyproject.toml
 	@echo "Installing Sphinx into $(DOCS) (once) ..." >&2
 	@$(PYTHON) -m venv $(DOCS) && $(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --group docs
+	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group docs
 	@touch $@
 
 demo: .venv/.demo

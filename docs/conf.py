@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 
@@ -16,7 +17,13 @@ project = "msauto"
 author = "The msauto founders"
 version = release = runpy.run_path(str(_ROOT / "msauto" / "version.py"))["__version__"]
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+autodoc_default_options = {"members": True, "inherited-members": "Struct, Exception, str"}
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_type_aliases = {name: name for name in ("Event", "Plan", "Result")}
+python_maximum_signature_line_length = 100
+nitpick_ignore_regex = [("py:.*", ".*")]  # types of other packages and of our own modules have no page
 myst_heading_anchors = 4
 
 html_theme = "furo"
@@ -110,8 +117,15 @@ def _inline(cell: nodes.entry) -> list[nodes.Node]:
     return [part for paragraph in cell.children for part in paragraph.children]
 
 
+def _name_aliases(*details: object) -> tuple[str, str]:
+    """Show an alias of a type by its name; autodoc shows what stands for it."""
+    signature, returned = (re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", str(each or "")) for each in details[-2:])
+    return signature, returned
+
+
 def setup(app: Sphinx) -> None:
     """Register what Sphinx calls while it reads the pages."""
     app.add_lexer("csv", TextLexer)
     app.add_post_transform(ManPageLayout)
     app.connect("source-read", _add_navigation)
+    app.connect("autodoc-process-signature", _name_aliases)

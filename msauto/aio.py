@@ -78,7 +78,9 @@ async def load(
     Raises ``InputError`` with all problems, and ``RefusedError`` for a saved plan whose files have changed, unless
     ``keep_going``.
 
-    >>> play = load("news.yml", inventory="inventory.yml", limit="studio-a", extra_vars={"season": 3})  # doctest: +SKIP
+    >>> play = msauto.load("news.yml", inventory="inventory.yml", extra_vars={"season": 3})
+    >>> play
+    <Loaded news.yml: studio-a>
     """
 
     def read() -> Loaded:
@@ -100,8 +102,11 @@ async def plan(play: Loaded, *, window: str | None = None, observer: Callable[[E
     ``window`` is when the plan may be applied, such as ``"23:00-05:30"``. ``observer`` is called with each event
     (:mod:`msauto.model.events`), in the thread that works.
 
-    >>> plan(play).summary.requests  # doctest: +SKIP
-    2
+    >>> plan = msauto.plan(play)
+    >>> plan
+    <Plan: 2 changes, 2 requests, 0 unchanged>
+    >>> [(change.aspect, change.after, change.place.line) for change in plan.changes]
+    [('field', 'Season 3', 7), ('marker', {'frame': 250, 'track': 'Cue Point', 'title': 'Ad break'}, 8)]
     """
     with play.secrets.redacted_errors():
         made = await plan_only(play, RunOptions(window=window), observer=observing(observer))
@@ -132,8 +137,9 @@ async def apply(
     ``LockedError`` (another run) or ``PlanningError``. Afterwards it raises nothing for a target that failed:
     ``result.ok`` is false. A cancelled call finishes the requests in flight; cancelled again, it stops at once.
 
-    >>> apply(plan, allow_delete=2, observer=print).ok  # doctest: +SKIP
-    True
+    >>> result = msauto.apply(plan, allow_delete=2)
+    >>> result.ok, [(each.target.name, each.outcome) for each in result.targets]
+    (True, [('Long Film', 'changed')])
     """
     loaded = plan if isinstance(plan, Loaded) else held_to(redact_plan(plan.unredacted), plan.loaded)
     options = RunOptions(
@@ -169,7 +175,7 @@ async def undo(
     ``run`` is a name of the history, the start of one, or ``last``. A value that is no longer what the run wrote is
     left alone; ``result.to_json()`` names it in its warnings. To see the plan first: ``plan(load(undo=run, ...))``.
 
-    >>> undo(result.run, inventory="inventory.yml").ok  # doctest: +SKIP
+    >>> msauto.undo(result.run, inventory="inventory.yml").ok
     True
     """
     loaded = await load(
@@ -210,7 +216,9 @@ async def export(
     or ``vtt`` gives the markers and segments of one asset, or of many into ``out``. ``origin`` is the time code of the
     first frame. ``force`` overwrites files that msauto did not export.
 
-    >>> print(export(title="Long Film", server="http://studio-a:7901", database="NEWS").text)  # doctest: +SKIP
+    >>> exported = msauto.export(title="Long Film", server="http://studio-a:7901", database="NEWS")
+    >>> print(exported.text.splitlines()[0])
+    # Exported by msauto: assets of NEWS.
     """
     chosen = ExportSelection(texts_of(title), texts_of(folder), texts_of(channel), recursive, database, links)
     form = exporting.timeline_form(format, origin, chosen)
@@ -250,8 +258,10 @@ async def history(
     with ``msauto.toml`` or ``.git``, and those below it) it has the runs of this repository, or with ``all`` all runs.
     Raises ``LedgerError`` for a run that is not found.
 
-    >>> [(each.run, each.status) for each in history()]  # doctest: +SKIP
-    [('20261120T194008-3f2a', 'ok')]
+    >>> [each.status for each in msauto.history()]
+    ['ok', 'ok']
+    >>> [each.target.name for each in msauto.history(result.run).targets]
+    ['Long Film']
     """
     place = (await asyncio.to_thread(inputs_of, config=config, state_dir=state_dir)).ledger
     if run is None:

@@ -90,11 +90,13 @@ class MediaServer:
 
     Threads may share it, and it works inside a running event loop. After a fork, open a new one.
 
-    ::
-
-        with MediaServer("http://studio-a:7901") as server:
-            clip = server.asset("NEWS", "Evening News")
-            server.set_field("NEWS", "Evening News", "comment", "Ready")
+    >>> with MediaServer("http://studio-a:7901") as server:
+    ...     clip = server.asset("NEWS", "Long Film")
+    ...     answer = server.create_marker("NEWS", "Long Film", frame="00:00:10:00", fields={"title": "Ad break"})
+    >>> clip.frames, clip.fps, clip.duration, clip.folder
+    (162500, 25, 6500.0, ('Films',))
+    >>> answer.status
+    200
     """
 
     def __init__(
