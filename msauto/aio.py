@@ -38,6 +38,7 @@ from msauto.api.keywords import Data, File, Texts, check_named, inputs_of, obser
 from msauto.api.loading import Loaded, held_to
 from msauto.api.run import RunOptions, apply_unasked, plan_only
 from msauto.api.values import Plan, Result
+from msauto.errors import MsautoError
 from msauto.model.events import Event
 from msauto.model.result import RunDetails, RunSummary
 from msauto.model.server import Transport
@@ -108,9 +109,16 @@ async def plan(play: Loaded, *, window: str | None = None, observer: Callable[[E
     >>> [(change.aspect, change.after, change.place.line) for change in plan.changes]
     [('field', 'Season 3', 7), ('marker', {'frame': 250, 'track': 'Cue Point', 'title': 'Ad break'}, 8)]
     """
+    _check_is_loaded(play)
     with play.secrets.redacted_errors():
         made = await plan_only(play, RunOptions(window=window), observer=observing(observer))
     return Plan(play, made)
+
+
+def _check_is_loaded(given: object) -> None:
+    if not isinstance(given, Loaded):
+        message = f"a value of the type {type(given).__name__} cannot be planned or applied"
+        raise MsautoError(message, remedy="pass what msauto.load returned")
 
 
 async def apply(
@@ -141,7 +149,8 @@ async def apply(
     >>> result.ok, [(each.target.name, each.outcome) for each in result.targets]
     (True, [('Long Film', 'changed')])
     """
-    loaded = plan if isinstance(plan, Loaded) else held_to(redact_plan(plan.unredacted), plan.loaded)
+    loaded = held_to(redact_plan(plan.unredacted), plan.loaded) if isinstance(plan, Plan) else plan
+    _check_is_loaded(loaded)
     options = RunOptions(
         allow_delete, allow_remove, allow_requests, override_freeze, window,
         lock_timeout=lock_timeout, keep_going=keep_going,

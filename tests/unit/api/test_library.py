@@ -221,6 +221,10 @@ def test_a_target_in_error_has_message_place_and_remedy(
 def test_nothing_to_load_and_wrong_keywords_are_errors(inventory: dict[str, Any]) -> None:
     with pytest.raises(msauto.MsautoError, match="no playbook is given"):
         msauto.load(inventory=inventory)
+    for function in (msauto.plan, msauto.apply):
+        with pytest.raises(msauto.MsautoError, match="type str cannot be planned") as failure:
+            function("news.yml")  # type: ignore[arg-type]
+        assert failure.value.remedy == "pass what msauto.load returned"
     play = msauto.load(plays(COMMENT), inventory=inventory)
     for wrong in ({"window": "late"}, {"override_freeze": " "}):
         with pytest.raises(msauto.MsautoError) as failure:
