@@ -117,10 +117,9 @@ def _inline(cell: nodes.entry) -> list[nodes.Node]:
     return [part for paragraph in cell.children for part in paragraph.children]
 
 
-def _name_aliases(*details: object) -> tuple[str, str]:
+def _name_aliases(*details: str | None) -> tuple[str | None, ...]:
     """Show an alias of a type by its name; autodoc shows what stands for it."""
-    signature, returned = (re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", str(each or "")) for each in details[-2:])
-    return signature, returned
+    return tuple(each and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", each) for each in details[-2:])
 
 
 def setup(app: Sphinx) -> None:
