@@ -267,8 +267,8 @@ async def history(
     with ``msauto.toml`` or ``.git``, and those below it) it has the runs of this repository, or with ``all`` all runs.
     Raises ``LedgerError`` for a run that is not found.
 
-    >>> [each.status for each in msauto.history()]
-    ['ok', 'ok']
+    >>> msauto.history()
+    (<Run 2...: ok, undo 2...>, <Run 2...: ok, news.yml>)
     >>> [each.target.name for each in msauto.history(result.run).targets]
     ['Long Film']
     """

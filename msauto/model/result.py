@@ -172,6 +172,10 @@ class RunSummary(Struct, frozen=True):
     repository: str = ""
     settings: str = ""
 
+    def __repr__(self) -> str:
+        """Return a short form: a list of runs is long."""
+        return f"<Run {self.run}: {self.status}, {' '.join(self.playbooks)}>"
+
 
 class RequestRecord(Struct, frozen=True):
     """What the ledger knows of one request; parallel to ``target.requests``. Times are ISO 8601 in UTC."""
@@ -238,6 +242,10 @@ class RunDetails(Struct, frozen=True):
     msauto: str
     targets: tuple[TargetRecord, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Return a short form."""
+        return f"<RunDetails {self.summary.run}: {self.summary.status}, {len(self.targets)} targets>"
 
     @property
     def plan(self) -> Plan:
