@@ -47,7 +47,7 @@ def media_server(
 def _server(folder: Path, content: object = None, *, dialect: Mapping[str, str] = {}, **options: Any) -> Simulator:
     from msauto.documents.loader import load_yaml, plain
     from msauto.simulator import Simulator, sample_state
-    from msauto.simulator.content import state_from_content
+    from msauto.simulator.seed import state_from_content
 
     name = ""
     if isinstance(content, str | Path):

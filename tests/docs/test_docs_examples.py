@@ -12,7 +12,7 @@ from msauto.errors import InputError
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files
 from msauto.playbook.validate import kind_of_file, validate
-from msauto.simulator.content import state_from_content
+from msauto.simulator.seed import state_from_content
 from tests.docs.pages import PAGES, ROOT, Block, all_blocks, blocks
 from tests.docs.session import Session, alike, session, steps
 

@@ -8,7 +8,7 @@ import pytest
 
 from msauto import MediaServer
 from msauto.simulator import Simulator
-from msauto.simulator.content import state_from_content
+from msauto.simulator.seed import state_from_content
 
 CONTENT = {
     "databases": {
