@@ -33,8 +33,7 @@ from msauto.model.desired import (
 from msauto.model.facts import Facts
 from msauto.model.server import Dialect, ServerSpec
 from msauto.playbook.plays import Task, check_arguments, unknown_handler
-from msauto.playbook.schema.asset import TARGET_NAMES, AssetArgs, TargetKeys, aspects_of
-from msauto.playbook.schema.play import AssertArgs
+from msauto.playbook.schema.play import TARGET_NAMES, AssertArgs, AssetArgs, TargetKeys, aspects_of
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import AssetView, UsesAssetError
 from msauto.playbook.templates.rendering import Where, holds, refuse_pending, render_data, undecided, where_of

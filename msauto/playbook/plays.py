@@ -13,8 +13,7 @@ from msauto.documents.strict_model import Model
 from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, as_list, mark
 from msauto.errors import Problem, nearest
 from msauto.playbook.input_files import OUTSIDE, Files, beside
-from msauto.playbook.schema.asset import aspects_of
-from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile
+from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile, aspects_of
 from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.templates.rendering import check_template
 from msauto.playbook.variables import Level, Variable, read_variables

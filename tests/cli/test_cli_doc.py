@@ -12,8 +12,7 @@ from msauto.cli.commands.doc import _topics as all_topics
 from msauto.model.fields import MimeType
 from msauto.model.timecode import Timecode
 from msauto.playbook.reference import module, positions
-from msauto.playbook.schema.asset import AssetArgs
-from msauto.playbook.schema.play import MODULES
+from msauto.playbook.schema.play import MODULES, AssetArgs
 from tests.cli.command_line import MSAUTO, Desk
 
 TOPICS = [name for name, _ in all_topics()]

@@ -21,17 +21,18 @@ from msauto.aspects.segment_arguments import SegmentArgs
 from msauto.documents.document import Document, SourceNode
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import mark
-from msauto.playbook.schema.asset import AssetArgs, TargetKeys
 from msauto.playbook.schema.batch import JobArgs, SecretSource
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs
 from msauto.playbook.schema.json_schema import schema_of_model
 from msauto.playbook.schema.play import (
     AssertArgs,
+    AssetArgs,
     CommandArgs,
     HandlerArgs,
     PlayArgs,
     ProxyArgs,
     RunTarget,
+    TargetKeys,
     TaskArgs,
     ThumbnailArgs,
 )

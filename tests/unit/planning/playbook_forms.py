@@ -19,8 +19,7 @@ from msauto.model.server import Dialect
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.intents import asset_ref, desired_of
 from msauto.playbook.plays import check_arguments
-from msauto.playbook.schema.asset import AssetArgs, TargetKeys
-from msauto.playbook.schema.play import CommandArgs, ProxyArgs, ThumbnailArgs
+from msauto.playbook.schema.play import AssetArgs, CommandArgs, ProxyArgs, TargetKeys, ThumbnailArgs
 from msauto.playbook.schema.schema_errors import read_as
 
 _OPERATIONS: dict[str, type[TargetKeys]] = {"command": CommandArgs, "thumbnail": ThumbnailArgs, "proxy": ProxyArgs}
