@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from msauto.api.inputs import PLAYS, Inputs, Tell, read_inputs
-from msauto.documents.document import Document
-from msauto.documents.given_data import given_document
+from msauto.documents.document import Document, given_document
 from msauto.errors import MsautoError
 from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import PlanOptions

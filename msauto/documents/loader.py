@@ -15,12 +15,11 @@ from typing import Any, Final
 
 import yaml
 
-from msauto.documents.document import Document, Hidden, Path, outside_node
+from msauto.documents.document import MAX_DEPTH, Document, Hidden, Path, outside_node
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 from msauto.secrets.redaction import HIDDEN, USER_IN_URL, can_redact, is_secret_name, redact_lines
 from msauto.secrets.sources import TAG, MarkedText, why_too_short
 
-MAX_DEPTH = 64
 MAX_ALIASED = 100_000
 """The most nodes that aliases may add to a document."""
 
