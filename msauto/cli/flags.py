@@ -1,22 +1,60 @@
-"""The flags that commands share, and the value made from them."""
+"""The flags that commands share, the value made from them, and how they let a result look."""
 
 from __future__ import annotations
 
 import functools
 import re
+import shutil
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import IO, Any, Final
 
 import click
 
-from msauto.api.forms import FORMS
+from msauto.api.forms import FORMS, report_name
 from msauto.api.inputs import Inputs
 from msauto.api.keywords import inputs_of
-from msauto.cli.output import print_message
-from msauto.cli.reports import PLAN_FORMS, Display
+from msauto.cli.output import can_draw, print_message, use_colour
 from msauto.concurrency import MOST_FORKS
+from msauto.errors import MsautoError
+from msauto.report.layout import Layout
+
+PLAN_FORMS: Final = tuple(form for form in FORMS if form != "junit")
+"""The forms of ``msauto plan``: JUnit XML is for what came of a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Display:
+    """How a result is shown. ``summary`` shows only what decides of a plan; ``playbook`` names it."""
+
+    format: str = "text"
+    verbosity: int = 0
+    no_color: bool = False
+    summary: bool = False
+    playbook: str = "plan"
+
+
+_WIDTH = 100
+"""Columns of text that does not go to a terminal, unless ``COLUMNS`` is set: as logs and mails show it."""
+
+
+def layout_of(
+    display: Display, *, keep_going: bool = False, error: MsautoError | None = None, stream: IO[str] | None = None
+) -> Layout:
+    """Return the layout for stdout, or another stream: its colour, width and signs, and the playbook's name."""
+    return Layout(
+        use_colour(stream or sys.stdout, no_color=display.no_color),
+        display.verbosity,
+        shutil.get_terminal_size((_WIDTH, 24)).columns,
+        not can_draw(stream or sys.stdout),
+        display.summary,
+        report_name(display.playbook),
+        keep_going,
+        error,
+    )
+
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -15,7 +15,7 @@ from typing import Final
 import click
 
 from msauto.cli.interrupts import importing, restored_handler
-from msauto.cli.output import OutputError, ReaderGoneError, print_message, use_colour
+from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, use_colour
 from msauto.errors import MsautoError, exit_code_of
 from msauto.exit_codes import ERROR, INTERRUPTED, OK
 from msauto.version import __version__
@@ -181,10 +181,15 @@ def _wants_document(arguments: list[str]) -> bool:
 
 
 def _print_problems(error: MsautoError | str, remedy: str = "") -> None:
-    from msauto.cli.reports import print_problems
+    """Write the JSON document of a plan that cannot be made: it is empty except for the problems."""
+    from msauto.concurrency import SystemClock
+    from msauto.model.plan import Plan
+    from msauto.planning.saved_plan import plan_document
+    from msauto.report.json import dump_document, error_json
 
+    empty = Plan(SystemClock().now().isoformat(timespec="seconds"), __version__)
     with suppress(OutputError):  # stderr gets the error in any case
-        print_problems(error, remedy)
+        print_result(dump_document(plan_document(empty) | error_json(error, remedy)))
 
 
 def _usage(error: click.ClickException) -> str:

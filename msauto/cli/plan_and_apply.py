@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 import click
@@ -19,9 +19,8 @@ from msauto.api.run import Run, check_plan, open_run, plan_only, refuse_stale
 from msauto.api.saved_plans import is_plan_file, write_plan_file
 from msauto.aspects import ASPECTS, is_deletion
 from msauto.cli import output
-from msauto.cli.flags import Flags
+from msauto.cli.flags import Flags, layout_of
 from msauto.cli.interrupts import SIGNALS, ignore_interrupts, run_async
-from msauto.cli.reports import layout_of, show_plan
 from msauto.cli.run_flags import RunFlags
 from msauto.cli.watch import STDOUT
 from msauto.concurrency import SystemClock
@@ -65,14 +64,14 @@ class RunDialog:
         try:
             refuse_stale(plan)
         except RefusedError as error:
-            show_plan(plan, self.flags, keep_going=given.options.keep_going, error=error)
+            self._show(plan, error=error)
             raise
         if given.out == STDOUT:
             output.print_result(dump_document(plan_document(plan)))
         else:
             if given.out is not None:
                 write_plan_file(plan, given.out)
-            show_plan(plan, self.flags, keep_going=given.options.keep_going, stills=stills)
+            self._show(plan, stills=stills)
         if plan.errors:
             self._report_errors(plan)
             return ERROR
@@ -177,10 +176,15 @@ class RunDialog:
 
     # What is shown -----------------------------------------------------------------------------------------------
 
+    def _show(self, plan: Plan, *, error: RefusedError | None = None, stills: Stills = NO_STILLS) -> None:
+        """Write the plan to stdout in the form of ``--format``; ``error``: why the command ends here, for JSON."""
+        layout = layout_of(self.flags, keep_going=self.given.options.keep_going, error=error)
+        output.print_result(FORMS[self.flags.format].plan(plan, replace(layout, stills=stills)))
+
     def _show_before(self, plan: Plan) -> None:
         """Show the plan before the question: other forms than text follow on stdout, with the result."""
         if self.flags.format == "text":
-            show_plan(plan, self.flags, keep_going=self.given.options.keep_going)
+            self._show(plan)
         elif sys.stdin.isatty() and not self.given.yes:
             layout = layout_of(self.flags, keep_going=self.given.options.keep_going, stream=sys.stderr)
             output.print_message("".join(FORMS["text"].plan(plan, layout)), rendered=True)
@@ -188,7 +192,7 @@ class RunDialog:
     def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:
         """Show the plan in place of a result, unless it is shown already."""
         if self.flags.format != "text":
-            show_plan(plan, self.flags, keep_going=self.given.options.keep_going, error=error)
+            self._show(plan, error=error)
 
     def _report_errors(self, plan: Plan) -> None:
         """Report on stderr the errors of a plan that only the document on stdout names."""

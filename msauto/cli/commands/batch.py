@@ -21,9 +21,8 @@ from msauto.batch.batch_job import BatchLog, BatchSignals
 from msauto.batch.batch_result import last_result, past_results, render_json, render_text, status_of, status_row
 from msauto.batch.batch_run import BatchSession, JobChoice, open_batch
 from msauto.batch.monitoring import unreachable_addresses
-from msauto.cli.flags import no_color_flag, on_flag, parse_age
+from msauto.cli.flags import Display, layout_of, no_color_flag, on_flag, parse_age
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
-from msauto.cli.reports import Display, layout_of
 from msauto.errors import InputError, MsautoError, nearest
 from msauto.exit_codes import ERROR, INCOMPLETE, OK
 from msauto.ledger import Ledger

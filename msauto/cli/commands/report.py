@@ -9,9 +9,8 @@ from msgspec import structs
 
 from msauto.api.forms import FORMS
 from msauto.batch.batch_result import SUMMARY_FORMS, past_results
-from msauto.cli.flags import Flags, report_flags
+from msauto.cli.flags import Flags, layout_of, report_flags
 from msauto.cli.output import print_result
-from msauto.cli.reports import layout_of
 from msauto.ledger import Ledger
 from msauto.model.plan import InputHash, PlannedServer
 from msauto.model.result import Result, RunDetails, seconds_between
