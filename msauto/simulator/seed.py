@@ -348,14 +348,14 @@ def state_from_content(data: Any) -> ServerState:
     state = empty_state()
     for name, clips in content.databases.items():
         for clip in clips:
-            _add_clip(state.add_database(name), clip)
+            _add_given_clip(state.add_database(name), clip)
     for name, items in content.channels.items():
         for item in items:
             put_item(state.add_channel(name), item.file, item.text.encode(), SimDialect(rss_body="text"))
     return state
 
 
-def _add_clip(database: SimDatabase, given: GivenClip) -> SimClip:
+def _add_given_clip(database: SimDatabase, given: GivenClip) -> SimClip:
     rate = Fraction(given.fps)
     clip = database.add_clip(
         given.title,
