@@ -17,9 +17,9 @@ from typing import Any
 import yaml
 
 from msauto.api.stages import apply_plan, make_plan, specs_of, undo_of
-from msauto.applying.executor import RetryPolicy
+from msauto.applying.states import RetryPolicy
 from msauto.concurrency import SystemClock
-from msauto.ledger import Ledger
+from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import SilentObserver
 from msauto.model.plan import Limits, Plan

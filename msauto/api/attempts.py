@@ -14,9 +14,9 @@ from typing import Final
 from msauto.api.inputs import Inputs, Tell, tell_nothing
 from msauto.errors import InputError, LedgerError, MsautoError, exit_code_of
 from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
-from msauto.ledger import Ledger, LedgerPlace
 from msauto.ledger.history import ATTEMPT, BATCH, CODE, FOLDER, JOB, REASON, REPOSITORY, SETTINGS, USER
 from msauto.ledger.journal import new_run_name
+from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.ledger.locks import user_name
 from msauto.model.plan import Plan
 from msauto.model.result import Result, RunStatus, RunSummary, format_time

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from msauto.ledger import Ledger, LedgerPlace
+from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.result import RunDetails, RunSummary
 from msauto.playbook.input_files import find_repository
 

@@ -12,7 +12,7 @@ from typing import Final
 from msauto.api.saved_plans import is_plan_file, open_plan_file
 from msauto.documents.document import Document
 from msauto.errors import MsautoError
-from msauto.ledger import LedgerPlace
+from msauto.ledger.ledger import LedgerPlace
 from msauto.model.plan import Plan, PlanOptions
 from msauto.model.result import RunDetails
 from msauto.model.server import Transport

@@ -15,9 +15,10 @@ from msauto.api.inputs import Inputs
 from msauto.api.saved_plans import changed_inputs, options_again
 from msauto.api.stages import check_servers, make_plan, scopes_of, specs_of, undo_of
 from msauto.errors import RefusedError
-from msauto.ledger import Ledger, LockScope
 from msauto.ledger.history import OPTIONS
 from msauto.ledger.journal import LedgerMemory
+from msauto.ledger.ledger import Ledger
+from msauto.ledger.locks import LockScope
 from msauto.model.codec import load as load_json
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import Observer

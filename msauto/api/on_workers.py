@@ -30,8 +30,9 @@ from msauto.applying.executor import BatchFailures, OnResult, Records, Targets, 
 from msauto.applying.states import RetryPolicy
 from msauto.concurrency import SystemClock, concurrent_list, finish, is_over, run_unless
 from msauto.errors import LedgerError, MsautoError, one_line
-from msauto.ledger import Ledger, LockScope
 from msauto.ledger.journal import LedgerMemory
+from msauto.ledger.ledger import Ledger
+from msauto.ledger.locks import LockScope
 from msauto.model.desired import ServerIntents
 from msauto.model.events import SILENT, Notify, RequestSettled, TargetFinished, TargetStarted
 from msauto.model.ledger_url import LedgerUrl

@@ -24,8 +24,8 @@ from msauto.api.saved_plans import kept_options
 from msauto.api.stages import apply_plan, recover_runs
 from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError, PlanningError, RefusedError
-from msauto.ledger import Ledger
 from msauto.ledger.history import OPTIONS
+from msauto.ledger.ledger import Ledger
 from msauto.model.codec import dump, to_json
 from msauto.model.events import SILENT, Observer, PlanningEnded, PlanningStarted
 from msauto.model.plan import Limits, Plan, Refusal

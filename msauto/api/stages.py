@@ -23,8 +23,9 @@ from msgspec import structs
 from msauto.api.server_plan import ServerPlanning, plan_server
 from msauto.concurrency import concurrent_list, concurrent_map
 from msauto.errors import ClusterError, RefusedError
-from msauto.ledger import Ledger, LockScope
 from msauto.ledger.journal import LedgerMemory
+from msauto.ledger.ledger import Ledger
+from msauto.ledger.locks import LockScope
 from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
 from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import Limits, Plan, Target
@@ -43,9 +44,10 @@ from msauto.version import __version__
 
 if TYPE_CHECKING:
     from msauto.api.on_workers import WorkersOfRun
-    from msauto.applying.apply_context import ApplyContext
+    from msauto.applying.apply_context import ApplyContext, Cancellation, ServerConnection
     from msauto.applying.cluster import Cluster
-    from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection, Servers, Settle
+    from msauto.applying.executor import Servers, Settle
+    from msauto.applying.states import RetryPolicy
     from msauto.server.snapshots import ReadEach
 
 _URL_NOTE = "url of "
@@ -159,7 +161,7 @@ async def _cluster(on: str, specs: Sequence[ServerSpec]) -> AsyncIterator[Cluste
 async def _connect(
     specs: Sequence[ServerSpec], clock: Clock, client_of: Callable[[ServerSpec], AsyncMediaServer] = AsyncMediaServer
 ) -> AsyncIterator[dict[str, ServerConnection]]:
-    from msauto.applying.executor import ServerConnection
+    from msauto.applying.apply_context import ServerConnection
 
     async with AsyncExitStack() as stack:
         servers = {}

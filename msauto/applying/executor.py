@@ -34,8 +34,6 @@ from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import RequestResult, Result, RunDetails, TargetRecord, TargetResult
 
-__all__ = ["Cancellation", "RetryPolicy", "ServerConnection", "apply"]
-
 Targets = Mapping[int, Target]
 """Targets of one server, by their positions in the plan."""
 OnResult = Callable[[int, TargetResult], None]

@@ -36,8 +36,8 @@ from msauto.concurrency import SystemClock
 from msauto.documents.value_types import as_list
 from msauto.errors import ClusterError, LockedError, MsautoError, PlanningError, UnreachableError, exit_code_of
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
-from msauto.ledger import LedgerPlace
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
+from msauto.ledger.ledger import LedgerPlace
 from msauto.model.codec import to_json
 from msauto.model.plan import Plan, PlanOptions, Target
 from msauto.model.ports import Clock

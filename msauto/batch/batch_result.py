@@ -14,7 +14,7 @@ from msgspec import Meta, Struct, structs
 from msauto.batch.batch_file import BatchFile
 from msauto.errors import LedgerError
 from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
-from msauto.ledger import Ledger
+from msauto.ledger.ledger import Ledger
 from msauto.model import codec
 from msauto.model.plan import Action
 from msauto.model.result import RunSummary, format_time, parse_time, seconds_between

@@ -41,9 +41,9 @@ from msauto.batch.schedule import DueStarts, due_starts, open_until, outside_of
 from msauto.concurrency import SystemClock
 from msauto.errors import InputError, MsautoError, exit_code_of
 from msauto.exit_codes import ERROR, INTERRUPTED, OK, REFUSED
-from msauto.ledger import Ledger, LedgerPlace
 from msauto.ledger.history import FOLDER, REPOSITORY, USER
 from msauto.ledger.journal import new_run_name
+from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.ports import Clock
 from msauto.model.result import format_time, parse_time
 from msauto.playbook.input_files import beside

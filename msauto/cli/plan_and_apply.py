@@ -153,7 +153,7 @@ class RunDialog:
 
     async def _apply(self, run: Run, plan: Plan) -> Result:
         """Apply the plan; the first Ctrl-C finishes the requests in flight, the second stops at once."""
-        from msauto.applying.executor import Cancellation
+        from msauto.applying.apply_context import Cancellation
 
         stop, loop = Cancellation(), asyncio.get_running_loop()
 

@@ -33,13 +33,11 @@ from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.plan import Address, Request
 from msauto.model.ports import Clock
 from msauto.model.server import Dialect, ServerSpec
-from msauto.probe.observations import DialectFinding, ProbeNotes, ProbeResult, ReadOnlyProbe, UnansweredQuestion
+from msauto.probe.observations import ProbeNotes, ProbeResult, ReadOnlyProbe
 from msauto.server.answers import RawAnswer
 from msauto.server.client import AsyncMediaServer
 from msauto.server.parsers import parse_xmp
 from msauto.server.reader import ServerReader
-
-__all__ = ["DialectFinding", "ProbeResult", "TrialOptions", "UnansweredQuestion", "probe", "probe_by_trial"]
 
 _ROUNDS: Final = 3
 """The number of attempts to undo a change."""

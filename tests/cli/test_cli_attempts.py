@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from msauto.concurrency import SystemClock
-from msauto.ledger import Ledger, LockScope
+from msauto.ledger.ledger import Ledger
+from msauto.ledger.locks import LockScope
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk, Said
 from tests.cli.test_cli_documents import document

@@ -18,7 +18,8 @@ from msauto.batch.batch_job import BatchSignals
 from msauto.batch.batch_result import BatchResult
 from msauto.batch.batch_run import BatchSession, JobChoice
 from msauto.concurrency import SystemClock
-from msauto.ledger import Ledger, LockScope
+from msauto.ledger.ledger import Ledger
+from msauto.ledger.locks import LockScope
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.cli.test_cli_batch import batch

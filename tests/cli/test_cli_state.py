@@ -11,9 +11,8 @@ import psycopg
 import pytest
 
 from msauto.errors import LedgerError, RefusedError
-from msauto.ledger import Ledger
 from msauto.ledger import ledger as ledger_module
-from msauto.ledger.ledger import TABLES
+from msauto.ledger.ledger import TABLES, Ledger
 from msauto.ledger.store import table_statements
 from msauto.model.result import RequestResult, Result, RunSummary, TargetResult
 from tests.cli.command_line import Desk

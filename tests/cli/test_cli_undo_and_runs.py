@@ -13,7 +13,7 @@ import pytest
 
 from msauto.cli import plan_and_apply
 from msauto.concurrency import SystemClock
-from msauto.ledger import Ledger
+from msauto.ledger.ledger import Ledger
 from msauto.model.plan import Plan
 from msauto.simulator import Simulator, empty_state
 from tests.cli.command_line import Desk

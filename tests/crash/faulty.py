@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from msauto.applying.executor import RetryPolicy
+from msauto.applying.states import RetryPolicy
 from msauto.simulator import Item, ServerState, SimClip, SimMarker, SimSegment, Simulator, empty_state
 
 PATIENCE = RetryPolicy(

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from msauto.ledger import Ledger, store
+from msauto.ledger import store
+from msauto.ledger.ledger import Ledger
 from msauto.ledger.postgres_store import PostgresStore
 from msauto.model.plan import Target
 from msauto.model.result import Result

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from msauto.errors import InputError
-from msauto.ledger import Ledger
+from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.plan import Plan, TargetId
 from msauto.model.result import Result

@@ -14,7 +14,8 @@ import pytest
 
 from msauto.model.live import Asset
 from msauto.model.server import Auth, Secret, ServerSpec
-from msauto.probe.probe import ProbeResult, TrialOptions, probe, probe_by_trial
+from msauto.probe.observations import ProbeResult
+from msauto.probe.probe import TrialOptions, probe, probe_by_trial
 from msauto.simulator import SimDialect, SimMarker, SimSegment, Simulator, empty_state
 from msauto.simulator.rss import put_item
 from tests.dialects.fitting import FITTING, rows, server_of

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from msauto.ledger import Ledger
+from msauto.ledger.ledger import Ledger
 from msauto.model.result import Result
 from tests.examples import examples
 from tests.unit.applying.applying_world import Stage, fields_target

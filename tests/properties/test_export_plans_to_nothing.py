@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from msauto.api.stages import make_plan
 from msauto.cli.main import main
 from msauto.concurrency import SystemClock
-from msauto.ledger import Ledger
+from msauto.ledger.ledger import Ledger
 from msauto.model.plan import Limits, Plan
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve

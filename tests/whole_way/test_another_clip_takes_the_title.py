@@ -12,9 +12,9 @@ import pytest
 from msgspec import structs
 
 from msauto.api.stages import apply_plan, specs_of
-from msauto.applying.executor import RetryPolicy
+from msauto.applying.states import RetryPolicy
 from msauto.concurrency import SystemClock
-from msauto.ledger import Ledger
+from msauto.ledger.ledger import Ledger
 from msauto.model.events import SilentObserver
 from msauto.model.result import TargetResult
 from msauto.simulator import Fault, ServerState, SimClip, SimMarker, Simulator, empty_state

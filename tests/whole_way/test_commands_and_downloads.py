@@ -229,7 +229,7 @@ def test_assert(stage: Stage) -> None:
 def test_the_digest_is_of_what_is_on_disk(stage: Stage) -> None:
     result = stage.apply(play(still()))
     dest = stage.folder / "out" / "still.png"
-    from msauto.ledger import Ledger
+    from msauto.ledger.ledger import Ledger
 
     with Ledger.open(stage.folder / "state", readonly=True) as ledger:
         target = structs.replace(result.plan.targets[0].id, server=stage.sim.url)

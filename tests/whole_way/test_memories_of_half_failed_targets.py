@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from msauto.applying.executor import RetryPolicy
+from msauto.applying.states import RetryPolicy
 from msauto.simulator import Simulator, empty_state
 from tests.stage import Stage, lines
 

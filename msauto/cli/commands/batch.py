@@ -25,7 +25,7 @@ from msauto.cli.flags import Display, layout_of, no_color_flag, on_flag, parse_a
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
 from msauto.errors import InputError, MsautoError, nearest
 from msauto.exit_codes import ERROR, INCOMPLETE, OK
-from msauto.ledger import Ledger
+from msauto.ledger.ledger import Ledger
 from msauto.model.codec import to_json
 from msauto.playbook.settings import load_settings
 from msauto.report.json import dump, problems_json

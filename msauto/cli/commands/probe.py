@@ -24,7 +24,8 @@ from msauto.model.live import Asset, Link, show_folder
 from msauto.model.plan import Change, Limits, Plan, Target
 from msauto.planning.plan_assembly import refusals
 from msauto.playbook.hosts import NamedServer, named_servers
-from msauto.probe.probe import ProbeResult, TrialOptions, probe, probe_by_trial
+from msauto.probe.observations import ProbeResult
+from msauto.probe.probe import TrialOptions, probe, probe_by_trial
 from msauto.report.json import dump
 from msauto.report.texts import refusal_error
 

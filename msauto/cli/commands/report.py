@@ -11,7 +11,7 @@ from msauto.api.forms import FORMS
 from msauto.batch.batch_result import SUMMARY_FORMS, past_results
 from msauto.cli.flags import Flags, layout_of, report_flags
 from msauto.cli.output import print_result
-from msauto.ledger import Ledger
+from msauto.ledger.ledger import Ledger
 from msauto.model.plan import InputHash, PlannedServer
 from msauto.model.result import Result, RunDetails, seconds_between
 from msauto.secrets.redaction import HIDDEN

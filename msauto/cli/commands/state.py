@@ -14,8 +14,7 @@ from msauto.cli.flags import no_color_flag
 from msauto.cli.output import print_message, print_result, print_table
 from msauto.errors import MsautoError
 from msauto.exit_codes import CHANGES, OK
-from msauto.ledger import Ledger, LedgerPlace
-from msauto.ledger.ledger import LedgerFacts
+from msauto.ledger.ledger import Ledger, LedgerFacts, LedgerPlace
 from msauto.model.codec import to_json
 from msauto.model.ledger_url import LedgerUrlError, is_ledger_url, parse_ledger_url
 from msauto.playbook.settings import Settings, load_settings

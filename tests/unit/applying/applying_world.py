@@ -14,7 +14,8 @@ from typing import Any
 from msgspec import structs
 
 from msauto.applying import executor
-from msauto.applying.executor import ServerConnection, ServersHere
+from msauto.applying.apply_context import ServerConnection
+from msauto.applying.executor import ServersHere
 from msauto.errors import (
     InDoubtError,
     LedgerError,

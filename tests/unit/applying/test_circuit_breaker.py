@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from msauto.applying.apply_context import ServerConnection
 from msauto.applying.circuit_breaker import BreakerState, contact_of
-from msauto.applying.executor import ServerConnection
 from msauto.errors import (
     InDoubtError,
     NotSentError,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec import structs
 
-from msauto.applying.executor import Cancellation
+from msauto.applying.apply_context import Cancellation
 from msauto.errors import LedgerError
 from msauto.model.events import (
     RequestSending,

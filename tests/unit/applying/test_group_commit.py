@@ -12,8 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from msauto.applying.apply_context import GroupCommit
-from msauto.applying.executor import Cancellation, ServerConnection
+from msauto.applying.apply_context import Cancellation, GroupCommit, ServerConnection
 from msauto.applying.verification import SharedReads
 from msauto.errors import LedgerError, UnreadableError
 from msauto.model.live import Entry, Folder, Listing

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from msauto.applying.executor import Cancellation, ServerConnection
+from msauto.applying.apply_context import Cancellation, ServerConnection
 from msauto.errors import UnreachableError
 from msauto.model.desired import Batch
 from msauto.model.plan import Expectation, Plan, Request, Target

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from msauto.applying.executor import recover, settle_here
-from msauto.ledger import Ledger
+from msauto.ledger.ledger import Ledger
 from msauto.model.plan import Target
 from msauto.model.result import RequestResult, TargetResult
 from tests.unit.applying.applying_world import Stage, fields_target, plan_of

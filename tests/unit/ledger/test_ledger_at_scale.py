@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import LedgerError
-from msauto.ledger import Ledger
+from msauto.ledger.ledger import Ledger
 from tests import postgres
 from tests.conftest import require_postgres
 from tests.unit.ledger.ledger_plans import plan, target

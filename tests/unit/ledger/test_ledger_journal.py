@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from msauto.errors import LedgerError
-from msauto.ledger import Ledger
+from msauto.ledger.ledger import Ledger
 from msauto.model.codec import dump, load, to_json
 from msauto.model.plan import Json, Target, TargetId
 from msauto.model.result import Difference, RequestResult, Result, TargetResult

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from msauto.errors import LedgerError, LockedError
-from msauto.ledger import Ledger, LockScope
-from msauto.ledger.locks import user_name
+from msauto.ledger.ledger import Ledger
+from msauto.ledger.locks import LockScope, user_name
 from tests.unit.ledger.ledger_plans import plan, target
 
 NEWS = LockScope("http://studio-a:7901", "NEWS")
@@ -114,7 +114,8 @@ async def test_names_that_look_alike_are_different_locks(place: Path | str) -> N
 @in_loop
 async def test_a_lock_dies_with_its_process(place: Path | str) -> None:
     code = (
-        "import asyncio, sys; from msauto.ledger import Ledger; from tests.unit.ledger.test_ledger_locks import *\n"
+        "import asyncio, sys; from msauto.ledger.ledger import Ledger\n"
+        "from tests.unit.ledger.test_ledger_locks import *\n"
         "async def main():\n"
         "    async with Ledger.open(sys.argv[1]).hold([NEWS], Clock()):\n"
         "        print('held', flush=True); sys.stdin.read()\n"

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import LedgerError
-from msauto.ledger import Ledger, store
+from msauto.ledger import store
+from msauto.ledger.ledger import Ledger
 from msauto.ledger.store import SqliteStore
 from tests.unit.ledger.ledger_plans import plan, target
 
@@ -50,7 +51,8 @@ def test_planning_with_a_ledger_changes_nothing(tmp_path: Path) -> None:
 
 def test_planning_after_a_crash_makes_no_file(tmp_path: Path) -> None:
     code = (
-        "import os, signal, sys; from msauto.ledger import Ledger; from tests.unit.ledger.ledger_plans import target;"
+        "import os, signal, sys; from msauto.ledger.ledger import Ledger;"
+        "from tests.unit.ledger.ledger_plans import target;"
         "Ledger.open(sys.argv[1]).memory.remember(target().id, {'a': 1}); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
@@ -218,7 +220,7 @@ def test_taken_away_in_the_middle(tmp_path: Path, replaced: bool) -> None:
 
 def test_no_room_for_the_tables(tmp_path: Path) -> None:
     code = (
-        "import resource, sys; from msauto.ledger import Ledger;"
+        "import resource, sys; from msauto.ledger.ledger import Ledger;"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); Ledger.open(sys.argv[1])"
     )
     done = subprocess.run(

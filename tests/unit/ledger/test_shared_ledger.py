@@ -14,8 +14,10 @@ import psycopg
 import pytest
 
 from msauto.errors import LedgerError, LockedError
-from msauto.ledger import Ledger, LockScope, journal, postgres_store
+from msauto.ledger import journal, postgres_store
 from msauto.ledger.journal import PlanMemory
+from msauto.ledger.ledger import Ledger
+from msauto.ledger.locks import LockScope
 from msauto.ledger.postgres_store import PostgresStore
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import TargetId

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.ledger import Ledger
+from msauto.ledger.ledger import Ledger
 from msauto.model.plan import Json, TargetId
 from msauto.secrets.redaction import Secrets
 from msauto.secrets.redactor import SALT, SecretMemory

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from msauto.api.stages import undo_of
 from msauto.errors import RefusedError
-from msauto.ledger import Ledger
+from msauto.ledger.ledger import Ledger
 from msauto.model.plan import Limits, Plan
 from msauto.model.result import RunDetails
 from msauto.model.server import ServerSpec

@@ -14,7 +14,8 @@ import pytest
 from msauto.errors import MsautoError, NotSentError, RefusedError, RejectedError
 from msauto.model.live import Asset, Link
 from msauto.model.server import Auth, Dialect, Secret, ServerSpec
-from msauto.probe.probe import ProbeResult, TrialOptions, probe, probe_by_trial
+from msauto.probe.observations import ProbeResult
+from msauto.probe.probe import TrialOptions, probe, probe_by_trial
 from msauto.simulator import ServerState, SimDialect, SimMarker, SimSegment, Simulator
 from msauto.simulator.storage import clip_xml
 
