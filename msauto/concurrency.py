@@ -1,8 +1,10 @@
-"""Bounded concurrency (ordered map, slots), cancellation of asyncio tasks, and the real clock."""
+"""Bounded concurrency (ordered map, slots), cancellation of asyncio tasks, and the real clock.
+
+Commands without an event loop import this module too, so asyncio is imported only where a coroutine runs.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import (
@@ -14,7 +16,10 @@ from collections.abc import (
     Iterable,
 )
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -43,6 +48,8 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
+        import asyncio
+
         await asyncio.sleep(seconds)
 
 
@@ -55,6 +62,8 @@ async def concurrent_map(
     so a generator of 300,000 items is never stored. The first exception is raised in the order of the items, and no
     items are taken after it; the running calls are cancelled and awaited.
     """
+    import asyncio
+
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
     calls = (_call(function, item) for item in items)
@@ -102,6 +111,8 @@ async def concurrent_list(function: Callable[[T], Awaitable[R]], items: Iterable
 
 async def in_turns(items: Iterable[T]) -> AsyncIterator[T]:
     """Yield the items, and let other tasks run after 500 of them: for loops over 300,000 items."""
+    import asyncio
+
     for number, item in enumerate(items, 1):
         yield item
         if number % 500 == 0:
@@ -132,6 +143,8 @@ class ConcurrencySlot:
 
 async def run_unless(work: Coroutine[Any, Any, None], cancelled: asyncio.Event) -> bool:
     """Run ``work`` until it ends, or cancel it when ``cancelled`` is set; return whether it was not cancelled."""
+    import asyncio
+
     task = asyncio.ensure_future(work)
     waiting = asyncio.ensure_future(cancelled.wait())
     try:
@@ -149,6 +162,8 @@ async def finish(work: Coroutine[Any, Any, T], interrupted: Callable[[], None]) 
 
     The first cancellation calls ``interrupted``, and the work continues; the second one cancels it.
     """
+    import asyncio
+
     task = asyncio.ensure_future(work)
     was_cancelled = False
     while True:
@@ -167,6 +182,8 @@ async def _call(function: Callable[[T], Awaitable[R]], item: T) -> R:
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    import asyncio
+
     left = list(tasks)
     for task in left:
         task.cancel()

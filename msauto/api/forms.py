@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from msauto.model.plan import Plan
-from msauto.model.result import Result
-from msauto.planning.saved_plan import plan_document
-from msauto.report import ci_forms, html, markdown, text
-from msauto.report.json import dump_document, error_json, result_json
-from msauto.report.layout import Layout
+if TYPE_CHECKING:
+    from msauto.model.plan import Plan
+    from msauto.model.result import Result
+    from msauto.report.layout import Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,24 +23,41 @@ class ReportForm:
     result: Callable[[Result, Layout], Iterable[str]]
 
 
+FORMS: Final[Mapping[str, str]] = {
+    "text": "msauto.report.text",
+    "json": __name__,
+    "markdown": "msauto.report.markdown",
+    "html": "msauto.report.html",
+    "junit": "msauto.report.ci_forms",
+}
+"""The forms, each with the module of its ``render_plan`` and ``render_result``."""
+
+
+def report_form(name: str) -> ReportForm:
+    """Import one form."""
+    module = import_module(FORMS[name])
+    return ReportForm(module.render_plan, module.render_result)
+
+
 def report_name(playbook: str) -> str:
     """Return a playbook as reports name it: CI finds its comment again by this name."""
     return re.sub(r"[^A-Za-z0-9_.]+", "-", Path(playbook).stem)
 
 
-def _json_plan(plan: Plan, layout: Layout) -> Iterable[str]:
+def render_plan(plan: Plan, layout: Layout) -> Iterable[str]:
+    """Return a plan as JSON, with the error that it ends with."""
+    from msauto.planning.saved_plan import plan_document
+    from msauto.report.json import dump_document, error_json
+
     if layout.error is None:
         return dump_document(plan_document(plan))
     layout.error.shown = True
     return dump_document(plan_document(plan) | error_json(layout.error))
 
 
-FORMS: Final[Mapping[str, ReportForm]] = {
-    "text": ReportForm(text.render_plan, text.render_result),
-    "json": ReportForm(_json_plan, lambda result, _: dump_document(result_json(plan_document(result.plan), result))),
-    "markdown": ReportForm(markdown.render_plan, markdown.render_result),
-    "html": ReportForm(html.render_plan, html.render_result),
-    "junit": ReportForm(
-        lambda plan, _: (ci_forms.render_plan(plan),), lambda result, _: (ci_forms.render_result(result),)
-    ),
-}
+def render_result(result: Result, _: Layout) -> Iterable[str]:
+    """Return a result as JSON."""
+    from msauto.planning.saved_plan import plan_document
+    from msauto.report.json import dump_document, result_json
+
+    return dump_document(result_json(plan_document(result.plan), result))

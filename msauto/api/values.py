@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from msauto.api.forms import FORMS, report_name
+from msauto.api.forms import report_form, report_name
 from msauto.api.inputs import PLAYS
 from msauto.api.loading import Loaded
 from msauto.errors import SourceLocation
@@ -177,7 +177,7 @@ class RunResult:
 
 def _form(name: str, value: model.Plan | AppliedPlan, verbose: int = 0) -> str:
     plan = value if isinstance(value, model.Plan) else value.plan
-    playbook, form = next(iter(plan.options.playbooks), "plan"), FORMS[name]
+    playbook, form = next(iter(plan.options.playbooks), "plan"), report_form(name)
     layout = Layout(verbosity=verbose, width=_WIDTH, name=report_name(playbook))
     return "".join(form.plan(value, layout) if isinstance(value, model.Plan) else form.result(value, layout))
 

@@ -1,4 +1,7 @@
-"""The flags that commands share, the value made from them, and how they let a result look."""
+"""The flags that commands share, the value made from them, and how they let a result look.
+
+Help and completion need the flags alone, so what a value is made with is imported when it is made.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,19 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
 from msauto.api.forms import FORMS, report_name
-from msauto.api.inputs import Inputs
-from msauto.api.keywords import inputs_of
+from msauto.cli.interrupts import importing
 from msauto.cli.output import can_draw, print_message, use_colour
 from msauto.concurrency import MOST_FORKS
-from msauto.errors import MsautoError
-from msauto.report.layout import Layout
+
+if TYPE_CHECKING:
+    from msauto.api.inputs import Inputs
+    from msauto.errors import MsautoError
+    from msauto.report.layout import Layout
 
 PLAN_FORMS: Final = tuple(form for form in FORMS if form != "junit")
 """The forms of ``msauto plan``: JUnit XML is for what came of a run."""
@@ -44,6 +49,8 @@ def layout_of(
     display: Display, *, keep_going: bool = False, error: MsautoError | None = None, stream: IO[str] | None = None
 ) -> Layout:
     """Return the layout for stdout, or another stream: its colour, width and signs, and the playbook's name."""
+    from msauto.report.layout import Layout
+
     return Layout(
         use_colour(stream or sys.stdout, no_color=display.no_color),
         display.verbosity,
@@ -184,6 +191,9 @@ def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
     """Return the value of the shared flags, with the settings file read; ``own`` are the command's own arguments."""
     keywords = {name: shared[name] for name in _KEYWORDS if name in shared}
     playbooks, paths = own.get("playbooks") or (), own.get("paths") or ()
+    with importing():
+        from msauto.api.keywords import inputs_of
+
     inputs = inputs_of(playbooks, target=shared.get("targets", ()), paths=paths, tell=print_message, **keywords)
     return Flags(
         inputs=inputs,

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import click
 from click.core import ParameterSource
 
-from msauto.api.forms import FORMS
+from msauto.api.forms import report_form
 from msauto.api.loading import Loaded
 from msauto.api.run import Run, check_plan, open_run, plan_only, refuse_stale
 from msauto.api.saved_plans import is_plan_file, write_plan_file
@@ -179,7 +179,7 @@ class RunDialog:
     def _show(self, plan: Plan, *, error: RefusedError | None = None, stills: Stills = NO_STILLS) -> None:
         """Write the plan to stdout in the form of ``--format``; ``error``: why the command ends here, for JSON."""
         layout = layout_of(self.flags, keep_going=self.given.options.keep_going, error=error)
-        output.print_result(FORMS[self.flags.format].plan(plan, replace(layout, stills=stills)))
+        output.print_result(report_form(self.flags.format).plan(plan, replace(layout, stills=stills)))
 
     def _show_before(self, plan: Plan) -> None:
         """Show the plan before the question: other forms than text follow on stdout, with the result."""
@@ -187,7 +187,7 @@ class RunDialog:
             self._show(plan)
         elif sys.stdin.isatty() and not self.given.yes:
             layout = layout_of(self.flags, keep_going=self.given.options.keep_going, stream=sys.stderr)
-            output.print_message("".join(FORMS["text"].plan(plan, layout)), rendered=True)
+            output.print_message("".join(report_form("text").plan(plan, layout)), rendered=True)
 
     def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:
         """Show the plan in place of a result, unless it is shown already."""
@@ -207,7 +207,7 @@ class RunDialog:
         attempt = self.given.attempt
         code = attempt.code_of(result)
         try:
-            output.print_result(FORMS[self.flags.format].result(result, layout_of(self.flags)))
+            output.print_result(report_form(self.flags.format).result(result, layout_of(self.flags)))
         except output.ReaderGoneError:
             return code
         except output.OutputError as error:

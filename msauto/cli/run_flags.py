@@ -5,21 +5,21 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
-from msgspec import structs
 
-from msauto.api.attempts import Attempt
-from msauto.api.loading import with_past_runs
-from msauto.api.run import RunOptions
 from msauto.cli.flags import Decorator, Flags, parse_seconds, with_options
+from msauto.cli.interrupts import importing
 from msauto.cli.output import print_message
 from msauto.cli.watch import STDOUT, RunWatch
 from msauto.errors import MsautoError
-from msauto.playbook.change_windows import parse_window
+
+if TYPE_CHECKING:
+    from msauto.api.attempts import Attempt
+    from msauto.api.run import RunOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RunFlags:
 
     options: RunOptions
     attempt: Attempt
-    watch: RunWatch = field(default_factory=RunWatch)
+    watch: RunWatch
     yes: bool = False
     check: bool = False
     out: str | None = None
@@ -40,8 +40,12 @@ class RunFlags:
 
 
 def _parse_window(context: click.Context, option: click.Parameter, text: str | None) -> str | None:
+    if text is None:
+        return None
+    from msauto.playbook.change_windows import parse_window
+
     try:
-        return None if text is None else str(parse_window(text))
+        return str(parse_window(text))
     except ValueError as error:
         raise click.BadParameter(f"{text!r} is not a valid window: {error}", ctx=context, param=option) from None
 
@@ -101,6 +105,13 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if own["override_freeze"] is not None and not own["override_freeze"].strip():
             raise click.BadParameter("the reason is empty", param_hint="--override-freeze")
+        with importing():
+            from msgspec import structs
+
+            from msauto.api.attempts import Attempt
+            from msauto.api.loading import with_past_runs
+            from msauto.api.run import RunOptions
+
         consent = RunOptions(**{name: own.pop(name) for name in _CONSENT})
         if not own["check"] and (own["out"] is not None or own["detailed_exitcode"]):
             raise click.UsageError("--out and --detailed-exitcode need --check: the plan is not applied")
@@ -132,6 +143,9 @@ def recorded(function: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(function)
     def command(**given: Any) -> int:
+        with importing():
+            from msauto.api.attempts import Attempt
+
         named = (f"{verb} {given[name]}" for name, verb in (("run", "undo"), ("resumed", "resume")) if given.get(name))
         folder: str | None = given["state_dir"]
         place = Path(os.path.expanduser(folder)) if folder else None  # noqa: PTH111 - no error for an unknown user

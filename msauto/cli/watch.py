@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import functools
 import os
@@ -12,20 +11,21 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext, redirect_stdout, suppress
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from msauto.api.attempts import Attempt, reason_of
 from msauto.cli.flags import Decorator, with_options
+from msauto.cli.interrupts import importing
 from msauto.cli.output import print_message
 from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError, exit_code_of
 from msauto.exit_codes import INTERRUPTED, OK
-from msauto.model.events import CommandEnded, Event
-from msauto.report.event_lines import EventLines
-from msauto.report.progress import Mode, ProgressDisplay
 from msauto.report.sanitizing import visible
+
+if TYPE_CHECKING:
+    from msauto.model.events import Event
+    from msauto.report.progress import Mode
 
 STDOUT: Final = "-"
 _BEGINNING: Final = b'{"type":"'
@@ -91,6 +91,10 @@ class RunWatch:
     """Receives the events of a command; nothing that fails here changes what the command does."""
 
     def __init__(self, progress: Mode = "auto", events: str | None = None) -> None:
+        with importing():
+            from msauto.report.event_lines import EventLines
+            from msauto.report.progress import ProgressDisplay
+
         clock = SystemClock()
         self._display = ProgressDisplay(sys.stderr, clock.monotonic, mode=progress)
         self._lines = EventLines(lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z", clock.monotonic)
@@ -119,6 +123,7 @@ class RunWatch:
     @asynccontextmanager
     async def ticking(self) -> AsyncIterator[None]:
         """Show the progress each second while nothing happens: a server may need minutes; erase it at the end."""
+        import asyncio
 
         async def tick() -> None:
             while True:
@@ -135,6 +140,8 @@ class RunWatch:
 
     def end(self, code: int, reason: str) -> None:
         """Write the last event."""
+        from msauto.model.events import CommandEnded
+
         self._write(CommandEnded(code, reason))
         if self._file is not None:
             self._file.close()
@@ -193,6 +200,9 @@ def watch_flags(function: Callable[..., int]) -> Callable[..., int]:
 
 def _followed(watch: RunWatch, work: Callable[[], int]) -> int:
     """Do the work of a command; its end is the last event."""
+    with importing():
+        from msauto.api.attempts import Attempt, reason_of
+
     attempt = click.get_current_context().find_object(Attempt)
     try:
         code = work()

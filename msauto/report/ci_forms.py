@@ -18,6 +18,7 @@ from msgspec import Struct
 from msauto.errors import Problem
 from msauto.model.plan import Plan, Target
 from msauto.model.result import Result, TargetResult
+from msauto.report.layout import PLAIN, Layout
 from msauto.report.result_view import NOT_DONE, result_lines, result_sentence
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.texts import plan_sentence, plural, refusal_sentence, target_heading
@@ -73,7 +74,7 @@ def _render_suites(suites: Mapping[str, Iterable[TestCase]], time: str) -> str:
 # Plans and results ---------------------------------------------------------------------------------------------------
 
 
-def render_plan(plan: Plan) -> str:
+def render_plan(plan: Plan, _: Layout = PLAIN) -> tuple[str]:
     """Return a plan that is not applied: a target in error and a refusal are errors."""
     plan = redact_plan(plan)
     suites: dict[str, list[TestCase]] = {server.name: [] for server in plan.servers}
@@ -81,7 +82,7 @@ def render_plan(plan: Plan) -> str:
         suites.setdefault(target.server, []).append(_planned(target))
     limits = [TestCase(each.code, "error", "refused", refusal_sentence(each)) for each in plan.refusals]
     closing = TestCase("plan", details=plan_sentence(plan))
-    return _render_suites({**suites, "plan": [*limits, closing]}, plan.created)
+    return (_render_suites({**suites, "plan": [*limits, closing]}, plan.created),)
 
 
 def _planned(target: Target) -> TestCase:
@@ -91,7 +92,7 @@ def _planned(target: Target) -> TestCase:
     return TestCase(name, details=f"{plural(len(target.changes), 'change')}, {plural(len(target.requests), 'request')}")
 
 
-def render_result(result: Result) -> str:
+def render_result(result: Result, _: Layout = PLAIN) -> tuple[str]:
     """Return the result of a run: what is not as desired is a failure, what was not attempted an error."""
     suites: dict[str, list[TestCase]] = {server.name: [] for server in result.plan.servers}
     for each in result.targets:
@@ -102,7 +103,7 @@ def render_result(result: Result) -> str:
                 TestCase("unchanged", details=f"{plural(server.unchanged, 'target')} as desired")
             )
     closing = TestCase("run", details=result_sentence(result), seconds=result.seconds or 0.0)
-    return _render_suites({**suites, f"run {result.run}": [closing]}, result.plan.created)
+    return (_render_suites({**suites, f"run {result.run}": [closing]}, result.plan.created),)
 
 
 def _applied(result: TargetResult) -> TestCase:

@@ -214,7 +214,7 @@ def played(code: str, *arguments: str) -> tuple[int, str, str]:
 _MODULES = (
     "msauto.cli", "msauto.cli.main", "msauto.cli.interrupts", "click", "click.types", "msauto.errors",
     "msauto.cli.commands.plan",
-    "asyncio.events", "pydantic", "lxml.etree", "aiohttp", "msauto.api.stages", "msauto.report.html",
+    "asyncio.events", "pydantic", "lxml.etree", "aiohttp", "msauto.api.stages", "msauto.report.layout",
 )  # fmt: skip
 
 
@@ -264,3 +264,14 @@ def test_the_help_loads_no_command_and_tells_what_each_says_of_itself(desk: Desk
     _, out, modules = played(code)
     assert all(f"\n  {name} " in out for name in COMMANDS)
     assert not {"asyncio", "pydantic", "jinja2", "lxml", "aiohttp", "yaml"} & set(modules.split())
+
+
+_ENGINE = {"aiohttp", "asyncio", "httpx2", "msauto.api.stages", "msauto.planning.survey", "msauto.server.client"}
+
+
+@pytest.mark.parametrize("name", ["plan", "apply", "undo"])
+def test_the_help_of_a_command_loads_its_flags_alone(name: str) -> None:
+    code = "import sys; from msauto.cli.main import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    _, out, modules = played(code, name, "--help")
+    assert out.startswith(f"Usage: msauto {name}")
+    assert not {*_ENGINE, "jinja2", "lxml", "msgspec", "pydantic", "yaml"} & set(modules.split())

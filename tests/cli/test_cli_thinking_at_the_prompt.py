@@ -18,6 +18,7 @@ from msauto.api.run import RunOptions
 from msauto.cli.flags import Flags
 from msauto.cli.plan_and_apply import RunDialog
 from msauto.cli.run_flags import RunFlags
+from msauto.cli.watch import RunWatch
 from msauto.concurrency import SystemClock
 from msauto.errors import RefusedError
 from msauto.exit_codes import OK
@@ -76,7 +77,7 @@ def ask(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> C
     def run(task: dict[str, Any], *steps: Step, **limits: Any) -> tuple[int, str]:
         clock = ThinkingClock()
         inputs = Inputs(PlanOptions(), Settings(limits=Limits(**limits)), tmp_path, tmp_path)
-        given = RunFlags(RunOptions(), Attempt(None, ()))
+        given = RunFlags(RunOptions(), Attempt(None, ()), RunWatch())
         person = Person(clock, sim, *steps)
         loaded = loaded_from(Stage(sim, tmp_path).resolved({"name": "A task", "asset": task}), inputs)
         with mock.patch.object(sys, "stdin", person):

@@ -14,6 +14,7 @@ from msauto.api.run import RunOptions
 from msauto.cli.flags import Flags
 from msauto.cli.plan_and_apply import RunDialog
 from msauto.cli.run_flags import RunFlags
+from msauto.cli.watch import RunWatch
 from msauto.errors import MsautoError
 from msauto.model.plan import Plan, PlanOptions
 from msauto.playbook.settings import Settings
@@ -61,5 +62,7 @@ def test_the_message_of_an_unexpected_exception_shows_no_secret(tmp_path: Path) 
     loaded = Loaded(inputs, (), frozenset(), Secrets([TOKEN]), plan)
     for check in (True, False):
         with pytest.raises(MsautoError, match="msauto itself failed: ValueError") as failure:
-            RunDialog(Flags(inputs=inputs), loaded, RunFlags(RunOptions(), Attempt(None, ()), check=check)).run()
+            RunDialog(
+                Flags(inputs=inputs), loaded, RunFlags(RunOptions(), Attempt(None, ()), RunWatch(), check=check)
+            ).run()
         assert TOKEN not in str(failure.value)

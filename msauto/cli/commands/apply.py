@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from msauto.api.loading import load
 from msauto.cli.flags import Flags, run_planning_flags
-from msauto.cli.plan_and_apply import RunDialog
+from msauto.cli.interrupts import importing
 from msauto.cli.run_flags import RunFlags, forget_pending_flag, recorded, run_flags
 from msauto.cli.watch import watch_flags
 
@@ -28,4 +27,8 @@ def command(*, flags: Flags, given: RunFlags, playbooks: tuple[str, ...]) -> int
     """
     if not playbooks and not flags.inputs.given.resume:
         raise click.UsageError("Missing argument 'PLAYBOOK...|PLANFILE'.")
+    with importing():
+        from msauto.api.loading import load
+        from msauto.cli.plan_and_apply import RunDialog
+
     return RunDialog(flags, load(flags.inputs, keep_going=given.options.keep_going), given).run()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
-from msauto.api.attempts import Attempt
-from msauto.api.loading import load
-from msauto.api.run import RunOptions
 from msauto.cli.flags import Flags, planning_flags
+from msauto.cli.interrupts import importing
 from msauto.cli.output import print_result
-from msauto.cli.plan_and_apply import RunDialog
 from msauto.cli.run_flags import (
     RunFlags,
     forget_pending_flag,
@@ -23,10 +21,10 @@ from msauto.cli.run_flags import (
 )
 from msauto.cli.watch import RunWatch, watch_flags
 from msauto.exit_codes import OK
-from msauto.playbook.resolve import PlayOutline, outline
-from msauto.report.json import dump
 from msauto.report.sanitizing import visible
-from msauto.report.texts import plural
+
+if TYPE_CHECKING:
+    from msauto.playbook.resolve import PlayOutline
 
 _out_flag, _detailed_exitcode_flag = plan_flags()
 
@@ -63,11 +61,20 @@ def command(
 ) -> int:
     """Show what would change: reads the servers and writes nothing."""
     if listed is not None:
+        with importing():
+            from msauto.playbook.resolve import outline
+
         print_result(_listing(outline(flags.inputs.resolving), listed, flags.format))
         return OK
     flags = with_output(flags, out)
     if stills and flags.format != "html":
         raise click.UsageError("--stills shows pictures only in HTML: add --format html")
+    with importing():
+        from msauto.api.attempts import Attempt
+        from msauto.api.loading import load
+        from msauto.api.run import RunOptions
+        from msauto.cli.plan_and_apply import RunDialog
+
     given = RunFlags(
         RunOptions(window=window, keep_going=keep_going),
         Attempt(None, playbooks),
@@ -86,11 +93,15 @@ def command(
 def _listing(plays: Sequence[PlayOutline], listed: str, form: str) -> str:
     """Return the plays with their hosts, tasks or tags, as text or as JSON."""
     if form == "json":
+        from msauto.report.json import dump
+
         return dump([asdict(play) for play in plays])
     return "\n".join("".join(f"{line}\n" for line in _play_lines(play, listed)) for play in plays)
 
 
 def _play_lines(play: PlayOutline, listed: str) -> Iterator[str]:
+    from msauto.report.texts import plural
+
     file = "" if play.name.startswith(f"{play.file}:") else f"{visible(play.file)}, "
     yield f"{visible(play.name)}  ({file}{plural(len(play.hosts), 'host')})"
     if listed == "hosts":

@@ -7,7 +7,7 @@ from itertools import chain
 import click
 from msgspec import structs
 
-from msauto.api.forms import FORMS
+from msauto.api.forms import report_form
 from msauto.batch.batch_result import SUMMARY_FORMS, past_results
 from msauto.cli.flags import Flags, layout_of, report_flags
 from msauto.cli.output import print_result
@@ -29,7 +29,7 @@ def command(*, flags: Flags, run: str) -> None:
             print_result(SUMMARY_FORMS[flags.format][1](result, "UTC"))
             return
         details = ledger.run_details(found.run)
-    form, layout, past = FORMS[flags.format], layout_of(flags), _result_of(details)
+    form, layout, past = report_form(flags.format), layout_of(flags), _result_of(details)
     plan = form.plan(past.plan, layout) if flags.format in {"text", "markdown"} else ()  # other results contain it
     print_result(chain(plan, form.result(past, layout)))
 

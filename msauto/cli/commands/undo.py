@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from msauto.api.loading import load
 from msauto.cli.flags import Flags, run_planning_flags
-from msauto.cli.plan_and_apply import RunDialog
+from msauto.cli.interrupts import importing
 from msauto.cli.run_flags import RunFlags, recorded, run_flags
 from msauto.cli.watch import watch_flags
 
@@ -23,4 +22,8 @@ def command(*, flags: Flags, given: RunFlags) -> int:
     A value that has changed since the run is left alone and reported. What cannot be undone is listed: deleted
     assets, commands, batches, restored and saved files, and links on servers that cannot remove them.
     """
+    with importing():
+        from msauto.api.loading import load
+        from msauto.cli.plan_and_apply import RunDialog
+
     return RunDialog(flags, load(flags.inputs), given).run()

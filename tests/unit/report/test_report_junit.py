@@ -12,7 +12,7 @@ from tests.unit.report.made_plans import mixed_result, whole_plan
 
 def test_a_result_is_a_test_for_each_target() -> None:
     result = structs.replace(mixed_result(), seconds=4.25)
-    suites = etree.fromstring(render_result(result).encode())
+    suites = etree.fromstring("".join(render_result(result)).encode())
     cases = {case.get("name"): [child.tag for child in case] for case in suites.iter("testcase")}
     for each in result.targets:
         wanted = {"failed": "failure", "unverified": "failure", "not attempted": "error", "skipped": "skipped"}
@@ -26,7 +26,7 @@ def test_a_result_is_a_test_for_each_target() -> None:
 def test_a_plan_that_is_not_applied() -> None:
     refusal = Refusal("delete_assets", 0, 2, "--allow-delete 2")
     plan = structs.replace(whole_plan(), refusals=(refusal,))
-    suites = etree.fromstring(render_plan(plan).encode())
+    suites = etree.fromstring("".join(render_plan(plan)).encode())
     last = suites[-1]
     assert [case[0].tag for case in last] == ["error", "system-out"]
     assert "--allow-delete 2" in last[0][0].get("message", "")
