@@ -27,6 +27,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import overload
 
@@ -34,11 +35,10 @@ from msauto.api import export as exporting
 from msauto.api import loading
 from msauto.api.export import Export, ExportSelection
 from msauto.api.history import list_runs, read_attempt
-from msauto.api.keywords import Data, File, Texts, check_named, inputs_of, observing, texts_of
+from msauto.api.keywords import Data, File, Texts, check_named, checked, inputs_of, observing, texts_of
 from msauto.api.loading import Loaded, held_to
 from msauto.api.run import RunOptions, apply_unasked, plan_only
 from msauto.api.values import Plan, Result
-from msauto.errors import MsautoError
 from msauto.model.events import Event
 from msauto.model.result import RunDetails, RunSummary
 from msauto.model.server import Transport
@@ -47,6 +47,7 @@ from msauto.secrets.redactor import redact_plan
 __all__ = ["apply", "export", "history", "load", "plan", "undo"]
 
 
+@checked
 async def load(
     playbooks: File | Sequence[File | Data] = (),
     *,
@@ -96,6 +97,7 @@ async def load(
     return await asyncio.to_thread(read)
 
 
+@checked
 async def plan(play: Loaded, *, window: str | None = None, observer: Callable[[Event], object] | None = None) -> Plan:
     """Read the servers, compare, and return what applying would do. Sends only GET and HEAD, and writes nothing.
 
@@ -109,18 +111,12 @@ async def plan(play: Loaded, *, window: str | None = None, observer: Callable[[E
     >>> [(change.aspect, change.after, change.place.line) for change in plan.changes]
     [('field', 'Season 3', 7), ('marker', {'frame': 250, 'track': 'Cue Point', 'title': 'Ad break'}, 8)]
     """
-    _check_is_loaded(play)
     with play.secrets.redacted_errors():
         made = await plan_only(play, RunOptions(window=window), observer=observing(observer))
     return Plan(play, made)
 
 
-def _check_is_loaded(given: object) -> None:
-    if not isinstance(given, Loaded):
-        message = f"a value of the type {type(given).__name__} cannot be planned or applied"
-        raise MsautoError(message, remedy="pass what msauto.load returned")
-
-
+@checked
 async def apply(
     plan: Plan | Loaded,
     *,
@@ -150,7 +146,6 @@ async def apply(
     (True, [('Long Film', 'changed')])
     """
     loaded = held_to(redact_plan(plan.unredacted), plan.loaded) if isinstance(plan, Plan) else plan
-    _check_is_loaded(loaded)
     options = RunOptions(
         allow_delete, allow_remove, allow_requests, override_freeze, window,
         lock_timeout=lock_timeout, keep_going=keep_going,
@@ -158,6 +153,7 @@ async def apply(
     return Result(await apply_unasked(loaded, options, observing(observer)))
 
 
+@checked
 async def undo(
     run: str = "last",
     *,
@@ -187,10 +183,11 @@ async def undo(
     >>> msauto.undo(result.run, inventory="inventory.yml").ok
     True
     """
-    loaded = await load(
-        undo=run, inventory=inventory, server=server, extra_vars=extra_vars, target=target, forks=forks, config=config,
+    loading_it = partial(
+        load, undo=run, inventory=inventory, server=server, extra_vars=extra_vars, forks=forks, config=config,
         state_dir=state_dir, on=on, transport=transport,
     )  # fmt: skip
+    loaded = await (loading_it(target=target) if target else loading_it())
     return await apply(
         loaded, allow_delete=allow_delete, allow_remove=allow_remove, allow_requests=allow_requests,
         keep_going=keep_going, override_freeze=override_freeze, window=window, lock_timeout=lock_timeout,
@@ -198,6 +195,7 @@ async def undo(
     )  # fmt: skip
 
 
+@checked
 async def export(
     *,
     title: Texts = (),
@@ -252,6 +250,7 @@ async def history(
 ) -> tuple[RunSummary, ...]: ...
 @overload
 async def history(run: str, *, config: File | None = None, state_dir: File | None = None) -> RunDetails: ...
+@checked
 async def history(
     run: str | None = None,
     *,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, ParamSpec, TypeVar
 
 from msauto.api.inputs import PLAYS, Inputs, Tell, read_inputs
+from msauto.api.loading import Loaded
+from msauto.api.values import RunPlan
 from msauto.documents.document import Document, given_document
 from msauto.errors import MsautoError
 from msauto.model.events import SILENT, Event, Observer
@@ -23,6 +27,9 @@ from msauto.secrets.sources import TAG, MarkedText
 File = str | Path
 Data = Mapping[str, Any]
 Texts = str | Sequence[str]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _INVENTORY = "inventory"
 _warn = logging.getLogger("msauto").warning
@@ -144,3 +151,110 @@ def check_named(inputs: Inputs) -> None:
     """Raise if nothing is to be planned."""
     if not (inputs.given.playbooks or inputs.documents.get(PLAYS) or inputs.given.undo or inputs.given.resume):
         raise MsautoError("no playbook is given", remedy="give the file of a playbook, its plays, or a saved plan")
+
+
+# Wrong types ---------------------------------------------------------------------------------------------------------
+
+
+def checked(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Return a function that refuses values of a wrong type by the name of the keyword, before it begins.
+
+    A text in place of true or false would be true, and an empty list of targets would select all of them.
+    """
+    parameters = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        work = function(*args, **kwargs)  # raises TypeError for unknown names, as any function
+        try:
+            for name, value in {**dict(zip(parameters, args, strict=False)), **kwargs}.items():
+                if value is not None or parameters[name].default is not None:
+                    _check(name, value, f"see help(msauto.{function.__name__})")
+        except MsautoError:
+            work.close()
+            raise
+        return await work
+
+    return call
+
+
+def _check(name: str, value: object, remedy: str) -> None:
+    fits, form = _FORMS.get(name, (_is_anything, ""))
+    if not fits(value):
+        shown = repr(value) if not value or isinstance(value, int | float) else f"of type {type(value).__name__}"
+        raise MsautoError(f"{name} must be {form}, not {shown}", remedy=remedy)
+    if name in _SELECTING and not isinstance(value, str) and not value:
+        raise MsautoError(f"{name} is empty and selects nothing", remedy=f"leave out {name} to select everything")
+
+
+def _is_anything(_: object) -> bool:
+    return True
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str | os.PathLike) and bool(str(value))
+
+
+def _is_data(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _is_count(value: object) -> bool:
+    return _is_number(value) and isinstance(value, int)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, str) or _each(value, lambda each: isinstance(each, str))
+
+
+def _is_files_or_data(value: object) -> bool:
+    return _is_path(value) or _is_data(value) or _each(value, lambda each: _is_path(each) or _is_data(each))
+
+
+def _is_playbooks(value: object) -> bool:
+    # Data has its own messages, with places.
+    return _is_files_or_data(value) or (isinstance(value, Sequence) and any(map(_is_data, value)))
+
+
+def _each(value: object, fits: Callable[[object], bool]) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, Mapping | bytes | str) and all(map(fits, value))
+
+
+def _is_transport(value: object) -> bool:
+    return hasattr(value, "handle_request") or hasattr(value, "handle_async_request")
+
+
+_FORMS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
+    "playbooks": (_is_playbooks, "the path of a file, or a list of paths or of plays"),
+    "inventory": (_is_files_or_data, "a path, data, or a list of these"),
+    "extra_vars": (lambda value: _is_data(value) or _is_texts(value), "a mapping, or texts as of -e"),
+    **dict.fromkeys(
+        ("limit", "format", "origin", "window", "override_freeze"), (lambda v: isinstance(v, str), "a text")
+    ),
+    **dict.fromkeys(("server", "database", "on", "run", "undo", "resume", "batch"), (_is_name, "a text")),
+    **dict.fromkeys(
+        ("tags", "skip_tags", "target", "title", "folder", "channel"), (_is_texts, "a text, or a list of texts")
+    ),
+    **dict.fromkeys(("config", "state_dir", "out"), (_is_path, "a path")),
+    **dict.fromkeys(
+        ("forget_pending", "keep_going", "recursive", "links", "force", "all"),
+        (lambda value: isinstance(value, bool), "True or False"),
+    ),
+    **dict.fromkeys(("allow_delete", "allow_remove", "allow_requests"), (_is_count, "a whole number")),
+    "forks": (lambda value: _is_count(value) and value >= 1, "a whole number of at least 1"),
+    "lock_timeout": (_is_number, "a number of seconds"),
+    "since": (lambda value: isinstance(value, timedelta), "a timedelta"),
+    "observer": (callable, "a function"),
+    "transport": (_is_transport, "a transport of httpx2"),
+    "play": (lambda value: isinstance(value, Loaded), "what msauto.load returned"),
+    "plan": (lambda value: isinstance(value, Loaded | RunPlan), "what msauto.plan or msauto.load returned"),
+}
+_SELECTING: Final = frozenset({"tags", "target", "title", "folder", "channel"})

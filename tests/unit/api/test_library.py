@@ -221,10 +221,6 @@ def test_a_target_in_error_has_message_place_and_remedy(
 def test_nothing_to_load_and_wrong_keywords_are_errors(inventory: dict[str, Any]) -> None:
     with pytest.raises(msauto.MsautoError, match="no playbook is given"):
         msauto.load(inventory=inventory)
-    for function in (msauto.plan, msauto.apply):
-        with pytest.raises(msauto.MsautoError, match="type str cannot be planned") as failure:
-            function("news.yml")  # type: ignore[arg-type]
-        assert failure.value.remedy == "pass what msauto.load returned"
     play = msauto.load(plays(COMMENT), inventory=inventory)
     for wrong in ({"window": "late"}, {"override_freeze": " "}):
         with pytest.raises(msauto.MsautoError) as failure:
@@ -232,6 +228,43 @@ def test_nothing_to_load_and_wrong_keywords_are_errors(inventory: dict[str, Any]
         assert failure.value.remedy
     with pytest.raises(msauto.MsautoError, match="not a form"):
         msauto.export(inventory=inventory, format="yaml")
+
+
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        ("load", {"inventory": 3}), ("load", {"inventory": [None]}), ("load", {"inventory": iter(())}),
+        ("load", {"playbooks": None}), ("load", {"playbooks": [3]}), ("load", {"playbooks": b"news.yml"}),
+        ("load", {"server": 3}), ("load", {"extra_vars": [3]}), ("load", {"limit": ["studio-a"]}),
+        ("load", {"tags": None}), ("load", {"skip_tags": [3]}), ("load", {"target": 3}), ("load", {"target": []}),
+        ("load", {"tags": ()}), ("load", {"keep_going": "no"}), ("load", {"forget_pending": 1}), ("load", {"forks": 0}),
+        ("load", {"forks": "3"}), ("load", {"config": 3}), ("load", {"state_dir": ""}), ("load", {"on": ""}),
+        ("load", {"transport": "x"}), ("load", {"undo": ""}), ("plan", {"play": "news.yml"}), ("plan", {"observer": 3}),
+        ("apply", {"plan": "news.yml"}), ("apply", {"allow_delete": "2"}), ("apply", {"allow_delete": True}),
+        ("apply", {"allow_remove": -1}), ("apply", {"allow_requests": 2.5}), ("apply", {"keep_going": "False"}),
+        ("apply", {"override_freeze": True}), ("apply", {"window": 3}), ("apply", {"lock_timeout": float("nan")}),
+        ("apply", {"lock_timeout": None}), ("undo", {"run": ""}), ("undo", {"run": None}), ("undo", {"target": []}),
+        ("export", {"title": []}), ("export", {"force": "no"}), ("export", {"out": 3}), ("export", {"database": 3}),
+        ("history", {"run": 3}), ("history", {"since": "3d"}), ("history", {"all": "x"}),
+    ],
+)  # fmt: skip
+def test_a_value_of_a_wrong_type_is_refused_by_the_name_of_its_keyword(
+    sim: Simulator, inventory: dict[str, Any], function: str, given: dict[str, Any]
+) -> None:
+    needed: dict[str, dict[str, Any]] = {
+        "load": {"playbooks": plays(COMMENT), "inventory": inventory},
+        "plan": {"play": None},
+        "apply": {"plan": None},
+        "undo": {"inventory": inventory},
+        "export": {"inventory": inventory},
+    }
+    if function in {"plan", "apply"}:
+        needed[function] = dict.fromkeys(needed[function], msauto.load(plays(COMMENT), inventory=inventory))
+    (name,) = given
+    with pytest.raises(msauto.MsautoError, match=f"^{name} ") as failure:
+        getattr(msauto, function)(**{**needed.get(function, {}), **given})
+    assert failure.value.remedy
+    assert sim.writes() == []
 
 
 # Consent, limits, freezes, locks -------------------------------------------------------------------------------------
