@@ -116,6 +116,8 @@ def encode(text: str) -> str:
             f"{shown!r} is not valid Unicode: it contains half of a surrogate pair",
             remedy="correct the text where it is written; it was probably read in the wrong encoding",
         ) from None
+    except TypeError:  # from a caller of the client
+        raise AddressError(f"a text is needed in place of {text!r}", remedy="give a str") from None
 
 
 def _database(name: str) -> str:
@@ -128,8 +130,11 @@ def _segment(text: str) -> str:
     return encoded.replace(".", "%2E") if encoded in {".", ".."} else encoded
 
 
-def named(name: str, what: str) -> str:
-    """Return a name; raises :class:`AddressError` for an empty one."""
+def named(name: object, what: str) -> str:
+    """Return a name; raises :class:`AddressError` for an empty one, and for a value of another type."""
+    if not isinstance(name, str):
+        what = what.removeprefix("the name of ")
+        raise AddressError(f"the name of {what} must be a text, not {name!r}", remedy="give a str")
     if not name:
         raise AddressError(f"the name of {what.removeprefix('the name of ')} is empty", remedy="give it a name")
     return name

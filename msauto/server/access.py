@@ -6,6 +6,7 @@ import base64
 import ssl
 from dataclasses import astuple, fields, replace
 from pathlib import Path
+from typing import TypeVar
 
 from msauto.errors import AddressError, MsautoError, NotSentError
 from msauto.model.server import (
@@ -22,6 +23,8 @@ from msauto.model.server import (
 from msauto.secrets.redaction import Secrets
 from msauto.server.answers import clean, show_body
 from msauto.version import __version__
+
+T = TypeVar("T")
 
 
 def spec_of(url: str) -> ServerSpec:
@@ -48,24 +51,43 @@ def spec_with(
     verify: Tls | bool | str | Path = True,
     transport: Transport | None = None,
 ) -> ServerSpec:
-    """Return the spec of a server, given by its address or spec, with what a caller of the client sets besides."""
-    spec = spec_of(server) if isinstance(server, str) else server
+    """Return the spec of a server, given by its address or spec, with what a caller of the client sets besides.
+
+    Raises ``AddressError`` for a value of another type.
+    """
+    spec = spec_of(server) if isinstance(server, str) else _expected("server", server, ServerSpec, "an address")
+    if spec.connections < 1:
+        raise AddressError(f"connections must be at least 1, not {spec.connections}", remedy="leave it out: it is 16")
     if transport is not None:
+        if not (hasattr(transport, "handle_request") or hasattr(transport, "handle_async_request")):
+            raise AddressError("transport must be a transport of httpx2", remedy="see help(MediaServer)")
         spec = replace(spec, transport=transport)
     if auth is not None:
-        credentials = auth if isinstance(auth, Auth) else Auth(username=auth[0], password=Secret(auth[1]))
-        spec = replace(spec, auth=credentials)
+        texts: object = auth  # from a caller who may not check types
+        if isinstance(texts, tuple | list) and [type(text) for text in texts] == [str, str]:
+            auth = Auth(username=texts[0], password=Secret(texts[1]))
+        spec = replace(spec, auth=_expected("auth", auth, Auth, "a user name and a password"))
     if timeout is not None:
-        if not isinstance(timeout, Timeouts):
+        if isinstance(timeout, int | float):
             timeout = Timeouts(*[timeout] * len(fields(Timeouts)))
-        if not all(seconds > 0 for seconds in astuple(timeout)):
+        if not all(seconds > 0 for seconds in astuple(_expected("timeout", timeout, Timeouts, "a number of seconds"))):
             raise AddressError("a time-out must be more than 0 seconds", remedy="give the seconds, such as timeout=10")
         spec = replace(spec, timeouts=timeout)
     if isinstance(verify, Tls):
         return replace(spec, tls=verify)
     if isinstance(verify, bool):
         return spec if verify else replace(spec, tls=replace(spec.tls, verify=False))
+    if not isinstance(verify, Path):
+        _expected("verify", verify, str, "True, False, the path of a PEM file, or a Tls")
     return replace(spec, tls=replace(spec.tls, ca=str(verify)))
+
+
+def _expected(name: str, value: object, kind: type[T], also: str) -> T:
+    """Return a value of this type; the message does not show another one, which may be a password."""
+    if isinstance(value, kind):
+        return value
+    form = also if kind is str else f"{also}, or a {kind.__name__}"
+    raise AddressError(f"{name} must be {form}, not of type {type(value).__name__}", remedy="see help(MediaServer)")
 
 
 def base_url(spec: ServerSpec) -> str:

@@ -166,7 +166,7 @@ class AsyncMediaServer(HttpClient):
         require(self.spec, Feature.THUMBNAIL)
         path = self.path(database, asset)
         at, length = [None if each is None else (await self._frames(database, asset, each))[0] for each in (pos, dur)]
-        request = requests.get_thumbnail(path, pos=at, dur=length, w=w, h=h, params=params)
+        request = requests.get_thumbnail(path, pos=at, dur=length, w=w, h=h, params=_mapping("params", params))
         return await self.read(request, self._parse_png)
 
     async def download_proxy(
@@ -194,7 +194,7 @@ class AsyncMediaServer(HttpClient):
         feature = feature_of_command(name)
         if feature is not None:
             require(self.spec, feature)
-        return await self.send(requests.command(self.path(database, asset), name, (params or {}).items()))
+        return await self.send(requests.command(self.path(database, asset), name, _mapping("params", params).items()))
 
     async def restore(self, database: str, asset: str | Address) -> Answer:
         """Start restoring the high-resolution file from the archive; it is available later."""
@@ -224,7 +224,7 @@ class AsyncMediaServer(HttpClient):
         """Change XMP fields, named ``ns:name``, each to a text or a list of texts; an empty list clears it."""
         require(self.spec, Feature.SET_USER_FIELDS)
         separator = self.spec.dialect.list_separator
-        values = {name: _xmp_values(name, each, separator) for name, each in fields.items()}
+        values = {name: _xmp_values(name, each, separator) for name, each in _mapping("fields", fields).items()}
         return await self.send(requests.set_user_fields(self.path(database, asset), values, separator))
 
     async def create_segment(
@@ -277,7 +277,10 @@ class AsyncMediaServer(HttpClient):
             raise AddressError("a new marker needs a position", remedy="give frame=, or the uid of a marker")
         if track is not None:
             _known(track, TRACKS, "marker type")
-        texts = {name: _value(name, value, _MARKER_FIELDS, "marker field") for name, value in (fields or {}).items()}
+        texts = {
+            name: _value(name, value, _MARKER_FIELDS, "marker field")
+            for name, value in _mapping("fields", fields).items()
+        }
         at = None if frame is None else (await self._frames(database, asset, frame))[0]
         return await self.send(requests.create_marker(path, _number("uid", uid), at, track, texts))
 
@@ -348,7 +351,7 @@ class AsyncMediaServer(HttpClient):
     async def _frames(self, database: str, asset: str | Address, *positions: Position) -> tuple[int, ...]:
         """Return positions in frames; the clip is read if one is a time code, because only it shows the rate."""
         try:
-            codes = [Timecode.parse(position) for position in positions]
+            codes = [Timecode.parse(_position(position)) for position in positions]
             rate = Fraction(1)
             if any(code.kind != "frames" for code in codes):
                 rate = (await self.asset(database, asset)).rate or Fraction(0)
@@ -383,8 +386,12 @@ class AsyncMediaServer(HttpClient):
 # What callers give: refused before anything is sent -----------------------------------------------------------
 
 
-def _folder(folder: str | Folder) -> Folder:
-    return parse_folder(folder) if isinstance(folder, str) else folder
+def _folder(folder: object) -> Folder:
+    if isinstance(folder, str):
+        return parse_folder(folder)
+    if not isinstance(folder, Sequence) or not all(isinstance(name, str) for name in folder):
+        raise AddressError(f"a folder cannot be {folder!r}", remedy='give a text, such as "Raw/2026", or its names')
+    return tuple(folder)
 
 
 def _is_deep(folder: Folder, recursive: bool | None) -> bool:
@@ -407,7 +414,9 @@ def _iso(moment: datetime | date | str | None) -> str | None:
                 remedy="convert it to the server's time, and remove the zone",
             )
         return moment.isoformat(timespec="seconds")
-    return moment.isoformat()
+    if isinstance(moment, date):
+        return moment.isoformat()
+    raise AddressError(f"created_after cannot be {moment!r}", remedy="give a date, a datetime, or such a text")
 
 
 def _mimetype(name: str | None) -> str | None:
@@ -440,6 +449,18 @@ def _text(name: str, value: object) -> str:
     return value
 
 
+def _position(value: object) -> Position:
+    if not isinstance(value, int | str) or isinstance(value, bool):
+        raise AddressError(f"a position cannot be {value!r}", remedy="give frames, or a time code as a text")
+    return value
+
+
+def _mapping(name: str, value: Mapping[str, T] | None) -> Mapping[str, T]:
+    if not isinstance(value, Mapping | None):
+        raise AddressError(f"{name} must be a mapping, not of type {type(value).__name__}", remedy="give a dict")
+    return value or {}
+
+
 def _number(name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise AddressError(f"{name} must be a whole number, not {value!r}", remedy="give an int")
@@ -450,6 +471,8 @@ def _xmp_values(name: str, values: str | Sequence[str], separator: str) -> tuple
     """Return the values of an XMP field; one empty text clears it, as in a playbook."""
     if not all(_text("the name of an XMP field", name).partition(":")):
         raise AddressError(f"{name!r} is not the name of an XMP field", remedy="write ns:name, such as dc:subject")
+    if not isinstance(values, Sequence):
+        raise AddressError(f"{name} must be a text or a list of texts, not {values!r}", remedy="give a str or a list")
     texts = tuple(_text(name, each) for each in ([values] if isinstance(values, str) else values))
     for text in texts:
         if separator in text:

@@ -120,6 +120,9 @@ class MediaServer:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return f"<MediaServer {self.spec.name}: {self.spec.url}>"
+
     def close(self) -> None:
         """Close all connections and stop the thread."""
         self.portal.close(self.server.aclose)

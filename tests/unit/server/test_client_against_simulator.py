@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -411,6 +412,16 @@ REFUSED: dict[str, tuple[Callable[[MediaServer], object], str]] = {
     "separator": (lambda server: server.set_user_fields("NEWS", "Film", {"dc:subject": ["a,b"]}), "contains ','"),
     "MIME type": (lambda server: server.list("NEWS", mimetype="Vidio"), "'Vidio' is not a MIME type.*'Video'"),
     "asset": (lambda server: server.asset("NEWS", 5), "an asset cannot be named by 5"),  # type: ignore[arg-type]
+    "database": (lambda server: server.asset(3, "Film"), "the database must be a text, not 3"),  # type: ignore[arg-type]
+    "channel": (lambda server: server.delete_rss("ticker", 3), "a text is needed in place of 3"),  # type: ignore[arg-type]
+    "true": (lambda server: server.create_marker("NEWS", "Film", frame=True), "a position cannot be True"),
+    "fraction": (lambda server: server.create_marker("NEWS", "Film", frame=1.5), "a position cannot be 1.5"),  # type: ignore[arg-type]
+    "fields": (lambda server: server.create_marker("NEWS", "Film", 3, fields="x"), "fields must be a mapping"),  # type: ignore[arg-type]
+    "XMP fields": (lambda server: server.set_user_fields("NEWS", "Film", "x"), "fields must be a mapping"),  # type: ignore[arg-type]
+    "XMP value": (lambda server: server.set_user_fields("NEWS", "Film", {"dc:subject": 3}), "must be a text or a list"),  # type: ignore[dict-item]
+    "params": (lambda server: server.command("NEWS", "Film", "X", {"a": 3}), "a text is needed in place of 3"),  # type: ignore[dict-item]
+    "folder": (lambda server: server.list("NEWS", 3), "a folder cannot be 3"),  # type: ignore[arg-type]
+    "time": (lambda server: server.list("NEWS", created_after=3), "created_after cannot be 3"),  # type: ignore[arg-type]
 }
 
 
@@ -442,6 +453,23 @@ def test_times_and_rates_of_an_asset_are_typed(server: MediaServer) -> None:
     assert (clip.fps, clip.duration, clip.create_time) == (25, 6500.0, datetime.fromisoformat("2026-10-02T12:00"))
     entry = next(entry for entry in server.list("NEWS").entries if entry.title == "Long Film")
     assert (entry.fps, entry.duration) == (25, 6500.0)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"server": 3}, {"auth": "geheim"}, {"auth": ("ops", "geheim", "x")}, {"auth": ("ops", 3)}, {"timeout": "5"},
+        {"verify": 3}, {"transport": "x"}, {"server": ServerSpec(name="a", url="http://a", connections=0)},
+    ],
+)  # fmt: skip
+def test_a_wrong_parameter_of_the_client_is_named_and_shows_no_password(given: dict[str, Any]) -> None:
+    (name,) = given
+    if isinstance(given[name], ServerSpec):
+        name = "connections"
+    with pytest.raises(AddressError, match=f"^{name} must be") as failure:
+        MediaServer(**{"server": "studio-a", **given})
+    assert failure.value.remedy
+    assert "geheim" not in str(failure.value)
 
 
 def test_credentials_time_outs_and_tls_as_parameters() -> None:
