@@ -108,8 +108,10 @@ async def plan(play: Loaded, *, window: str | None = None, observer: Callable[[E
     >>> plan = msauto.plan(play)
     >>> plan
     <Plan: 2 changes, 2 requests, 0 unchanged>
-    >>> [(change.aspect, change.after, change.place.line) for change in plan.changes]
-    [('field', 'Season 3', 7), ('marker', {'frame': 250, 'track': 'Cue Point', 'title': 'Ad break'}, 8)]
+    >>> for change in plan.changes:
+    ...     print(change.place, change.aspect, change.after)
+    news.yml:7:18 field Season 3
+    news.yml:8:19 marker {'frame': 250, 'track': 'Cue Point', 'title': 'Ad break'}
     """
     with play.secrets.redacted_errors():
         made = await plan_only(play, RunOptions(window=window), observer=observing(observer))
