@@ -338,7 +338,7 @@ def _filters() -> str:
         + _LOOKUPS
         + _entries(lookups())
         + "\n## Removed on purpose\n\n"
-        + _table(("filter", "why"), gone)
+        + _table(("filter or test", "why"), gone)
     )
 
 

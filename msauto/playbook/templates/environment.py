@@ -139,8 +139,7 @@ def _why_invalid(message: str, text: str, kind: str) -> tuple[str, str]:
         found, remedy = _explain_syntax(message, text)
         return f"invalid {kind}: {found}", remedy
     known = _SANDBOX.filters if named[1] == "filter" else _SANDBOX.tests
-    remedy = REMOVED.get(named[2], "") if named[1] == "filter" else ""
-    return f"unknown {named[1]} {named[2]!r}", remedy or did_you_mean(named[2], known)
+    return f"unknown {named[1]} {named[2]!r}", REMOVED.get(named[2]) or did_you_mean(named[2], known)
 
 
 # Rendering ------------------------------------------------------------------------------------------------------

@@ -65,12 +65,16 @@ REMOVED: dict[str, str] = {
     **dict.fromkeys(("random", "shuffle"), "the same playbook must always give the same plan"),
     **dict.fromkeys(("pprint", "to_nice_json"), "use to_json"),
     "attr": "write a.b or a[b]",
+    "dirname": "write value | regex_replace('/[^/]*$', '')",
     "intersect": "use select('in', other)",
     "mandatory": "an undefined name is an error without it",
+    "regex": "use search or match",
+    "subset": "write value | difference(other) == []",
+    "superset": "write other | difference(value) == []",
     "union": "write (a + b) | unique",
     "urlencode": "msauto encodes what it sends",
 }
-"""Filters that users may look for and that are removed on purpose, with the reason or the alternative."""
+"""Filters and tests that users may look for and that are removed on purpose, with the reason or the alternative."""
 
 # Texts ----------------------------------------------------------------------------------------------------------
 

@@ -417,7 +417,7 @@ def explain(error: MissingNameError, known: Iterable[str]) -> tuple[str, str]:
     """Explain an undefined name and suggest another; returns message and remedy."""
     owner, name = error.owner, error.name
     if owner is missing:
-        return f"undefined variable {name!r}", nearest(name, known)
+        return f"undefined variable {name!r}", "use lookup" if name == "query" else nearest(name, known)
     if isinstance(owner, EnvView):
         hint = did_you_mean(name, owner.names())
         return f"the environment variable {name} is not set", hint or f"set it, or write env.{name} | default('')"
