@@ -134,7 +134,9 @@ def _resolve(context: PlanContext, sourced: Sourced[DesiredMarker], live: Mappin
     if value.track is not ABSENT or uid is None:
         named["track"] = DEFAULT_TRACK if value.track is ABSENT else value.track
     frame, track = _place_of(live[uid]) if uid is not None and uid in live else (None, None)
-    place = (named.get("frame", frame), named.get("track", track))
+    # What is removed by its uid is where it is, wherever the task has it.
+    removed_by_uid = uid is not None and not value.present
+    place = (frame, track) if removed_by_uid else (named.get("frame", frame), named.get("track", track))
     key = intern(f"uid {uid}" if uid is not None else f"{place[1]}@{place[0]}")
     fields = value.fields if value.present else {}
     return ItemInFrames(uid, key, {**named, **fields}, source, () if value.anew else (place,), value.present)
