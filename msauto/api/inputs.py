@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from msauto.api.saved_plans import is_plan_file, open_plan_file
-from msauto.documents.document import Document
 from msauto.errors import MsautoError
-from msauto.ledger.ledger import LedgerPlace
 from msauto.model.plan import Plan, PlanOptions
-from msauto.model.result import RunDetails
-from msauto.model.server import Transport
-from msauto.playbook.hosts import NamedServer, ResolveOptions
 from msauto.playbook.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from msauto.documents.document import Document
+    from msauto.ledger.ledger import LedgerPlace
+    from msauto.model.result import RunDetails
+    from msauto.model.server import Transport
+    from msauto.playbook.hosts import NamedServer, ResolveOptions
 
 Tell = Callable[[str], None]
 """Receives warnings and notes for the user."""
@@ -71,6 +72,8 @@ class Inputs:
     @property
     def resolving(self) -> ResolveOptions:
         """What the playbooks are resolved with."""
+        from msauto.playbook.hosts import ResolveOptions
+
         given, settings = self.given, self.settings
         inventories = (*given.inventories, *(name for name in self.documents if name != PLAYS))
         return ResolveOptions(
@@ -105,8 +108,11 @@ def read_inputs(
     A plan file in place of playbooks names those that it was made from. Raises :class:`InputError`.
     """
     typed, agreed, base = given, None, Path()
-    if given.playbooks and is_plan_file(given.playbooks[0]):
-        agreed, given, base = open_plan_file(given.playbooks, given)
+    if given.playbooks:
+        from msauto.api.saved_plans import is_plan_file, open_plan_file
+
+        if is_plan_file(given.playbooks[0]):
+            agreed, given, base = open_plan_file(given.playbooks, given)
     named = (*given.playbooks, *paths)
     settings = load_settings(given.config, *(_folder_of(path) for path in named[:1]))
     folder = state_folder(state_dir, settings)

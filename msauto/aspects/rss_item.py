@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from email.utils import format_datetime
+from html import escape
 from typing import NamedTuple
 from urllib.parse import unquote
-from xml.sax.saxutils import escape
 
 from msgspec import structs
 
@@ -402,7 +402,7 @@ def _body(context: ChannelContext, desired: DesiredRssItem) -> Body:
     if date is not None:
         fields["pubDate"] = format_datetime(date)  # RFC 2822, whatever the playbook's form
     ordered = [*(name for name in _ORDER if name in fields), *(name for name in fields if name not in _ORDER)]
-    lines = [f"  <{name}>{escape(fields[name])}</{name}>" for name in ordered]
+    lines = [f"  <{name}>{escape(fields[name], quote=False)}</{name}>" for name in ordered]
     document = "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', "<item>", *lines, "</item>", ""])
     return Body.of(document.encode(), "application/xml; charset=utf-8")
 

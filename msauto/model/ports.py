@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
 
@@ -14,6 +13,9 @@ from msauto.model.desired import SelectRef
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
 from msauto.model.plan import Address, Json, Plan, Request, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 class Reader(Protocol):

@@ -13,7 +13,6 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msauto.errors import MsautoError
-from msauto.report.clip_timeline import StillPlace
 from msauto.report.sanitizing import display_width, pad, show, split_at_width, visible, without_command
 from msauto.report.texts import (
     SIGNS,
@@ -29,6 +28,8 @@ from msauto.report.texts import (
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
+
+    from msauto.report.clip_timeline import StillPlace
 
 
 @dataclass(frozen=True, slots=True)

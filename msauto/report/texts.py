@@ -9,12 +9,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from msauto.aspects import ASPECTS
-from msauto.aspects.aspect import Detail
 from msauto.errors import RefusedError
 from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
 from msauto.model.plan import Action, Body, Change, Json, Plan, Refusal, Target
@@ -22,6 +20,9 @@ from msauto.model.result import OUTCOMES, key_of
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
 from msauto.report.sanitizing import display_width, show, show_pair, visible
 from msauto.secrets.redaction import HIDDEN
+
+if TYPE_CHECKING:
+    from msauto.aspects.aspect import Aspect, Detail
 
 KINDS: Final = {"asset": "asset", "rss_channel": "channel", "database": "database"}
 """The nouns of the kinds of targets."""
@@ -234,9 +235,15 @@ class ValueWidth:
 WHOLE = ValueWidth(None, None)
 
 
+def _aspect_of(change: Change) -> Aspect:
+    from msauto.aspects import ASPECTS  # counts and times are also shown where no change is
+
+    return ASPECTS[change.aspect]
+
+
 def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> tuple[ValuePart, ...]:
     """Return what a change does, attribute by attribute; empty if its key shows everything."""
-    aspect = ASPECTS[change.aspect]
+    aspect = _aspect_of(change)
     if details := aspect.details(change, target):
         return tuple(_one_sided(visible(each.label), _detail(each, target), change) for each in details)
     change = aspect.displayed(change)
@@ -256,7 +263,7 @@ def change_notes(change: Change) -> tuple[str, ...]:
         notes.append(f"pending since run {visible(change.pending)}")
     if change.secret:
         notes.append("secret")
-    if not change.reversible and not ASPECTS[change.aspect].is_file:
+    if not change.reversible and not _aspect_of(change).is_file:
         notes.append("cannot be undone")
     return tuple(notes)
 
@@ -272,7 +279,7 @@ def emptied_lists(target: Target) -> tuple[str, ...]:
 
 def show_key(change: Change) -> str:
     """Return the key of a change, visible; empty if it only repeats the aspect."""
-    return "" if change.key in {"", change.aspect} else show(ASPECTS[change.aspect].label(change))
+    return "" if change.key in {"", change.aspect} else show(_aspect_of(change).label(change))
 
 
 def show_body(body: Body, limit: int | None = None) -> str:
@@ -377,7 +384,7 @@ def _frames(value: Json, name: str) -> int | None:
 
 def _plain(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[ValuePart]:
     before, after = change.before, change.after
-    name = "frame" if ASPECTS[change.aspect].in_frames else change.key
+    name = "frame" if _aspect_of(change).in_frames else change.key
     if change.action == "change":
         old, new = show_pair_of(before, after, name, rate, limit)
         yield ValuePart("", _UNKNOWN if before is None and change.basis == "none" else old, new)

@@ -7,12 +7,9 @@ import sys
 import click
 
 from msauto.cli.flags import Flags, shared_flags_of
+from msauto.cli.interrupts import importing
 from msauto.cli.output import print_message, print_result, use_colour
 from msauto.exit_codes import ERROR, OK
-from msauto.playbook.validate import validate
-from msauto.report.ci_forms import errors_first, problems_gitlab, render_github
-from msauto.report.json import dump, problems_json
-from msauto.report.text import render_problems
 
 
 @click.command("validate")
@@ -20,14 +17,26 @@ from msauto.report.text import render_problems
 @shared_flags_of("text", "json", "github", "gitlab")
 def command(*, flags: Flags, paths: tuple[str, ...]) -> int:
     """Find all errors of playbooks and inventories that need no server; warnings do not change the exit code."""
+    with importing():
+        from msauto.playbook.validate import validate
+
     problems = validate(paths, flags.inputs.resolving)
     if flags.format == "json":
+        from msauto.report.json import dump, problems_json
+
         print_result(dump(problems_json(problems)))
     elif flags.format == "gitlab":
+        from msauto.report.ci_forms import errors_first, problems_gitlab
+        from msauto.report.json import dump
+
         print_result(dump(problems_gitlab(errors_first(problems))))
     elif flags.format == "github" and problems:
+        from msauto.report.ci_forms import render_github
+
         print_result(render_github(problems))
     elif problems:
+        from msauto.report.text import render_problems
+
         print_result(render_problems(problems, colour=use_colour(sys.stdout, no_color=flags.no_color)))
     else:
         print_message("No errors found.")

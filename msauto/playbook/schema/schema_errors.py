@@ -12,7 +12,6 @@ from msauto.documents.key_rules import BrokenRule
 from msauto.documents.strict_model import Model, ValidationRecord, keys_of
 from msauto.documents.value_types import kind_of, shown_value
 from msauto.errors import InputError, Problem, ProblemKind, nearest
-from msauto.playbook.schema.play import GROUPS, HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -41,6 +40,8 @@ def validate_data(model: type[M], data: Any, node: SourceNode) -> tuple[M | None
     try:
         valid = model.model_validate(data, context=record, by_alias=True, by_name=False)
     except ValidationError as error:
+        from msauto.playbook.schema.play import GROUPS
+
         errors = error.errors(include_url=False)
         groups = {each["loc"][:-1] for each in errors if each["loc"] and each["loc"][-1] in GROUPS}
         shown = (each for each in errors if each["type"] != "missing" or each["loc"][:-1] not in groups)
@@ -215,6 +216,8 @@ def _hint(name: str, known: Iterable[str], otherwise: str) -> str:
 def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
     if name in model.hints:
         return model.hints[name]
+    from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
+
     keys = keys_of(model)
     for kind, modules, what in ((HandlerArgs, HANDLER_MODULES, "handler modules"), (TaskArgs, MODULES, "modules")):
         if issubclass(model, kind):

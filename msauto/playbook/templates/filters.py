@@ -27,7 +27,6 @@ from msauto.documents.writer import verbatim, yaml_lines
 from msauto.errors import nearest
 from msauto.model.timecode import Timecode, show_timecode
 from msauto.playbook.templates.names import SecretTracker
-from msauto.timelines.timeline import parse_rate
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -432,6 +431,8 @@ def _rate(context: Context, fps: Any) -> Fraction:
     """Return the given rate, or that of the asset: 25, ``29.97``, ``30000/1001``."""
     if fps is None:
         fps = context.environment.getattr(context.resolve("asset"), "fps")
+    from msauto.timelines.timeline import parse_rate
+
     return parse_rate(fps)  # raises for an undefined one, with the name
 
 

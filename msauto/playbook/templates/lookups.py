@@ -17,9 +17,6 @@ from msauto.errors import InputError, nearest
 from msauto.playbook.input_files import LookupContext
 from msauto.playbook.templates.filters import LOOKUPS, template_lookup
 from msauto.playbook.templates.names import TemplateFunctionError
-from msauto.timelines.formats import read_timeline
-from msauto.timelines.tables import header_delimiter
-from msauto.timelines.timeline import TimelineClock, TimelineError, joined, parse_origin, parse_rate
 
 _REQUIRED = object()
 
@@ -49,6 +46,8 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = "") -> list[d
 
     Example: lookup('csv', 'promos.csv')
     """
+    from msauto.timelines.tables import header_delimiter
+
     text = context.text(name)
     between = str(delimiter) or header_delimiter(text)
     rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=between, restkey="_more")
@@ -111,6 +110,9 @@ def lookup_timeline(
 
     Example: lookup('timeline', 'cuts.edl', rate=25, origin='10:00:00:00').markers
     """
+    from msauto.timelines.formats import read_timeline
+    from msauto.timelines.timeline import TimelineClock, TimelineError, joined, parse_origin, parse_rate
+
     content = context.read(name)
     try:
         if rate is None:
