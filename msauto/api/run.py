@@ -31,7 +31,7 @@ from msauto.model.events import SILENT, Observer, PlanningEnded, PlanningStarted
 from msauto.model.plan import Limits, Plan, Refusal
 from msauto.model.ports import Clock
 from msauto.model.result import Result
-from msauto.planning.saved_plan import count_stale
+from msauto.planning.saved_plan import stale_targets
 from msauto.playbook.change_windows import DatedFreeze, Freeze, Window, freeze_at, parse_window
 from msauto.playbook.input_files import base_of
 from msauto.playbook.settings import Settings
@@ -161,11 +161,14 @@ def _state_refusals(inputs: Inputs, ledger: Ledger) -> Iterator[Refusal]:
 
 
 def refuse_stale(plan: Plan) -> None:
-    """Raise :class:`RefusedError` if the plan is not what was agreed to."""
-    stale = count_stale(plan)
+    """Raise :class:`RefusedError` if the plan is not what was agreed to: it names the targets, and what differs."""
+    stale = stale_targets(redact_plan(plan))
     if stale:
+        shown = [f"{name}: {why[:200]}{'…' if len(why) > 200 else ''}" for name, why in stale[:3]]
+        shown += [f"and {len(stale) - 3} more"] if len(stale) > 3 else []
+        count = plural(len(stale), "target")
         raise RefusedError(
-            f"the plan is stale: {plural(stale, 'target')} changed since it was made; nothing was sent",
+            f"the plan is stale: {count} changed since it was made; nothing was sent: {'; '.join(shown)}",
             remedy="make the plan again, or apply the other targets with --keep-going",
         )
 

@@ -182,9 +182,10 @@ def refuse_differences(plan: Plan, agreed: Plan, begun: Collection[TargetId] = (
     return structs.replace(plan, targets=(*targets, *(_stale(each, "it is no longer in the plan") for each in gone)))
 
 
-def count_stale(plan: Plan) -> int:
-    """Return how many targets are not as agreed."""
-    return sum(target.error is not None and target.error.startswith(STALE) for target in plan.targets)
+def stale_targets(plan: Plan) -> list[tuple[str, str]]:
+    """Return the name of each target that is not as agreed, and why, in one line."""
+    errors = ((target.name, (target.error or "").partition("\n")[0]) for target in plan.targets)
+    return [(name, error.removeprefix(STALE)) for name, error in errors if error.startswith(STALE)]
 
 
 def _stale(target: Target, why: str) -> Target:

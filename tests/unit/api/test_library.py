@@ -305,7 +305,7 @@ def test_settings_hold_their_limits_freezes_and_protected_names(
 def test_what_changed_since_the_plan_is_not_applied(sim: Simulator, inventory: dict[str, Any]) -> None:
     plan = msauto.plan(msauto.load(plays(MANY), inventory=inventory))
     sim.state.clip("Logo").home.fields["comment"] = "another user's"
-    with pytest.raises(msauto.RefusedError, match="the plan is stale"):
+    with pytest.raises(msauto.RefusedError, match=r"the plan is stale: 1 target .*: Logo: .*another user's"):
         msauto.apply(plan)
     assert sim.writes() == []
     result = msauto.apply(plan, keep_going=True)
