@@ -35,7 +35,8 @@ def spec_of(url: str) -> ServerSpec:
     try:
         found = parse_server_url(with_scheme(url))
     except UrlError as error:
-        shown = "" if "@" in url else f" {url[:100]!r}"  # the text before an @ may be a password
+        # The text before an @ may be a password, that after a ? a token.
+        shown = "" if "@" in url or "?" in url else f" {url[:100]!r}"
         raise AddressError(f"the server's URL{shown} {error}", remedy="write http://host:7901") from None
     auth = Auth()
     if found.username is not None:

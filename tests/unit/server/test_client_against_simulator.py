@@ -246,6 +246,12 @@ def test_https_to_a_server_without_tls_names_the_scheme(simulator: Simulator) ->
     assert "http://" in caught.value.remedy
 
 
+def test_token_in_url_never_shows() -> None:
+    with pytest.raises(AddressError) as caught:
+        spec_of("http://server:7901/?token=geheim")
+    assert "geheim" not in str(caught.value)
+
+
 def test_password_in_url_never_shows() -> None:
     spec = spec_of("http://ops:geh%40im@studio-a")
     assert spec.auth.password
