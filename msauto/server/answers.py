@@ -36,11 +36,17 @@ _YEAR = 365 * 24 * _HOUR
 _REMEDIES = {
     401: "check `auth` in the server's inventory entry",
     403: "check `auth` in the server's inventory entry, and the permissions of this user",
-    407: "check `proxy` in the server's inventory entry: the proxy requires authentication, not the server",
+    407: "a proxy on the way requires authentication: let it pass requests to the server",
     413: "send less at once",
     414: "lower `request_line` in the server's inventory entry",
     429: "the server has too many requests: set `requests_per_second`, or lower `connections`",
     503: "the server is busy or starting: try again later",
+}
+
+
+_WHAT_TO_DO = {
+    NotFoundError: "check the name, letter by letter: listings show what the server has",
+    RejectedError: "correct what the server names",
 }
 
 
@@ -140,7 +146,7 @@ def _error(reply: RawAnswer, failure: Failure, dialect: Dialect) -> RejectedErro
         f"the server answered{status}: {text}",
         status=reply.status,
         retry_after=reply.retry_after,
-        remedy=_remedy(reply),
+        remedy=_remedy(reply) or _WHAT_TO_DO[kind],
     )
 
 
