@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 from msauto.api.inputs import PLAYS, Inputs, Tell, read_inputs
-from msauto.api.loading import Loaded
-from msauto.api.values import RunPlan
 from msauto.documents.document import Document, given_document
 from msauto.errors import MsautoError
 from msauto.model.events import SILENT, Event, Observer
@@ -232,6 +230,18 @@ def _is_transport(value: object) -> bool:
     return hasattr(value, "handle_request") or hasattr(value, "handle_async_request")
 
 
+def _is_loaded(value: object) -> bool:
+    from msauto.api.loading import Loaded  # the engine, which no command needs to check its flags
+
+    return isinstance(value, Loaded)
+
+
+def _is_plan(value: object) -> bool:
+    from msauto.api.values import RunPlan
+
+    return _is_loaded(value) or isinstance(value, RunPlan)
+
+
 _FORMS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "playbooks": (_is_playbooks, "the path of a file, or a list of paths or of plays"),
     "inventory": (_is_files_or_data, "a path, data, or a list of these"),
@@ -254,7 +264,7 @@ _FORMS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "since": (lambda value: isinstance(value, timedelta), "a timedelta"),
     "observer": (callable, "a function"),
     "transport": (_is_transport, "a transport of httpx2"),
-    "play": (lambda value: isinstance(value, Loaded), "what msauto.load returned"),
-    "plan": (lambda value: isinstance(value, Loaded | RunPlan), "what msauto.plan or msauto.load returned"),
+    "play": (_is_loaded, "what msauto.load returned"),
+    "plan": (_is_plan, "what msauto.plan or msauto.load returned"),
 }
 _SELECTING: Final = frozenset({"tags", "target", "title", "folder", "channel"})
