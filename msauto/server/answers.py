@@ -36,7 +36,7 @@ _YEAR = 365 * 24 * _HOUR
 _REMEDIES = {
     401: "check `auth` in the server's inventory entry",
     403: "check `auth` in the server's inventory entry, and the permissions of this user",
-    407: "a proxy on the way requires authentication: let it pass requests to the server",
+    407: "a proxy on the way requires authentication: reach the server without it",
     413: "send less at once",
     414: "lower `request_line` in the server's inventory entry",
     429: "the server has too many requests: set `requests_per_second`, or lower `connections`",
