@@ -64,7 +64,7 @@ REMOVED: dict[str, str] = {
     **dict.fromkeys(("random", "shuffle"), "the same playbook must always give the same plan"),
     **dict.fromkeys(("pprint", "to_nice_json"), "use to_json"),
     "attr": "write a.b or a[b]",
-    "dirname": "write value | regex_replace('/[^/]*$', '')",
+    "dirname": "write value.rpartition('/')[0]",
     "intersect": "use select('in', other)",
     "mandatory": "an undefined name is an error without it",
     "regex": "use search or match",
