@@ -37,7 +37,7 @@ def test_how_to_get_in() -> None:
 
 def test_a_proxy_that_lets_nobody_in() -> None:
     error, _, _ = refused(407, "")
-    assert "check `proxy` in the server's inventory entry" in error.remedy
+    assert "a proxy on the way requires authentication" in error.remedy
 
 
 HERE = "http://127.0.0.1:PORT"
