@@ -114,7 +114,12 @@ class _AssetEnd:
             self._grid(clip, grid, "segments" in exactly)
         tracks = next((args["exactly"]["markers"].get("tracks") for args in told if _narrowed(args)), None)
         self._markers(clip, _all(told, "markers"), "markers" in exactly, tracks)
-        self._links(clip, _all(told, "links"), "links" in exactly)
+        home = clip["entries"][0]["title"]
+        named = [home if text_of(args["title"]) == text_of(home) else args["title"] for args in told]
+        links = [
+            {"title": name, **each} for name, args in zip(named, told, strict=True) for each in args.get("links", ())
+        ]
+        self._links(clip, links, "links" in exactly)
 
     def _clip(self, args: Store) -> Store | None:
         """The clip of exactly this title; of its other form where that one alone is there; else of a former title."""
@@ -128,7 +133,7 @@ class _AssetEnd:
             forms = [clip for clip in clips if text_of(clip["entries"][0]["title"]) == text_of(name)]
             if exact or forms:
                 return (exact or forms)[0]
-        return None
+        return next((clip for clip in clips if any(each["title"] == args["title"] for each in clip["entries"])), None)
 
     # Segments: the number is the identity; else start and duration, else the title.
 
@@ -219,7 +224,7 @@ class _AssetEnd:
     def _links(self, clip: Store, desired: Sequence[Store], only: bool) -> None:
         home, *links = clip["entries"]
         for sourced in desired:
-            folder, title = path_of(sourced["folder"]), sourced.get("title", home["title"])
+            folder, title = path_of(sourced["folder"]), sourced["title"]
             there = [each for each in (home, *links) if (each["folder"], each["title"]) == (folder, title)]
             if sourced.get("state") == "absent":
                 links = [each for each in links if each not in there]

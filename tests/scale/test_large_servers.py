@@ -68,7 +68,7 @@ def test_a_plan_holds_little_of_each_entry(tmp_path: Path, server: str, small: f
 
 
 def test_a_table_of_all_holds_one_form_of_it(tmp_path: Path, server: str, small: float) -> None:
-    printed, peak = mebibytes(tmp_path, "show", "assets", "Bulk", "-d", "NEWS", "--server", server)
+    printed, peak = mebibytes(tmp_path, "show", "assets", "Bulk", "--recursive", "-d", "NEWS", "--server", server)
     assert printed.count("\n") == CLIPS + 1
     assert peak - small < CLIPS * 2000 / 2**20
 
