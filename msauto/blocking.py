@@ -6,19 +6,16 @@ also where an event loop is running, such as a notebook (whose loop waits meanwh
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import functools
-import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import closing
 from datetime import timedelta
-from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, overload
 
 from msauto import aio
 from msauto.api.keywords import File
 from msauto.model.result import RunDetails, RunSummary
+from msauto.server.sync import Portal
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,61 +26,10 @@ def blocking(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        return BlockingCall(function(*args, **kwargs)).result()
+        with closing(Portal()) as portal:
+            return portal.run(function(*args, **kwargs))
 
     return call
-
-
-class BlockingCall(Generic[R]):
-    """One coroutine in a thread. Whatever interrupts the caller, such as Ctrl-C, cancels it, and is raised at its end.
-
-    So the requests in flight are finished and recorded first; a second Ctrl-C stops at once.
-    """
-
-    def __init__(self, work: Coroutine[Any, Any, R]) -> None:
-        self._work = work
-        self._ended: Future[R] = Future()
-        self._cancel: Callable[[], object] | None = None
-        self._cancelled = False
-
-    def result(self) -> R:
-        """Run to the end, and return the result."""
-        run = functools.partial(contextvars.copy_context().run, self._run)
-        thread, interruption = threading.Thread(target=run, name="msauto"), None
-        while not self._ended.done():
-            try:
-                if thread.ident is None:
-                    thread.start()
-                wait([self._ended])
-            except BaseException as stop:  # noqa: BLE001 - what a signal handler raises: raised below
-                interruption, self._cancelled = stop, True
-                if self._cancel is not None:
-                    self._cancel()
-        thread.join()
-        if interruption is not None:
-            raise interruption
-        return self._ended.result()
-
-    def _run(self) -> None:
-        try:
-            result = asyncio.run(self._main())
-        except BaseException as error:  # noqa: BLE001 - raised in the thread of the caller
-            self._ended.set_exception(error)
-        else:
-            self._ended.set_result(result)
-
-    async def _main(self) -> R:
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        assert task is not None
-
-        def cancel() -> None:
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(task.cancel)
-
-        self._cancel = cancel
-        if self._cancelled:  # before there was a task
-            cancel()
-        return await self._work
 
 
 class BlockingHistory(Protocol):

@@ -19,7 +19,7 @@ from msauto.documents.document import Document, given_document
 from msauto.errors import MsautoError
 from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import PlanOptions
-from msauto.model.server import Transport
+from msauto.model.server import Transport, is_transport
 from msauto.secrets.sources import TAG, MarkedText
 
 File = str | Path
@@ -226,10 +226,6 @@ def _each(value: object, fits: Callable[[object], bool]) -> bool:
     return isinstance(value, Collection) and not isinstance(value, Mapping | bytes | str) and all(map(fits, value))
 
 
-def _is_transport(value: object) -> bool:
-    return hasattr(value, "handle_request") or hasattr(value, "handle_async_request")
-
-
 def _is_loaded(value: object) -> bool:
     from msauto.api.loading import Loaded  # the engine, which no command needs to check its flags
 
@@ -263,7 +259,7 @@ _FORMS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "lock_timeout": (_is_number, "a number of seconds"),
     "since": (lambda value: isinstance(value, timedelta), "a timedelta"),
     "observer": (callable, "a function"),
-    "transport": (_is_transport, "a transport of httpx2"),
+    "transport": (is_transport, "a transport of httpx2"),
     "play": (_is_loaded, "what msauto.load returned"),
     "plan": (_is_plan, "what msauto.plan or msauto.load returned"),
 }

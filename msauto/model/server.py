@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 Transport: TypeAlias = "httpx2.AsyncBaseTransport | httpx2.BaseTransport"
 """What replaces the network: a mock, an ASGI or WSGI app, or a proxy."""
 
+
+def is_transport(value: object) -> bool:
+    """Return whether a value is a transport of httpx2, without importing httpx2."""
+    return hasattr(value, "handle_request") or hasattr(value, "handle_async_request")
+
+
 # The dialect: the registry of its switches
 #
 # The inventory schema and ``docs/reference/dialect.md`` follow from it. A new switch has its name, choices, default and

@@ -17,6 +17,7 @@ from msauto.model.server import (
     Tls,
     Transport,
     UrlError,
+    is_transport,
     parse_server_url,
     with_scheme,
 )
@@ -60,7 +61,7 @@ def spec_with(
     if spec.connections < 1:
         raise AddressError(f"connections must be at least 1, not {spec.connections}", remedy="leave it out: it is 16")
     if transport is not None:
-        if not (hasattr(transport, "handle_request") or hasattr(transport, "handle_async_request")):
+        if not is_transport(transport):
             raise AddressError("transport must be a transport of httpx2", remedy="see help(MediaServer)")
         spec = replace(spec, transport=transport)
     if auth is not None:

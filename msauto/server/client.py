@@ -112,16 +112,15 @@ class AsyncMediaServer(HttpClient):
         """
         asked = _folder(folder)
         request = requests.get_listing(database, asked, datetime=_iso(created_after), mimetype=_mimetype(mimetype))
-        listing = await self.read_listing(request, partial(ListingReading, database, asked))
-        return listing if _is_deep(asked, recursive) else _top_of(listing, asked)
+        return await self._listed(request, database, asked, recursive)
 
     async def list_folders(self, database: str, folder: str | Folder = (), *, recursive: bool | None = None) -> Listing:
         """List folders only (format=folderlist); ``recursive`` as for :meth:`list`."""
         require(self.spec, Feature.FOLDERLIST)
         asked = _folder(folder)
-        request = requests.get_listing(database, asked, format="folderlist")
-        listing = await self.read_listing(request, partial(ListingReading, database, asked))
-        return listing if _is_deep(asked, recursive) else _top_of(listing, asked)
+        return await self._listed(
+            requests.get_listing(database, asked, format="folderlist"), database, asked, recursive
+        )
 
     async def list_mam(
         self,
@@ -361,6 +360,14 @@ class AsyncMediaServer(HttpClient):
         except TimecodeError as error:
             raise AddressError(f"{error}", remedy="correct the position, or give a number of frames") from None
 
+    async def _listed(self, request: Request, database: str, folder: Folder, recursive: bool | None) -> Listing:
+        """Return the listing, without what is below the folder unless that is asked for."""
+        listing = await self.read_listing(request, partial(ListingReading, database, folder))
+        if _is_deep(folder, recursive):
+            return listing
+        entries = tuple(entry for entry in listing.entries if entry.folder == folder)
+        return Listing(folder, entries, tuple(each for each in listing.folders if each[:-1] == folder))
+
     async def _parsed(
         self,
         request: Request,
@@ -396,12 +403,6 @@ def _folder(folder: object) -> Folder:
 
 def _is_deep(folder: Folder, recursive: bool | None) -> bool:
     return not folder if recursive is None else recursive
-
-
-def _top_of(listing: Listing, folder: Folder) -> Listing:
-    """Return what is in the folder itself."""
-    entries = tuple(entry for entry in listing.entries if entry.folder == folder)
-    return Listing(folder, entries, tuple(each for each in listing.folders if each[:-1] == folder))
 
 
 def _iso(moment: datetime | date | str | None) -> str | None:

@@ -6,7 +6,9 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine
-from functools import wraps
+from concurrent.futures import Future, wait
+from contextvars import copy_context
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -31,58 +33,89 @@ def blocking(
 
 
 class Portal:
-    """An event loop in a separate thread, started at first use. Thread-safe."""
+    """An event loop in a thread of its own, started at first use, for work that its callers wait for.
+
+    Threads may share it. After a fork, a new one is needed.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._closing = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._closed = False
-        self._process = os.getpid()
+        self._is_closed = False
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
-        """Run to the end and return the result; an interruption cancels the work."""
-        try:
-            future = asyncio.run_coroutine_threadsafe(work, self._started())
-        except BaseException:
-            work.close()
-            raise
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
+        """Run to the end and return the result.
 
-    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run ``last``, stop the loop and join its thread; does nothing if it was never started."""
-        if self._loop is not None and not self._closed and self._process == os.getpid():
+        Whatever interrupts the caller, such as Ctrl-C, cancels the work, and is raised when that has ended: so requests
+        in flight are finished and recorded first. A second Ctrl-C cancels it again.
+        """
+        ended, interruptions, cancelled = Future[R](), list[BaseException](), list[BaseException]()
+        task: asyncio.Task[R] | None = None
+
+        def go_on() -> None:
+            nonlocal task
+            if task is None:
+                task = asyncio.ensure_future(work)
+                task.add_done_callback(partial(_settle, ended))
+            while len(cancelled) < len(interruptions):
+                cancelled.append(interruptions[len(cancelled)])
+                task.cancel()
+
+        while not ended.done():
             try:
-                self.run(last())
-            finally:
-                self._stop()
-        self._closed = True
+                self._call(go_on)
+                wait([ended])
+            except NotSentError:
+                if not interruptions:
+                    work.close()
+                raise
+            except BaseException as stop:  # noqa: BLE001 - what a signal handler raises: raised below
+                interruptions.append(stop)
+        if interruptions:
+            raise interruptions[-1]
+        return ended.result()
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
+        """Run ``last``, stop the loop and join its thread; does nothing if it was never started."""
+        try:
+            if last is not None and self._thread is not None and not self._is_closed and self._process == os.getpid():
+                self.run(last())
+        finally:
+            with self._lock:
+                loop, thread, self._thread, self._is_closed = self._loop, self._thread, None, True
+            if loop is not None and thread is not None and self._process == os.getpid():
+                loop.call_soon_threadsafe(self._closing.set)
+                thread.join()
+
+    def _call(self, function: Callable[[], None]) -> None:
+        """Call a function in the loop, in the caller's context."""
         with self._lock:
-            if self._closed:
+            if self._is_closed:
                 raise NotSentError("the client is closed", remedy="open a new one")
             if self._process != os.getpid():
                 raise NotSentError("the client was opened before this process forked", remedy="open a new one here")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="msauto", daemon=True)
+                self._thread = threading.Thread(target=self._serve, args=[self._loop], name="msauto", daemon=True)
                 self._thread.start()
-            return self._loop
+            self._loop.call_soon_threadsafe(function, context=copy_context())
 
-    def _stop(self) -> None:
-        with self._lock:
-            loop, thread = self._loop, self._thread
-            self._loop, self._thread, self._closed = None, None, True
-        if loop is not None and thread is not None:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.run_until_complete(loop.shutdown_default_executor())
-            loop.close()
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(self._closing.wait())
+
+
+def _settle(ended: Future[R], task: asyncio.Task[R]) -> None:
+    """Pass on what came of a task."""
+    if task.cancelled():
+        ended.set_exception(asyncio.CancelledError())
+    elif error := task.exception():
+        ended.set_exception(error)
+    else:
+        ended.set_result(task.result())
 
 
 class MediaServer:
