@@ -9,6 +9,9 @@ WORKERS ?= auto
 CLIENTS := .venv/clients
 DOCS := .venv/docs
 
+# Tests start many commands: without bytecode, each of them compiles msauto again.
+unexport PYTHONDONTWRITEBYTECODE
+
 help:
 	@echo "make demo     the main workflow on an embedded media server"
 	@echo "make test     all tests but the slow ones"
