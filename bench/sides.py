@@ -49,10 +49,31 @@ NAMED = """    - asset:
 """
 
 
+LOOP = """
+- hosts: all
+  database: NEWS
+  tasks:
+    - asset:
+        title: "{{ item.title }}"
+        fields: {comment: "{{ item.comment }}"}
+        markers:
+          - {at: "{{ item.break }}", track: Cue Point, title: Ad break}
+          - {at: 00:00:06:00, track: Cue Point, title: Second break}
+        segments: [{number: 1, start: 0, duration: 50, title: Opening}]
+      loop: "{{ lookup('csv', 'table.csv') }}"
+"""
+
+
 def named(count: int) -> Iterator[str]:
     """Yield a playbook that names assets, in pieces: a field, two markers and a segment each."""
     yield "- hosts: all\n  database: NEWS\n  tasks:\n"
     yield from (NAMED.format(number=number) for number in range(count))
+
+
+def table(count: int) -> Iterator[str]:
+    """Yield the table of ``LOOP``, for the same assets and changes as ``named``."""
+    yield "title,comment,break\n"
+    yield from (f"Bulk {number:06},Checked {number},100\n" for number in range(count))
 
 
 def bare(url: str, size: int, *, write: bool) -> int:
@@ -124,10 +145,12 @@ def msauto(*args: str) -> None:
     assert code in (0, 2), (code, err.getvalue()[-1000:])
 
 
-def planned(url: str, playbook: Iterable[str], expected: int) -> int:
-    """Plan a playbook; return the number of reads that the plan took."""
+def planned(url: str, playbook: Iterable[str], expected: int, rows: Iterable[str] = ()) -> int:
+    """Plan a playbook, with the rows of its table; return the number of reads that the plan took."""
     with tempfile.TemporaryDirectory() as folder:
         book, out = Path(folder) / "play.yml", Path(folder) / "plan.json"
+        with (Path(folder) / "table.csv").open("w") as file:
+            file.writelines(rows)
         with book.open("w") as file:
             file.writelines(playbook)
         flags = ["--server", url, "--state-dir", f"{folder}/state", "-f", str(FORKS)]
@@ -204,7 +227,7 @@ SIDES: dict[str, Callable[[str, int], int]] = {
     "plan select": lambda url, size: planned(url, SELECT, size),
     "plan changed": lambda url, size: planned(url, SELECT, size // 100),
     "plan few": lambda url, _: planned(url, SELECT_FEW, 100),
-    "plan named": lambda url, size: planned(url, named(size), size),
+    "plan loop": lambda url, size: planned(url, LOOP, size, table(size)),
     "apply select": lambda url, _: applied(url, SELECT),
     "load": loaded,
     "yaml events": yaml_events,
