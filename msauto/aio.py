@@ -73,9 +73,9 @@ async def load(
     ``playbooks`` are files, one saved plan, or plays as data; ``inventory`` is files, folders, or data, as YAML gives
     them. A place in data is ``plays[0].tasks[1].asset.title``. In data, :class:`msauto.Secret` is what ``!secret`` is
     in YAML. In place of playbooks, ``undo`` and ``resume`` name a run of the history, or ``last``. ``forks`` is the
-    number of targets at a time (8). ``target`` are globs of titles, ``limit`` is a host pattern. In templates, ``now``
-    is the time of this call. ``transport`` is any transport of httpx2, in place of the network to every server: it gets
-    the requests of plans and of applying.
+    number of targets at a time (default: the connections of each server). ``target`` are globs of titles, ``limit`` is
+    a host pattern. In templates, ``now`` is the time of this call. ``transport`` is any transport of httpx2, in place
+    of the network to every server: it gets the requests of plans and of applying.
 
     Raises ``InputError`` with all problems, and ``RefusedError`` for a saved plan whose files have changed, unless
     ``keep_going``.

@@ -59,9 +59,9 @@ class Inputs:
     tell: Tell = field(default=tell_nothing, compare=False)
 
     @property
-    def forks(self) -> int:
-        """The targets at a time."""
-        return self.given_forks or self.settings.forks or 8
+    def forks(self) -> int | None:
+        """The targets at a time; ``None``: for each server, as many as it has connections."""
+        return self.given_forks or self.settings.forks
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -130,7 +130,7 @@ class SharedRun:
     session: int
     scopes: Collection[LockScope]
     secrets: Secrets
-    forks: int
+    forks: int | None
     frozen: Callable[[datetime], str | None]
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     read_since: datetime | None = None
@@ -190,10 +190,12 @@ async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedSer
 
             async def apply() -> None:
                 async with AsyncMediaServer(spec, admit=journal.check, read_only=shared.settles) as client:
-                    connection, frozen = ServerConnection(ServerReader(client, clock=clock), client), shared.frozen
+                    reader, frozen = ServerReader(client, clock=clock), shared.frozen
+                    slots = asyncio.Semaphore(shared.forks or spec.connections)
+                    connection = ServerConnection(reader, client, slots)
                     await apply_server(
                         context, connection, targets, records, given.failures, breaker, report,
-                        forks=shared.forks, frozen=lambda: frozen(clock.now()),
+                        frozen=lambda: frozen(clock.now()),
                     )  # fmt: skip
 
             stopping = asyncio.ensure_future(_stop_with(task, given.failures))
@@ -418,7 +420,7 @@ class WorkersOfRun:
 async def read_each_on(
     cluster: Cluster,
     server: ServerSpec,
-    forks: int,
+    forks: int | None,
     read: Callable[[ServerReader, ItemT], Awaitable[T]],
     items: Iterable[ItemT],
 ) -> AsyncIterator[T]:
@@ -428,11 +430,11 @@ async def read_each_on(
 
 
 async def _read_on_worker(
-    given: tuple[ServerSpec, int, Callable[[ServerReader, ItemT], Awaitable[T]], list[ItemT]], _: WorkerTask
+    given: tuple[ServerSpec, int | None, Callable[[ServerReader, ItemT], Awaitable[T]], list[ItemT]], _: WorkerTask
 ) -> list[T]:
     server, forks, read, items = given
     async with AsyncMediaServer(server, read_only=True) as client:
-        return await concurrent_list(partial(read, ServerReader(client)), items, limit=forks)
+        return await concurrent_list(partial(read, ServerReader(client)), items, limit=forks or server.connections)
 
 
 # What stays with the command --------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ class ServerPlanning:
     secrets: Secrets
     choice: TargetChoice
     clock: Clock
-    forks: int
+    forks: int | None
     find_links: bool
     forget: bool
 
@@ -52,5 +52,5 @@ async def plan_server(given: ServerPlanning, memory: Memory, hash_file: HashFile
             choice=given.choice,
             notify=notify_redacted,
         )
-        found = await survey(given.work.intents, context, forks=given.forks)
+        found = await survey(given.work.intents, context, forks=given.forks or spec.connections)
         return replace(found, is_unreachable=client.unreachable)

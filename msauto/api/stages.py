@@ -12,6 +12,7 @@ What only some commands need is imported where it is used, so that a plan starts
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from datetime import datetime
@@ -77,7 +78,7 @@ async def make_plan(
     *,
     memory: LedgerMemory,
     clock: Clock,
-    forks: int,
+    forks: int | None,
     limits: Limits,
     forget_pending: bool = False,
     targets: Sequence[str] = (),
@@ -86,7 +87,8 @@ async def make_plan(
 ) -> Plan:
     """Read the servers, compare, and return the plan. Sends GET and HEAD only, and downloads no file.
 
-    ``forks``: the targets surveyed at a time on each server. A target that cannot be planned carries its error.
+    ``forks``: the targets surveyed at a time on each server; ``None``: as many as it has connections. A target that
+    cannot be planned carries its error.
     ``forget_pending`` drops what earlier runs left: pending handlers, and commands in doubt. ``targets`` are globs of
     titles: the plan is that of the targets that they match, and a glob that matches none is an error. ``observer``
     receives the progress, without secrets. ``on``: the Dask cluster whose workers read, such as ``dask://HOST:PORT``.
@@ -122,14 +124,14 @@ async def make_plan(
 
 
 @asynccontextmanager
-async def reading_here(server: ServerSpec, forks: int) -> AsyncIterator[ReadEach]:
-    """Connect to a server; return what reads it in this process, ``forks`` items at a time."""
+async def reading_here(server: ServerSpec, forks: int | None) -> AsyncIterator[ReadEach]:
+    """Connect to a server; return what reads it in this process, ``forks`` items at a time (see :func:`make_plan`)."""
     async with AsyncMediaServer(server, read_only=True) as client:
         reader = ServerReader(client)
-        yield lambda read, items: concurrent_map(partial(read, reader), items, limit=forks)
+        yield lambda read, items: concurrent_map(partial(read, reader), items, limit=forks or server.connections)
 
 
-ReadServer = Callable[[ServerSpec, int], "AbstractAsyncContextManager[ReadEach]"]
+ReadServer = Callable[[ServerSpec, int | None], "AbstractAsyncContextManager[ReadEach]"]
 """Opens a server with the items at a time."""
 
 
@@ -159,15 +161,17 @@ async def _cluster(on: str, specs: Sequence[ServerSpec]) -> AsyncIterator[Cluste
 
 @asynccontextmanager
 async def _connect(
-    specs: Sequence[ServerSpec], clock: Clock, client_of: Callable[[ServerSpec], AsyncMediaServer] = AsyncMediaServer
+    specs: Sequence[ServerSpec], clock: Clock, forks: int | None, client_of: Callable[[ServerSpec], AsyncMediaServer]
 ) -> AsyncIterator[dict[str, ServerConnection]]:
     from msauto.applying.apply_context import ServerConnection
 
+    of_all = asyncio.Semaphore(forks) if forks else None
     async with AsyncExitStack() as stack:
         servers = {}
         for spec in specs:
             client = await stack.enter_async_context(client_of(spec))
-            servers[spec.name] = ServerConnection(reader=ServerReader(client, clock=clock), sender=client)
+            slots = of_all or asyncio.Semaphore(spec.connections)
+            servers[spec.name] = ServerConnection(ServerReader(client, clock=clock), client, slots)
         yield servers
 
 
@@ -177,7 +181,7 @@ async def recover_runs(
     scopes: Collection[LockScope],
     *,
     clock: Clock,
-    forks: int,
+    forks: int | None,
     policy: RetryPolicy | None = None,
     secrets: Secrets | None = None,
     on: str | None = None,
@@ -198,7 +202,8 @@ async def recover_runs(
     journal: Journal = redacted(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
     memory = ledger.memory.by_url(specs)
     async with AsyncExitStack() as stack:
-        connections = await stack.enter_async_context(_connect(specs, clock, partial(AsyncMediaServer, read_only=True)))
+        read_only = partial(AsyncMediaServer, read_only=True)
+        connections = await stack.enter_async_context(_connect(specs, clock, forks, read_only))
         cluster = await stack.enter_async_context(_cluster(on, specs)) if on is not None else None
         for run in reversed(killed):
             details = ledger.run_details(run)
@@ -211,7 +216,6 @@ async def recover_runs(
                 journal=journal,
                 memory=memory,
                 clock=clock,
-                forks=forks,
                 policy=policy,
             )
             if cluster is not None:
@@ -255,7 +259,7 @@ async def apply_plan(
     ledger: Ledger,
     clock: Clock,
     observer: Observer,
-    forks: int,
+    forks: int | None,
     playbooks: Sequence[str] = (),
     cancellation: Cancellation | None = None,
     frozen: Callable[[datetime], str | None] = never_frozen,
@@ -305,13 +309,13 @@ async def _applying_here(
     journal: Journal,
     clock: Clock,
     frozen: Callable[[datetime], str | None],
-    forks: int,
+    forks: int | None,
 ) -> AsyncIterator[Callable[[ApplyContext], Servers]]:
     """Connect to the servers; return what applies them in this process."""
     from msauto.applying.executor import ServersHere
 
-    async with _connect(specs, clock, partial(AsyncMediaServer, admit=journal.check)) as connections:
-        yield partial(ServersHere, connections=connections, frozen=lambda: frozen(clock.now()), forks=forks)
+    async with _connect(specs, clock, forks, partial(AsyncMediaServer, admit=journal.check)) as connections:
+        yield partial(ServersHere, connections=connections, frozen=lambda: frozen(clock.now()))
 
 
 @asynccontextmanager
@@ -322,7 +326,7 @@ async def _applying_on(
     ledger: Ledger,
     clock: Clock,
     frozen: Callable[[datetime], str | None],
-    forks: int,
+    forks: int | None,
 ) -> AsyncIterator[Callable[[ApplyContext], Servers]]:
     """Connect to a cluster; return what applies servers on its workers. Needs a shared ledger."""
     from msauto.api.on_workers import ServersOnWorkers
@@ -350,7 +354,7 @@ def _workers_of(
     run: str,
     scopes: Collection[LockScope],
     secrets: Secrets,
-    forks: int,
+    forks: int | None,
     frozen: Callable[[datetime], str | None],
     **more: Any,
 ) -> WorkersOfRun:

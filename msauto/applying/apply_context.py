@@ -19,10 +19,15 @@ from msauto.model.ports import Clock, Journal, Memory, Reader, Sender
 
 @dataclass(frozen=True, slots=True)
 class ServerConnection:
-    """The ports of one server, and the readings that its targets share."""
+    """The ports of one server, and the readings that its targets share.
+
+    ``slots`` bound the targets that are applied at a time, of this server or of all, without those that wait for a
+    restore.
+    """
 
     reader: Reader
     sender: Sender
+    slots: asyncio.Semaphore
     shared: SharedReads = field(default_factory=SharedReads, compare=False, repr=False)
 
 

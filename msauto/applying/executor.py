@@ -17,7 +17,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
@@ -218,28 +218,20 @@ class BatchFailures:
 class ServersHere:
     """Applies the servers of a run in this process.
 
-    ``forks`` targets at a time, of all servers together and without those that wait for a restore. ``frozen`` is called
-    before each target: a text is why the target is not attempted (contract, «Limits»).
+    ``frozen`` is called before each target: a text is why the target is not attempted (contract, «Limits»).
     """
 
     context: ApplyContext
     connections: Mapping[str, ServerConnection]
-    forks: InitVar[int]
     frozen: Callable[[], str | None] = lambda: None
     unsettled: bool = False
-    slots: asyncio.Semaphore = field(init=False)
-
-    def __post_init__(self, forks: int) -> None:
-        self.slots = asyncio.Semaphore(forks)
 
     async def apply(
         self, server: str, targets: Targets, failures: BatchFailures, breaker: CircuitBreaker, on_result: OnResult
     ) -> None:
         """Implement :meth:`Servers.apply`."""
-        execution = _ServerExecution(
-            self.context, self.connections[server], failures, breaker, on_result, self.slots, self.frozen
-        )
-        await execution.run(targets)
+        connection = self.connections[server]
+        await _ServerExecution(self.context, connection, failures, breaker, on_result, self.frozen).run(targets)
 
 
 async def apply_server(
@@ -251,15 +243,13 @@ async def apply_server(
     breaker: CircuitBreaker,
     on_result: OnResult,
     *,
-    forks: int,
     frozen: Callable[[], str | None] = lambda: None,
 ) -> None:
     """Apply targets of one server alone, or continue them, and record that; raises what the ledger raises.
 
     ``records`` are those of a process that was lost: what it finished is not repeated, what it began is settled.
     """
-    slots = asyncio.Semaphore(forks)
-    execution = _ServerExecution(context, connection, failures, breaker, on_result, slots, frozen, records)
+    execution = _ServerExecution(context, connection, failures, breaker, on_result, frozen, records)
     try:
         await execution.run(targets)
     finally:
@@ -280,7 +270,6 @@ class _ServerExecution:
     failures: BatchFailures
     breaker: CircuitBreaker
     on_result: OnResult
-    slots: asyncio.Semaphore
     frozen: Callable[[], str | None]
     records: Records = field(default_factory=dict)
     probe: ConcurrencySlot | None = None
@@ -313,8 +302,8 @@ class _ServerExecution:
             probes = breaker.state.half_open
             if probes:
                 await self._pause()
-            await self.slots.acquire()
-            slot = ConcurrencySlot(self.slots)
+            await self.connection.slots.acquire()
+            slot = ConcurrencySlot(self.connection.slots)
             if probes:
                 self.probe = slot
             if probes or not breaker.state.half_open:
@@ -403,7 +392,6 @@ async def settle_here(
     journal: Journal,
     memory: Memory,
     clock: Clock,
-    forks: int,
     policy: RetryPolicy | None = None,
 ) -> dict[int, TargetResult]:
     """Settle targets of a server by reading them from this process."""
@@ -420,7 +408,6 @@ async def settle_here(
         BatchFailures(Plan("", ""), 0),
         CircuitBreaker(),
         results.__setitem__,
-        forks=forks,
     )
     return results
 

@@ -151,7 +151,9 @@ def shared_flags_of(*forms: str, more: tuple[Decorator, ...] = ()) -> Decorator:
         click.option("-l", "--limit", metavar="PATTERN", help="Only these hosts."),
         click.option("-t", "--tags", multiple=True, metavar="TAGS", help="Only tasks with one of these tags."),
         click.option("--skip-tags", multiple=True, metavar="TAGS", help="No tasks with one of these tags."),
-        click.option("-f", "--forks", type=click.IntRange(1, MOST_FORKS), help="Targets at a time (default 8)."),
+        click.option(
+            "-f", "--forks", type=click.IntRange(1, MOST_FORKS), help="Targets at a time (default: connections)."
+        ),
         click.option("--format", "form", type=click.Choice(forms), default="text", help="Form of the result."),
         click.option("--state-dir", metavar="DIR", help="Folder of the ledger."),
         click.option("--config", metavar="FILE", help="Settings file, instead of the nearest msauto.toml."),

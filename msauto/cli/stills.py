@@ -28,7 +28,9 @@ _CACHE: Final = 64 * 1024 * 1024
 """Bytes that the state folder keeps; the oldest pictures go first."""
 
 
-async def fetch_stills(plan: Plan, specs: Sequence[ServerSpec], folder: Path, *, most: int, forks: int) -> Stills:
+async def fetch_stills(
+    plan: Plan, specs: Sequence[ServerSpec], folder: Path, *, most: int, forks: int | None
+) -> Stills:
     """Return the first ``most`` pictures of a plan; one warning for each server names what cannot be fetched."""
     places: dict[str, list[StillPlace]] = {}
     for place in _choose(plan, most):
@@ -37,9 +39,8 @@ async def fetch_stills(plan: Plan, specs: Sequence[ServerSpec], folder: Path, *,
     for spec in (spec for spec in specs if spec.name in places):
         async with AsyncMediaServer(spec, read_only=True, gives_up=True) as client:
             server = _ServerStills(client, folder)
-            pngs = await concurrent_list(
-                server.fetch, ((plan.targets[each.target], each.frame) for each in places[spec.name]), limit=forks
-            )
+            wanted = ((plan.targets[each.target], each.frame) for each in places[spec.name])
+            pngs = await concurrent_list(server.fetch, wanted, limit=forks or spec.connections)
         found |= {place: png for place, png in zip(places[spec.name], pngs, strict=True) if png}
         if server.trouble:
             print_message(f"Warning: {len(server.trouble)} stills are missing: {visible(server.trouble[0])}")

@@ -115,7 +115,7 @@ class SettingsArgs(Model):
     """Defaults and limits of a repository of playbooks."""
 
     inventory: Plain[Texts] = key("inventories, relative to this file")
-    forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default 8")
+    forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default: connections")
     state_dir: Plain[Name] = key("folder of the ledger, relative to this file")
     tz: Plain[TimezoneName] = key("the time zone of --window, such as Europe/Oslo; default this machine's")
     limits: Plain[LimitArgs] = key("what a run may do without a flag")

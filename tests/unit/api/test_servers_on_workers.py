@@ -145,7 +145,7 @@ async def applied(
     """Do what a worker does."""
     breaker, results = CircuitBreaker(), dict[int, TargetResult]()
     breaker.state = state or breaker.state
-    await apply_server(context, stage.server(), targets, records, failures, breaker, results.__setitem__, forks=4)
+    await apply_server(context, stage.server(), targets, records, failures, breaker, results.__setitem__)
     return AppliedServer({number: without_target(each) for number, each in results.items()}, breaker.state)
 
 

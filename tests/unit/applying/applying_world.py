@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -308,7 +308,9 @@ async def apply(
     **options: Any,
 ) -> Result:
     """Apply a plan to servers, in this process."""
-    servers_of = partial(ServersHere, connections=servers, forks=forks, frozen=frozen)
+    slots = asyncio.Semaphore(forks)
+    connections = {name: replace(each, slots=slots) for name, each in servers.items()}
+    servers_of = partial(ServersHere, connections=connections, frozen=frozen)
     return await executor.apply(servers_of, plan, *ports, **options)
 
 
@@ -322,7 +324,7 @@ class Stage:
     events: Events = field(default_factory=Events)
 
     def server(self) -> ServerConnection:
-        return ServerConnection(WorldReader(self.world), WorldSender(self.world))
+        return ServerConnection(WorldReader(self.world), WorldSender(self.world), asyncio.Semaphore(4))
 
     async def apply(self, *targets: Target, forks: int = 4, **options: Any) -> Result:
         return await self.apply_plan(plan_of(*targets), forks=forks, **options)

@@ -232,7 +232,8 @@ def test_another_server_goes_on() -> None:
 
 
 def run_two(stage: Stage, there: World, plan: Plan, forks: int) -> Result:
-    servers = {"studio-a": stage.server(), "studio-b": ServerConnection(WorldReader(there), WorldSender(there))}
+    other = ServerConnection(WorldReader(there), WorldSender(there), asyncio.Semaphore(4))
+    servers = {"studio-a": stage.server(), "studio-b": other}
 
     async def main() -> Result:
         clock = stage.world.clock

@@ -206,7 +206,7 @@ class PacedStage(Stage):
 
     def server(self) -> ServerConnection:
         self.sender = PacedSender(self.world, Pacer(self._spec, self.world.clock))
-        return ServerConnection(WorldReader(self.world), self.sender)
+        return ServerConnection(WorldReader(self.world), self.sender, asyncio.Semaphore(4))
 
     def run_until(self, stop: Callable[[Cancellation], Any], count: int = 6) -> Result:
         async def main() -> Result:

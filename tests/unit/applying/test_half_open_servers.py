@@ -79,7 +79,7 @@ class Servers:
 
     def server(self, name: str) -> ServerConnection:
         sender = self.sender or SlowSender(self.worlds[name], self.seconds)
-        return ServerConnection(WorldReader(self.worlds[name]), sender)
+        return ServerConnection(WorldReader(self.worlds[name]), sender, asyncio.Semaphore(4))
 
     async def apply(
         self,

@@ -66,7 +66,6 @@ def recovered(stage: Stage, folder: Path, run: str, *, available: bool = True) -
             journal=ledger.journal,
             memory=ledger.memory,
             clock=stage.world.clock,
-            forks=2,
         )
         work = recover(details, settle, lambda _: available, ledger.journal)
         return asyncio.run(work)
