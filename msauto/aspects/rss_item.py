@@ -145,9 +145,14 @@ def _match(context: ChannelContext, sourced: Sourced[DesiredRssItem], named: Col
     desired = sourced.value
     key, guids, kept = desired.key, _guids(context, desired), context.written(desired.key)
     found = [item for guid in guids for item in context.shown_as(guid)]
-    if not desired.guid:  # found by its file alone
-        found = [item for item in found if context.has_form(item, desired.file)]
     file, content = str(kept.get("file", "")), mapping(kept.get("content"))
+    if not desired.guid:  # found by its file alone, unless its form is another one; a document may look like a text
+        contents = [content, _content(context, desired)] if desired.present else [content]
+        found = [
+            item
+            for item in found
+            if context.has_form(item, desired.file) or any(item_matches(each, item, content) for each in contents)
+        ]
     forms = {"file": file, "stem": stem_of(file)}
     known = str(forms.get(context.dialect.rss_guid, context.memory.get(f"rss-guid:{key}") or ""))
     learned = [] if plain(known) in named else context.shown_as(known)
