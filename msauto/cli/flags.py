@@ -9,7 +9,7 @@ import functools
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -107,19 +107,15 @@ def with_options(function: Callable[..., Any], options: tuple[Decorator, ...]) -
     return function
 
 
-database_flag = click.option(
-    "--database", "-d", metavar="NAME", help="The media database; default: the host variable `database`."
-)
+database_flag = click.option("-d", "--database", metavar="NAME", help="Media database (default: variable `database`).")
 
 
 no_color_flag = click.option("--no-color", is_flag=True, help="No colour, as with NO_COLOR.")
 
 
-_SUMMARY_OPTION: Decorator = click.option(
-    "--summary", is_flag=True, help="Only counts, deletions, errors and refusals of a plan."
-)
+SUMMARY_OPTION: Decorator = click.option("--summary", is_flag=True, help="Only counts, deletions, errors and refusals.")
 _TARGET_OPTION: Decorator = click.option(
-    "--target", "targets", multiple=True, metavar="TITLE", help="Only these targets; globs such as 'EP*' (repeatable)."
+    "--target", "targets", multiple=True, metavar="TITLE", help="Only targets such as 'EP*' (repeatable)."
 )
 
 
@@ -139,25 +135,42 @@ on_flag: Decorator = click.option(
 )
 
 
-def shared_flags_of(*forms: str, more: tuple[Decorator, ...] = ()) -> Decorator:
+SERVERS: Final = ("inventory", "server", "extra_vars", "limit")
+TASKS: Final = ("tags", "skip_tags")
+LEDGER: Final = ("state_dir",)
+WORK: Final = (*SERVERS, *TASKS, *LEDGER, "forks", "verbose")
+
+
+def shared_flags_of(*forms: str, uses: Collection[str] = WORK, more: tuple[Decorator, ...] = ()) -> Decorator:
     """Give a command the shared flags, with these choices of ``--format``, and ``more`` of them.
 
-    The command gets them as one ``flags`` value beside its own arguments.
+    The command gets them as one ``flags`` value beside its own arguments. It accepts all of them, so that a script can
+    give every command the same; its help shows those that it ``uses``.
     """
+
+    def option(*names: str, **look: Any) -> Decorator:
+        name = names[-1].lstrip("-").replace("-", "_")
+        return click.option(*names, hidden=name in WORK and name not in uses, **look)
+
+    form = f"Result as {', '.join(forms[:-1])} or {forms[-1]}."
     options: tuple[Decorator, ...] = (
-        click.option("-i", "--inventory", multiple=True, metavar="FILE|DIR", help="Inventory (repeatable)."),
-        click.option("--server", metavar="URL", help="One server, named by its host, instead of an inventory."),
-        click.option("-e", "--extra-vars", multiple=True, metavar="K=V|@FILE", help="Variables of highest precedence."),
-        click.option("-l", "--limit", metavar="PATTERN", help="Only these hosts."),
-        click.option("-t", "--tags", multiple=True, metavar="TAGS", help="Only tasks with one of these tags."),
-        click.option("--skip-tags", multiple=True, metavar="TAGS", help="No tasks with one of these tags."),
-        click.option(
-            "-f", "--forks", type=click.IntRange(1, MOST_FORKS), help="Targets at a time (default: connections)."
+        option("-i", "--inventory", multiple=True, metavar="FILE|DIR", help="Inventory (repeatable)."),
+        option("--server", metavar="URL", help="One server by its URL, without an inventory."),
+        option("-e", "--extra-vars", multiple=True, metavar="K=V|@FILE", help="Variables of highest precedence."),
+        option("-l", "--limit", metavar="PATTERN", help="Only these hosts."),
+        option("-t", "--tags", multiple=True, metavar="TAGS", help="Only tasks with one of these tags."),
+        option("--skip-tags", multiple=True, metavar="TAGS", help="No tasks with one of these tags."),
+        option(
+            "-f",
+            "--forks",
+            type=click.IntRange(1, MOST_FORKS),
+            metavar="N",
+            help="Targets at a time (default: connections).",
         ),
-        click.option("--format", "form", type=click.Choice(forms), default="text", help="Form of the result."),
-        click.option("--state-dir", metavar="DIR", help="Folder of the ledger."),
-        click.option("--config", metavar="FILE", help="Settings file, instead of the nearest msauto.toml."),
-        click.option("-v", "--verbose", count=True, help="-v: also the requests; -vv: also the source of each change."),
+        option("--format", "form", type=click.Choice(forms), default="text", metavar="FORM", help=form),
+        option("--state-dir", metavar="DIR", help="Folder of the ledger."),
+        option("--config", metavar="FILE", help="Settings, instead of the nearest msauto.toml."),
+        option("-v", "--verbose", count=True, help="Also the requests; -vv: also the source lines."),
         no_color_flag,
         *more,
     )
@@ -178,15 +191,13 @@ _KEYWORDS = (
     "forget_pending",
 )  # fmt: skip
 _SHARED = (*_KEYWORDS, "targets", "form", "verbose", "no_color", "summary")
-shared_flags = shared_flags_of(*PLAN_FORMS, more=(_SUMMARY_OPTION,))
-report_flags = shared_flags_of(*FORMS, more=(_SUMMARY_OPTION,))
-"""The shared flags of a command that shows what came of a run."""
-planning_flags = shared_flags_of(*PLAN_FORMS, more=(_TARGET_OPTION, on_flag, _SUMMARY_OPTION))
+planning_flags = shared_flags_of(*PLAN_FORMS, more=(_TARGET_OPTION, on_flag, SUMMARY_OPTION))
 """The shared flags of a command that makes a plan."""
-run_planning_flags = shared_flags_of(*FORMS, more=(_TARGET_OPTION, on_flag, _SUMMARY_OPTION))
-"""The shared flags of a command that makes a plan, and shows what came of it."""
-table_flags = shared_flags_of("text", "json")
-"""The shared flags of a command whose result is a table."""
+
+
+def run_planning_flags(uses: Collection[str] = WORK) -> Decorator:
+    """Return the shared flags of a command that makes a plan, and shows what came of it."""
+    return shared_flags_of(*FORMS, uses=uses, more=(_TARGET_OPTION, on_flag, SUMMARY_OPTION))
 
 
 def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:

@@ -14,44 +14,56 @@ from typing import Final
 
 import click
 
+from msauto.cli.help import HelpGroup
 from msauto.cli.interrupts import importing, restored_handler
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, use_colour
 from msauto.errors import MsautoError, exit_code_of
 from msauto.exit_codes import ERROR, INTERRUPTED, OK
 from msauto.version import __version__
 
-COMMANDS: Final[Mapping[str, str]] = {
-    "plan": "Show what would change.",
-    "apply": "Bring the assets to the desired state.",
-    "validate": "Find errors without a server.",
-    "export": "Write live state as playbooks.",
-    "show": "Show live state.",
-    "history": "List the runs, or show one.",
-    "report": "Show a past run again, in any form.",
-    "undo": "Undo a run.",
-    "batch": "Run and check scheduled jobs.",
-    "schedule": "Print what starts a batch.",
-    "state": "Check or copy the ledger.",
-    "vars": "Show the variables of a host and their precedence.",
-    "probe": "Learn the dialect of a server.",
-    "simulate": "Run a media server to try playbooks on.",
-    "demo": "Show a complete example in a scratch folder.",
-    "schema": "Print a JSON Schema, for editors and CI.",
-    "doc": "Show the reference.",
-    "init": "Create an automation repository.",
-    "completion": "Print the completion script of a shell.",
+SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Plan and apply": {
+        "plan": "Show what would change.",
+        "apply": "Bring the assets to the desired state.",
+        "validate": "Find errors without a server.",
+        "show": "Show live state.",
+        "export": "Write live state as playbooks.",
+    },
+    "Past runs": {
+        "history": "List the runs, or show one.",
+        "report": "Show a past run again, in any form.",
+        "undo": "Undo a run.",
+        "state": "Check or copy the ledger.",
+    },
+    "Every night": {
+        "batch": "Run and check scheduled jobs.",
+        "schedule": "Print what starts a batch.",
+    },
+    "Set up": {
+        "init": "Create an automation repository.",
+        "vars": "Show the variables of a host and their precedence.",
+        "probe": "Learn the dialect of a server.",
+        "schema": "Print a JSON Schema, for editors and CI.",
+        "completion": "Print the completion script of a shell.",
+    },
+    "Try and learn": {
+        "demo": "Show a complete example in a scratch folder.",
+        "simulate": "Run a media server to try playbooks on.",
+        "doc": "Show the reference.",
+    },
 }
 """The commands in the order of the help, with their short help; each is ``msauto.cli.commands.<name>.command``.
 
 A new command is a module with a ``command``, and its row here.
 """
+COMMANDS: Final = {name: words for commands in SECTIONS.values() for name, words in commands.items()}
 
 
-class Commands(click.Group):
+class Commands(HelpGroup):
     """Loads the module of a command only when it is called, so that ``msauto --help`` is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in the order of the contract."""
+        """Return the commands in the order of the help."""
         del ctx
         return list(COMMANDS)
 
@@ -83,11 +95,10 @@ class Commands(click.Group):
         command.short_help = COMMANDS[cmd_name]
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without loading them."""
+    def sections(self, ctx: click.Context) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """Return the list of commands without loading them."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        return {name: [*commands.items()] for name, commands in SECTIONS.items()}
 
 
 _EPILOG = """\b
@@ -143,7 +154,8 @@ def _open_closed_streams() -> None:
 def _exit_code(arguments: list[str]) -> int:
     try:
         _check_dashes(arguments)
-        code = group.main(args=arguments, prog_name="msauto", standalone_mode=False)
+        colour = use_colour(sys.stdout, no_color="--no-color" in arguments)
+        code = group.main(args=arguments, prog_name="msauto", standalone_mode=False, color=colour)
         sys.stdout.flush()
         return code if isinstance(code, int) else OK
     except (KeyboardInterrupt, click.exceptions.Abort) as stop:
@@ -195,7 +207,7 @@ def _print_problems(error: MsautoError | str, remedy: str = "") -> None:
 def _usage(error: click.ClickException) -> str:
     """Return the message of click: the help if no command is given, otherwise the error and where the help is."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        return error.format_message()
+        return click.unstyle(error.format_message())
     message = f"Error: {error.format_message()}"
     if isinstance(error, click.NoSuchOption):
         from msauto.cli import other_tools

@@ -57,7 +57,7 @@ def plan_flags(condition: str = "") -> tuple[Decorator, ...]:
             "--out",
             type=click.Path(dir_okay=False),
             metavar="FILE",
-            help=f"{condition}Write the plan to FILE, for msauto apply FILE; - is stdout.",
+            help=f"{condition}Save the plan for msauto apply FILE (- is stdout).",
         ),
         click.option("--detailed-exitcode", is_flag=True, help=f"{condition}Exit with 2 if there are changes."),
     )
@@ -66,9 +66,7 @@ def plan_flags(condition: str = "") -> tuple[Decorator, ...]:
 forget_pending_flag = click.option(
     "--forget-pending", is_flag=True, help="Drop what earlier runs left pending (handlers, commands in doubt)."
 )
-keep_going_flag = click.option(
-    "--keep-going", is_flag=True, help="Leave out targets in error; the run then ends with 3."
-)
+keep_going_flag = click.option("--keep-going", is_flag=True, help="Leave out targets in error (a run ends with 3).")
 window_flag = click.option(
     "--window",
     callback=_parse_window,

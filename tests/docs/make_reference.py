@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, get_args, get_type_hints
 
@@ -12,6 +12,7 @@ import click
 
 from msauto.batch.batch_result import batch_result_schema
 from msauto.cli import flags as cli_flags
+from msauto.cli.help import SECTIONS, in_sections
 from msauto.cli.main import group
 from msauto.model.server import Dialect
 from msauto.playbook.reference import PAGES
@@ -99,7 +100,7 @@ def dialect_keys() -> str:
 
 
 @click.command("shared")
-@cli_flags.shared_flags
+@cli_flags.shared_flags_of(*cli_flags.PLAN_FORMS, more=(cli_flags.SUMMARY_OPTION,))
 def _shared(**_: Any) -> None: ...
 
 
@@ -115,31 +116,55 @@ def _named(name: str) -> list[click.Command]:
     return [*found[0].commands.values()] if isinstance(found[0], click.Group) else found
 
 
+_SHARING = ("plan", "apply", "undo", "validate", "show", "export", "probe", "history", "report", "vars")
+
+
+def shared_flags_table() -> str:
+    """Return the table of the flags that commands share, in the sections of the help, with who shows each."""
+    table = "| flag | meaning | used by |\n|---|---|---|\n"
+    used = {
+        name: {each.name for command in _named(name) for each in _options(command) if not each.hidden}
+        for name in _SHARING
+    }
+    for section, options in in_sections(_options(_shared)).items():
+        table += f"| **{section}** | | |\n"
+        for option in options:
+            users = [name for name in _SHARING if option.name in used[name]]
+            table += f"{_row(option)} {'all' if len(users) == len(_SHARING) else ', '.join(users)} |\n"
+    return table
+
+
 def flags_table(name: str) -> str:
-    """Return the table of the flags of a command, from its help; without those that commands share.
+    """Return the table of the flags of a command, in the sections of its help; without those that commands share.
 
     ``apply`` has most flags of ``plan``: only its own ones are in its table.
     """
-    shared = {each.name for each in _shared.params} if name != "shared" else set()
-    others = {row for command in _named("plan") for row in _rows(command, shared)} if name == "apply" else set()
-    rows = dict.fromkeys(
-        row
-        for command in ([_shared] if name == "shared" else _named(name))
-        for row in _rows(command, shared)
-        if row not in others
-    )
-    return "| flag | meaning |\n|---|---|\n" + "".join(rows)
+    left_out = {each.name for each in _shared.params}
+    others = {_row(each) for command in _named("plan") for each in _options(command)} if name == "apply" else set()
+    found: dict[str, dict[str, None]] = {section: {} for section in SECTIONS}
+    for command in _named(name):
+        own = (each for each in _options(command) if each.name not in left_out and _row(each) not in others)
+        for section, options in in_sections(own).items():
+            found[section] |= dict.fromkeys(map(_row, options))
+    shown = {section: rows for section, rows in found.items() if rows}
+    table = "| flag | meaning |\n|---|---|\n"
+    for section, rows in shown.items():
+        table += f"| **{section}** | |\n" if len(shown) > 1 else ""
+        table += "".join(f"{row}\n" for row in rows)
+    return table
 
 
-def _rows(command: click.Command, shared: set[str]) -> Iterator[str]:
-    context = click.Context(command)
-    for option in command.params:
-        if isinstance(option, click.Option) and not option.hidden and option.name not in shared:
-            value = "" if option.is_flag or option.count else f" {option.make_metavar(context).strip('[]')}"
-            last = option.opts[-1] + value
-            named = ", ".join(f"`{each}`" for each in [*option.opts[:-1], last, *option.secondary_opts])
-            cells = (each.replace("|", "\\|") for each in (named, option.help or ""))
-            yield f"| {' | '.join(cells)} |\n"
+def _options(command: click.Command) -> list[click.Option]:
+    return [each for each in command.params if isinstance(each, click.Option)]
+
+
+def _row(option: click.Option) -> str:
+    value = option.make_metavar(click.Context(_shared))
+    value = value[1:-1] if value.startswith("[") else value
+    last = option.opts[-1] if option.is_flag or option.count else f"{option.opts[-1]} {value}"
+    named = ", ".join(f"`{each}`" for each in [*option.opts[:-1], last, *option.secondary_opts])
+    cells = (each.replace("|", "\\|") for each in (named, option.help or ""))
+    return f"| {' | '.join(cells)} |"
 
 
 MADE_PARTS: dict[str, list[tuple[str, str, Callable[[], str]]]] = {
@@ -154,7 +179,8 @@ MADE_PARTS: dict[str, list[tuple[str, str, Callable[[], str]]]] = {
 
 
 def _with_flags(found: re.Match[str]) -> str:
-    return found[1] + flags_table(found[2]) + "\n"
+    table = shared_flags_table() if found[2] == "shared" else flags_table(found[2])
+    return f"{found[1]}{table}\n"
 
 
 def with_made_parts(name: str, text: str) -> str:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import click
 
 from msauto.cli.flags import Flags, run_planning_flags
+from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import importing
 from msauto.cli.run_flags import RunFlags, forget_pending_flag, recorded, run_flags
 from msauto.cli.watch import watch_flags
 
 
-@click.command("apply")
+@click.command("apply", cls=HelpCommand)
 @click.argument("playbooks", nargs=-1, type=click.Path(), metavar="PLAYBOOK...|PLANFILE")
 @click.option("--resume", "resumed", metavar="RUN", help="Apply only what RUN (or `last`) did not finish.")
 @forget_pending_flag
 @recorded
 @watch_flags
-@run_planning_flags
+@run_planning_flags()
 @run_flags
 def command(*, flags: Flags, given: RunFlags, playbooks: tuple[str, ...]) -> int:
     """Bring the assets to the desired state: show the plan, ask, send the fewest requests, verify the outcome.

@@ -22,6 +22,7 @@ from msauto.batch.batch_result import last_result, past_results, render_json, re
 from msauto.batch.batch_run import BatchSession, JobChoice, open_batch
 from msauto.batch.monitoring import unreachable_addresses
 from msauto.cli.flags import Display, layout_of, no_color_flag, on_flag, parse_age
+from msauto.cli.help import HelpGroup
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
 from msauto.errors import InputError, MsautoError, nearest
 from msauto.exit_codes import ERROR, INCOMPLETE, OK
@@ -33,7 +34,7 @@ from msauto.report.text import render_problems
 from msauto.report.texts import plural
 
 
-@click.group("batch")
+@click.group("batch", cls=HelpGroup)
 def command() -> None:
     """Run scheduled jobs, each isolated, and check them."""
 

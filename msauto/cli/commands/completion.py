@@ -18,6 +18,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
+from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
 from msauto.file_writing import write_file
 from msauto.version import __version__
@@ -50,7 +51,7 @@ _KINDS: Final[Mapping[tuple[str, str], str]] = {
 """What completes a parameter: by command (empty: any) and name."""
 
 
-@click.command("completion")
+@click.command("completion", cls=HelpCommand)
 @click.argument("shell", type=click.Choice(sorted(SHELLS)))
 def command(*, shell: str) -> None:
     """Print the completion script of a shell: eval "$(msauto completion bash)" in ~/.bashrc."""
@@ -102,7 +103,9 @@ def _command(name: str, told: Mapping[str, Any]) -> click.Command:
     if "commands" in told:
         inner = [_command(each, info) for each, info in told["commands"].items()]
         return click.Group(name, commands=inner, short_help=told["short_help"] or told["help"])
-    params = [_parameter(name, each) for each in told["params"] if each["name"] != "help"]
+    params = [
+        _parameter(name, each) for each in told["params"] if "--help" not in each["opts"] and not each.get("hidden")
+    ]
     return click.Command(name, params=params, short_help=told["short_help"] or told["help"])
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from msauto.cli.flags import no_color_flag
+from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
 from msauto.errors import MsautoError
 from msauto.exit_codes import INTERRUPTED, OK, REFUSED
@@ -48,7 +49,7 @@ STEPS = (
 )
 
 
-@click.command("demo")
+@click.command("demo", cls=HelpCommand)
 @no_color_flag
 def command(*, no_color: bool) -> int:
     """Show a complete example on an embedded media server; it touches nothing outside a scratch folder."""

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from msauto.cli.flags import no_color_flag
+from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result, terminal_width, use_colour
 from msauto.errors import MsautoError, nearest
 from msauto.playbook import reference
@@ -32,7 +33,7 @@ write "" to clear, or omit the key. [] in a key means each item of the list."""
 _NARROWEST, _WIDEST = 40, 110
 
 
-@click.command("doc")
+@click.command("doc", cls=HelpCommand)
 @click.argument("topic", default="", metavar="[TOPIC]")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Form of the result."

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from msauto.api.export import Export, ExportSelection, export, timeline_form
-from msauto.cli.flags import Flags, database_flag, on_flag, shared_flags_of
+from msauto.cli.flags import SERVERS, Flags, database_flag, on_flag, shared_flags_of
+from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
 from msauto.exit_codes import ERROR, OK
@@ -17,7 +18,7 @@ from msauto.report.texts import plural
 from msauto.timelines.formats import WRITERS
 
 
-@click.command("export")
+@click.command("export", cls=HelpCommand)
 @click.option("--title", "titles", multiple=True, metavar="TITLE", help="This asset (repeatable).")
 @click.option("--folder", "folders", multiple=True, metavar="FOLDER", help="The assets of this folder (repeatable).")
 @click.option("--recursive", is_flag=True, help="Include the folders below --folder.")
@@ -31,7 +32,7 @@ from msauto.timelines.formats import WRITERS
 @click.option(
     "--origin", metavar="TIMECODE", help="The time code of the first frame, for edl, otio and csv; default 00:00:00:00."
 )
-@shared_flags_of("text", *WRITERS, more=(on_flag,))
+@shared_flags_of("text", *WRITERS, uses=(*SERVERS, "forks"), more=(on_flag,))
 def command(*, flags: Flags, out: str | None, force: bool, origin: str | None, **selection: Any) -> int:
     """Write live state as playbooks that plan to nothing: assets, folders, channels, or the whole database.
 

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from msauto.api.history import PastRuns, list_runs, read_attempt
-from msauto.cli.flags import Flags, parse_age, table_flags
+from msauto.cli.flags import Flags, parse_age, shared_flags_of
+from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message, print_result, print_table
 from msauto.ledger.history import OPTIONS
 from msauto.model.codec import load, to_json
@@ -19,12 +20,12 @@ from msauto.report.sanitizing import visible
 from msauto.report.texts import count_outcomes, plural, show_seconds, target_heading
 
 
-@click.command("history")
+@click.command("history", cls=HelpCommand)
 @click.argument("run", required=False)
 @click.option("--batch", metavar="NAME", help="Only this batch and its runs.")
 @click.option("--since", callback=parse_age, metavar="AGE", help="Only what started in this time, such as 26h or 7d.")
 @click.option("--all", "every", is_flag=True, help="Also the runs of other repositories.")
-@table_flags
+@shared_flags_of("text", "json", uses=["state_dir"])
 def command(*, flags: Flags, run: str | None, every: bool, batch: str | None, since: timedelta | None) -> None:
     """List the runs, newest first; with RUN (a name of the list, or `last`), show its targets and requests.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError, RefusedError
 from msauto.exit_codes import OK
@@ -19,7 +20,7 @@ _DOT = "dot-"
 """Prefix of hidden files in ``skeleton``: builds leave out names that begin with a dot."""
 
 
-@click.command("init")
+@click.command("init", cls=HelpCommand)
 @click.argument("folder", type=click.Path(file_okay=False), metavar="DIR")
 @click.option("--force", is_flag=True, help="Also in a folder that is not empty; existing files are never overwritten.")
 def command(*, folder: str, force: bool) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from msauto.cli.flags import Flags, planning_flags
+from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import importing
 from msauto.cli.output import print_result
 from msauto.cli.run_flags import (
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _out_flag, _detailed_exitcode_flag = plan_flags()
 
 
-@click.command("plan")
+@click.command("plan", cls=HelpCommand)
 @click.argument("playbooks", nargs=-1, required=True, type=click.Path(), metavar="PLAYBOOK...")
 @_out_flag
 @_detailed_exitcode_flag

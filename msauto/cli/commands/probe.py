@@ -12,7 +12,8 @@ import click
 
 from msauto.api.inputs import require_database
 from msauto.api.run import RunOptions
-from msauto.cli.flags import Flags, database_flag, table_flags
+from msauto.cli.flags import SERVERS, Flags, database_flag, shared_flags_of
+from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import SIGNALS, run_async
 from msauto.cli.output import print_message, print_result
 from msauto.cli.plan_and_apply import prompt, require_terminal
@@ -30,14 +31,14 @@ from msauto.report.json import dump
 from msauto.report.texts import refusal_error
 
 
-@click.command("probe")
+@click.command("probe", cls=HelpCommand)
 @database_flag
 @click.option("--title", metavar="TITLE", help="A clip to read; by default the first suitable one.")
 @click.option("--scratch", metavar="TITLE", help="Also write to this asset, then restore it. Asks.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--xmp-field", metavar="NS:NAME", help="An XMP field to read; with --scratch also written and restored.")
 @click.option("--override-freeze", metavar="REASON", help="With --scratch: write during a freeze; REASON is printed.")
-@table_flags
+@shared_flags_of("text", "json", uses=SERVERS)
 def command(
     *,
     flags: Flags,

@@ -7,9 +7,10 @@ from itertools import chain
 import click
 from msgspec import structs
 
-from msauto.api.forms import report_form
+from msauto.api.forms import FORMS, report_form
 from msauto.batch.batch_result import SUMMARY_FORMS, past_results
-from msauto.cli.flags import Flags, layout_of, report_flags
+from msauto.cli.flags import SUMMARY_OPTION, Flags, layout_of, shared_flags_of
+from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
 from msauto.ledger.ledger import Ledger
 from msauto.model.plan import InputHash, PlannedServer
@@ -17,9 +18,9 @@ from msauto.model.result import Result, RunDetails, seconds_between
 from msauto.secrets.redaction import HIDDEN
 
 
-@click.command("report")
+@click.command("report", cls=HelpCommand)
 @click.argument("run")
-@report_flags
+@shared_flags_of(*FORMS, uses=["state_dir", "verbose"], more=(SUMMARY_OPTION,))
 def command(*, flags: Flags, run: str) -> None:
     """Show a past run again, in any form: by its name in `msauto history`, the start of it, or `last`."""
     with Ledger.open(flags.inputs.ledger, readonly=True) as ledger:

@@ -14,13 +14,14 @@ import click
 from msauto.api.inputs import state_folder
 from msauto.batch.batch_file import load_batch
 from msauto.batch.schedulers import SCHEDULERS, ScheduledStart, scheduler_files
+from msauto.cli.help import HelpGroup
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError
 from msauto.file_writing import write_file
 from msauto.playbook.settings import load_settings
 
 
-@click.group("schedule")
+@click.group("schedule", cls=HelpGroup)
 def command() -> None:
     """Print what starts a batch: msauto has no scheduler of its own."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from msauto.batch.batch_result import batch_result_schema
+from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
 from msauto.planning.saved_plan import plan_schema
 from msauto.playbook.schema.json_schema import json_schema
@@ -15,7 +16,7 @@ _OWN = {"plan": plan_schema, "batch-result": batch_result_schema, "events": even
 """The schemas of what msauto prints."""
 
 
-@click.command("schema")
+@click.command("schema", cls=HelpCommand)
 @click.argument("name", type=click.Choice([*_OWN, "playbook", "inventory", "settings", "batch"]), default="playbook")
 def command(*, name: str) -> None:
     """Print a JSON Schema, for editors and CI."""

@@ -18,7 +18,8 @@ from msgspec import structs
 
 from msauto.api.inputs import require_database
 from msauto.cli.commands.completion import keep_titles
-from msauto.cli.flags import Decorator, Flags, database_flag, shared_flags_of, with_options
+from msauto.cli.flags import SERVERS, Decorator, Flags, database_flag, shared_flags_of, with_options
+from msauto.cli.help import HelpGroup
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_result, print_table
 from msauto.documents.writer import verbatim, yaml_lines
@@ -59,7 +60,7 @@ _FORMS: Mapping[str, Callable[[Mapping[str, ShownTable]], Iterable[str]]] = {
         {"server": server, **record} for server, answer in shown.items() for record in answer.records
     ),
 }
-_data_flags = shared_flags_of("text", *_FORMS)
+_data_flags = shared_flags_of("text", *_FORMS, uses=SERVERS)
 
 
 def _table(headers: Sequence[str], rows: Rows, value: Any) -> ShownTable:
@@ -68,7 +69,7 @@ def _table(headers: Sequence[str], rows: Rows, value: Any) -> ShownTable:
     return ShownTable((("", headers, rows),), value, records)
 
 
-@click.group("show", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("show", cls=HelpGroup)
 def command() -> None:
     """Show live state: databases, folders, assets, the facts of one asset, channels."""
 

@@ -7,28 +7,31 @@ from typing import Any
 
 import click
 
+from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message
 from msauto.errors import MsautoError
 
 _KINDS = """\b
 Kinds of faults:
-  status:CODE[:RETRY_AFTER]              answer with the status, without doing the work
-  done_status:CODE[:RETRY_AFTER]         do the work, then answer with the status
-  lag:SECONDS[:CODE[:RETRY_AFTER]]       answer now, do the work later
-  delay:SECONDS                          wait, then work normally
-  cut_before, cut_after, late:SECONDS    no answer; the work is not done, done, done later
-  swallow                                report success, do nothing
-  garbage, truncate, html                garbage, half an answer, a login page
-  cut_at:BYTES[:SECONDS]                 a part of the answer
-  slow_body[:SECONDS]                    a slow answer
-  before:CHANGE, after:CHANGE            change the content as another user does
-CHANGE: rename:OLD:NEW, swap:ONE:OTHER, rerecord:TITLE, edit:TITLE:FIELD:VALUE, delete:TITLE
+  status:CODE[:RETRY_AFTER]         answer with the status, do nothing
+  done_status:CODE[:RETRY_AFTER]    do the work, then answer with the status
+  lag:SECONDS[:CODE[:RETRY_AFTER]]  answer now, do the work later
+  delay:SECONDS                     wait, then work normally
+  cut_before, cut_after             no answer; the work is not done, is done
+  late:SECONDS                      no answer; the work is done later
+  swallow                           report success, do nothing
+  garbage, truncate, html           garbage, half an answer, a login page
+  cut_at:BYTES[:SECONDS]            a part of the answer
+  slow_body[:SECONDS]               a slow answer
+  before:CHANGE, after:CHANGE       change the content as another user does
+CHANGE: rename:OLD:NEW, swap:ONE:OTHER, rerecord:TITLE,
+        edit:TITLE:FIELD:VALUE, delete:TITLE
 """
 
 
-@click.command("simulate", epilog=_KINDS)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=7901, show_default=True, type=click.IntRange(0, 65535), help="0: a free port.")
+@click.command("simulate", cls=HelpCommand, epilog=_KINDS)
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
+@click.option("--port", default=7901, metavar="N", type=click.IntRange(0, 65535), help="Default 7901; 0: a free port.")
 @click.option("--state", "state_file", type=click.Path(dir_okay=False), metavar="FILE", help="Keep the state in FILE.")
 @click.option(
     "--dialect",

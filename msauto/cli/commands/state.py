@@ -11,6 +11,7 @@ from msgspec import structs
 
 from msauto.api.inputs import ledger_place
 from msauto.cli.flags import no_color_flag
+from msauto.cli.help import HelpGroup
 from msauto.cli.output import print_message, print_result, print_table
 from msauto.errors import MsautoError
 from msauto.exit_codes import CHANGES, OK
@@ -21,10 +22,10 @@ from msauto.playbook.settings import Settings, load_settings
 from msauto.report.json import dump
 from msauto.report.texts import plural
 
-_config_flag = click.option("--config", metavar="FILE", help="Settings file, instead of the nearest msauto.toml.")
+_config_flag = click.option("--config", metavar="FILE", help="Settings, instead of the nearest msauto.toml.")
 
 
-@click.group("state")
+@click.group("state", cls=HelpGroup)
 def command() -> None:
     """Check the ledger, or copy it to another place."""
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import click
 
-from msauto.cli.flags import Flags, run_planning_flags
+from msauto.cli.flags import TASKS, WORK, Flags, run_planning_flags
+from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import importing
 from msauto.cli.run_flags import RunFlags, recorded, run_flags
 from msauto.cli.watch import watch_flags
 
 
-@click.command("undo")
+@click.command("undo", cls=HelpCommand)
 @click.argument("run", metavar="RUN|last")
 @recorded
 @watch_flags
-@run_planning_flags
+@run_planning_flags(uses=set(WORK) - {"limit", *TASKS})
 @run_flags
 def command(*, flags: Flags, given: RunFlags) -> int:
     """Undo a run: plan the earlier values from the ledger, ask, apply, verify.
@@ -22,6 +23,11 @@ def command(*, flags: Flags, given: RunFlags) -> int:
     A value that has changed since the run is left alone and reported. What cannot be undone is listed: deleted
     assets, commands, batches, restored and saved files, and links on servers that cannot remove them.
     """
+    chosen = flags.inputs.given
+    if chosen.limit is not None or chosen.tags or chosen.skip_tags:
+        raise click.UsageError(
+            "a run is undone on all of its servers and for all tasks: choose targets with --target TITLE"
+        )
     with importing():
         from msauto.api.loading import load
         from msauto.cli.plan_and_apply import RunDialog

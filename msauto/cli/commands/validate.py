@@ -6,15 +6,16 @@ import sys
 
 import click
 
-from msauto.cli.flags import Flags, shared_flags_of
+from msauto.cli.flags import SERVERS, TASKS, Flags, shared_flags_of
+from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import importing
 from msauto.cli.output import print_message, print_result, use_colour
 from msauto.exit_codes import ERROR, OK
 
 
-@click.command("validate")
+@click.command("validate", cls=HelpCommand)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
-@shared_flags_of("text", "json", "github", "gitlab")
+@shared_flags_of("text", "json", "github", "gitlab", uses=(*SERVERS, *TASKS))
 def command(*, flags: Flags, paths: tuple[str, ...]) -> int:
     """Find all errors of playbooks and inventories that need no server; warnings do not change the exit code."""
     with importing():

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from msauto.cli.flags import Flags, table_flags
+from msauto.cli.flags import Flags, shared_flags_of
+from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result, print_table
 from msauto.documents.document import outside_node
 from msauto.errors import InputError, SourceLocation, nearest
@@ -22,10 +23,10 @@ from msauto.secrets.redaction import HIDDEN, USER_IN_URL, Secrets, is_secret_nam
 from msauto.secrets.sources import MarkedText
 
 
-@click.command("vars")
+@click.command("vars", cls=HelpCommand)
 @click.argument("host")
 @click.argument("name", required=False)
-@table_flags
+@shared_flags_of("text", "json", uses=["inventory", "server", "extra_vars"])
 def command(*, flags: Flags, host: str, name: str | None) -> None:
     """Show the variables of HOST; with NAME, the winner, the losers, and where each is set.
 

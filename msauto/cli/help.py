@@ -1,0 +1,132 @@
+"""The help of commands: flags in sections, the rare ones of a long list with ``--help --all``; styled on a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import click
+
+SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "What": (
+        "titles", "folders", "channels", "recursive", "links", "mam", "title", "xmp_field", "view", "batch", "since",
+        "every", "max_age", "failed", "resumed", "targets", "tags", "skip_tags", "extra_vars", "origin", "keep_going",
+        "forget_pending", "listed", "seed", "dialect", "faults",
+    ),
+    "Where": (
+        "inventory", "server", "limit", "database", "host", "port", "state_file", "on", "config", "state_dir",
+    ),
+    "Limits": (
+        "scratch", "check", "yes", "allow_delete", "allow_remove", "allow_requests", "window", "override_freeze",
+        "lock_timeout", "forks",
+    ),
+    "Output": (
+        "scheduler", "out", "force", "detailed_exitcode", "form", "summary", "stills", "notify", "log_file", "events",
+        "progress", "verbose", "no_color",
+    ),
+}  # fmt: skip
+"""The sections of the help, and the parameters of flags in their order."""
+_RARE: Final = {
+    "skip_tags", "forget_pending", "listed", "on", "config", "state_dir", "window", "override_freeze", "lock_timeout",
+    "forks", "stills", "events", "progress", "no_color", "allow_requests",
+}  # fmt: skip
+"""What the help of a command with many flags shows only with ``--all``."""
+_MANY: Final = 20
+_ALL: Final = "--all"
+_WIDEST: Final = 30
+"""Columns of flags and their values; what is longer has its description on the next line."""
+_TERM: Final = re.compile(r"^((?:\S+(?:,| /) )*\S+)(.*)$")
+_RANGE: Final = re.compile(r" +\[[\dx<>=]+\]$")
+
+
+def in_sections(options: Iterable[click.Option]) -> dict[str, list[click.Option]]:
+    """Return the options that are not hidden by section, in the order of the table; ``--help`` is the last."""
+    shown = [option for option in options if not option.hidden]
+    found = {name: [each for own in names for each in shown if each.name == own] for name, names in SECTIONS.items()}
+    placed = [each for section in found.values() for each in section]
+    found["Output"] += [each for each in shown if each not in placed]
+    return {name: section for name, section in found.items() if section}
+
+
+class HelpFormatter(click.HelpFormatter):
+    """Writes headings, commands and flags in bold, and values in cyan; click removes that except on a terminal."""
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        """Write the first line."""
+        super().write_usage(prog, args, click.style(prefix or "Usage:", bold=True) + " ")
+
+    def write_heading(self, heading: str) -> None:
+        """Write the heading of a section."""
+        self.write(click.style(f"{heading}:", bold=True) + "\n")
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = _WIDEST, col_spacing: int = 2) -> None:
+        """Write flags or commands, each with its description."""
+        terms = ((_TERM.fullmatch(first), second) for first, second in rows)
+        styled = [
+            (click.style(term[1], bold=True) + click.style(term[2], fg="cyan"), text) for term, text in terms if term
+        ]
+        super().write_dl(styled, col_max, col_spacing)
+
+
+def write_sections(formatter: click.HelpFormatter, sections: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+    """Write sections of terms with their descriptions, all in one column."""
+    width = min(_WIDEST, max(len(term) for rows in sections.values() for term, _ in rows))
+    for name, rows in sections.items():
+        with formatter.section(name):
+            formatter.write_dl([(term.ljust(width), text) for term, text in rows])
+
+
+class HelpContext(click.Context):
+    """The context of a command."""
+
+    formatter_class = HelpFormatter
+
+
+class HelpCommand(click.Command):
+    """A command with its flags in sections. One with many shows the usual ones, and all with ``--help --all``."""
+
+    context_class = HelpContext
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take ``--all`` as a flag of the help."""
+        if _ALL in args and len(self._shown(ctx)) > _MANY and {*args} & {*ctx.help_option_names}:
+            ctx.meta[_ALL] = True
+            args = [each for each in args if each != _ALL]
+        return super().parse_args(ctx, args)
+
+    def _shown(self, ctx: click.Context) -> list[click.Option]:
+        return [each for each in self.get_params(ctx) if isinstance(each, click.Option) and not each.hidden]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the flags."""
+        options = self._shown(ctx)
+        usual = [each for each in options if each.name not in _RARE]
+        written = usual if len(options) > _MANY and _ALL not in ctx.meta else options
+        sections = {name: [_row(each, ctx) for each in found] for name, found in in_sections(written).items()}
+        write_sections(formatter, sections if len(sections) > 1 else {"Options": next(iter(sections.values()))})
+        if left := len(options) - len(written):
+            formatter.write_paragraph()
+            formatter.write_text(f"{left} more flags: {ctx.command_path} --help --all")
+
+
+def _row(option: click.Option, ctx: click.Context) -> tuple[str, str]:
+    names, text = option.get_help_record(ctx) or ("", "")
+    return names, _RANGE.sub("", text)
+
+
+class HelpGroup(click.Group):
+    """A group of commands; their descriptions are not cut."""
+
+    context_class = HelpContext
+    command_class = HelpCommand
+
+    def sections(self, ctx: click.Context) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """Return the commands with their descriptions, in sections."""
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        return {"Commands": [(name, each.get_short_help_str(limit=200)) for name, each in found if each is not None]}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, then the flags."""
+        options = (each.get_help_record(ctx) for each in self.get_params(ctx))
+        write_sections(formatter, {**self.sections(ctx), "Options": [each for each in options if each is not None]})

@@ -1,0 +1,111 @@
+"""``--help``: flags in sections, only those that a command uses, short for the commands with many, plain in a pipe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from msauto.cli.help import SECTIONS
+from msauto.cli.main import group
+from tests.cli.command_line import Desk
+
+HEADINGS: Final = ("What", "Where", "Limits", "Output", "Options")
+
+
+def walked(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    for name in command.list_commands(click.Context(command)):
+        inner = command.get_command(click.Context(command), name)
+        assert inner is not None
+        yield from walked(inner, (*words, name))
+
+
+ALL_COMMANDS = dict(walked(group))
+
+
+def help_of(*words: str, width: int = 80, colour: bool = False) -> str:
+    done = CliRunner().invoke(group, [*words, "--help"], prog_name="msauto", terminal_width=width, color=colour)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def flags_in(text: str) -> set[str]:
+    return set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)(?= |$)", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("words", ALL_COMMANDS, ids=" ".join)
+def test_every_flag_has_one_section(words: tuple[str, ...]) -> None:
+    placed = [name for names in SECTIONS.values() for name in names]
+    assert len(placed) == len(set(placed))
+    options = {each.name for each in ALL_COMMANDS[words].params if isinstance(each, click.Option)}
+    assert options <= set(placed)
+
+
+@pytest.mark.parametrize("words", ALL_COMMANDS, ids=" ".join)
+def test_the_whole_help_has_every_flag_that_is_used_in_its_section(words: tuple[str, ...]) -> None:
+    command = ALL_COMMANDS[words]
+    options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
+    text = help_of(*words, "--all") if len(options) > 19 else help_of(*words)
+    assert flags_in(text) == {each.opts[-1] for each in options} | {"--help"}
+    headings = re.findall(r"^(\w+):$", text, re.MULTILINE)
+    assert headings == [each for each in HEADINGS if each in headings]
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_the_help_of_plan_fits_a_terminal_and_names_where_the_rest_is() -> None:
+    text = help_of("plan")
+    assert len(text.splitlines()) <= 25
+    assert {"--inventory", "--limit", "--out", "--format"} <= flags_in(text)
+    assert text.endswith("\n14 more flags: msauto plan --help --all\n")
+    assert len(flags_in(help_of("plan", "--all"))) == len(flags_in(text)) + 14
+
+
+def test_all_is_a_flag_of_the_help_alone(desk: Desk) -> None:
+    desk.run("plan", "--all", "play.yml").one_error("No such option", "msauto plan --help")
+    assert desk.run("history", "--all").code == 0
+    assert "--all " in help_of("history")
+
+
+@pytest.mark.parametrize(
+    ("words", "unused"),
+    [
+        (("show", "assets"), {"--tags", "--forks", "--state-dir", "--verbose"}),
+        (("history",), {"--inventory", "--server", "--extra-vars", "--limit", "--forks"}),
+        (("validate",), {"--forks", "--state-dir", "--verbose"}),
+        (("undo", "--all"), {"--limit", "--tags", "--skip-tags"}),
+    ],
+)
+def test_flags_that_change_nothing_are_not_shown(words: tuple[str, ...], unused: set[str]) -> None:
+    assert not flags_in(help_of(*words)) & unused
+
+
+def test_shared_flags_are_accepted_everywhere(desk: Desk) -> None:
+    assert desk.run("history", "--limit", "studio-a", "--forks", "3", "-v").code == 0
+
+
+@pytest.mark.parametrize("flag", ["--limit", "--tags", "--skip-tags"])
+def test_an_undo_refuses_a_choice_that_it_cannot_make(desk: Desk, flag: str) -> None:
+    assert desk.run("apply", desk.comment("new"), "-i", "inventory.yml", "--yes").code == 0
+    desk.run("undo", "last", "--yes", flag, "studio-a").one_error("undone on all of its servers", "msauto undo --help")
+    assert len(desk.run("history", "--format", "json").json) == 2
+
+
+def test_headings_and_flags_are_styled_on_a_terminal_alone() -> None:
+    styled = help_of("plan", colour=True)
+    assert "\x1b[1mWhere:\x1b[0m" in styled
+    assert "\x1b[1m-i, --inventory\x1b[0m\x1b[36m FILE|DIR" in styled
+    assert click.unstyle(styled) == help_of("plan")
+    for words in ((), ("batch",), ("plan",)):
+        assert "\x1b" not in help_of(*words)
+
+
+def test_the_commands_of_a_group_are_described_whole() -> None:
+    for name in ("batch", "schedule", "show", "state"):
+        assert "..." not in help_of(name).partition("Commands:")[2]
