@@ -115,7 +115,7 @@ no_color_flag = click.option("--no-color", is_flag=True, help="No colour, as wit
 
 SUMMARY_OPTION: Decorator = click.option("--summary", is_flag=True, help="Only counts, deletions, errors and refusals.")
 _TARGET_OPTION: Decorator = click.option(
-    "--target", "targets", multiple=True, metavar="TITLE", help="Only targets such as 'EP*' (repeatable)."
+    "--target", "targets", multiple=True, metavar="TITLE", help="Only these targets, such as 'EP*' (repeatable)."
 )
 
 

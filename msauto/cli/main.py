@@ -103,8 +103,9 @@ class Commands(HelpGroup):
 
 _EPILOG = """\b
 New here?   msauto demo        a complete example, nothing to set up
-            msauto init DIR    a repository to begin with
+            msauto init        a repository to begin with
             msauto doc         the reference
+
 \b
 Exit codes: 0 fine, 1 error and nothing written, 2 plan --detailed-exitcode
 found changes, 3 applied but not everything is as desired, 4 refused: you

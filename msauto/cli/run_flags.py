@@ -57,7 +57,7 @@ def plan_flags(condition: str = "") -> tuple[Decorator, ...]:
             "--out",
             type=click.Path(dir_okay=False),
             metavar="FILE",
-            help=f"{condition}Save the plan for msauto apply FILE (- is stdout).",
+            help=f"{condition}Save the plan for `apply FILE`; - is stdout.",
         ),
         click.option("--detailed-exitcode", is_flag=True, help=f"{condition}Exit with 2 if there are changes."),
     )

@@ -410,6 +410,7 @@ def test_a_connection_error_names_the_url(away: Desk) -> None:
 def test_the_list_of_commands_fits_and_is_cut_nowhere() -> None:
     told = CliRunner().invoke(group, ["--help"], terminal_width=80).output
     lines = told.splitlines()
+    assert told.replace("\n", "").isprintable()
     assert all(len(line) <= 80 for line in lines)
     for name in COMMANDS:
         (line,) = [line for line in lines if line.startswith(f"  {name} ")]

@@ -57,11 +57,13 @@ def test_the_whole_help_has_every_flag_that_is_used_in_its_section(words: tuple[
     headings = re.findall(r"^(\w+):$", text, re.MULTILINE)
     assert headings == [each for each in HEADINGS if each in headings]
     assert all(len(line) <= 80 for line in text.splitlines())
+    assert text.replace("\n", "").isprintable()
 
 
 def test_the_help_of_plan_fits_a_terminal_and_names_where_the_rest_is() -> None:
     text = help_of("plan")
     assert len(text.splitlines()) <= 25
+    assert sum(line.startswith("  ") for line in text.splitlines()) == len(flags_in(text)) + 1  # one line each
     assert {"--inventory", "--limit", "--out", "--format"} <= flags_in(text)
     assert text.endswith("\n14 more flags: msauto plan --help --all\n")
     assert len(flags_in(help_of("plan", "--all"))) == len(flags_in(text)) + 14
