@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msauto.aspects.arguments import TaskArguments, asset_key
 from msauto.aspects.aspect import Aspect, Detail
@@ -19,6 +19,8 @@ DEFAULT_WAIT = 1800.0
 
 class RestoreArgs(Model):
     """How long to wait for a file from the archive."""
+
+    shorthand: ClassVar = "wait"
 
     wait: Opt[Span] = key("how long verification waits for the file: 90s, 30m, 2h; default 30m")
 

@@ -13,7 +13,7 @@ from msauto.aspects.merging import Merging, exactly_of
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
-from msauto.documents.value_types import Flag, Name, Opt, Text, UnrenderedTemplate, Value
+from msauto.documents.value_types import Flag, Name, OneName, Opt, Text, UnrenderedTemplate, Value
 from msauto.errors import Problem
 from msauto.model.desired import ABSENT, DesiredChannel, DesiredList, DesiredRssItem, Sourced
 from msauto.model.identity import plain
@@ -54,11 +54,13 @@ class RssItemArgs(Model):
 class RssArgs(Model):
     """The desired state of an RSS channel."""
 
+    shorthand: ClassVar = "channel"
+
     rules: ClassVar = (
         rule.when_value("exactly", True, rule.needs("exactly", ("items",), "exactly requires items", _EMPTY)),
     )
 
-    channel: Value[Name] = need("name of the channel")
+    channel: Value[OneName] = need("name of the channel")
     items: Opt[list[Value[RssItemArgs]]] = key("items of the channel")
     exactly: Opt[Flag] = key("remove other items")
 

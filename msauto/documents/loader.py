@@ -7,6 +7,7 @@ composed into nodes, and nodes become data.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -38,6 +39,20 @@ _MAX_DIGITS = 4000
 _BREAKS = re.compile(r"\r\n|[\r\n]")
 _BREAKS_OF_1_1: Final = "\x85\u2028\u2029"
 """PyYAML folds them like line ends; in YAML 1.2 they are characters like others."""
+
+
+_ODD_SPACE = re.compile(r"[\xa0\u2007\u200b\u202f\u3000\ufeff]")
+"""Characters that look like a space, or like nothing, and are texts in YAML."""
+_TAGS_OF_ANSIBLE = {
+    "!vault": (
+        "Ansible Vault is not supported",
+        "take the secret from its source: env.NAME, password_file or password_keyring; mark it with !secret",
+    ),
+    "!unsafe": (
+        "!unsafe is not supported",
+        "remove it, and write {% raw %}…{% endraw %} around braces that are text",
+    ),
+}
 
 
 class WrittenInt(int):
@@ -119,7 +134,7 @@ def _read(text: str, file: str, lines: Sequence[str]) -> _EventReader:
         mark = (error.context_mark if opened else None) or error.problem_mark or error.context_mark
         place = SourceLocation(file, mark.line + 1, mark.column + 1) if mark else SourceLocation(file)
         line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
-        raise _error(lines, *_explain(error, line), place) from error
+        raise _error(lines, *_explain(error, line, lines[max(place.line - 2, 0)]), place) from error
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         place = SourceLocation(file, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
@@ -288,6 +303,10 @@ class _EventReader:
             self._flaw("a key cannot be secret", "mark its value", node, "secret")
             return None
         text = self._text(node)
+        if not node.style and (odd := _ODD_SPACE.search(text)):
+            self._flaw(f"a space in this key is not a plain one: {_called(odd[0])}", "write a plain space", node)
+            cleaned = _ODD_SPACE.sub(" ", text).strip()
+            return None if " " in cleaned else cleaned
         if not (node.style or node.tag is not None or _is_text(text)):
             self._flaw(f"the key {text or 'null'} is not a text", "quote it", node)
             return None
@@ -324,6 +343,8 @@ class _EventReader:
         if (event.tag or "").startswith(TAG) and not (scalar and event.tag == TAG):
             why = f"{TAG} needs a space after it" if scalar else f"{TAG} marks a text, not a list or mapping"
             raise self._error(why, "mark each text separately", event)
+        if event.tag in _TAGS_OF_ANSIBLE:
+            raise self._error(*_TAGS_OF_ANSIBLE[event.tag], event)
         if event.tag not in {None, "!", "tag:yaml.org,2002:str", TAG}:
             raise self._error("unknown tag {}", "remove it", event, event.tag)
 
@@ -359,9 +380,11 @@ def _end_of_secret(text: str, end: tuple[int, int], lines: Sequence[str]) -> tup
     return end if text or end[0] > len(lines) else (end[0], len(lines[end[0] - 1]) + 1)
 
 
-def _explain(error: yaml.MarkedYAMLError, line: str) -> tuple[str, str]:
-    """Translate an error of PyYAML; returns message and remedy."""
+def _explain(error: yaml.MarkedYAMLError, line: str, before: str) -> tuple[str, str]:
+    """Translate an error of PyYAML on a line; returns message and remedy."""
     problem, context = error.problem or "", error.context or ""
+    if odd := re.search(rf"(?:^\s*|[:-])({_ODD_SPACE.pattern})", f"{before}\n{line}", re.MULTILINE):
+        return f"a space here, or in the line before, is not a plain one: {_called(odd[1])}", "write a plain space"
     if "\\t" in problem or line.lstrip(" ").startswith("\t"):
         return "a tab cannot indent YAML", "use spaces"
     if "mapping values are not allowed" in problem:
@@ -373,6 +396,10 @@ def _explain(error: yaml.MarkedYAMLError, line: str) -> tuple[str, str]:
     if "<block end>" in problem or "block mapping" in context or "block collection" in context:
         return "wrong indentation", "begin this line in the same column as the keys that it belongs to"
     return f"invalid YAML: {problem or context or 'unreadable'}", ""
+
+
+def _called(space: str) -> str:
+    return f"{unicodedata.name(space).lower()} (U+{ord(space):04X})"
 
 
 def resolve_scalar(text: str) -> Any:

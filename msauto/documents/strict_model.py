@@ -46,6 +46,8 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, defer_build=True)
     hints: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """Message and remedy for unknown keys that users of Ansible may expect."""
+    shorthand: ClassVar[str] = ""
+    """The key whose value users write in place of the mapping, for the message: ``server: http://host``."""
     rules: ClassVar[tuple[KeyRule, ...]] = ()
     """Which keys need, exclude or replace each other."""
 

@@ -241,6 +241,13 @@ def _name(value: Any) -> str:
     return text
 
 
+def _one_name(value: Any) -> str:
+    if isinstance(value, list):
+        remedy = 'loop over them: "{{ item }}" here, and loop: [one, two] beside the module'
+        raise invalid("must be one text, not a list", remedy, kind="wrong-type")
+    return _name(value)
+
+
 def between(low: float, high: float, words: str = "") -> Any:
     """Return the bounds of a number, both included."""
     return Field(ge=low, le=high, json_schema_extra={KIND: words} if words else None)
@@ -287,6 +294,8 @@ Label = Annotated[str, Read(_label, "text", type=["string", "integer"])]
 """Text that is not sent to a server, such as the name of a task."""
 Quoted = Annotated[str, Read(strict_text, "text, quoted", type="string")]
 Name = Annotated[str, Read(_name, "text", type=["string", "integer"], pattern=r"\S")]
+OneName = Annotated[str, Read(_one_name, "text", type=["string", "integer"], pattern=r"\S")]
+"""The name of the target of a task: several targets need a loop."""
 SecretText = str
 Rating = Annotated[int, between(-MOST - 1, MOST, "a whole number")]
 Count = Annotated[int, between(0, MOST, "a whole number, 0 or more")]
@@ -334,6 +343,8 @@ def _position(value: Any) -> Timecode:
         return Timecode.parse(value if isinstance(value, str) else int(value))
     except (TimecodeError, ValueError) as error:
         remedy = "write hours, minutes, seconds and frames, such as 00:00:10:00, or a number of frames"
+        if isinstance(value, str) and re.fullmatch(r"\s*\d\d:[0-5]\d:[0-5]\d\s*", value):
+            remedy = f'add the frames: "{value.strip()}:00"'
         raise invalid(str(error), remedy, kind="time-code") from error
 
 

@@ -159,6 +159,8 @@ class ReportArgs(Model):
 class MetricsArgs(Model):
     """A text file of metrics for the node exporter of Prometheus."""
 
+    shorthand: ClassVar = "file"
+
     file: Name = need("file to write, ending with .prom, relative to this file")
 
 

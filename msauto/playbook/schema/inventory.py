@@ -135,6 +135,8 @@ class TimeoutArgs(Model):
 class ServerArgs(Model):
     """A media server."""
 
+    shorthand: ClassVar = "url"
+
     url: Value[_Url] = need("http://host or https://host; default port 7901")
     version: Opt[_Version] = key('product version, quoted: "2.9.87"; default: the newest')
     timezone: Opt[TimezoneName] = key("time zone of the times that the server reports, such as Europe/Oslo")

@@ -73,9 +73,10 @@ ONE_TARGET = rule.one_of(TARGET_NAMES, TWO_TARGETS, ("does not name an asset", "
 class TargetKeys(Model):
     """The keys that name an asset."""
 
+    shorthand: ClassVar = "title"
     rules: ClassVar[tuple[rule.KeyRule, ...]] = (ONE_TARGET,)
 
-    title: Opt[Name] = key("title of the asset")
+    title: Opt[types.OneName] = key("title of the asset")
     id: Opt[types.KeyId] = key("key field and value, NS:ID, instead of a title")
     select: Opt[SelectArgs] = key("all assets of a listing, instead of a title")
 
@@ -161,6 +162,7 @@ class ProxyArgs(RunTarget, ProxyOnly):
 class CommandArgs(RunTarget, CommandOnly):
     """A command that is run, not compared (interface, «Asset commands»)."""
 
+    shorthand: ClassVar = "name"
     hints: ClassVar = {}
     rules: ClassVar = (ONE_TARGET, *COMMAND_RULES)
 
@@ -168,6 +170,7 @@ class CommandArgs(RunTarget, CommandOnly):
 class AssertArgs(TargetKeys):
     """Conditions that must be true, or planning fails. Without an asset, they use only variables."""
 
+    shorthand: ClassVar = "that"
     rules: ClassVar = (rule.one_of(TARGET_NAMES, TWO_TARGETS),)
 
     that: Plain[Expressions] = need("expressions without braces; all must be true")

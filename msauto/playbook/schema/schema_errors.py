@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from msauto.documents.document import Path, SourceNode
 from msauto.documents.key_rules import BrokenRule
 from msauto.documents.strict_model import Model, ValidationRecord, keys_of
-from msauto.documents.value_types import kind_of, shown_value
+from msauto.documents.value_types import as_list, kind_of, shown_value
+from msauto.documents.writer import FlowStyle, yaml_lines
 from msauto.errors import InputError, Problem, ProblemKind, nearest
 
 M = TypeVar("M", bound=BaseModel)
@@ -89,14 +92,29 @@ def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Fo
         case "missing":
             message, remedy, kind = f"{error['loc'][-1]} is missing", "add it", "missing-key"
         case other:
-            message, remedy = _wrong_value(other, context, error["input"], _label(path) or _UNNAMED)
+            inside = None if _is_hidden(node.child(*path)) else _model_at(owner, path[-1] if path else "", mappings)
+            message, remedy = _wrong_value(other, context, error["input"], _label(path) or _UNNAMED, inside)
             kind = "wrong-type" if other in _EXPECTED else "invalid-value"
     target = node.child(*path)
     return target.path, target.problem(message, remedy, key=on_key, kind=kind)
 
 
-def _wrong_value(kind: str, context: Mapping[str, Any], value: Any, label: str) -> tuple[str, str]:
-    """Return message and remedy for a value that a type of pydantic refuses."""
+def _is_hidden(node: SourceNode) -> bool:
+    """Return whether a text is a secret, which no remedy may hold."""
+    return any((node.place.line, node.place.column) == hidden[:2] for hidden in node.document.hidden)
+
+
+def _model_at(owner: Any, name: str | int, mappings: _Mappings) -> type[Model] | None:
+    """Return the model of the mapping that a key expects, if it expects one."""
+    _, model = mappings.get(id(owner), (None, None))
+    fields = model.model_fields.items() if model else ()
+    return next((inner for each, field in fields if name == (field.alias or each) for inner in _models_in(field)), None)
+
+
+def _wrong_value(
+    kind: str, context: Mapping[str, Any], value: Any, label: str, inside: type[Model] | None
+) -> tuple[str, str]:
+    """Return message and remedy for a value that a type of pydantic refuses; ``inside``: the model that is expected."""
     given, shown = kind_of(value), shown_value(value)
     match _EXPECTED.get(kind):
         case "a list":
@@ -104,10 +122,20 @@ def _wrong_value(kind: str, context: Mapping[str, Any], value: Any, label: str) 
         case "a mapping":
             is_key = label != _UNNAMED and not label.startswith("an item")
             remedy = f"write its keys: {label}: {{key: value}}" if is_key else "write a mapping: key: value"
-            return f"{label} must be a mapping, not {given}", remedy
+            of_names = kind == "dict_type" and is_key
+            written = (
+                _by_name(label, value, "…" if inside is None else "{}")
+                if of_names
+                else _as_mapping(label, value, inside)
+            )
+            return f"{label} must be a mapping, not {given}", written or remedy
+        case "true or false" if (meant := _MEANT.get(shown.strip("'").casefold())) is not None:
+            return f"{label} must be true or false, not {shown}", f"write {meant}: YAML 1.2 reads {value} as text"
         case "text":
             return f"{label} must be text, not {given}", "quote it"
         case str(expected):
+            if written := _as_mapping(label, value, inside):
+                return f"{label} must be {expected}, or a mapping, not {shown}", written
             digits = kind == "int_type" and isinstance(value, str) and shown.strip("' ").isdecimal()
             remedy = "remove the quotes, or add | int to the template" if digits else f"write {expected}"
             return f"{label} must be {expected}, not {shown}", remedy
@@ -122,6 +150,30 @@ def _wrong_value(kind: str, context: Mapping[str, Any], value: Any, label: str) 
     shown = str(value)[:60] if isinstance(value, str) else given
     choices = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
     return f"{label} cannot be {shown!r}", _hint(shown, choices, "use one of: " + ", ".join(choices))
+
+
+def _as_mapping(label: str, value: Any, model: type[Model] | None) -> str:
+    """Return how to write a text as the mapping that is expected; empty if that is not known.
+
+    It may be ``key=value`` as in Ansible, or the value of the key that the model names for this.
+    """
+    if not isinstance(value, str) or model is None:
+        return ""
+    pairs = dict(re.findall(r"(\w+)=(\S+)", value))
+    written = pairs if pairs.keys() & keys_of(model) else {model.shorthand: str(value)} if model.shorthand else {}
+    line = next(yaml_lines({label: FlowStyle(written)}))
+    return f"write {line}" if written and line.endswith("}") else ""
+
+
+def _by_name(label: str, value: Any, empty: str) -> str:
+    """Return how to write a list of names, or of mappings with names, as a mapping; ``empty`` is a value of it."""
+    named: list[str] = []
+    for each in as_list(value)[:3]:
+        if isinstance(each, str):
+            named.append(f"{each}: {empty}")
+        elif isinstance(each, dict) and each:
+            named.append(f"{each.get('name', next(iter(each)))}: …")
+    return f"write {label}: {{{', '.join(named)}}}" if named else ""
 
 
 def _with_indentation(found: list[Found], data: Any, node: SourceNode, mappings: _Mappings) -> list[Found]:
@@ -151,24 +203,28 @@ def _outdented(owner: Any, mappings: _Mappings) -> tuple[str, ...]:
     for name, field in (model.model_fields if model else {}).items():
         key = field.alias or name
         if model and isinstance(owner, dict) and key in owner and owner[key] is None:
-            inside = set[str]().union(*map(keys_of, _models_in(field.annotation)))
+            inside = set[str]().union(*map(keys_of, _models_in(field)))
             keys = [each for each in owner if each in inside and each not in keys_of(model)]
             if keys:
                 return (key, *keys)
     return ()
 
 
-def _models_in(annotation: Any) -> Iterator[type[Model]]:
-    if isinstance(annotation, type) and issubclass(annotation, Model):
-        yield annotation
-    for each in get_args(annotation):
-        yield from _models_in(each)
+def _models_in(field: FieldInfo) -> Iterator[type[Model]]:
+    """Yield the models of the mappings that a field may hold."""
+    ahead = [field.annotation]
+    while ahead:
+        each = ahead.pop()
+        ahead += reversed(get_args(each))
+        if isinstance(each, type) and issubclass(each, Model):
+            yield each
 
 
 _LIST_FORM = {
     "a mapping": "put a dash before its first key: - key: value",
     "text": "write the text as an item: [text], or on a line of its own with a dash",
     "a number": "write the number as an item: [1]",
+    "true or false": "write the names that it concerns: [name]",
 }
 """How to write a value of each kind as a list."""
 
@@ -188,6 +244,8 @@ def _label(path: Path) -> str:
 
 
 _UNNAMED = "this"
+_MEANT = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+"""The words for true and false in YAML 1.1."""
 _EXPECTED = {
     "list_type": "a list",
     "dict_type": "a mapping",
@@ -214,8 +272,11 @@ def _hint(name: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
-    if name in model.hints:
-        return model.hints[name]
+    plain = name.rpartition(".")[2]  # Ansible names a module with its collection: ansible.builtin.debug
+    if plain != name and plain in keys_of(model):
+        return f"unknown module or key {name!r}", f"write {plain}: modules have no collection here"
+    if plain in model.hints:
+        return model.hints[plain]
     from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
 
     keys = keys_of(model)
