@@ -11,7 +11,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from msauto.applying import states, verification
-from msauto.applying.apply_context import ApplyContext, Call, ServerConnection
+from msauto.applying.apply_context import ApplyContext, ServerConnection
 from msauto.applying.circuit_breaker import TargetContact
 from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
@@ -144,13 +144,12 @@ class TargetExecutor:
                 self._release_permit()
                 return event
         first = index == 0 and not self._progress.tries
-        calls: list[Call] = [partial(context.journal.sending, context.run, target, index)]
         if first:
             self._started = True
             context.notify(events.TargetStarted(target))
-            calls.insert(0, partial(context.journal.planned, context.run, target))
+        sending = partial(context.journal.sending, context.run, target, index)
         try:
-            await context.commits.write(*calls, *self._memory.before_request(index, first=first))
+            await context.commits.write(sending, *self._memory.before_request(index, first=first))
         except MsautoError as error:
             self._release_permit()
             return states.Blocked(one_line(error))

@@ -63,13 +63,12 @@ class TargetMemory:
         """Forget the values that the target's requests overwrite: after a crash, only reading shows them."""
         expects = [each for request in self._target.requests for each in request.expect]
         kinds = ((ASPECTS[each.aspect].value_items, each.key) for each in expects)
-        names = frozenset(item for items, key in kinds if items is not None for item in items(key))
+        names = {item: None for items, key in kinds if items is not None for item in items(key)}
+        prefixes = tuple(name[:-1] for name in names if name.endswith(":*"))
         memory = self._context.memory
         for target in self._ids if names else ():
-            known = memory.recall(target)
-            gone = {item for item in known if item in names or f"{item.partition(':')[0]}:*" in names}
-            if gone:
-                memory.remember(target, dict.fromkeys(gone))
+            known = memory.recall(target) if prefixes else ()
+            memory.remember(target, {**names, **{item: None for item in known if item.startswith(prefixes)}})
         for spoils in {ASPECTS[each.aspect].spoils for each in expects} - {""}:
             memory.forget_assets(self._target.server, self._target.database, spoils)
 

@@ -17,7 +17,7 @@ from msauto.exit_codes import REFUSED
 from msauto.ledger.locks import Locks
 from msauto.ledger.store import Row, Store, Value
 from msauto.model.codec import load
-from msauto.model.plan import Json, Request, Target
+from msauto.model.plan import Target
 from msauto.model.result import Difference, RequestRecord, RunDetails, RunSummary, TargetRecord, format_time
 
 CODE, REASON, USER, FOLDER, REPOSITORY, SETTINGS = "code", "reason", "user", "folder", "repository", "settings"
@@ -30,14 +30,12 @@ _MAX_RUNS = 2**62  # SQLite counts up to 2**63
 
 _RUN = "SELECT name, started, ended, status, playbooks, summary, id, host FROM run"
 _TARGETS = """
-    SELECT position, planned, begun, outcome, message, differences FROM target
-    WHERE run = ? AND position BETWEEN ? AND ? ORDER BY position"""
-_REQUESTS = """
-    SELECT target, planned, state, tries, status, message, sent, settled FROM request
-    WHERE run = ? AND target BETWEEN ? AND ? ORDER BY target, position"""
-_LEARNED = "SELECT target, item, value FROM learned WHERE run = ? AND target BETWEEN ? AND ?"
+    SELECT t.position, t.planned, r.begun, coalesce(r.requests, '[]'), r.outcome, coalesce(r.message, ''),
+    coalesce(r.differences, '[]'), coalesce(r.learned, '{}')
+    FROM target t LEFT JOIN record r ON r.run = t.run AND r.target = t.position
+    WHERE t.run = ? AND t.position BETWEEN ? AND ? ORDER BY t.position"""
 _LAST = 2**31 - 1  # no target has a higher position
-_COUNT_SENT = "SELECT run, count(*) FROM request WHERE tries > 0 AND state <> 'not sent'"
+_COUNT_SENT = "SELECT run, sum(sent) FROM record"
 _SHOWN_NOTES = """
     SELECT run, name, text FROM note
     WHERE name IN ('code', 'reason', 'user', 'folder', 'repository', 'settings', 'batch', 'job', 'attempt')"""
@@ -63,7 +61,7 @@ def read_history(store: Store, locks: Locks) -> list[RunSummary]:
         for number, name, text in store.read(_SHOWN_NOTES):
             notes[number][same.setdefault(name, name)] = same.setdefault(text, text)
     open_runs = "run IN (SELECT id FROM run WHERE ended IS NULL)"
-    sent: dict[int, int] = dict(store.read(f"{_COUNT_SENT} AND {open_runs} GROUP BY run")) if rows else {}
+    sent: dict[int, int] = dict(store.read(f"{_COUNT_SENT} WHERE {open_runs} GROUP BY run")) if rows else {}
     with store.decoding():
         runs = [_summary(row, notes[row[6]], sent.get(row[6], 0)) for row in rows]
     return _with_status(runs, locks)
@@ -82,7 +80,7 @@ def read_run(store: Store, locks: Locks, name: str) -> RunDetails:
 
 def count_sent(store: Store, number: Value) -> int:
     """Return how many requests of a run were sent, or tried; ``number`` is its id."""
-    rows = store.read(f"{_COUNT_SENT} AND run = ? GROUP BY run", (number,))
+    rows = store.read(f"{_COUNT_SENT} WHERE run = ? GROUP BY run", (number,))
     return int(rows[0][1]) if rows else 0
 
 
@@ -156,31 +154,20 @@ def read_targets(
 ) -> dict[int, TargetRecord]:
     """Return the targets of a run by their positions: these, or all; ``begun``: only those that began."""
     first, last = (0, _LAST) if positions is None else (min(positions, default=0), max(positions, default=-1))
-    rows = [
-        row
-        for row in store.read(_TARGETS, (number, first, last))
-        if (positions is None or row[0] in positions) and (row[2] is not None or not begun)
-    ]
-    if not rows:
-        return {}
-    among = (number, rows[0][0], rows[-1][0])
-    planned: dict[int, list[Request]] = defaultdict(list)
-    records: dict[int, list[RequestRecord]] = defaultdict(list)
-    for target, request, state, tries, status, *texts in store.read(_REQUESTS, among):
-        planned[target].append(load(Request, request))
-        records[target].append(RequestRecord(state, tries, None if status is None else int(status), *texts))
-    learned: dict[int, dict[str, Json]] = defaultdict(dict)
-    for target, item, value in store.read(_LEARNED, among):
-        learned[target][item] = json.loads(value)
-    return {
-        position: TargetRecord(
-            structs.replace(load(Target, target), requests=tuple(planned[position])),
-            tuple(records[position]),
-            began,
-            outcome,
-            message,
-            load(tuple[Difference, ...], differences),
-            learned[position],
-        )
-        for position, target, began, outcome, message, differences in rows
-    }
+    found = {}
+    for position, planned, began, requests, outcome, message, differences, learned in store.read(
+        _TARGETS, (number, first, last)
+    ):
+        if (positions is None or position in positions) and (began is not None or not begun):
+            target = load(Target, planned)
+            records = load(tuple[RequestRecord, ...], requests) or not_begun(target)
+            differing = load(tuple[Difference, ...], differences)
+            found[position] = TargetRecord(
+                target, records, began, outcome, message, differing, load(dict[str, Any], learned)
+            )
+    return found
+
+
+def not_begun(target: Target) -> tuple[RequestRecord, ...]:
+    """Return the records of the requests of a target that was not begun."""
+    return (RequestRecord("planned"),) * len(target.requests)

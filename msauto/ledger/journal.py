@@ -14,30 +14,21 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from msgspec import UNSET, structs
 
 from msauto.errors import LedgerError
-from msauto.ledger.history import HISTORY, count_sent
+from msauto.ledger.history import HISTORY, count_sent, not_begun, read_targets
 from msauto.ledger.locks import Lock, Locks, this_process
-from msauto.ledger.store import Row, Store
+from msauto.ledger.store import Row, Store, Upsert
 from msauto.model.codec import dump, to_json
 from msauto.model.plan import Json, Plan, Target, TargetId
-from msauto.model.result import RequestResult, Result, TargetResult, format_time
+from msauto.model.result import RequestResult, Result, TargetRecord, TargetResult, format_time
 from msauto.model.server import ServerSpec
 
 _TARGETS = 500  # targets that are written at a time
-_SENDING = """
-    UPDATE request SET state = 'sending', tries = tries + 1, sent = ? WHERE run = ? AND target = ? AND position = ?"""
-_SETTLED = """
-    UPDATE request SET state = ?, status = ?, message = ?, settled = ? WHERE run = ? AND target = ? AND position = ?"""
-_UNSENT = """
-    UPDATE request SET state = 'not sent', message = ?
-    WHERE run = ? AND target = ? AND position = ? AND state IN ('planned', 'sending')"""
-
-_LEARNED = """
-    INSERT INTO learned (run, target, item, value) VALUES (?, ?, ?, ?)
-    ON CONFLICT (run, target, item) DO UPDATE SET value = excluded.value"""
+_RECORD = Upsert.of("record", "run, target", "begun, sent, requests, outcome, message, differences, learned")
 
 
 class LedgerJournal:
@@ -99,7 +90,7 @@ class LedgerJournal:
         lock = self._locks.run(run)
         if not lock.try_hold(this_process(run, self._time())):
             return False
-        self._runs[run] = self._run(run, lock, targets)
+        self._runs[run] = self._run(run, lock, targets, continued=True)
         return True
 
     def attach(self, run: str, targets: Mapping[int, Target]) -> None:
@@ -107,7 +98,7 @@ class LedgerJournal:
 
         The caller takes part in the run: :meth:`msauto.ledger.ledger.Ledger.join`. It cannot end the run.
         """
-        self._runs[run] = self._run(run, None, targets)
+        self._runs[run] = self._run(run, None, targets, continued=True)
 
     def keep(self, run: str, lock: Lock) -> bool:
         """Hold another lock until a run is ended or left; return whether it was free."""
@@ -120,39 +111,26 @@ class LedgerJournal:
         """Release a run that was reopened and is not closed, or to which this process is attached."""
         self._runs.pop(run).release()
 
-    def planned(self, run: str, target: Target) -> None:
-        """Record that a target is started; one that was not in the plan is added."""
-        where = self._find(run, target)
-        self._store.write("UPDATE target SET begun = ? WHERE run = ? AND position = ?", (self._time(), *where))
-
     def sending(self, run: str, target: Target, index: int) -> None:
-        """Record that a request is about to be sent."""
-        values = (self._time(), *self._find(run, target), index)
-        missing = f"the ledger {self._store.name} does not contain request {index} of {target.name}"
-        self._store.write(_SENDING, values, missing=missing)
+        """Record that a request is about to be sent. With its first one, a target is begun."""
+        record, now = self._record(run, target), self._time()
+        tries = record.requests[index].tries + 1
+        changed = _with(record, index, state="sending", tries=tries, sent=now)
+        self._write(run, structs.replace(changed, begun=record.begun or now))
 
     def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
         """Record the outcome of a request."""
-        values = (result.outcome, result.status, result.message, self._time(), *self._find(run, target), index)
-        self._store.write(_SETTLED, values)
+        outcome = {"state": result.outcome, "status": result.status, "message": result.message}
+        self._write(run, _with(self._record(run, target), index, **outcome, settled=self._time()))
 
     def finished(self, run: str, result: TargetResult) -> None:
         """Record the outcome of a target, and of its requests that are not settled yet."""
-        where = self._find(run, result.target)
-        unsent = [index for index, each in enumerate(result.requests) if each.outcome == "not sent"]
-        with self._store.together():
-            self._store.write(
-                "UPDATE target SET outcome = ?, message = ?, differences = ? WHERE run = ? AND position = ?",
-                (result.outcome, result.message, dump(result.differences), *where),
-            )
-            self._store.write(
-                _UNSENT,
-                *((result.requests[index].message, *where, index) for index in unsent),
-            )
-            self._store.write(
-                _LEARNED,
-                *((*where, item, dump(value)) for item, value in result.learned.items()),
-            )
+        record = self._record(run, result.target)
+        for index, each in enumerate(result.requests):
+            if each.outcome == "not sent" and record.requests[index].state in {"planned", "sending"}:
+                record = _with(record, index, state="not sent", message=each.message)
+        outcome = {"outcome": result.outcome, "message": result.message}
+        self._write(run, structs.replace(record, **outcome, differences=result.differences, learned=result.learned))
 
     def end(self, run: str, result: Result) -> None:
         """Close the run."""
@@ -176,54 +154,77 @@ class LedgerJournal:
             run.release()
         self._runs.clear()
 
-    def _run(self, name: str, lock: Lock | None, targets: Sequence[Target] | Mapping[int, Target]) -> _JournalledRun:
+    def _run(
+        self,
+        name: str,
+        lock: Lock | None,
+        targets: Sequence[Target] | Mapping[int, Target],
+        *,
+        continued: bool = False,
+    ) -> _JournalledRun:
         rows = self._store.read("SELECT id FROM run WHERE name = ?", (name,))
         if not rows:
             raise LedgerError(f"run {name} not found in the ledger {self._store.name}", remedy=HISTORY)
-        return _JournalledRun(rows[0][0], lock, targets)
+        return _JournalledRun(rows[0][0], lock, targets, continued=continued)
 
     def _write_targets(self, run: int, first: int, targets: Sequence[Target]) -> None:
         """Write targets with positions from ``first`` on, and their requests."""
         self._store.write(
             "INSERT INTO target (run, position, server, database, kind, name, planned) VALUES (?, ?, ?, ?, ?, ?, ?)",
             *(
-                (
-                    run,
-                    position,
-                    each.server,
-                    each.database,
-                    each.kind,
-                    each.name,
-                    dump(structs.replace(each, requests=(), holding=UNSET)),
-                )
+                (run, position, each.server, each.database, each.kind, each.name, dump(_kept(each)))
                 for position, each in enumerate(targets, first)
             ),
         )
-        requests = (
-            (run, position, index, dump(request))
-            for position, each in enumerate(targets, first)
-            for index, request in enumerate(each.requests)
-        )
-        self._store.write("INSERT INTO request (run, target, position, planned) VALUES (?, ?, ?, ?)", *requests)
 
-    def _find(self, run: str, target: Target) -> tuple[int, int]:
-        """Return the numbers of a run and a target; a target is identified by being the plan's very value."""
+    def _record(self, run: str, target: Target) -> TargetRecord:
+        """Return how far a target has come; one that was not in the plan is added."""
         journalled = self._runs[run]
         position = journalled.positions.get(id(target))
         if position is None:
             position = journalled.add(target)
             self._write_targets(journalled.id, position, [target])
-        return journalled.id, position
+        record = journalled.records.get(position)
+        if record is None and journalled.continued:
+            with self._store.decoding():
+                record = read_targets(self._store, journalled.id, [position], begun=True).get(position)
+        if record is None:
+            return TargetRecord(target, not_begun(target))
+        return structs.replace(record, target=target)
+
+    def _write(self, run: str, record: TargetRecord) -> None:
+        """Write how far a target has come. It is held until the target has an outcome."""
+        journalled = self._runs[run]
+        position = journalled.positions[id(record.target)]
+        if record.outcome is None:
+            journalled.records[position] = record
+        else:
+            journalled.records.pop(position, None)
+        sent = sum(each.tries > 0 and each.state != "not sent" for each in record.requests)
+        parts = (dump(record.requests), record.outcome, record.message, dump(record.differences), dump(record.learned))
+        self._store.put(_RECORD, (journalled.id, position), (record.begun, sent, *parts))
 
     def _time(self) -> str:
         return format_time(self._now())
 
 
 class _JournalledRun:
-    """A run in progress: its id in the ledger, its lock, and the positions of its targets."""
+    """A run in progress: its id in the ledger, its lock, its targets, and how far those in progress have come.
 
-    def __init__(self, number: int, lock: Lock | None, targets: Sequence[Target] | Mapping[int, Target]) -> None:
+    ``continued``: another process has begun some of them.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        lock: Lock | None,
+        targets: Sequence[Target] | Mapping[int, Target],
+        *,
+        continued: bool,
+    ) -> None:
         self.id = number
+        self.continued = continued
+        self.records: dict[int, TargetRecord] = {}
         self._lock = lock  # None: another process has started the run
         self.kept: list[Lock] = []
         self._targets = dict(targets) if isinstance(targets, Mapping) else dict(enumerate(targets))
@@ -245,6 +246,18 @@ class _JournalledRun:
                 lock.release()
 
 
+def _kept(target: Target) -> Target:
+    """Return a target without what only its own run needs."""
+    return structs.replace(target, holding=UNSET)
+
+
+def _with(record: TargetRecord, index: int, **state: Any) -> TargetRecord:
+    """Return a record with what became of one request."""
+    requests = list(record.requests)
+    requests[index] = structs.replace(requests[index], **state)
+    return structs.replace(record, requests=tuple(requests))
+
+
 def new_run_name(now: datetime) -> str:
     """Return a name for a run, e.g. ``20261120T101500Z-ab12``: names sort by time."""
     return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
@@ -259,17 +272,11 @@ _RECALL_DATABASE = """
     SELECT kind, name, link_id, create_time, item, value FROM memory WHERE server = ? AND database = ? LIMIT ?"""
 _FEW = 32  # targets of a database that are read one by one
 _MOST = 100_000  # rows of a database that are read at once
-_FORGET = """
-    DELETE FROM memory
-    WHERE server = ? AND database = ? AND kind = ? AND name = ? AND link_id = ? AND create_time = ? AND item = ?"""
+_ITEM = Upsert.of("memory", "server, database, kind, name, link_id, create_time, item", "value, written")
 _FORGET_ASSETS = "DELETE FROM memory WHERE server = ? AND database = ? AND kind = 'asset' AND substr(item, 1, ?) = ?"
 _PENDING = """
     SELECT DISTINCT database, name FROM memory
     WHERE server = ? AND kind = 'asset' AND substr(item, 1, 8) = 'pending:'"""
-_KEEP = """
-    INSERT INTO memory VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (server, database, kind, name, link_id, create_time, item)
-    DO UPDATE SET value = excluded.value, written = excluded.written"""
 
 _Key = tuple[str, ...]
 """Server, database, kind, name, link_id and creation time of a target, as the ledger writes them."""
@@ -324,11 +331,9 @@ class LedgerMemory:
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Remember items; a value of ``None`` forgets the item."""
         key, now = self._key(target), self._now()
-        gone = [(*key, item) for item, value in items.items() if value is None]
-        kept = [(*key, item, dump(value), now) for item, value in items.items() if value is not None]
         with self._store.together():
-            self._store.write(_FORGET, *gone)
-            self._store.write(_KEEP, *kept)
+            for item, value in items.items():
+                self._store.put(_ITEM, (*key, item), None if value is None else (dump(value), now))
 
     def _key(self, target: TargetId) -> _Key:
         name = unicodedata.normalize("NFC", target.name)

@@ -16,7 +16,7 @@ from msauto.errors import LedgerError, LockedError, RefusedError
 from msauto.ledger import history, locks
 from msauto.ledger.journal import LedgerJournal, LedgerMemory, PlanMemory
 from msauto.ledger.locks import AdvisoryLocks, FileLocks, Locks, LockScope, this_process
-from msauto.ledger.store import Properties, Row, SqliteStore, Store
+from msauto.ledger.store import Properties, Row, SqliteStore, Store, Upsert
 from msauto.model.codec import dump
 from msauto.model.ledger_url import LedgerUrl, LedgerUrlError, is_ledger_url, parse_ledger_url
 from msauto.model.ports import Clock
@@ -24,12 +24,8 @@ from msauto.model.result import RunDetails, RunSummary, TargetRecord, format_tim
 
 LedgerPlace = Path | LedgerUrl
 FILE = "ledger.sqlite"
-_WRITE_NOTE = """
-    INSERT INTO note (run, name, text) VALUES (?, ?, ?) ON CONFLICT (run, name) DO UPDATE SET text = excluded.text"""
-_WRITE_BATCH = """
-    INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?)
-    ON CONFLICT (name) DO UPDATE SET batch = excluded.batch, started = excluded.started, ran = excluded.ran,
-    summary = excluded.summary, record = excluded.record"""
+_NOTE = Upsert.of("note", "run, name", "text")
+_BATCH = Upsert.of("batch", "name", "batch, started, ran, summary, record")
 _UNTIL_FREE = 120.0
 """Seconds to wait for the session of a lost worker to end: longer than PostgreSQL takes to notice."""
 
@@ -142,8 +138,7 @@ class Ledger:
 
     def record_batch(self, summary: RunSummary, record: str, *, ran: bool) -> None:
         """Record a batch, or what has become of it; ``ran``: its jobs were started."""
-        row = (summary.run, summary.batch, summary.started, int(ran), dump(summary), record)
-        self._store.write(_WRITE_BATCH, row)
+        self._store.put(_BATCH, (summary.run,), (summary.batch, summary.started, int(ran), dump(summary), record))
 
     def batches(self) -> list[tuple[RunSummary, str]]:
         """Return all batches with their records, newest first."""
@@ -171,7 +166,9 @@ class Ledger:
     def note_end(self, run: str, notes: Mapping[str, str]) -> None:
         """Add notes to a run that has ended; one that is not in the ledger is ignored."""
         for (number,) in self._store.read("SELECT id FROM run WHERE name = ?", (run,)):
-            self._store.write(_WRITE_NOTE, *((number, name, text) for name, text in notes.items()))
+            with self._store.together():
+                for name, text in notes.items():
+                    self._store.put(_NOTE, (number, name), (text,))
 
     def _newest(self, runs: list[RunSummary]) -> RunSummary:
         if runs:
@@ -302,10 +299,9 @@ def _parsed(url: str) -> LedgerUrl:
 TABLES: Mapping[str, tuple[str, ...]] = {
     "run": ("id",),
     "target": ("run", "position"),
-    "request": ("run", "target", "position"),
+    "record": ("run", "target"),
     "memory": ("server", "database", "kind", "name", "link_id", "create_time", "item"),
     "note": ("run", "name"),
-    "learned": ("run", "target", "item"),
     "attempt": ("name",),
     "batch": ("name",),
 }

@@ -16,7 +16,7 @@ import select
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -90,7 +90,7 @@ class PostgresStore(Store):
         self.held: Counter[str] = Counter()
         self._readonly = readonly
         self._psycopg = load_psycopg()
-        self._queue: list[tuple[str, Row, str | None]] = []
+        self._queue: list[tuple[str, Row]] = []
         self._begun = False
         self._alone = False
         self._lost: LedgerError | None = None
@@ -131,6 +131,7 @@ class PostgresStore(Store):
         if not self.exists:
             return []
         self._wait()
+        self._write_put()
         cursor = self._send(query, tuple(values))
         assert cursor is not None
         return [tuple(map(_decoded, row)) for row in cursor.fetchall()]
@@ -138,6 +139,7 @@ class PostgresStore(Store):
     def count(self, statement: str, values: Row) -> int:
         """Execute a statement, and return the number of rows that it changed."""
         with self.together():
+            self._write_put()
             cursor = self._send(statement, values, long=True)
             assert cursor is not None
             return cursor.rowcount
@@ -183,11 +185,8 @@ class PostgresStore(Store):
 
     # Transactions -------------------------------------------------------------------------------------------------
 
-    def _write(self, statement: str, rows: tuple[Row, ...], missing: str | None) -> None:
-        if missing is None and len(rows) > 1:
-            self._queue.extend((*each, None) for each in _joined(statement, rows))
-        else:
-            self._queue.extend((statement, row, missing) for row in rows)
+    def _write(self, statement: str, rows: Sequence[Row]) -> None:
+        self._queue.extend(_joined(statement, rows))
         if len(self._queue) >= _QUEUED:
             self._send()
 
@@ -231,10 +230,8 @@ class PostgresStore(Store):
                     connection.execute("BEGIN")
                     if self._alone:
                         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_ALONE,))
-                written = [
-                    (connection.execute(_portable(statement), tuple(map(_encoded, row))), missing)
-                    for statement, row, missing in queue
-                ]
+                for statement, row in queue:
+                    connection.execute(_portable(statement), tuple(map(_encoded, row)))
                 if query is not None:
                     found = connection.execute(_portable(query), tuple(map(_encoded, values)))
                 if commit:
@@ -243,9 +240,6 @@ class PostgresStore(Store):
                 self._begun = False
                 if end.statusmessage != "COMMIT":
                     raise self._psycopg.InternalError("the transaction was not committed")
-        for cursor, missing in written:
-            if missing is not None and cursor.rowcount != 1:
-                raise LedgerError(missing)
         return found
 
     # Errors -------------------------------------------------------------------------------------------------------
@@ -422,18 +416,19 @@ def _create(connection: Connection) -> None:
 
 # Statements and texts -------------------------------------------------------------------------------------------------
 
-_VALUES = re.compile(r"\bVALUES (\([?, ]+\))$")
+_VALUES = re.compile(r"\bVALUES (\([?, ]+\))")
 
 
-def _joined(statement: str, rows: tuple[Row, ...]) -> Iterator[tuple[str, Row]]:
-    """Yield the statement for some rows at a time if it only inserts them, which is ten times faster; else for each."""
+def _joined(statement: str, rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield the statement for some rows at a time if it inserts them, which is ten times faster; else for each."""
     place = _VALUES.search(statement)
-    if place is None:
+    if place is None or len(rows) == 1:
         yield from ((statement, row) for row in rows)
         return
     for start in range(0, len(rows), _JOINED):
         some = rows[start : start + _JOINED]
-        yield statement + f", {place[1]}" * (len(some) - 1), tuple(value for row in some for value in row)
+        places = ", ".join([place[1]] * len(some))
+        yield statement[: place.start(1)] + places + statement[place.end(1) :], tuple(v for row in some for v in row)
 
 
 @lru_cache(maxsize=256)

@@ -14,11 +14,12 @@ import errno
 import os
 import sqlite3
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from msgspec import Struct
 
@@ -28,7 +29,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Value = str | int | None
 Row = tuple[Any, ...]
-VERSION = 4
+VERSION = 5
 """Of the tables in ``tables.sql``."""
 
 
@@ -48,6 +49,23 @@ def table_statements() -> list[str]:
     lines = Path(__file__).with_name("tables.sql").read_text(encoding="utf-8").splitlines()
     text = "\n".join(line for line in lines if not line.startswith("--"))
     return [each for each in map(str.strip, text.split(";")) if each]
+
+
+class Upsert(NamedTuple):
+    """The statements that write a row of a table, whether or not there is one with its key, and that delete it."""
+
+    write: str
+    delete: str
+
+    @classmethod
+    def of(cls, table: str, key: str, values: str) -> Upsert:
+        """Return the statements of a table with these columns, such as ``run, name``."""
+        keys, others = key.split(", "), values.split(", ")
+        places = ", ".join("?" * (len(keys) + len(others)))
+        changed = ", ".join(f"{name} = excluded.{name}" for name in others)
+        insert = f"INSERT INTO {table} ({key}, {values}) VALUES ({places})"  # noqa: S608 - our own names
+        same = " AND ".join(f"{name} = ?" for name in keys)
+        return cls(f"{insert} ON CONFLICT ({key}) DO UPDATE SET {changed}", f"DELETE FROM {table} WHERE {same}")  # noqa: S608
 
 
 class Properties(Struct, frozen=True):
@@ -76,6 +94,7 @@ class Store(ABC):
         self._depth = 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="msauto ledger")  # starts with the first commit
         self._committing: Future[None] | None = None
+        self._put: dict[Upsert, dict[Row, Row | None]] = defaultdict(dict)  # what the transaction writes by its keys
 
     @abstractmethod
     def close(self) -> None:
@@ -106,7 +125,7 @@ class Store(ABC):
         """Return what this ledger is stored in."""
 
     @abstractmethod
-    def _write(self, statement: str, rows: tuple[Row, ...], missing: str | None) -> None:
+    def _write(self, statement: str, rows: Sequence[Row]) -> None:
         """Execute a statement within a transaction, at the latest when it ends."""
 
     @abstractmethod
@@ -119,13 +138,26 @@ class Store(ABC):
     @abstractmethod
     def _roll_back(self) -> None: ...
 
-    def write(self, statement: str, *rows: Row, missing: str | None = None) -> None:
-        """Execute a statement for each row of values, durable on return or when ``together`` ends.
+    def write(self, statement: str, *rows: Row) -> None:
+        """Execute a statement for each row of values, durable on return or when ``together`` ends."""
+        with self.together():
+            self._write_put()
+            self._write(statement, rows)
 
-        ``missing`` is the error if it does not change exactly one row for each; a commit with it does not succeed.
+    def put(self, table: Upsert, key: Row, values: Row | None) -> None:
+        """Write the row with a key, or delete it if ``values`` is ``None``; durable as with :meth:`write`.
+
+        Of all that a transaction puts under one key, only the last is written.
         """
         with self.together():
-            self._write(statement, rows, missing)
+            self._put[table][key] = values
+
+    def _write_put(self) -> None:
+        """Write what was put so far: before anything that depends on it."""
+        while self._put:
+            table, rows = self._put.popitem()
+            self._write(table.delete, [key for key, values in rows.items() if values is None])
+            self._write(table.write, [key + values for key, values in rows.items() if values is not None])
 
     @contextmanager
     def together(self, *, alone: bool = False) -> Iterator[None]:
@@ -138,6 +170,7 @@ class Store(ABC):
             return
         with self._written(alone=alone):
             yield
+            self._write_put()
         self._make_durable()
 
     def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
@@ -148,6 +181,7 @@ class Store(ABC):
         with self._written():
             for call in calls:
                 call()
+            self._write_put()
             committing = self._committing = self._thread.submit(self._make_durable)
         return committing
 
@@ -160,6 +194,7 @@ class Store(ABC):
         try:
             yield
         except BaseException:
+            self._put.clear()
             self._roll_back()
             raise
         finally:
@@ -227,12 +262,14 @@ class SqliteStore(Store):
         if connection is None:
             return []
         self._wait()
+        self._write_put()
         return self._translated(lambda: connection.execute(query, tuple(values)).fetchall())
 
     def count(self, statement: str, values: Row) -> int:
         """Execute a statement, and return the number of rows that it changed."""
         with self.together():
-            return self._execute(statement, (values,))
+            self._write_put()
+            return self._translated(self._writable().execute, statement, values).rowcount
 
     def check(self) -> None:
         """Do nothing: a file does not go away by itself, and every transaction looks for it."""
@@ -248,15 +285,12 @@ class SqliteStore(Store):
         size = numbers["page_count"] * numbers["page_size"]
         return Properties(f"local (SQLite {sqlite3.sqlite_version})", numbers["user_version"], size, settings)
 
-    def _write(self, statement: str, rows: tuple[Row, ...], missing: str | None) -> None:
-        if self._execute(statement, rows) != len(rows) and missing is not None:
-            raise LedgerError(missing)
-
-    def _execute(self, statement: str, rows: tuple[Row, ...]) -> int:
+    def _write(self, statement: str, rows: Sequence[Row]) -> None:
         connection = self._writable()
         if len(rows) == 1:  # a quarter faster than executemany
-            return self._translated(connection.execute, statement, rows[0]).rowcount
-        return self._translated(connection.executemany, statement, rows).rowcount if rows else 0
+            self._translated(connection.execute, statement, rows[0])
+        elif rows:
+            self._translated(connection.executemany, statement, rows)
 
     def _begin(self, *, alone: bool) -> None:  # noqa: ARG002 - only one process writes at a time
         connection = self._writable()

@@ -23,26 +23,22 @@ CREATE TABLE target (
     kind TEXT NOT NULL,
     name TEXT NOT NULL,
     planned TEXT NOT NULL,
-    begun TEXT,
-    outcome TEXT,
-    message TEXT NOT NULL DEFAULT '',
-    differences TEXT NOT NULL DEFAULT '[]',
     PRIMARY KEY (run, position)
 ) WITHOUT ROWID;
 
-CREATE TABLE request (
+-- How far a target has come. Its row is written before each request and after it: `requests` has the state of each one,
+-- and `sent` is how many were sent. A target that was not begun has a row only once its run has ended.
+CREATE TABLE record (
     run INTEGER NOT NULL,
     target INTEGER NOT NULL,
-    position INTEGER NOT NULL,
-    planned TEXT NOT NULL,
-    state TEXT NOT NULL DEFAULT 'planned'
-        CHECK (state IN ('planned', 'sending', 'done', 'failed', 'unverified', 'not sent')),
-    tries INTEGER NOT NULL DEFAULT 0,
-    status INTEGER,
-    message TEXT NOT NULL DEFAULT '',
-    sent TEXT,
-    settled TEXT,
-    PRIMARY KEY (run, target, position),
+    begun TEXT,
+    sent INTEGER NOT NULL,
+    requests TEXT NOT NULL,
+    outcome TEXT,
+    message TEXT NOT NULL,
+    differences TEXT NOT NULL,
+    learned TEXT NOT NULL,
+    PRIMARY KEY (run, target),
     FOREIGN KEY (run, target) REFERENCES target (run, position) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
@@ -64,15 +60,6 @@ CREATE TABLE note (
     name TEXT NOT NULL,
     text TEXT NOT NULL,
     PRIMARY KEY (run, name)
-) WITHOUT ROWID;
-
-CREATE TABLE learned (
-    run INTEGER NOT NULL,
-    target INTEGER NOT NULL,
-    item TEXT NOT NULL,
-    value TEXT NOT NULL,
-    PRIMARY KEY (run, target, item),
-    FOREIGN KEY (run, target) REFERENCES target (run, position) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
 CREATE TABLE attempt (

@@ -176,11 +176,8 @@ class Journal(Protocol):
     def leave(self, run: str) -> None:
         """Release a run that was reopened and is not closed: it remains one that died."""
 
-    def planned(self, run: str, target: Target) -> None:
-        """Record that a target is started, before its first request is sent."""
-
     def sending(self, run: str, target: Target, index: int) -> None:
-        """Record that a request is about to be sent."""
+        """Record that a request is about to be sent; with its first one, that a target is begun."""
 
     def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
         """Record the outcome of a request."""

@@ -36,7 +36,6 @@ def fill(place: Place) -> None:
         ledger.journal.notes["why"] = "\0"
         for _ in range(3):
             run = ledger.journal.start(whole, ["news.yml"])
-            ledger.journal.planned(run, first)
             ledger.journal.sending(run, first, 0)
             done = TargetResult(first, "changed", requests=(RequestResult("done", 200),) * 2, learned={"marker:a": 1})
             ledger.journal.finished(run, done)

@@ -151,7 +151,6 @@ def die(desk: Desk, sim: Simulator, *, sent: bool) -> str:
     with Ledger.open(desk.folder / "state") as ledger:
         ledger.journal.notes["url of studio-a"] = sim.url
         run = ledger.journal.start(plan, ["play.yml"])
-        ledger.journal.planned(run, plan.targets[0])
         ledger.journal.sending(run, plan.targets[0], 0)
     if sent:
         sim.state.clip("A").home.fields["comment"] = "Ready"

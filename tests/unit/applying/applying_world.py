@@ -270,9 +270,6 @@ class DictJournal:
     def leave(self, run: str) -> None:
         self.lines.append(("leave", run))
 
-    def planned(self, run: str, target: Target) -> None:
-        self.lines.append(("planned", target.name))
-
     def sending(self, run: str, target: Target, index: int) -> None:
         self.lines.append(("sending", target.requests[index].path))
         self.states[target.name, index] = "sending"

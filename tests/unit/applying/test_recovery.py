@@ -25,7 +25,6 @@ def stage() -> Stage:
 
 
 def sending_first(ledger: Ledger, run: str, target: Target) -> None:
-    ledger.journal.planned(run, target)
     ledger.journal.sending(run, target, 0)
 
 

@@ -214,7 +214,7 @@ def test_taken_away_in_the_middle(tmp_path: Path, replaced: bool) -> None:
         if replaced:
             Ledger.open(tmp_path).close()
         with pytest.raises(LedgerError, match="was removed or replaced while it was in use") as caught:
-            ledger.journal.planned(run, target())
+            ledger.journal.sending(run, target(), 0)
         assert caught.value.remedy
 
 
@@ -242,9 +242,11 @@ def read_all(ledger: Ledger, run: str) -> None:
         "UPDATE target SET planned = '{'",
         "UPDATE target SET planned = '{}'",
         "UPDATE target SET planned = '[]'",
-        "UPDATE target SET differences = 'nope'",
-        "UPDATE request SET planned = '[]'",
-        "UPDATE request SET status = 'x'",
+        "UPDATE target SET planned = '{\"requests\": 3}'",
+        "UPDATE record SET requests = '[]x'",
+        'UPDATE record SET requests = \'[{"state": "x"}]\'',
+        "UPDATE record SET differences = 'nope'",
+        "UPDATE record SET learned = '3'",
         "UPDATE run SET summary = 'x'",
         "UPDATE run SET playbooks = '3'",
         "UPDATE memory SET value = '{'",
@@ -252,7 +254,9 @@ def read_all(ledger: Ledger, run: str) -> None:
 )
 def test_what_somebody_else_wrote_is_damage(tmp_path: Path, spoil: str) -> None:
     with Ledger.open(tmp_path) as ledger:
-        run = ledger.journal.start(plan(target()), [])
+        whole = plan(target())
+        run = ledger.journal.start(whole, [])
+        ledger.journal.sending(run, whole.targets[0], 0)
         ledger.memory.remember(target().id, {"a": 1})
     connection = sqlite3.connect(tmp_path / "ledger.sqlite")
     assert connection.execute(spoil).rowcount > 0

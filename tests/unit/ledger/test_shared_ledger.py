@@ -79,13 +79,12 @@ def test_a_worker_writes_to_the_run_of_another_process(shared_place: str) -> Non
             run = command.journal.start(whole, ["news.yml"])
             with joined(worker, command, run, NEWS):
                 worker.journal.attach(run, {1: second})
-                worker.journal.planned(run, second)
                 worker.journal.sending(run, second, 0)
                 worker.journal.settled(run, second, 0, RequestResult("done", 200, "", 1))
                 done = TargetResult(second, "changed", requests=(RequestResult("done", 200, "", 1),))
                 worker.journal.finished(run, done)
                 with pytest.raises(LedgerError, match="is not among the targets of this worker"):
-                    worker.journal.planned(run, first)
+                    worker.journal.sending(run, first, 0)
                 worker.journal.leave(run)
             records = command.target_records(run, [1])
             assert list(records) == [1]
@@ -215,7 +214,7 @@ def test_a_lost_session_refuses_everything_after_it(shared_place: str) -> None:
             ledger.journal.check()
         assert "run it again" in caught.value.remedy
         with pytest.raises(LedgerError, match="is lost"):
-            ledger.journal.planned(run, target())
+            ledger.journal.sending(run, target(), 0)
         with pytest.raises(LedgerError, match="is lost"):
             ledger.journal.commit([lambda: None])
     with Ledger.open(shared_place) as ledger:
