@@ -8,7 +8,7 @@ import sys
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -33,7 +33,7 @@ from msauto.planning.saved_plan import differences, plan_document
 from msauto.report.clip_timeline import NO_STILLS, Stills
 from msauto.report.json import dump_document
 from msauto.report.sanitizing import visible
-from msauto.report.texts import count_deletions, plural
+from msauto.report.texts import SHOWN_REASONS, count_deletions, plural
 
 T = TypeVar("T")
 _LONGEST_THOUGHT: Final = 60.0
@@ -176,17 +176,23 @@ class RunDialog:
 
     # What is shown -----------------------------------------------------------------------------------------------
 
-    def _show(self, plan: Plan, *, error: RefusedError | None = None, stills: Stills = NO_STILLS) -> None:
-        """Write the plan to stdout in the form of ``--format``; ``error``: why the command ends here, for JSON."""
-        layout = layout_of(self.flags, keep_going=self.given.options.keep_going, error=error)
-        output.print_result(report_form(self.flags.format).plan(plan, replace(layout, stills=stills)))
+    def _show(self, plan: Plan, **view: Any) -> None:
+        """Write the plan to stdout in the form of ``--format``; ``view`` as for ``Layout``."""
+        layout = layout_of(self.flags, keep_going=self.given.options.keep_going)
+        output.print_result(report_form(self.flags.format).plan(plan, replace(layout, **view)))
 
     def _show_before(self, plan: Plan) -> None:
-        """Show the plan before the question: other forms than text follow on stdout, with the result."""
+        """Show the plan before the question: other forms than text follow on stdout, with the result.
+
+        The question, or the error in its place, is the one to name what is refused, unless it does not name all.
+        """
+        keep_going = self.given.options.keep_going
+        refusals = bool(plan.errors and not keep_going) or len(plan.refusals) > SHOWN_REASONS
         if self.flags.format == "text":
-            self._show(plan)
+            self._show(plan, refusals=refusals)
         elif sys.stdin.isatty() and not self.given.yes:
-            layout = layout_of(self.flags, keep_going=self.given.options.keep_going, stream=sys.stderr)
+            layout = layout_of(self.flags, keep_going=keep_going, stream=sys.stderr)
+            layout = replace(layout, refusals=refusals)
             output.print_message("".join(report_form("text").plan(plan, layout)), rendered=True)
 
     def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:
@@ -268,14 +274,16 @@ def ask(plan: Plan, *, yes: bool, keep_going: bool) -> None:
         return
     require_terminal()
     deleted = [change for target in plan.targets for change in target.changes if is_deletion(change)]
+    remedy = ""
     if deleted:
         links = sum(ASPECTS[change.aspect].is_entry for change in deleted)
         what = count_deletions(len(deleted) - links, links)
         agreed = prompt(f"This permanently deletes {what}. Type the number to continue: ") == str(len(deleted))
+        remedy = f"type {len(deleted)}; to delete without a question: --yes --allow-delete {len(deleted)}"
     else:
         agreed = prompt("Apply this plan? Type 'yes' to continue: ").lower() == "yes"
     if not agreed:
-        raise RefusedError("no consent: nothing was sent")
+        raise RefusedError("no consent: nothing was sent", remedy=remedy)
 
 
 def require_terminal() -> None:

@@ -7,9 +7,13 @@ text can show; :func:`draw_timeline` draws it.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from msauto.aspects import ASPECTS
@@ -54,10 +58,6 @@ def _shown(item: TimelineItem) -> TimelineItem:
         for place in (item.before, item.after)
     )
     return TimelineItem(item.action, show(item.name), before, after)
-
-
-_STRENGTH: Final[Mapping[Action | None, int]] = {None: 0, "run": 0, "add": 1, "change": 2, "delete": 3}
-"""Of several markers in one column the sign of the strongest change is drawn."""
 
 
 class TimelineMark(NamedTuple):
@@ -115,72 +115,119 @@ def _side(items: Iterable[tuple[TimelinePlace | None, TimelineItem]]) -> tuple[T
 
 
 class TimelineSigns(NamedTuple):
-    """The signs of a drawing, each one column wide."""
+    """The signs of a drawing, each one column wide; those of a segment are its length and its start."""
 
     left: str
     right: str
     empty: str
-    kept: str
-    changed: str
-    border: str
+    thin: tuple[str, str]
+    heavy: tuple[str, str]
     markers: Mapping[Action | None, str]
+    several: str
 
 
-UNICODE: Final = TimelineSigns("├", "┤", "┄", "─", "━", "┬", {None: "•", "add": "+", "change": "~", "delete": "×"})
-ASCII: Final = TimelineSigns("[", "]", ".", "-", "=", "|", {None: "o", "add": "+", "change": "~", "delete": "x"})
+UNICODE: Final = TimelineSigns(
+    "├", "┤", "┄", ("─", "┬"), ("━", "┳"), {"delete": "×", "change": "~", "add": "+", None: "•"}, "*"
+)
+ASCII: Final = TimelineSigns(
+    "[", "]", ".", ("-", "|"), ("=", "#"), {"delete": "x", "change": "~", "add": "+", None: "o"}, "*"
+)
+
+TimelineRun = tuple[str, Action | None]
+"""Signs, and the change of what they stand for."""
 
 
-def draw_timeline(timeline: Timeline, width: int, signs: TimelineSigns) -> list[tuple[str, str]]:
-    """Return the rows as label and drawing: *after*, and above it *before* where something there changes or goes.
+_SIDE_BY_SIDE: Final = 3
+"""So many markers of one column are drawn side by side where they fit; more of them are counted."""
 
-    ``width``: columns of a drawing, its two ends included, at least 12.
+
+class TimelineRow(NamedTuple):
+    """One side of a timeline as it is drawn: ``label`` is ``before`` or ``after``."""
+
+    label: str
+    runs: tuple[TimelineRun, ...]
+
+    def __str__(self) -> str:
+        return "".join(signs for signs, _ in self.runs)
+
+
+def draw_timeline(timeline: Timeline, width: int, signs: TimelineSigns) -> list[TimelineRow]:
+    """Return the rows: *after*, and above it *before* where something there changes or goes.
+
+    Heavy is what is new or changed, and in *before* what goes. ``width``: columns of a drawing, its two ends included,
+    at least 12.
     """
-    sides = [("before", timeline.before), ("after", timeline.after)]
-    return [
-        (label, f"{signs.left}{_draw(side, timeline.frames, width - 2, signs)}{signs.right}")
-        for label, side in (sides[1:] if timeline.only_adds else sides)
-    ]
+    goes: tuple[Action, ...] = ("delete",)
+    comes: tuple[Action, ...] = ("add", "change")
+    sides = (("before", timeline.before, goes), ("after", timeline.after, comes))
+    rows = []
+    for label, side, heavy in sides[1:] if timeline.only_adds else sides:
+        cells = [(signs.left, None), *_draw(side, timeline.frames, width - 2, signs, heavy), (signs.right, None)]
+        runs = (("".join(sign for sign, _ in run), action) for action, run in groupby(cells, key=itemgetter(1)))
+        rows.append(TimelineRow(label, tuple(runs)))
+    return rows
 
 
-def legend_of(drawn: Collection[str], signs: TimelineSigns) -> str:
-    """Return what the signs in drawings mean; empty if none of them needs to be explained."""
-    meanings = {
-        signs.kept: "segment",
-        signs.changed: "new or changed segment",
-        signs.markers[None]: "marker",
-        signs.markers["add"]: "new",
-        signs.markers["change"]: "changed",
-        signs.markers["delete"]: "removed",
-    }
-    used = [f"{sign} {meaning}" for sign, meaning in meanings.items() if sign in drawn]
-    return f"Timeline: {', '.join(used)}" if used else ""
+def legend_of(rows: Sequence[TimelineRow], signs: TimelineSigns) -> list[TimelineRun]:
+    """Return what each sign in drawings means, and the change that it shows."""
+    drawn = " ".join(str(row)[1:-1] for row in rows)
+    goes = " (before: removed)" if any(row.label == "before" for row in rows) else ""
+    meanings: Sequence[tuple[Sequence[str], str, Action | None]] = (
+        (signs.empty, "no segment", None),
+        (signs.thin, "segment", None),
+        (signs.heavy, f"new or changed segment{goes}", None),
+        (signs.markers[None], "marker", None),
+        *((signs.markers[action], meaning, action) for action, meaning in _CHANGED.items()),
+        (re.findall(f"[{''.join(signs.markers.values())}]\\d+", drawn)[:1], "so many in one column", None),
+        (signs.several, "several in one column", None),
+    )
+    used = (("".join(sign for sign in each if sign in drawn), meaning, action) for each, meaning, action in meanings)
+    return [(f"{sign} {meaning}", action) for sign, meaning, action in used if sign]
 
 
-def _draw(side: Sequence[TimelineMark], frames: int, columns: int, signs: TimelineSigns) -> str:
-    cells = [signs.empty] * columns
+_CHANGED: Final[Mapping[Action, str]] = {"add": "new", "change": "changed", "delete": "removed"}
 
-    def column(frame: int) -> int:
-        return max(0, min(columns - 1, frame * columns // frames))
 
-    segments = [(column(each.start), each) for each in side if each.number is not None]
-    for start, segment in segments:
-        end = max(start + 1, -(-(segment.start + segment.duration) * columns // frames))
-        for place in range(start, min(end, columns)):
-            cells[place] = signs.kept if segment.action is None else signs.changed
-    ends = [start for start, _ in segments[1:]]
-    for (start, segment), end in zip(segments, (*ends, columns), strict=False):
-        border = signs.border if start else ""
-        shown = f"{border}{segment.number}"
-        for place, sign in enumerate(shown if len(shown) < end - start else border, start):
-            cells[place] = sign
-    marks: dict[int, Action | None] = {}
-    for marker in side:
-        if marker.number is None:
-            place = column(marker.start)
-            marks[place] = max(marks.get(place), marker.action, key=lambda action: _STRENGTH[action])
-    for place, action in marks.items():
-        cells[place] = signs.markers[action]
-    return "".join(cells)
+def _draw(
+    side: Sequence[TimelineMark], frames: int, columns: int, signs: TimelineSigns, heavy: Collection[Action]
+) -> list[TimelineRun]:
+    """Return a cell for each column: how far the segments reach, and what begins where."""
+    cells: list[TimelineRun] = [(signs.empty, None)] * columns
+    found: dict[int, list[TimelineMark]] = {}
+    for each in side:
+        start = max(0, min(columns - 1, each.start * columns // frames))
+        found.setdefault(start, []).append(each)
+        if each.number is not None:
+            end = min(columns, max(start + 1, -(-(each.start + each.duration) * columns // frames)))
+            cells[start:end] = [((signs.heavy if each.action in heavy else signs.thin)[0], each.action)] * (end - start)
+    starts = sorted(found)
+    for start, end in pairwise((*starts, columns)):
+        segments = [each for each in found[start] if each.number is not None]
+        borders = [((signs.heavy if each.action in heavy else signs.thin)[1], each.action) for each in segments]
+        number = [(sign, each.action) for each in segments for sign in each.number or ""] if len(segments) == 1 else []
+        if start == 0 and number and cells[min(len(number), columns - 1)][0] != signs.empty:
+            borders = []  # the end of the clip is the border
+        begun = _begun(borders, number, Counter(each.action for each in found[start] if each.number is None), signs)
+        shown = next(way for way in begun if len(way) <= end - start)
+        cells[start : start + len(shown)] = shown
+    return cells
+
+
+def _begun(
+    borders: list[TimelineRun], number: list[TimelineRun], markers: Mapping[Action | None, int], signs: TimelineSigns
+) -> list[list[TimelineRun]]:
+    """Return the ways to draw what begins in one column, the best first: side by side, counted, a sign for several.
+
+    Of markers, those that change come first: removed, changed, new.
+    """
+    ranked = [(sign, action, markers[action]) for action, sign in signs.markers.items() if markers[action]]
+    counted = [(sign, action) for first, action, count in ranked for sign in f"{first}{count if count > 1 else ''}"]
+    each = [(sign, action) for sign, action, count in ranked for _ in range(count)]
+    if len(each) > _SIDE_BY_SIDE:
+        each = counted
+    actions = {action for _, action in (*borders, *number, *each)}
+    several = [(signs.several, next(action for action in signs.markers if action in actions))]
+    return [[*borders, *number, *each], [*borders, *number, *counted], [*borders, *each], [*borders, *counted], several]
 
 
 class StillPlace(NamedTuple):

@@ -40,6 +40,7 @@ class Layout:
     columns of the terminal. ``ascii_only``: no other signs than ASCII, except in titles. ``summary``: counts,
     deletions and refusals alone. ``name``: the playbook, by which CI finds its comment again. ``keep_going``: targets
     in error are left out. ``error``: why the command ends without applying the plan. ``stills``: pictures of clips.
+    ``refusals``: false where a question or an error follows that names them.
     """
 
     colour: bool = False
@@ -51,6 +52,7 @@ class Layout:
     keep_going: bool = False
     error: MsautoError | None = None
     stills: Mapping[StillPlace, bytes] = field(default_factory=dict)
+    refusals: bool = True
 
 
 PLAIN: Final = Layout()

@@ -94,7 +94,7 @@ def _timeline(block: Block) -> str:
     if timeline is None:
         return ""
     rows = draw_timeline(timeline, _DRAWING, UNICODE)
-    drawing = "".join(f"{label:6} {row}\n" if len(rows) > 1 else row for label, row in rows)
+    drawing = "".join(f"{row.label:6} {row}\n" if len(rows) > 1 else str(row) for row in rows)
     return f"```text\n{drawing.rstrip()}  {timeline.length}\n```\n\n"
 
 

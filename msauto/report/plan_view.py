@@ -11,7 +11,8 @@ either in exactly one row of one block, or is one of ``deletions``:
 
 - ``Block.rows``: what the block does, a :class:`Row` for each thing that is shown. ``row.changes`` are all the pairs
   of target and change that it stands for. If ``row.same``, ``row.examples`` holds one pair that shows all of them;
-  otherwise (in a ``similar`` block) it holds two of them.
+  otherwise (in a ``similar`` block) it holds two of them, and in a plan of up to 40 targets all.
+- ``Block.whole``: nothing of the block may be shortened or left out.
 - ``deletions``: deleted assets and links. They are never folded: every form lists all of them.
 - ``counts``: how many changes of each aspect there are, and on how many targets (:class:`KindCount`).
 - ``errors``: the targets in error by error (:class:`ErrorGroup`), with all their names.
@@ -181,10 +182,14 @@ class TargetGroup:
 
 @dataclass(frozen=True, slots=True)
 class Block(TargetGroup):
-    """Targets of one kind; ``level`` is why they are together."""
+    """Targets of one kind; ``level`` is why they are together.
+
+    ``whole``: it removes something, or the plan is short, so that each name and value of it is shown.
+    """
 
     level: Level
     rows: tuple[Row, ...]
+    whole: bool
 
     @property
     def title(self) -> str:
@@ -292,7 +297,8 @@ def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> P
     changing = [target for target in plan.targets if target.changes and target.error is None]
     deletions = tuple(Deletion(target, each) for target in changing for each in target.changes if is_deletion(each))
     shown = [target for target in changing if not all(is_deletion(each) for each in target.changes)]
-    blocks = _blocks(shown) if folded else [_block("alone", [target]) for target in shown]
+    short = len(shown) <= _NEVER_SHORTENED
+    blocks = _blocks(shown, short=short) if folded else [_block("alone", [each], short=short) for each in shown]
     return PlanView(
         plan,
         plan_sentence(plan, keep_going=keep_going),
@@ -311,12 +317,11 @@ def shown_blocks(blocks: Sequence[Block]) -> tuple[list[Block], int]:
 
     Up to 40 targets are all shown, of more as many as fit in 400 lines. What removes something is always shown.
     """
-    if sum(len(block.targets) for block in blocks) <= _NEVER_SHORTENED:
-        return list(blocks), 0
     shown, lines, left = [], 0, 0
     for block in blocks:
-        lines += len(block.rows) + 2
-        if lines <= MOST_LINES or any(_loses(change) for row in block.rows for _, change in row.examples):
+        if lines <= MOST_LINES:
+            lines += len(block.rows) + 2 + 2 * (block.timeline is not None)
+        if lines <= MOST_LINES or block.whole:
             shown.append(block)
         else:
             left += len(block.targets)
@@ -335,7 +340,7 @@ def kind_of(change: Change) -> ChangeKind:
 # Blocks --------------------------------------------------------------------------------------------------------
 
 
-def _blocks(targets: Sequence[Target]) -> list[Block]:
+def _blocks(targets: Sequence[Target], *, short: bool) -> list[Block]:
     """Return the blocks of targets that change: first those alike, of the rest those similar, the rest alone."""
     found: dict[int, Block] = {}
     rest = list(range(len(targets)))
@@ -349,12 +354,12 @@ def _blocks(targets: Sequence[Target]) -> list[Block]:
             groups.setdefault(key(targets[place]), []).append(place)
         rest = []
         for places in groups.values():
-            block = _block(level, [targets[place] for place in places]) if len(places) >= fewest else None
+            block = _block(level, [targets[place] for place in places], short=short) if len(places) >= fewest else None
             if block is not None and _differs_in_one_value(block):
                 found[places[0]] = block
             else:
                 rest += places
-    found |= {place: _block("alone", [targets[place]]) for place in rest}
+    found |= {place: _block("alone", [targets[place]], short=short) for place in rest}
     return [found[place] for place in sorted(found)]
 
 
@@ -383,17 +388,23 @@ def _kept(target: Target) -> list[Change]:
     return [change for change in target.changes if not is_deletion(change)]
 
 
-def _block(level: Level, targets: Sequence[Target]) -> Block:
-    """Return a block of targets with the same kinds of changes in the same order, with a row for each change."""
+def _block(level: Level, targets: Sequence[Target], *, short: bool) -> Block:
+    """Return a block of targets with the same kinds of changes in the same order, with a row for each change.
+
+    ``short``: the plan is, and is shown in full.
+    """
     rows = []
     for changes in zip(*map(_kept, targets), strict=True):
         pairs = tuple(zip(targets, changes, strict=True))
         target, change = pairs[0]
         same = level != "similar" or _are_same(pairs)
         own_title = same and level != "alone"
-        examples = ((target, _with_own_title(change, target) if own_title else change),) if same else pairs[:_EXAMPLES]
+        examples = pairs if short else pairs[:_EXAMPLES]
+        if same:
+            examples = ((target, _with_own_title(change, target) if own_title else change),)
         rows.append(Row(kind_of(change), pairs, examples, same))
-    return Block(tuple(targets), level, tuple(rows))
+    whole = short or any(_loses(change) for row in rows for _, change in row.examples)
+    return Block(tuple(targets), level, tuple(rows), whole)
 
 
 def _differs_in_one_value(block: Block) -> bool:

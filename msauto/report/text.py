@@ -13,7 +13,7 @@ from typing import Final
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Result
-from msauto.report.clip_timeline import ASCII, UNICODE, TimelineSigns, draw_timeline, legend_of
+from msauto.report.clip_timeline import ASCII, UNICODE, TimelineRow, TimelineSigns, draw_timeline, legend_of
 from msauto.report.layout import (
     BOLD,
     CYAN,
@@ -83,54 +83,59 @@ def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
 
 
 def _lines(plan: PlanView, layout: Layout) -> Iterator[Line]:
+    blocks, left = (plan.blocks, 0) if layout.verbosity else shown_blocks(plan.blocks)
     if not layout.summary:
-        yield from _blocks(plan.blocks, layout)
+        yield from _blocks(blocks, layout)
     yield from _errors(plan.errors)
     yield from _warnings(plan.warnings)
     changed = {id(target) for block in plan.blocks for target in block.targets}
     changed |= {id(each.target) for each in plan.deletions}
     if layout.summary or len(changed) > 2:  # a plan of one or two targets is seen at a glance
         yield from _counts(plan, layout)
-    yield from (words(refusal, RED) for refusal in plan.refusals)
-    if plan.refusals and plan.deletions:
+    for refusal in plan.refusals if layout.refusals else ():
+        reason, to_allow, remedy = refusal.partition("To allow it: ")
+        yield Line((TextSpan(reason, RED, together=False), TextSpan(f"{to_allow}{remedy}", RED)))
+    if plan.refusals and layout.refusals and plan.deletions:
         yield Line(())
     yield from _deletions(plan)
     if plan.settings:
         yield words(plan.settings, DIM)
     yield words(plan.sentence, BOLD)
+    if left and not layout.summary:
+        yield words(f"{plural(left, 'target')} not shown: -v shows them", YELLOW)
 
 
 # Blocks --------------------------------------------------------------------------------------------------------
 
 
 def _blocks(blocks: Sequence[Block], layout: Layout) -> Iterator[Line]:
-    """Yield the blocks in the order of the plan, and what the signs of their timelines mean."""
-    shown, left = (blocks, 0) if layout.verbosity else shown_blocks(blocks)
-    signs: set[str] = set()
-    for block in shown:
-        yield from (*_block(block, layout), Line(()))
-        signs.update(*(row.partition(_signs(layout).left)[2] for row in _drawing(block, layout)))
-    if left:
-        yield from (words(f"{plural(left, 'target')} not shown: -v shows them", YELLOW), Line(()))
-    legend = legend_of(signs, _signs(layout))
-    yield from (words(legend, DIM), Line(())) if legend else ()
+    """Yield blocks, and what the signs of their timelines mean."""
+    drawn: list[TimelineRow] = []
+    for block in blocks:
+        rows, drawing = _drawing(block, layout)
+        yield from (*_block(block, drawing, layout), Line(()))
+        drawn += rows
+    legend = legend_of(drawn, _signs(layout))
+    if legend:
+        entries = [TextSpan(f"{text}, ", _COLOURS[action] if action else DIM) for text, action in legend]
+        entries[-1] = entries[-1]._replace(text=entries[-1].text.removesuffix(", "))
+        yield from (Line((TextSpan("Timeline: ", DIM), *entries)), Line(()))
 
 
-def _block(block: Block, layout: Layout) -> Iterator[Line]:
+def _block(block: Block, drawing: Iterable[Line], layout: Layout) -> Iterator[Line]:
     yield _heading(block.title, block.folder)
     keys = [row.key for row in block.rows]
     key_width = max((width for width in map(display_width, keys) if width <= _WIDEST_KEY), default=0)
     aspect_width = max((len(row.kind.aspect) for row in block.rows), default=0)
     for row, key in zip(block.rows, keys, strict=True):
         before = [f"{row.kind.aspect:{aspect_width}}  ", f"{pad(key, max(key_width, display_width(key)))}  "]
-        yield from _row(row, before, layout)
+        yield from _row(row, before, block.whole or bool(layout.verbosity), layout)
     yield from (words(f"    {line}", RED, hang=6) for line in block.emptied)
-    drawing = _drawing(block, layout)
-    yield from (Line((TextSpan(f"    {line}"),)) for line in drawing)
+    yield from drawing
     if block.level == "alone":
         yield from _requests(block.targets[0].requests) if layout.verbosity else ()
         return
-    yield names_line(block.named, _NAME_ROWS * (layout.width - 4))
+    yield names_line(block.named, None if block.whole else _NAME_ROWS * (layout.width - 4))
     tasks = {change.source.task for row in block.rows for _, change in row.changes}
     if len(tasks) == 1 and (task := tasks.pop()):
         yield words(f"    task {show(task, quoted=True)}", DIM, hang=6)
@@ -141,35 +146,32 @@ def _heading(heading: str, folder: str) -> Line:
     return Line((*spans, TextSpan(f"  {folder}", DIM)) if folder else tuple(spans), 4)
 
 
-def _row(row: Row, before: Sequence[str], layout: Layout) -> Iterator[Line]:
+def _row(row: Row, before: Sequence[str], whole: bool, layout: Layout) -> Iterator[Line]:
     action = row.kind.action
     red = RED if action == "delete" else ""
     spans = [TextSpan(f"  {SIGNS[action]} ", _COLOURS[action]), *(TextSpan(each, red) for each in before)]
     hang = sum(display_width(span.text) for span in spans)
     hang = hang if hang <= layout.width * 2 // 5 else 8
+    space = _VALUE_ROWS * (layout.width - 20)  # a few rows of a value, or everything
+    short = WHOLE if whole else ValueWidth(space, space)
     if row.same:
         target, change = row.examples[0]
-        yield Line((*spans, *_values(change, target, layout, red)), hang)
+        yield Line((*spans, *_values(change, target, short, red)), hang)
         if layout.verbosity >= 2:
             task = f", task {show(change.source.task, quoted=True)}" if change.source.task else ""
             yield words(f"      at {visible(str(change.source.place))}{task}", DIM, hang=8)
         return
-    yield Line((*spans, TextSpan(f"{plural(len(row.changes), 'change')}, for example", red)), hang)
+    more = ", for example (-v shows all)" if len(row.examples) < len(row.changes) else ":"
+    yield Line((*spans, TextSpan(f"{plural(len(row.changes), 'change')}{more}", red)), hang)
     for target, change in row.examples:
-        yield _example(row, target, change, layout, red)
+        name = f"{show(target.name, quoted=': ' in target.name)}: "
+        key = show_key(change)
+        key = f"{key}  " if key not in {"", row.key} else ""
+        yield Line((TextSpan(f"      {name}"), TextSpan(key, red), *_values(change, target, short, red)), 8)
 
 
-def _example(row: Row, target: Target, change: Change, layout: Layout, style: str) -> Line:
-    name = f"{show(target.name, quoted=': ' in target.name)}: "
-    key = show_key(change)
-    key = f"{key}  " if key not in {"", row.key} else ""
-    return Line((TextSpan(f"      {name}"), TextSpan(key, style), *_values(change, target, layout, style)), 8)
-
-
-def _values(change: Change, target: Target, layout: Layout, style: str) -> Iterator[TextSpan]:
+def _values(change: Change, target: Target, short: ValueWidth, style: str) -> Iterator[TextSpan]:
     """Yield what a change does, then its notes."""
-    space = _VALUE_ROWS * (layout.width - 20)  # a few rows of a value, or everything
-    short = WHOLE if layout.verbosity else ValueWidth(space, space)
     parts = [str(part) for part in change_parts(change, target, short)]
     yield from _listed(parts, style)
     notes = "; ".join(change_notes(change))
@@ -189,16 +191,20 @@ def _requests(requests: tuple[Request, ...]) -> Iterator[Line]:
         yield Line((TextSpan(text, DIM),), wrapped=False)
 
 
-def _drawing(block: Block, layout: Layout) -> list[str]:
-    """Return the timeline of a block, if all its targets have the same."""
+def _drawing(block: Block, layout: Layout) -> tuple[list[TimelineRow], list[Line]]:
+    """Return the rows of the timeline of a block, if all its targets have the same, and their lines."""
     timeline = block.timeline
     if timeline is None:
-        return []
+        return [], []
     label = 0 if timeline.only_adds else len("before ")
     space = layout.width - 4 - label - 2 - len(timeline.length)
     rows = draw_timeline(timeline, min(space, _WIDEST_DRAWING), _signs(layout))
-    shown = [f"{name:{label}}{drawing}" if label else drawing for name, drawing in rows]
-    return [*shown[:-1], f"{shown[-1]}  {timeline.length}"]
+    lines = []
+    for row in rows:
+        length = f"  {timeline.length}" if row is rows[-1] else ""
+        runs = (TextSpan(signs, _COLOURS[action] if action else "") for signs, action in row.runs)
+        lines.append(Line((TextSpan(f"    {row.label if label else '':{label}}"), *runs, TextSpan(length))))
+    return rows, lines
 
 
 def _signs(layout: Layout) -> TimelineSigns:
@@ -283,15 +289,8 @@ def _deletions(plan: PlanView) -> Iterator[Line]:
     yield Line(())
 
 
-_OUTCOMES: Final[dict[str, str]] = {
-    "changed": YELLOW,
-    "unchanged": GREEN,
-    "failed": RED,
-    "unverified": MAGENTA,
-    "interrupted": MAGENTA,
-    "skipped": CYAN,
-    "not attempted": MAGENTA,
-}
+_OUTCOMES: Final = {"failed": RED, "unverified": MAGENTA, "interrupted": MAGENTA, "not attempted": MAGENTA}
+"""The colours of what someone must look at."""
 _STYLES: Final = {"difference": RED, "advice": DIM}
 
 
@@ -307,14 +306,13 @@ def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:
     if not result.targets and not result.plan.left_out:
         return
     view = view_result(result, folded=not layout.verbosity)
-    style = GREEN if result.ok and not result.interrupted else RED
-    closing = words(visible(view.sentence), style)
+    closing = words(visible(view.sentence), BOLD if result.ok and not result.interrupted else RED)
     lines = [*(line for group in view.groups for line in _group(group, layout.verbosity)), *_recap(view), closing]
     yield from render_lines(lines, layout)
 
 
 def _group(group: ResultGroup, verbosity: int) -> Iterator[Line]:
-    outcome = TextSpan(group.outcome, _OUTCOMES[group.outcome])
+    outcome = TextSpan(group.outcome, _OUTCOMES.get(group.outcome, ""))
     yield Line((TextSpan(group.heading, BOLD, together=False), TextSpan(": "), outcome), 4)
     for kind, line in group.lines:
         yield replace(words(f"  {line}", _STYLES.get(kind, ""), hang=4), wrapped=kind != "request" or not verbosity)
@@ -324,14 +322,14 @@ def _group(group: ResultGroup, verbosity: int) -> Iterator[Line]:
 
 
 def _recap(view: ResultView) -> Iterator[Line]:
+    """Yield a line for each server, with what is not zero; colour is for what someone must look at."""
     width = max((display_width(show(server)) for server in view.recaps), default=0)
     for server, counts in view.recaps.items():
-        spans = (
-            TextSpan(f"{name}={number} ", _OUTCOMES.get(name.replace("_", " "), "") if number else "")
-            for name, number in counts.items()
-            if number or name != "interrupted"
-        )
+        shown = {name: number for name, number in counts.items() if number} or {"unchanged": 0}
         seconds = view.result.server_seconds.get(server)
+        spans = [
+            TextSpan(f"{name}={number} ", _OUTCOMES.get(name.replace("_", " "), "")) for name, number in shown.items()
+        ]
         took = [] if seconds is None else [TextSpan(f"in {show_duration(seconds)}")]
         yield Line((TextSpan(f"{pad(show(server), width)} : "), *spans, *took), 4)
     if view.recaps:

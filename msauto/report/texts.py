@@ -41,7 +41,7 @@ _REASONS: Final = {
     "state": "the ledger in {count} is empty, and {limit} requires one",
 }
 _BATCHES: Final = 5
-_SHOWN_REASONS: Final = 3
+SHOWN_REASONS: Final = 3
 
 
 def plural(count: int, noun: str) -> str:
@@ -163,12 +163,12 @@ def refusal_sentence(refusal: Refusal) -> str:
 
 def refusal_error(refusals: Sequence[Refusal]) -> RefusedError:
     """Return the error of a plan that is refused, with the reasons and all remedies; visible."""
-    reasons = [refusal_reason(refusal) for refusal in refusals[:_SHOWN_REASONS]]
+    reasons = [refusal_reason(refusal) for refusal in refusals[:SHOWN_REASONS]]
     more = len(refusals) - len(reasons)
     shown = "; ".join([*reasons, *([f"{more} more, shown with the plan"] if more else [])])
     flags = " ".join(refusal.remedy for refusal in refusals if refusal.remedy.startswith("--"))
     others = [refusal.remedy for refusal in refusals if not refusal.remedy.startswith("--")]
-    remedy = "; ".join(filter(None, dict.fromkeys([flags, *others[:_SHOWN_REASONS]])))
+    remedy = "; ".join(filter(None, dict.fromkeys([flags, *others[:SHOWN_REASONS]])))
     return RefusedError(visible(f"{shown}: nothing was sent"), remedy=visible(remedy))
 
 

@@ -95,7 +95,7 @@ def test_outside_of_its_window_a_run_is_refused(
     sourced = desk.run(*command, all_three(desk), *FLAGS, *WINDOW)
     assert (sourced.code, sim.writes()) == (code, [])
     words = "it is Sat 05:31 CET, outside the window 23:00-05:30 (Europe/Oslo)"
-    assert f"Refused: {words}" in sourced.out
+    assert f"Refused: {words}" in f"{sourced.out}{sourced.err}"
     assert (f"{words}: nothing was sent\n  → run it within the window" in sourced.err) is (code == 4)
     shown = desk.run(*command, all_three(desk), *FLAGS, *WINDOW, "--format", "json").json
     assert [each["code"] for each in shown["refusals"]] == ["window"]

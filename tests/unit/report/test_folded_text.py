@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from msauto.model.plan import Change, Json, Plan, Refusal, ShownMarker, ShownSegment, Target, TargetContext
-from msauto.report.clip_timeline import ASCII, UNICODE, draw_timeline, timeline_of
+from msauto.report.clip_timeline import ASCII, UNICODE, Timeline, TimelineSigns, draw_timeline, legend_of, timeline_of
 from msauto.report.layout import Layout, Line, TextSpan, render_lines, words
 from msauto.report.sanitizing import display_width, show, visible
 from tests.unit.report.made_plans import PAL, change, check_golden, film, plan_of, text_of
@@ -20,6 +20,10 @@ from tests.unit.report.made_plans import PAL, change, check_golden, film, plan_o
 def marker(frame: int, title: str = "Ad break", track: str = "Cue Point") -> Change:
     after: Json = {"frame": frame, "track": track, "title": title}
     return change("add", "marker", f"{track}@{frame}", None, after)
+
+
+def drawn(timeline: Timeline, width: int, signs: TimelineSigns = UNICODE) -> list[str]:
+    return [str(row) for row in draw_timeline(timeline, width, signs)]
 
 
 def comment(text: str, before: str = "") -> Change:
@@ -78,7 +82,7 @@ def test_a_plan_of_distinct_changes_is_cut_and_the_last_line_says_so() -> None:
     ]  # fmt: skip
     text = text_of(plan_of(*distinct), width=80)
     assert text.count("\n") <= 430
-    assert re.search(r"^4\d\d\d targets not shown: -v shows them$", text, re.MULTILINE)
+    assert re.search(r"^4\d\d\d targets not shown: -v shows them$", text.splitlines()[-1])
     assert " not shown" not in text_of(plan_of(*distinct[:40]), width=80)
 
 
@@ -126,24 +130,60 @@ def test_quotes_keep_what_came_from_outside_in_ascii() -> None:
     assert '"" -> "x → y"' in text
 
 
+def removals(count: int) -> list[Target]:
+    """So many targets, each of which loses something."""
+    gone: list[Change] = [
+        change("delete", "marker", "uid 1", {"uid": 1, "frame": 100, "track": "General", "comment": "w" * 500}),
+        change("delete", "segment", "3", {"number": 3, "start": 100, "duration": 50, "title": "Rest"}, losses=1),
+        change("delete", "link", "Playout/Tonight", {"folder": "Playout", "title": "Tonight"}, losses=1),
+        change("delete", "rss_item", "n-1", {"guid": "n-1", "title": "Headline"}),
+        change("delete", "asset", "asset", "handle:1", reversible=False),
+    ]
+    return [clip(f"A long and uneven title, number {7 * n}", gone[n % 5]) for n in range(count)]
+
+
+@pytest.mark.parametrize("count", [7, 18, 40, 41, 200])
+def test_what_is_lost_is_named_and_a_short_plan_is_never_shortened(count: int) -> None:
+    alike = [clip(f"Also uneven {11 * n} {'long ' * 8}", marker(1)) for n in range(count // 3)]
+    similar = [clip(f"Other {13 * n}", comment(f"{n} {'v' * 300}")) for n in range(count // 3)]
+    plan = plan_of(*removals(count - len(alike) - len(similar)), *alike, *similar)
+    text = text_of(plan, width=80)
+    flat = re.sub(r"\s+", "", text)
+    for target in plan.targets[: -len(alike) - len(similar)]:
+        assert re.sub(r"\s+", "", target.name) in flat
+    assert flat.count('title"Headline"') == 1 or count < 18
+    assert "w" * 500 in flat
+    shortened = any(words in text for words in ("[…", "more (-v", "for example", "not shown"))
+    assert shortened is (count > 41)  # of 41 some are deleted, and deletions are shown apart
+    for target in plan.targets if count <= 40 else ():
+        assert re.sub(r"\s+", "", target.name) in flat
+        assert all(str(each.after) in re.sub(r"\s+", " ", text) or len(str(each.after)) > 60 for each in target.changes
+                   if each.aspect == "field")  # fmt: skip
+
+
 # Timelines -----------------------------------------------------------------------------------------------------
 
 
 def test_a_timeline_shows_what_stays_and_what_goes() -> None:
     timeline = timeline_of(long_film())
     assert timeline is not None
-    assert draw_timeline(timeline, 42, UNICODE) == [
-        ("before", "├1━━━━━━•━━━━━━×┬2━━━━━━━━━━━━━~3━━━━━━━━┤"),
-        ("after", "├1━━━━━━•━━━━━━━+2━━━━━━━━━━━━━~━━━━━━━━━┤"),
+    assert drawn(timeline, 42) == [
+        "├1──────•──────×┬2─────────────┳3~━━━━━━━┤",
+        "├1━━━━━━•━━━━━━━┳2+━━━━━━━━━━━━~━━━━━━━━━┤",
     ]
-    assert draw_timeline(timeline, 42, ASCII)[1] == ("after", "[1======o=======+2=============~=========]")
+    assert drawn(timeline, 42, ASCII)[0] == "[1------o------x|2-------------#3~=======]"
+    before, after = draw_timeline(timeline, 42, UNICODE)
+    assert [run for run in before.runs if run[1] == "delete"] == [
+        ("×", "delete"), ("┳3", "delete"), ("━━━━━━━", "delete"),
+    ]  # fmt: skip
+    assert [action for _, action in after.runs] == [None, "change", None, "change", "add", "change", None]
 
 
 def test_only_additions_have_one_row() -> None:
     context = TargetContext(1000, (ShownSegment(1, 0, 500),), (ShownMarker(3, 750, "General"),))
     timeline = timeline_of(clip("A", marker(250), context=context))
     assert timeline is not None
-    assert draw_timeline(timeline, 22, UNICODE) == [("after", "├1────+────┄┄┄┄┄•┄┄┄┄┤")]
+    assert drawn(timeline, 22) == ["├1────+────┄┄┄┄┄•┄┄┄┄┤"]
 
 
 def test_a_segmentation_is_drawn_piece_by_piece() -> None:
@@ -151,7 +191,29 @@ def test_a_segmentation_is_drawn_piece_by_piece() -> None:
     target = clip("A", change("add", "segmentation", "300", None, grid), context=TargetContext(1000))
     timeline = timeline_of(target)
     assert timeline is not None
-    assert draw_timeline(timeline, 42, UNICODE) == [("after", "├1━━━━━━━━━━━┬2━━━━━━━━━━┬3━━━━━━━━━━┬4━━┤")]
+    assert drawn(timeline, 42) == ["├1━━━━━━━━━━━┳2━━━━━━━━━━┳3━━━━━━━━━━┳4━━┤"]
+
+
+def test_what_begins_in_one_column_is_side_by_side_or_counted() -> None:
+    """20 columns of 50 frames."""
+    segments = (ShownSegment(1, 0, 10), ShownSegment(2, 100, 400), ShownSegment(3, 500, 5), ShownSegment(4, 505, 5))
+    kept = [ShownMarker(place, frame, "General") for place, frame in enumerate((100, 110, *[600] * 12, 955, 956))]
+    context = TargetContext(1000, segments, tuple(kept))
+    timeline = timeline_of(clip("A", marker(120), marker(601), context=context))
+    assert timeline is not None
+    assert drawn(timeline, 22) == ["├┬1┬2+••───┬┬+•12┄┄┄*┤"]
+    assert legend_of(draw_timeline(timeline, 22, UNICODE), UNICODE) == [
+        ("┄ no segment", None), ("─┬ segment", None), ("• marker", None), ("+ new", "add"),
+        ("•12 so many in one column", None), ("* several in one column", None),
+    ]  # fmt: skip
+
+
+def test_a_segment_narrower_than_a_column_shows_that_it_changes() -> None:
+    tiny: Json = {"number": 2, "start": 500, "duration": 5}
+    context = TargetContext(10_000, (ShownSegment(1, 0, 500), ShownSegment(3, 505, 5)))
+    timeline = timeline_of(clip("A", change("delete", "segment", "2", tiny, losses=1), context=context))
+    assert timeline is not None
+    assert drawn(timeline, 22) == ["├1┳┬┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┤", "├1┬3┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┤"]
 
 
 @pytest.mark.parametrize("context", [None, TargetContext(None), TargetContext(0)])

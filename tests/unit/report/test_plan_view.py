@@ -42,12 +42,14 @@ def test_the_same_but_for_one_value_is_one_block_from_ten_on() -> None:
     ready = change("change", "field", "comment", "", "Ready")
     targets = [clip(f"EP{number}", marker(750, f"Break {number}"), ready) for number in range(10)]
     assert len(view_plan(plan_of(*targets[:9])).blocks) == 9
-    (block,) = view_plan(plan_of(*targets)).blocks
-    assert block.level == "similar"
-    assert [(row.kind.subject, row.same, len(row.examples)) for row in block.rows] == [
-        ("Cue Point", False, 2),
-        ("comment", True, 1),
-    ]
+    for count, examples in ((10, 10), (40, 40), (41, 2)):
+        targets = [clip(f"EP{number}", marker(750, f"Break {number}"), ready) for number in range(count)]
+        (block,) = view_plan(plan_of(*targets)).blocks
+        assert block.level == "similar"
+        assert [(row.kind.subject, row.same, len(row.examples)) for row in block.rows] == [
+            ("Cue Point", False, examples),
+            ("comment", True, 1),
+        ]
 
 
 @pytest.mark.parametrize(

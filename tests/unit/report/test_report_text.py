@@ -90,8 +90,10 @@ def test_refusal_names_what_allows_it() -> None:
 @pytest.mark.parametrize(("length", "verbosity", "whole"), [(150, 0, True), (300, 0, False), (300, 1, True)])
 def test_a_value_is_cut_only_where_it_has_no_room(length: int, verbosity: int, whole: bool) -> None:
     long = "x" * length
-    plan = plan_of(structs.replace(episode(), changes=(change("add", "field", "comment", None, long),)))
-    assert (long in re.sub(r"\n +", "", text_of(plan, verbosity=verbosity))) is whole
+    targets = [structs.replace(episode(), changes=(change("add", "field", "comment", None, f"{n * 7}{long}"),))
+               for n in range(41)]  # fmt: skip
+    assert (f"7{long}" in re.sub(r"\n +", "", text_of(plan_of(*targets), verbosity=verbosity))) is whole
+    assert f"7{long}" in re.sub(r"\n +", "", text_of(plan_of(*targets[:40]), verbosity=verbosity))
 
 
 def test_deletions_are_just_above_the_closing_sentence() -> None:
