@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from msgspec import structs
+
 from msauto.aspects import (
     asset,
     command,
@@ -127,10 +129,13 @@ def _merge(declared: Sequence[DesiredAsset], merging: Merging) -> DesiredAsset:
         merging.removed("the asset", absent[0].source, present.source)
         return declared[0]
     merging.title = next((each.title.value for each in declared if each.title), merging.title)
+    parts = _merge_parts([each.parts for each in declared], merging)
+    if len(declared) == 1:
+        return structs.replace(declared[0], parts=parts)
     folders = [each.folder for each in declared if each.folder is not None]
     return DesiredAsset(
         declared[0].source,
-        _merge_parts([each.parts for each in declared], merging),
+        parts,
         declared[0].present,
         missing=min((each.missing for each in declared), key=("error", "skip").index),
         unfinalized=min((each.unfinalized for each in declared), key=("error", "skip", "allow").index),
@@ -144,9 +149,12 @@ def _merge(declared: Sequence[DesiredAsset], merging: Merging) -> DesiredAsset:
 
 def _merge_parts(declared: Sequence[Mapping[str, Any]], merging: Merging) -> dict[str, Any]:
     """Merge what tasks declare of each aspect; the items of one list may also be one item."""
-    merged: dict[str, Any] = {}
-    for name, aspect in ASPECTS.items():
-        if parts := [each[name] for each in declared if name in each]:
-            is_whole = len(parts) == 1 and not isinstance(parts[0], DesiredList)
-            merged[name] = parts[0] if is_whole else aspect.merge(merging, parts)
-    return merged
+    found: dict[str, list[Any]] = {}
+    for name, part in (pair for each in declared for pair in each.items()):
+        found.setdefault(name, []).append(part)
+
+    def merged(name: str, parts: list[Any]) -> Any:
+        is_whole = len(parts) == 1 and not (isinstance(parts[0], DesiredList) and len(parts[0].items) > 1)
+        return parts[0] if is_whole else ASPECTS[name].merge(merging, parts)
+
+    return {name: merged(name, found[name]) for name in ASPECTS if name in found}

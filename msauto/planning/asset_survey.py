@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from itertools import starmap
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, Desired
 from msauto.model.events import Notify
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import ClipIdentity, plain, same_text
-from msauto.model.live import Asset, show_folder
+from msauto.model.live import Asset, Folder, show_folder
 from msauto.model.plan import Address, Change, EmptiedList, Settlement, Target, TargetContext, TargetId
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.requests import asset_path
@@ -315,14 +315,17 @@ async def _read_rest(
     xmp, links, reader, database = layers.xmp, layers.links, context.reader, group.database
     if desired is None:
         return LiveTarget(asset=found.asset, xmp=xmp, links=links)
-    reads = [ASPECTS[name].reads(part, found.asset, title) for name, part in desired.parts.items()]
-    names = frozenset[str]().union(*(each.xmp for each in reads))
+    names, folders, all_links = set[str](), dict[Folder, None](), not desired.present
+    for name, part in desired.parts.items():
+        reads = ASPECTS[name].reads(part, found.asset, title)
+        names |= reads.xmp
+        folders |= dict.fromkeys(reads.folders)
+        all_links |= reads.links
     if names and xmp is None and database not in context.answers.batches:
-        xmp = await read_xmp_fields(reader, database, found.address, names)
-    if links is None and (any(each.links for each in reads) or not desired.present):
+        xmp = await read_xmp_fields(reader, database, found.address, frozenset(names))
+    if links is None and all_links:
         links = await reader.read_links(database, found.asset)
-    folders = dict.fromkeys(folder for each in reads for folder in each.folders)
-    listed = await read_folders(reader.read_folder, database, folders)
+    listed = await read_folders(reader.read_folder, database, folders) if folders else {}
     return LiveTarget(asset=found.asset, xmp=xmp, folders=listed, links=links)
 
 
@@ -344,7 +347,7 @@ def _plan_tasks(plan: PlanContext, desired: DesiredAsset | None, runs: Sequence[
     if desired is not None:
         plan.builder.warnings += desired.notes
         if desired.present:
-            named = [(each.plan, desired.parts[name]) for name, each in ASPECTS.items() if name in desired.parts]
+            named = ((ASPECTS[name].plan, part) for name, part in desired.parts.items())
             steps += [partial(step, plan, part) for step, part in named if step is not None]
             steps.append(partial(_check_editorial, plan, desired))
         else:
@@ -369,13 +372,14 @@ def _check_editorial(context: PlanContext, desired: DesiredAsset) -> None:
     if not context.builder.changes:
         return
 
-    @cache
     def after() -> Asset:
         return asset_after(context.asset, context.builder.requests())
 
-    parts = [(ASPECTS[name], part) for name, part in desired.parts.items()]
-    own = [warning for aspect, part in parts for warning in aspect.warn(context, part, after)]
-    warnings = [*own, *_outside_in_and_out(context, desired, after), *_blank_ends(context)]
+    warnings: list[str] = []
+    for name, part in desired.parts.items():
+        warnings += ASPECTS[name].warn(context, part, after)
+    warnings += _outside_in_and_out(context, desired, after)
+    warnings += _blank_ends(context)
     context.builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
 
@@ -384,7 +388,7 @@ def _outside_in_and_out(context: PlanContext, desired: DesiredAsset, after: Call
     changes = context.builder.changes
     moved = any("frames" in ASPECTS[change.aspect].alters(change, context.title) for change in changes)
     span = InAndOut.of(after() if moved else context.asset)
-    if span.is_reversed:
+    if span.is_reversed or span == (None, None):
         return
     set_here = {change.source.place for change in changes}
     for name, part in desired.parts.items():
@@ -481,6 +485,7 @@ def shown_context(asset: Asset, server: ServerSpec, changes: Sequence[Change]) -
     """Return what surrounds the changes of an asset on a timeline; positions are frames from the first of the file."""
     shown: dict[str, Any] = {}
     if any(ASPECTS[change.aspect].is_on_timeline for change in changes):
+        origin = in_point(asset, server.dialect)
         for aspect in ASPECTS.values():
-            shown |= aspect.staying(asset, in_point(asset, server.dialect), changes)
+            shown |= aspect.staying(asset, origin, changes) if aspect.is_on_timeline else {}
     return TargetContext(asset.frames, **shown)

@@ -48,6 +48,7 @@ class ClipFinder:
         self._reader = reader
         self._group = group
         self._found: list[NamedClip] = []
+        self._named: dict[IntentGroupMember, NamedClip] = {}
         self._main: NamedClip | None = None
         self._keeps_former_title = False  # undo: another clip now has its former title
         self.warnings: tuple[str, ...] = ()
@@ -57,12 +58,14 @@ class ClipFinder:
         for part in self._group.parts:
             found = await self._locate(part)
             if found is not None:
-                self._found.append(NamedClip(part, found))
+                named = NamedClip(part, found)
+                self._found.append(named)
+                self._named |= dict.fromkeys(part.members, named)
         if not self._found:
             return None
-        if not await self._are_one([found for _, found in self._found]):
+        if len(self._found) > 1 and not await self._are_one([found for _, found in self._found]):
             raise DistinctClipsError
-        self._main = await self._main_name()
+        self._main = self._found[0] if len(self._found) == 1 else await self._main_name()
         asset = self._main.clip.asset
         key = clip_key(asset)
         self._group.clip = None if key is None else hash((self._group.database, key, *content_of(asset)))
@@ -71,7 +74,7 @@ class ClipFinder:
     @property
     def aliases(self) -> tuple[FoundClip, ...]:
         """The entries found under the other names of the clip."""
-        return tuple(found for part, found in self._found if self._main is not None and found is not self._main.clip)
+        return tuple(found for _, found in self._found if self._main is not None and found is not self._main.clip)
 
     async def _main_name(self) -> NamedClip:
         """Return the main name of a clip with several names: an id, a name to be changed, the entry in its home folder.
@@ -79,8 +82,6 @@ class ClipFinder:
         The order of the tasks does not matter, because the ledger keeps its memories under this name.
         """
         found = self._found
-        if len(found) == 1:
-            return found[0]
         others = (one for one in found if not one.part.by_id and not same_text(one.clip.title, one.part.name))
         renamed = next(others, None)  # under this name the clip gets another title
         for one in found:
@@ -182,10 +183,9 @@ class ClipFinder:
 
         For a deletion, a server that finds titles exactly is not asked for the other form.
         """
-        other_forms = {unicodedata.normalize(form, name) for form in ("NFC", "NFD")} - {name}
         asked, asset = name, await self._read(name)
         if asset is None and not all(member.intent.absent for member in part.members):
-            for form in sorted(other_forms):
+            for form in sorted({unicodedata.normalize(form, name) for form in ("NFC", "NFD")} - {name}):
                 asked, asset = (form, await self._read(form)) if asset is None else (asked, asset)
         if asset is None:
             return None
@@ -215,7 +215,7 @@ class ClipFinder:
 
     def check_entry(self, member: IntentGroupMember, desired: Desired | None) -> None:
         """Raise ``PlanningError`` where a select chose another clip than the one found under its title."""
-        found = self._part_of(member)
+        found = self._named.get(member)
         if member.entry is None or found is None or (desired is None and not _needs_clip(member)):
             return
         check_entry(member.entry, found.clip.asset, member.intent.source)
@@ -239,7 +239,7 @@ class ClipFinder:
         The other one has another form of the title, or is in another folder.
         A folder that lists the title holds a link, or a clip to which the title does not lead: then the guard fails.
         """
-        one = self._part_of(member)
+        one = self._named.get(member)
         if one is None or not isinstance(desired, DesiredAsset) or desired.present:
             return False
         if member.title is not None and member.title != one.clip.title and same_text(member.title, one.clip.title):
@@ -259,7 +259,7 @@ class ClipFinder:
 
     def _concerns(self, member: IntentGroupMember, desired: Desired, *, renames: bool) -> bool:
         """Whether a member concerns the clip; a former title counts only while a task renames the clip."""
-        one = self._part_of(member)
+        one = self._named.get(member)
         if one is None:
             return False
         part, (_, _, title) = one
@@ -274,7 +274,7 @@ class ClipFinder:
 
     def renamed(self, member: IntentGroupMember, desired: Desired) -> Desired:
         """Return what a member declares with the title to set: the new one, where the clip has a former one."""
-        one = self._part_of(member)
+        one = self._named.get(member)
         if one is None or member.title is None or not isinstance(desired, DesiredAsset):
             return desired
         part, (asset, _, title) = one
@@ -298,7 +298,7 @@ class ClipFinder:
         """
         if len(self._found) < 2 or self._main is None:
             return
-        named = [(member, desired, one) for member, desired in declared if (one := self._part_of(member)) is not None]
+        named = [(member, desired, one) for member, desired in declared if (one := self._named.get(member)) is not None]
         selected = [(member.intent, one) for member, _, one in named if member.entry is not None]
         on_main = {id(intent) for intent, one in selected if self._is_main(one.clip.title)}
         for member, desired, one in named:
@@ -316,10 +316,6 @@ class ClipFinder:
 
     def _is_main(self, title: str) -> bool:
         return self._main is not None and same_text(self._main.clip.title, title)
-
-    def _part_of(self, member: IntentGroupMember) -> NamedClip | None:
-        """Return the name that a member uses, if the clip was found under it."""
-        return next((one for one in self._found if any(member is other for other in one.part.members)), None)
 
     def named(self) -> IntentGroup:
         """Return the group under the main name of the clip."""

@@ -113,7 +113,7 @@ async def _plan_after_databases(
 def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[IntentGroup], bool]:
     """Return whether to plan a group, as a function. What cannot be read may hold a chosen target, and is kept."""
     takes = context.choice.among(name for group in groups for name in group.all_names)
-    return lambda group: takes(group.all_names) or group.is_unknown
+    return lambda group: takes is None or takes(group.all_names) or group.is_unknown
 
 
 async def _with_one_target_a_clip(

@@ -109,15 +109,7 @@ async def group_intents(
             _, database, declared = key
             title = former.current_title(database, declared)
             key = ("asset", *keys(database, title))
-            group = groups.get(key) or IntentGroup(
-                "asset",
-                database,
-                title,
-                former.names(database, title),
-                error=former.error(database, title),
-                chain=former.chain(database, title),
-                next_titles=former.next_titles(database, title),
-            )
+            group = groups.get(key) or former.group(database, title)
         found = groups.setdefault(key, group)
         found.members.append(member)
         found.error = found.error or group.error
@@ -193,13 +185,27 @@ class _FormerTitles:
                 self._now.setdefault(former, ref.title)
                 self._claims.setdefault(former, []).append(intent)
 
+    def group(self, database: str, title: str) -> IntentGroup:
+        """Return the group of a title, without members."""
+        if not self._was:
+            return IntentGroup("asset", database, title, (title,))
+        return IntentGroup(
+            "asset",
+            database,
+            title,
+            (title, *self._was.get(self.key(database, title), ())),
+            error=self._error(database, title),
+            chain=self._chain(database, title),
+            next_titles=self._next_titles(database, title),
+        )
+
     def current_title(self, database: str, title: str) -> str:
         """Return the title that a task gives to the clip that has this title."""
-        if self.key(database, title) in self._was:
+        if not self._was or self.key(database, title) in self._was:
             return title  # a task gives this title to another clip
         return self._now.get(self.key(database, title), title)
 
-    def chain(self, database: str, title: str) -> dict[str, tuple[str, ...]]:
+    def _chain(self, database: str, title: str) -> dict[str, tuple[str, ...]]:
         """Return the former titles that other tasks give to another clip, each with the oldest titles of that clip."""
         key = self.key
         known = (
@@ -223,7 +229,7 @@ class _FormerTitles:
                     ahead.append(was)
                     yield was
 
-    def next_titles(self, database: str, title: str) -> tuple[str, ...]:
+    def _next_titles(self, database: str, title: str) -> tuple[str, ...]:
         """Return the new title of the clip that has this title now, followed by that of the clip that has that one."""
         found: list[str] = []
         while (key := self.key(database, title)) in self._was and key in self._now:
@@ -233,11 +239,7 @@ class _FormerTitles:
             found.append(title)
         return tuple(found)
 
-    def names(self, database: str, title: str) -> tuple[str, ...]:
-        """Return a title and its former titles."""
-        return (title, *self._was.get(self.key(database, title), ()))
-
-    def error(self, database: str, title: str) -> PlanningError | None:
+    def _error(self, database: str, title: str) -> PlanningError | None:
         """Return the error for titles that are swapped, or for a former title of two titles."""
         mine = self.key(database, title)
         for was in self._was.get(mine, ()):

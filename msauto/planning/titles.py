@@ -28,14 +28,14 @@ class TargetChoice:
         self._matched: set[str] = set()
         self._known: dict[str, None] = {}
 
-    def among(self, known: Iterable[str]) -> Callable[[Iterable[str]], bool]:
-        """Return whether a target with some names is planned, as a function of them.
+    def among(self, known: Iterable[str]) -> Callable[[Iterable[str]], bool] | None:
+        """Return whether a target with some names is planned, as a function of them; ``None``: every one is.
 
         ``known`` are the names of all targets of a server: a glob that is one of them chooses that name alone, so that
         the title ``News [a]`` does not choose ``News a``.
         """
         if not self._globs:
-            return lambda _: True
+            return None
         titles = dict.fromkeys(known)
         self._known |= titles
         exact = {plain(title) for title in titles}.intersection(self._globs.values())

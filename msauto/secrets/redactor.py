@@ -181,7 +181,7 @@ class SecretMemory:
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         """Return the stored items; those with a secret that is not known any more are left out."""
         items = self._memory.recall(target)
-        if not _has_hash(items):
+        if not items or not _has_hash(items):
             return items
         texts = {self._hash(text): text for text in self._known.texts}
         found = {item: map_texts(value, lambda text: texts.get(text, text)) for item, value in items.items()}

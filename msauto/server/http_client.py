@@ -44,7 +44,7 @@ from msauto.server.answers import (
 )
 from msauto.server.downloads import FetchResult, SilentDownloadObserver, save_body
 from msauto.server.listing import ListingReading, read_arriving
-from msauto.server.pacing import LONGEST_PAUSE, Pacer, Permit
+from msauto.server.pacing import LONGEST_PAUSE, OVERLOADED, Pacer, Permit
 from msauto.server.transport import (
     ArrivingAnswer,
     ExactTransport,
@@ -275,7 +275,7 @@ class HttpClient:
                 permit.release()
                 raise
         response = await self._transport.send(request.method, request.path, headers, content, limits, permit)
-        permit.answered(response.status, self._retry_after(response))
+        permit.answered(response.status, self._retry_after(response) if response.status in OVERLOADED else None)
         return response
 
     async def _reply(self, response: _Arriving, most: int) -> RawAnswer:

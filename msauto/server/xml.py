@@ -285,18 +285,19 @@ def find_roots(root: Element, name: str, what: str) -> list[Element]:
 
     What such an element holds belongs to it: a clip may show another one among the extensions of a vendor.
     """
-    found = list(_outermost(root, name.lower()))
+    wanted = name.lower()
+    found = [root] if local(root).lower() == wanted else list(_outermost(root, wanted))
     if not found:
         raise unreadable(f"the answer is not {what}: its root is <{local(root)}>, not <{name}>")
     return found
 
 
 def _outermost(element: Element, name: str) -> Iterator[Element]:
-    if local(element).lower() == name:
-        yield element
-        return
     for child in element:
-        yield from _outermost(child, name)
+        if local(child).lower() == name:
+            yield child
+        else:
+            yield from _outermost(child, name)
 
 
 def decode_text(data: bytes, charset: str | None = None) -> str:
