@@ -23,6 +23,7 @@ from msauto.model.timecode import Timecode, TimecodeError, show_timecode
 State = Literal["present", "absent"]
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
+_LINK_FIELDS: Final = sorted(registry.names(registry.LINK_FIELDS))
 _TYPES: Mapping[registry.Kind, Any] = {"text": Text, "number": Text, "integer": types.Rating, "position": Pos}
 
 
@@ -95,7 +96,7 @@ class TaskArguments:
 
     def link_fields(self, keys: Any) -> dict[str, str | Position]:
         """Return the link fields that a mapping names."""
-        values = ((name, getattr(keys, name)) for name in sorted(registry.names(registry.LINK_FIELDS)))
+        values = ((name, getattr(keys, name)) for name in _LINK_FIELDS)
         return {
             name: Position(value, self.args.origin) if isinstance(value, Timecode) else value
             for name, value in values
@@ -105,7 +106,7 @@ class TaskArguments:
 
 def named_texts(item: object, attributes: Iterable[registry.Attribute]) -> dict[str, str]:
     """Return the attributes that an item names, as texts; one that is secret stays a ``MarkedText``."""
-    values = ((name, getattr(item, name)) for name in registry.names(attributes))
+    values = ((each.name, getattr(item, each.name)) for each in attributes)
     return {name: str(value) if isinstance(value, int) else value for name, value in values if value is not None}
 
 

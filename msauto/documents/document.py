@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Self
 
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 from msauto.model.server import Secret
@@ -53,8 +52,9 @@ class Document:
         """Return the place of a value, or of the nearest value around it that has one."""
         if self.is_data:
             return SourceLocation(self.file + "".join(map(_show_part, path)))
-        around = (self.places.get(path[:length]) for length in range(len(path), -1, -1))
-        return SourceLocation(self.file, *next(filter(None, around), ()))
+        while path and path not in self.places:
+            path = path[:-1]
+        return SourceLocation(self.file, *self.places.get(path, ()))
 
     def key_place(self, path: Path) -> SourceLocation:
         """Return the place of the key of a value; without a key, that of the value."""
@@ -154,13 +154,16 @@ class Problems:
         for problem in problems:
             self._found.setdefault((problem.place, problem.message), problem)
 
-    @contextmanager
-    def gather(self) -> Iterator[None]:
-        """Collect the problems of an :class:`InputError` raised inside, and continue."""
-        try:
-            yield
-        except InputError as error:
+    def gather(self) -> Self:
+        """Collect the problems of an :class:`InputError` raised in its ``with`` block, and continue."""
+        return self
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool | None:
+        if isinstance(error, InputError):
             self.add(*error.problems)
+        return isinstance(error, InputError)
 
     def __bool__(self) -> bool:
         return bool(self._found)

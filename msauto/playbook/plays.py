@@ -266,7 +266,7 @@ class Loader:
 
 def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
     """Yield what is wrong with the arguments of a task, each at its place."""
-    for aspect in aspects_of(args):
+    for aspect in aspects_of(type(args)):
         yield from aspect.check(args, node)
     expect = getattr(getattr(args, "select", None), "expect", None)
     low, high = getattr(expect, "min", None), getattr(expect, "max", None)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from operator import attrgetter
 from typing import Any
 
 from msauto.documents.document import Document, Problems, SourceNode
@@ -106,16 +107,17 @@ class Variables:
 
     __slots__ = ("_all", "_winners", "secret")
 
-    def __init__(self, variables: Iterable[Variable] = ()) -> None:
-        self._all = tuple(sorted(variables, key=lambda each: each.level))
+    def __init__(self, variables: Sequence[Variable] = (), base: Variables | None = None) -> None:
+        self._all = tuple(sorted((*base.every(), *variables) if base else variables, key=attrgetter("level")))
         self._winners = {each.name: each for each in self._all}
-        self.secret = frozenset(each.name for each in self._all if is_marked(each.value))
+        marked = frozenset(each.name for each in variables if is_marked(each.value))
+        self.secret = base.secret | marked if base else marked
         """Names that are marked as secret at any place: their value is secret wherever it is set, also by ``-e``."""
 
     def plus(self, more: Iterable[Variable]) -> Variables:
         """Return these variables and others."""
         added = tuple(more)
-        return Variables((*self._all, *added)) if added else self
+        return Variables(added, self) if added else self
 
     def __contains__(self, name: object) -> bool:
         return name in self._winners

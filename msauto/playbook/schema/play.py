@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import model_validator
@@ -126,11 +127,12 @@ class AssetArgs(
     with_links: Opt[Flag] = key("delete the asset with state: absent even if links show it; default false")
 
 
-def aspects_of(args: Model) -> list[Aspect]:
-    """Return the aspect whose module has these arguments, or all of the module ``asset``."""
-    own = [aspect for aspect in ASPECTS.values() if aspect.module is not None and isinstance(args, aspect.module)]
+@cache
+def aspects_of(args: type[Model]) -> list[Aspect]:
+    """Return the aspect whose module has arguments of this type, or all of the module ``asset``."""
+    own = [aspect for aspect in ASPECTS.values() if aspect.module is not None and issubclass(args, aspect.module)]
     of_asset = (aspect for aspect in ASPECTS.values() if aspect.module is None)
-    return own or [*(of_asset if isinstance(args, AssetArgs) else ())]
+    return own or [*(of_asset if issubclass(args, AssetArgs) else ())]
 
 
 MODULES = ("asset", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert", "block", "import_tasks")

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
-from jinja2 import TemplateError, TemplateSyntaxError, Undefined, meta, nodes
+from jinja2 import Template, TemplateError, TemplateSyntaxError, Undefined, meta, nodes
 from jinja2.exceptions import SecurityError
 
 from msauto.documents.document import SourceNode
@@ -47,7 +47,7 @@ def compile_template(text: str) -> Compiled:
     def render(names: TemplateNames) -> str:
         parts: list[str] = []
         size = 0
-        for part in template.root_render_func(template.new_context({"__scope__": names}, shared=False)):
+        for part in template.root_render_func(_context(template, names)):
             size += len(part)
             _check_size(size, "characters")
             parts.append(part)
@@ -84,12 +84,18 @@ def _compile_expression(expression: nodes.Expr) -> Compiled:
     template = _SANDBOX.from_string(nodes.Template([body], lineno=1))
 
     def evaluate(names: TemplateNames) -> Any:
-        context = template.new_context({"__scope__": names}, shared=False)
+        context = _context(template, names)
         for _ in template.root_render_func(context):
             pass
         return context.vars[sandbox.RESULT]
 
     return evaluate
+
+
+def _context(template: Template, names: TemplateNames) -> sandbox.ScopeContext:
+    """Return what ``template.new_context`` does, without its copies of the names of the environment."""
+    parent = {**_SANDBOX.globals, "__scope__": names}
+    return sandbox.ScopeContext(_SANDBOX, parent, template.name, template.blocks)
 
 
 @lru_cache(maxsize=20_000)
