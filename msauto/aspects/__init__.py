@@ -65,8 +65,10 @@ def twice(expect: Expectation, live: LiveTarget) -> Difference | None:
 
 def is_deletion(change: Change) -> bool:
     """Return whether a change counts as a deletion: of an asset, or of a link by its title."""
+    if change.action != "delete":
+        return False
     aspect = ASPECTS[change.aspect]
-    return change.action == "delete" and (aspect.is_entry or aspect.deletes_target)
+    return aspect.is_entry or aspect.deletes_target
 
 
 def asset_after(asset: Asset, requests: Iterable[Request]) -> Asset:

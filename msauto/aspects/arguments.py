@@ -70,9 +70,8 @@ class TaskArguments:
 
     def source(self, *path: str | int) -> TaskSource:
         """Return the place of a value: its key in a mapping, as in the plan of the contract, or the item of a list."""
-        node = self.node.child(*path)
-        has_key = bool(path) and isinstance(path[-1], str)
-        return TaskSource.at(node.key_place if has_key else node.place, self.task)
+        place = self.node.document.key_place if path and isinstance(path[-1], str) else self.node.document.place
+        return TaskSource.at(place(self.node.path + path), self.task)
 
     def each(self, name: str, convert: Callable[[Any], T]) -> tuple[Sourced[T], ...]:
         """Return the items of a list as desired values."""

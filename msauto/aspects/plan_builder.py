@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
+from operator import itemgetter
 
 from msgspec import Struct, field, structs
 
@@ -128,7 +129,7 @@ class PlanBuilder:
 
     def requests(self) -> tuple[Request, ...]:
         """Return the requests in the order of the table; within one phase, as the aspects added them."""
-        return tuple(request for _, request in sorted(self._requests, key=lambda pair: pair[0]))
+        return tuple([request for _, request in sorted(self._requests, key=itemgetter(0))])
 
 
 class PlanContext(Struct, frozen=True, eq=False):

@@ -84,8 +84,8 @@ def may_be_same_clip(one: Asset | Entry, other: Asset | Entry) -> bool:
 
 def known_identity(clip: Asset | Entry) -> Identity:
     """Return the values of ``IDENTITY``, ``None`` for what is not reported; a clip being recorded has no length yet."""
-    orig_name, create_time, frames = (_value(clip, name) for name in IDENTITY)
-    return orig_name, create_time, "recording" if clip.finalized is False else frames
+    frames = "recording" if clip.finalized is False else _value(clip, "frames")
+    return _value(clip, "orig_name"), _value(clip, "create_time"), frames
 
 
 def clip_key(asset: Asset) -> Identity | None:

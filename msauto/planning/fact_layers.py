@@ -94,8 +94,8 @@ class Layers:
                 await self._read_layer(need, source)
                 continue
             finally:
-                self.looked.update(f"fact:{name}" for name in facts.looked)
-                self.looked.update(f"xmp:{name}" for name in facts.asked)
+                self.looked |= {f"fact:{name}" for name in facts.looked}
+                self.looked |= {f"xmp:{name}" for name in facts.asked}
             if self.named is not None and "xmp" in facts.looked:
                 self._answers.doubted[source] = None
             return value

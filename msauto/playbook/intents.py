@@ -160,10 +160,7 @@ class _HostTask:
     conditions: tuple[SourceText, ...]
     name: str
     data: Any
-
-    @property
-    def node(self) -> SourceNode:
-        return self.task.args_node
+    node: SourceNode
 
     @property
     def source(self) -> TaskSource:
@@ -249,8 +246,9 @@ def _on_host(
     if conditions is None:
         return None
     name = name_of(task, scope)
-    data = render_task(task.module, task.data[task.module], scope, task.args_node, keep=True)
-    return _HostTask(task, scope, context.server.dialect, conditions, name, data)
+    node = task.args_node
+    data = render_task(task.module, task.data[task.module], scope, node, keep=True)
+    return _HostTask(task, scope, context.server.dialect, conditions, name, data, node)
 
 
 _WITHOUT_ASSET = {"rss": "an RSS channel has no asset", "xmp_batch": "a batch has no asset"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +14,7 @@ from msauto.model.facts import Facts
 from msauto.playbook.templates.names import OMIT, AssetView, TemplateNames, UsesAssetError
 
 
+@cache
 def _engine() -> ModuleType:
     from msauto.playbook.templates import environment
 
@@ -45,9 +47,15 @@ def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool
     return rendered
 
 
+_RENDERED = (dict, list, UnrenderedTemplate)
+
+
 def _render(data: Any, names: TemplateNames, node: SourceNode, problems: Problems, keep: bool) -> Any:
     if isinstance(data, dict):
-        found = {key: _render(value, names, node.child(key), problems, keep) for key, value in data.items()}
+        found = {
+            key: _render(value, names, node.child(key), problems, keep) if isinstance(value, _RENDERED) else value
+            for key, value in data.items()
+        }
         return {key: value for key, value in found.items() if value is not OMIT}
     if isinstance(data, list):
         items = [_render(value, names, node.child(index), problems, keep) for index, value in enumerate(data)]
