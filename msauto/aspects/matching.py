@@ -58,6 +58,8 @@ def match(
     misses: Misses[L],
 ) -> Matching[L]:
     """Match what tasks ask with the live items by their keys."""
+    if not live:
+        return Matching([], [item for item in items if item.present], {}, [])
     alike: dict[Hashable, dict[int, L]] = defaultdict(dict)
     for number, each in live.items():
         for handle in handles_of(each):

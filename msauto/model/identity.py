@@ -102,9 +102,10 @@ def clip_key(asset: Asset) -> Identity | None:
 
 def differing(one: Asset | Entry, other: Asset | Entry) -> tuple[str, ...]:
     """Return the names of the identity attributes that both report, and that differ."""
-    texts = ((name, one.attributes.get(name), other.attributes.get(name)) for name in IDENTITY)
+    mine, its = one.attributes, other.attributes
     # Equal texts, which are the rule, are equal values.
-    return tuple(name for name, mine, its in texts if mine != its and _differ(_value(one, name), _value(other, name)))
+    named = [name for name in IDENTITY if mine.get(name) != its.get(name)]
+    return tuple([name for name in named if _differ(_value(one, name), _value(other, name))])
 
 
 def is_same_clip(one: Asset, other: Asset) -> bool:

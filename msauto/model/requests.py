@@ -40,10 +40,14 @@ def asset_path(database: str, address: Address, *, dialect: Dialect = Dialect())
     >>> asset_path("NEWS", Address("4711", namespace="handle"))
     '/storage/NEWS@handle:4711'
     """
-    title = encode(escape_name(named(address.name, "an asset's title or identifier")))
-    namespace = namespace_of(address, dialect)
+    name, namespace = named(address.name, "an asset's title or identifier"), namespace_of(address, dialect)
+    return _asset_path(named(database, "the database"), namespace, name)
+
+
+@lru_cache(maxsize=1024)  # an asset is read, and then written, at one path
+def _asset_path(database: str, namespace: str, name: str) -> str:
     before = f"{encode(namespace)}:" if namespace else ""
-    return f"/storage/{_database(database)}@{before}{title}"
+    return f"/storage/{_segment(database)}@{before}{encode(escape_name(name))}"
 
 
 def namespace_of(address: Address, dialect: Dialect) -> str:
@@ -82,7 +86,7 @@ def query(parameters: Iterable[tuple[str, str]]) -> str:
     >>> query([("name", "comment"), ("val", "50% & more")])
     '?name=comment&val=50%25%20%26%20more'
     """
-    pairs = [f"{encode(named(name, 'a parameter'))}={encode(value)}" for name, value in parameters]
+    pairs = [f"{encode(name) or named(name, 'a parameter')}={encode(value)}" for name, value in parameters]
     return f"?{'&'.join(pairs)}" if pairs else ""
 
 

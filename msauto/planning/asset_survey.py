@@ -481,11 +481,14 @@ def finished(
     return SurveyedTarget("changed", target, warnings, settlements)
 
 
+_ON_TIMELINE = [aspect for aspect in ASPECTS.values() if aspect.is_on_timeline]
+
+
 def shown_context(asset: Asset, server: ServerSpec, changes: Sequence[Change]) -> TargetContext:
     """Return what surrounds the changes of an asset on a timeline; positions are frames from the first of the file."""
     shown: dict[str, Any] = {}
     if any(ASPECTS[change.aspect].is_on_timeline for change in changes):
         origin = in_point(asset, server.dialect)
-        for aspect in ASPECTS.values():
-            shown |= aspect.staying(asset, origin, changes) if aspect.is_on_timeline else {}
+        for aspect in _ON_TIMELINE:
+            shown |= aspect.staying(asset, origin, changes)
     return TargetContext(asset.frames, **shown)

@@ -325,9 +325,12 @@ async def _select(
     found: list[IntentGroupMember] = []
     pending: list[Entry] = []
     async for entry in in_turns(entries):
+        if ref.where is None:
+            found.append(IntentGroupMember(intent, entry.title, entry))
+            continue
         facts = Facts(entry=entry)
         try:
-            if ref.where is None or ref.where(facts):
+            if ref.where(facts):
                 looked = frozenset(f"fact:{name}" for name in facts.looked)
                 found.append(IntentGroupMember(intent, entry.title, entry, looked))
         except Need:

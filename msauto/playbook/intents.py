@@ -335,7 +335,8 @@ def _assert_without_asset(host_task: _HostTask, args: Model) -> None:
 
 def desired_of(task: TaskArguments) -> Desired:
     """Return what a task asks for, each value with its place; raises :class:`InputError` for files that are refused."""
-    args, aspects = task.args, aspects_of(type(task.args))
+    args: Model = task.args
+    aspects = aspects_of(type(args))
     if not isinstance(args, AssetArgs):
         operation: Desired = aspects[0].declare(task)
         return operation

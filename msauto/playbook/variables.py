@@ -111,7 +111,7 @@ class Variables:
         self._all = tuple(sorted((*base.every(), *variables) if base else variables, key=attrgetter("level")))
         self._winners = {each.name: each for each in self._all}
         marked = frozenset(each.name for each in variables if is_marked(each.value))
-        self.secret = base.secret | marked if base else marked
+        self.secret: frozenset[str] = base.secret | marked if base else marked
         """Names that are marked as secret at any place: their value is secret wherever it is set, also by ``-e``."""
 
     def plus(self, more: Iterable[Variable]) -> Variables:

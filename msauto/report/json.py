@@ -60,6 +60,8 @@ def _encode_item(item: object) -> str:
 
 
 def _without_hidden_signs(text: str) -> str:
+    if text.isascii() and "\x7f" not in text:  # JSON has escapes for the other signs that are not plain
+        return text
     return _UNPLAIN.sub(lambda found: _harmless(found[0]), text)
 
 

@@ -307,7 +307,7 @@ def within(entry: Entry, bounds: Bounds) -> bool:
 
     «only assets created after the value» (interface, «List assets and folders»).
     """
-    created = _created(entry)
+    created = _created(entry) if bounds.after or bounds.before else None
     if created is None:
         return True
     late_enough = bounds.after is None or created > bounds.after
