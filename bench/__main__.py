@@ -1,9 +1,9 @@
 """All benchmarks, as ratios against baselines that run beside them: `python -m bench [--help]`.
 
-Each figure is CPU time (user and system) of the process measured. Marginal figures are the difference between a large
-and a small size, divided by the difference of the sizes. Each round runs the baseline and msauto one after the other,
-and gives one ratio; the table shows the median, and the spread over the rounds (`--rounds`). For plans, it also
-shows the number of reads, and the least possible number.
+Each figure is CPU time (user and system) of the process measured, or where the server waits, wall time. Marginal
+figures are the difference between a large and a small size, divided by the difference of the sizes. Each round runs
+the baseline and msauto one after the other, and gives one ratio; the table shows the median, and the spread over the
+rounds (`--rounds`). For plans, it also shows the number of reads, and the least possible number.
 """
 
 from __future__ import annotations

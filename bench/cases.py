@@ -54,9 +54,9 @@ def measure(case: Case) -> Figures:
 
 
 @contextmanager
-def media_server(count: int) -> Iterator[str]:
+def media_server(count: int, *flags: str) -> Iterator[str]:
     """Run the embedded media server in its own process; yield its URL."""
-    command = [sys.executable, "-m", "msauto", "simulate", "--port", "0", "--seed", f"bulk:{count}"]
+    command = [sys.executable, "-m", "msauto", "simulate", "--port", "0", "--seed", f"bulk:{count}", *flags]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
@@ -96,6 +96,27 @@ def compared(name: str, baseline: str, sizes: tuple[int, int] = (500, 4000)) -> 
     base, ours = marginal(baseline, sizes), marginal(name, sizes)
     us = ours.pop("us")
     return {"base": base["us"], "msauto": us, "ratio": us / base["us"], **ours}
+
+
+def span(name: str, size: int, latency: float) -> Figures:
+    """Return the wall milliseconds of a side, from its first request for an asset to its last answer."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        with media_server(size, "--fault", f"delay:{latency}@.", "--log", str(log)) as url:
+            mib = side(name, size, url)["mib"]
+        requests = map(json.loads, log.read_text().splitlines())
+        times = [each["time"] for each in requests if each["target"].startswith("/storage/NEWS@")]
+    return {"ms": (max(times) - min(times) + latency) * 1e3, "mib": mib}
+
+
+def waiting(name: str, baseline: str, size: int, milliseconds: int) -> Case:
+    """Compare two sides by their wall time at a server that waits before each answer: are all connections busy?"""
+
+    def run() -> Figures:
+        base, ours = (span(each, size, milliseconds / 1e3) for each in (baseline, name))
+        return {"base": base["ms"], "msauto": ours["ms"], "ratio": ours["ms"] / base["ms"], "mib": ours["mib"]}
+
+    return Case(f"{name}: wall of {size:,} at {milliseconds} ms", "ms", run, goal=1.15)
 
 
 def whole(name: str, size: int) -> Figures:
@@ -207,6 +228,8 @@ CASES = (
     Case("plan by select, each asset", "µs", lambda: compared("plan select", "bare read"), goal=3.5),
     Case("plan by loop over a CSV, each", "µs", lambda: compared("plan loop", "bare read"), goal=6.5),
     Case("apply by select, each asset", "µs", lambda: compared("apply select", "bare write"), goal=4),
+    *(waiting("plan select", "bare read", *each) for each in ((1000, 5), (1000, 20), (1000, 50), (100, 20))),
+    *(waiting("apply select", "bare write", 1000, latency) for latency in (5, 20, 50)),
     Case("plan by loop: requests", "µs", lambda: compared("plan loop", "requests")),
     Case("plan by loop: Ansible", "µs", lambda: ansible(40), goal=1 / 300),
     Case("plan of 40,000 by select", "s", lambda: whole("plan select", 40_000)),

@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 from distributed import Client
 
-from bench.sides import FORKS, SELECT
+from bench.sides import SELECT
 
 HERE = "127.0.0.1"
 
@@ -71,7 +71,7 @@ def plan(folder: Path, url: str, *more: str) -> tuple[float, float]:
     """Plan in a process of its own; return its wall seconds and CPU seconds."""
     book = folder / "play.yml"
     book.write_text(SELECT)
-    flags = ("--server", url, "--state-dir", str(folder / "state"), "-f", str(FORKS), "--summary", *more)
+    flags = ("--server", url, "--state-dir", str(folder / "state"), "--summary", *more)
     before, began = os.times(), time.perf_counter()
     command = [sys.executable, "-m", "msauto", "plan", str(book), *flags]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

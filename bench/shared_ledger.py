@@ -22,7 +22,6 @@ import psutil
 import psycopg
 
 from bench.dask_cluster import HERE, free_port, listening, registered, seconds_of, started
-from bench.sides import FORKS
 from tests import postgres
 
 PLAY = """\
@@ -83,7 +82,7 @@ def apply(folder: Path, url: str, settings: str, *more: str) -> tuple[float, flo
     book, config = folder / "play.yml", folder / "msauto.toml"
     book.write_text(PLAY.format(number=next(NUMBERS)))
     config.write_text(settings)
-    flags = ("--server", url, "--state-dir", str(folder / "state"), "--config", str(config), "-f", str(FORKS))
+    flags = ("--server", url, "--state-dir", str(folder / "state"), "--config", str(config))
     began = time.perf_counter()
     command = [sys.executable, "-m", "msauto", "apply", str(book), "--yes", "--summary", *flags, *more]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

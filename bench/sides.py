@@ -19,7 +19,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-FORKS = 16
+CONNECTIONS = 16
+"""The connections of a server by default, and the targets at a time."""
 PIECE = 2**16
 
 SELECT = """
@@ -100,7 +101,7 @@ def bare(url: str, size: int, *, write: bool) -> int:
             sent += 1
 
     async def main() -> None:
-        limit = asyncio.Semaphore(FORKS)
+        limit = asyncio.Semaphore(CONNECTIONS)
         async with aiohttp.ClientSession() as session:
 
             async def bounded(number: int) -> None:
@@ -153,7 +154,7 @@ def planned(url: str, playbook: Iterable[str], expected: int, rows: Iterable[str
             file.writelines(rows)
         with book.open("w") as file:
             file.writelines(playbook)
-        flags = ["--server", url, "--state-dir", f"{folder}/state", "-f", str(FORKS)]
+        flags = ["--server", url, "--state-dir", f"{folder}/state"]
         msauto("plan", str(book), *flags, "--out", str(out))
         with out.open() as file:
             start = file.read(PIECE)  # the targets would count as memory of the plan
@@ -167,7 +168,7 @@ def applied(url: str, playbook: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         book = Path(folder) / "play.yml"
         book.write_text(playbook)
-        msauto("apply", str(book), "--server", url, "--yes", "--state-dir", f"{folder}/state", "-f", str(FORKS))
+        msauto("apply", str(book), "--server", url, "--yes", "--state-dir", f"{folder}/state")
     return 0
 
 

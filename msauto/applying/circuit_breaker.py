@@ -129,6 +129,8 @@ class BreakerState:
 
     def settled(self, request: Request, result: RequestResult, name: str) -> BreakerState:
         """Return the state after a request of the target ``name`` was settled; a kind that has stopped stays so."""
+        if result.outcome == "done" and not self.rejections:
+            return self
         kind, rejections = kind_of(request), dict(self.rejections)
         last = rejections.pop(kind, None)
         if last is not None and last.targets >= _FAILURES_TO_OPEN:
@@ -180,7 +182,7 @@ class CircuitBreaker:
 
     def update(self, state: BreakerState) -> None:
         """Set the state, and wake what waits for a change."""
-        if state != self.state:
+        if state is not self.state:
             self.state = state
             self.wake()
 

@@ -255,7 +255,8 @@ def marker_expected(expect: Expectation, live: LiveTarget) -> Marker | None:
     if uid.startswith("uid "):
         return next((marker for marker in markers if f"uid {marker.uid}" == uid), None)
     new = [marker for marker in markers if marker.uid not in expect.not_uids]
-    at_place = [m for m in new if marker_matches({name: expected[name] for name in ("frame", "track")}, m)]
+    place = {name: expected[name] for name in ("frame", "track")}
+    at_place = [marker for marker in new if marker_matches(place, marker)]
     return next((m for m in at_place if marker_matches(expected, m)), at_place[0] if at_place else None)
 
 
@@ -284,6 +285,10 @@ def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
     marker = marker_expected(expect, live)
     if expect.desired is None or marker is None:
         return (expect.desired is None) == (marker is None)
+    return _is_as_desired(expect, marker)
+
+
+def _is_as_desired(expect: Expectation, marker: Marker) -> bool:
     return marker_matches(mapping(expect.desired), marker) and not _cleared(expect, marker)
 
 
@@ -314,7 +319,7 @@ def _show_desired(expect: Expectation, live: LiveTarget) -> Json:
 def _learn(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
     """Keep a marker as it was after our write: undo finds a new one by its uid, and sees what others changed since."""
     marker = marker_expected(expect, live)
-    if marker is not None and _holds(expect, live):
+    if marker is not None and expect.desired is not None and _is_as_desired(expect, marker):
         yield f"marker:{expect.key}", show_marker(marker)
 
 

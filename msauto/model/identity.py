@@ -130,6 +130,8 @@ def is_another_clip(planned: ClipIdentity, asset: Asset, altered: Collection[str
     of a link: then nothing else may differ, and the creation time, the length or the file must be equal.
     """
     now = ClipIdentity.of(asset)
+    if now == planned:
+        return False
     values = {
         "link_id": (planned.link_id, now.link_id),
         "create_time": tuple(_moment((each.create_time or "").strip()) or None for each in (planned, now)),
