@@ -6,10 +6,11 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from msauto.api.inputs import Inputs, Tell, tell_nothing
 from msauto.errors import InputError, LedgerError, MsautoError, exit_code_of
@@ -26,8 +27,7 @@ from msauto.playbook.settings import Settings
 _STATUS: Final[Mapping[int, RunStatus]] = {REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
 
 
-@dataclass(slots=True)
-class Attempt:
+class Attempt(Struct):
     """One attempt to apply or to undo, as far as it got.
 
     ``given`` is the ledger until the settings are read. ``inputs`` is set when they are, ``plan`` when it is made,

@@ -11,6 +11,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO
 
+from msgspec import Struct
+
 from msauto.api.inputs import Inputs, require_database
 from msauto.api.stages import ReadServer, reading_here, reading_on
 from msauto.errors import MsautoError, RefusedError
@@ -34,8 +36,7 @@ from msauto.timelines.timeline import TimelineError, parse_origin
 Snapshot = AssetSnapshot | ChannelSnapshot | SkippedEntry
 
 
-@dataclass(frozen=True, slots=True)
-class ExportSelection:
+class ExportSelection(Struct, frozen=True):
     """What to export; if nothing is named, the whole database."""
 
     titles: tuple[str, ...] = ()
@@ -116,8 +117,7 @@ async def export(
     return exported
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedPlay:
+class ExportedPlay(Struct, frozen=True):
     """One play of an export: the names of its file, from the outermost folder in, and a description."""
 
     names: tuple[str, ...]
@@ -300,8 +300,7 @@ def _is_exported(path: Path) -> bool:
             return file.readline(256).startswith(f"# {HEADER}".encode())
 
 
-@dataclass(slots=True)
-class _Exporter:
+class _Exporter(Struct):
     """One run of ``export``: reads servers one after the other, and writes play after play."""
 
     inputs: Inputs

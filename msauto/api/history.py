@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from msgspec import Struct
 
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.result import RunDetails, RunSummary
 from msauto.playbook.input_files import find_repository
 
 
-@dataclass(frozen=True, slots=True)
-class PastRuns:
+class PastRuns(Struct, frozen=True):
     """Runs, attempts and batches, newest first. ``others``: how many of other repositories; ``ledger``: its name."""
 
     runs: tuple[RunSummary, ...]
@@ -43,8 +43,7 @@ def _is_of(run: RunSummary, repository: Path) -> bool:
     return any(place.is_relative_to(repository) for place in places)
 
 
-@dataclass(frozen=True, slots=True)
-class PastAttempt:
+class PastAttempt(Struct, frozen=True):
     """One attempt: with its details if it is a run, or with the record of a batch. One that wrote nothing has none."""
 
     summary: RunSummary

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from msauto.errors import MsautoError
 from msauto.model.plan import Plan, PlanOptions
@@ -32,8 +33,7 @@ def tell_nothing(_: str) -> None:
     """Ignore a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """What a plan is made from, with the settings file read.
 
     ``given`` is what shapes a plan, without the defaults of the settings: as on the command line, in a plan file, or
@@ -54,9 +54,9 @@ class Inputs:
     resumed: RunDetails | None = None
     undone: RunDetails | None = None
     documents: Mapping[str, Document] = field(default_factory=dict)
-    transport: Transport | None = field(default=None, repr=False)
+    transport: Transport | None = None
     on: str | None = None
-    tell: Tell = field(default=tell_nothing, compare=False)
+    tell: Tell = tell_nothing
 
     @property
     def forks(self) -> int | None:

@@ -9,10 +9,11 @@ import logging
 import os
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
+
+from msgspec import Struct, structs
 
 from msauto.api.inputs import PLAYS, Inputs, Tell, read_inputs
 from msauto.documents.document import Document, given_document
@@ -79,7 +80,7 @@ def inputs_of(
     )
     where = None if state_dir is None else os.fspath(state_dir)
     inputs = read_inputs(options, paths=paths, state_dir=where, forks=forks, on=on, tell=tell, documents=documents)
-    return replace(inputs, transport=transport)
+    return structs.replace(inputs, transport=transport)
 
 
 def _documents(playbooks: Sequence[File | Data], inventories: Sequence[File | Data]) -> Iterator[tuple[str, Document]]:
@@ -128,8 +129,7 @@ def _flow(value: Any) -> str:
     return f"{TAG} {text}" if isinstance(value, MarkedText) else text
 
 
-@dataclass(frozen=True, slots=True)
-class CallingObserver:
+class CallingObserver(Struct, frozen=True):
     """An observer that calls a function with each event; its errors are ignored."""
 
     call: Callable[[Event], object]

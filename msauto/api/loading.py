@@ -6,10 +6,9 @@ A saved plan, and the rest of a run, are planned again like anything else, and t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.api.inputs import Inputs
 from msauto.api.saved_plans import changed_inputs, options_again
@@ -38,8 +37,7 @@ from msauto.secrets.redaction import Secrets
 MakePlan = Callable[[LedgerMemory, Clock, Limits, Observer], Awaitable[Plan]]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """The servers of a run, what it must lock, its secrets, and how to plan it, which sends GET and HEAD only.
 
     ``inputs`` make the same plan again.
@@ -119,14 +117,14 @@ def held_to(
             made = refuse_differences(made, agreed, begun)
         return structs.replace(made, refusals=refusals(made, limits))
 
-    return replace(loaded, plan=plan)
+    return structs.replace(loaded, plan=plan)
 
 
 def _check_servers(inputs: Inputs, plan: Plan, specs: tuple[ServerSpec, ...]) -> None:
     """Refuse to apply a plan to another server: two inventories may use the same name, and a variable may move one."""
     urls = {server.name: server.url for server in plan.servers}
     folder = str(Path(*inputs.given.playbooks[:1]).parent)
-    typed = replace(inputs.resolving, extra_vars=inputs.typed.extra_vars)
+    typed = structs.replace(inputs.resolving, extra_vars=inputs.typed.extra_vars)
     names = [spec.name for spec in specs] if inputs.typed.extra_vars != inputs.given.extra_vars else []
     known = {each.spec.name: each.spec for each in named_servers(typed, names=names, folder=folder)} if names else {}
     for spec in specs:
@@ -187,10 +185,10 @@ def with_past_runs(inputs: Inputs) -> Inputs:
     if given.undo:
         past = undone = _find_run(inputs, given.undo, to_undo=True)
         given = structs.replace(given, undo=undone.summary.run)
-    found = replace(inputs, given=given, resumed=resumed, undone=undone)
+    found = structs.replace(inputs, given=given, resumed=resumed, undone=undone)
     recorded = past.summary.settings if past is not None and inputs.given.config is None else ""
     if recorded and Path(recorded).is_file():
-        found = replace(found, settings=load_settings(recorded))
+        found = structs.replace(found, settings=load_settings(recorded))
     elif recorded and inputs.settings.file is not None:
         remedy = "name the settings to use: --config FILE"
         used = visible(inputs.settings.file)

@@ -11,17 +11,17 @@ worker that the command awaits no more finishes the requests under way.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import unicodedata
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from msauto.api.server_plan import ServerPlanning, plan_server
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
@@ -87,7 +87,7 @@ async def _plan_on_worker(
         return found
 
     planned = await plan_server(given, _Remembered(remembered), hash_file, task.report)
-    return planned, replace(given, work=ServerIntents(given.work.server, ()))
+    return planned, structs.replace(given, work=ServerIntents(given.work.server, ()))
 
 
 class _Remembered:
@@ -118,8 +118,7 @@ def _key(target: TargetId) -> TargetId:
 # Apply, on a worker ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SharedRun:
+class SharedRun(Struct, frozen=True):
     """What the workers of a run have in common. ``session`` is that of the command with the ledger.
 
     ``settles``: they send nothing, and settle what a dead run left.
@@ -368,7 +367,7 @@ class WorkersOfRun:
         on_report: Callable[[tuple[int, TargetResult]], None],
     ) -> AppliedServer:
         """Apply targets of a server on a worker."""
-        spec = replace(self._servers[server], variables={})  # only playbooks use them
+        spec = dataclasses.replace(self._servers[server], variables={})  # only playbooks use them
         given = ServerApplying(self._shared, spec, targets, failures, breaker)
         applied: AppliedServer = await self._cluster.run(spec, apply_on_worker, given, on_report)
         return applied
@@ -493,8 +492,7 @@ class _Environment(Mapping[str, str]):
         return len(_ask("names"))
 
 
-@dataclass(frozen=True, slots=True)
-class _AskingLookups(LookupContext):
+class _AskingLookups(LookupContext, frozen=True):
     """The files of the command, on a worker."""
 
     number: int = 0

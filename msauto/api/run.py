@@ -10,12 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.api.attempts import Attempt, origin_of
 from msauto.api.inputs import Inputs
@@ -43,8 +42,7 @@ if TYPE_CHECKING:
     from msauto.applying.apply_context import Cancellation
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedTimes:
+class AllowedTimes(Struct, frozen=True):
     """When a run may begin a target: outside of every freeze, within the window of the run, and before ``until``."""
 
     freezes: tuple[Freeze | DatedFreeze, ...] = ()
@@ -69,8 +67,7 @@ def _time(moment: datetime) -> str:
     return f"{moment:%a %H:%M %Z}"
 
 
-@dataclass(frozen=True, slots=True)
-class TimesPassed:
+class TimesPassed(Struct, frozen=True):
     """Returns why no more targets may begin: a freeze, or the window; ``closed`` collects it."""
 
     times: AllowedTimes
@@ -85,8 +82,7 @@ class TimesPassed:
         return self.closed[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True):
     """What the user consents to beside the settings, and when targets may begin.
 
     ``window``: a text such as ``23:00-05:30`` is in the time zone of the settings. ``lock_timeout`` is in seconds.
@@ -115,7 +111,7 @@ class RunOptions:
     def limits(self, settings: Settings) -> Limits:
         """Return the limits of the settings, with what is allowed for this run."""
         limits, remove, requests = settings.limits, self.allow_remove, self.allow_requests
-        return replace(
+        return structs.replace(
             limits,
             delete_assets=max(self.allow_delete or 0, limits.delete_assets),
             allow_remove=limits.allow_remove if remove is None else remove,
@@ -197,8 +193,7 @@ def check_plan(plan: Plan, *, keep_going: bool = False, asked: Collection[str] =
 # Apply ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One run, while its ledger is open and its locks are held: :func:`open_run`.
 
     ``attempt`` is kept up to date, so that it can be recorded however the run ends.

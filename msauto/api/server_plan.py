@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.model.desired import ServerIntents
 from msauto.model.events import Event, Notify, TargetPlanned
@@ -18,8 +16,7 @@ from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 
 
-@dataclass(frozen=True, slots=True)
-class ServerPlanning:
+class ServerPlanning(Struct, frozen=True):
     """How to plan one server; evaluating the intents adds to ``secrets``, and ``choice`` remembers what it matched."""
 
     work: ServerIntents
@@ -53,4 +50,4 @@ async def plan_server(given: ServerPlanning, memory: Memory, hash_file: HashFile
             notify=notify_redacted,
         )
         found = await survey(given.work.intents, context, forks=given.forks or spec.connections)
-        return replace(found, is_unreachable=client.unreachable)
+        return structs.replace(found, is_unreachable=client.unreachable)

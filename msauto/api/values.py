@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from typing import Final
@@ -49,8 +48,7 @@ def _error_of(target: Target) -> PlanError:
     return PlanError(target, text, place, remedy)
 
 
-@dataclass(frozen=True, eq=False)
-class RunPlan:
+class RunPlan(Struct, frozen=True, eq=False, dict=True):
     """What applying would do, from :func:`msauto.plan`. Pass it to :func:`msauto.apply`.
 
     ``unredacted`` holds the secrets of the playbooks: all other attributes show ``***`` in their place.
@@ -121,11 +119,10 @@ class RunPlan:
         return _in_frame(self.to_html())
 
 
-@dataclass(frozen=True, eq=False)
-class RunResult:
+class RunResult(Struct, frozen=True, eq=False):
     """What came of a run, from :func:`msauto.apply` or :func:`msauto.undo`; ``run`` is its name in the history."""
 
-    applied: AppliedPlan = field(repr=False)
+    applied: AppliedPlan
 
     @property
     def run(self) -> str:

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from msauto.applying.states import RetryPolicy
 from msauto.applying.verification import SharedReads
@@ -17,8 +18,7 @@ from msauto.model import events
 from msauto.model.ports import Clock, Journal, Memory, Reader, Sender
 
 
-@dataclass(frozen=True, slots=True)
-class ServerConnection:
+class ServerConnection(Struct, frozen=True):
     """The ports of one server, and the readings that its targets share.
 
     ``slots`` bound the targets that are applied at a time, of this server or of all, without those that wait for a
@@ -28,11 +28,10 @@ class ServerConnection:
     reader: Reader
     sender: Sender
     slots: asyncio.Semaphore
-    shared: SharedReads = field(default_factory=SharedReads, compare=False, repr=False)
+    shared: SharedReads = field(default_factory=SharedReads)
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyContext:
+class ApplyContext(Struct, frozen=True):
     """The name of the run, its ports, and what all of its targets share.
 
     ``read_since``: when the reading began that the plan was made from; ``None``: it is not compared again.

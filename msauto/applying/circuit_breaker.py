@@ -19,9 +19,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
+
+from msgspec import Struct, field, structs
 
 from msauto.errors import (
     GATEWAY_STATUSES,
@@ -93,8 +94,7 @@ class Rejection(NamedTuple):
         return self.status == other.status and (self.message == other.message or self.common == other.common)
 
 
-@dataclass(frozen=True, slots=True)
-class BreakerState:
+class BreakerState(Struct, frozen=True):
     """The state of a circuit breaker, as a value.
 
     ``failures``: the targets in a row that ended because the server could not be reached. ``closings``: how often an
@@ -125,7 +125,7 @@ class BreakerState:
 
     def rejected(self, reason: str) -> BreakerState:
         """Return the state after the server rejected our account."""
-        return replace(self, unauthorized=True, reason=reason)
+        return structs.replace(self, unauthorized=True, reason=reason)
 
     def settled(self, request: Request, result: RequestResult, name: str) -> BreakerState:
         """Return the state after a request of the target ``name`` was settled; a kind that has stopped stays so."""
@@ -140,7 +140,7 @@ class BreakerState:
                 return self
             found = Rejection(result.status, result.message, _without(result.message, name))
             rejections[kind] = found._replace(targets=last.targets + 1) if last and last.is_same(found) else found
-        return replace(self, rejections=rejections)
+        return structs.replace(self, rejections=rejections)
 
     def failures_since_closed(self, start: BreakerState) -> int:
         """Return the failures at the start of a target; 0 if the breaker has closed since."""
@@ -152,7 +152,7 @@ class BreakerState:
         Targets that ran at the same time count as one failure.
         """
         failures = max(self.failures, self.failures_since_closed(start) + 1)
-        return replace(self, failures=failures, reason=self.reason or reason)
+        return structs.replace(self, failures=failures, reason=self.reason or reason)
 
     def why_not(self, requests: Iterable[Request], server: str, run: str) -> str | None:
         """Return why requests may not be sent, and what to do; ``None``: they may."""

@@ -17,11 +17,10 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
 from msauto.applying.circuit_breaker import CircuitBreaker, TargetContact
@@ -214,8 +213,7 @@ class BatchFailures:
 # One server -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class ServersHere:
+class ServersHere(Struct):
     """Applies the servers of a run in this process.
 
     ``frozen`` is called before each target: a text is why the target is not attempted (contract, «Limits»).
@@ -258,8 +256,7 @@ async def apply_server(
         raise context.commits.failure
 
 
-@dataclass(slots=True)
-class _ServerExecution:
+class _ServerExecution(Struct):
     """The targets of one server, which start in order: see :mod:`.circuit_breaker`.
 
     ``probe``: the slot of the target that probes the server.
@@ -422,7 +419,7 @@ def _settling(context: ApplyContext, record: TargetRecord) -> ApplyContext:
     """Return the context to settle a target by reading: once, if the server has done long ago what it does."""
     sent = [datetime.fromisoformat(request.sent) for request in record.requests if request.sent is not None]
     if context.cancellation.requested and all(context.clock.now() - each >= _SETTLED_AFTER for each in sent):
-        return replace(context, policy=structs.replace(context.policy, read_pauses=()))
+        return structs.replace(context, policy=structs.replace(context.policy, read_pauses=()))
     return context
 
 

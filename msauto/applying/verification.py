@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from msauto.aspects import ASPECTS, can_show, difference, holds, is_deletion, twice
 from msauto.aspects.comparison import mapping
@@ -138,8 +137,7 @@ def addresses(target: Target, end: int) -> tuple[Address, ...]:
     return (target.address_after, target.address)
 
 
-@dataclass(slots=True)
-class _SharedAnswer:
+class _SharedAnswer(Struct):
     """What is asked for: how many readings were begun, what the last one gave, how many wait."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)

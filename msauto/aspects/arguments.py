@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Annotated, Any, Final, Literal, Protocol, TypeVar
 
+from msgspec import Struct, field
 from pydantic import TypeAdapter, ValidationError, create_model
 
 from msauto.documents import value_types as types
@@ -59,8 +59,7 @@ class TaskFiles(Protocol):
         """Return the path of a file to write."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskArguments:
+class TaskArguments(Struct, frozen=True):
     """The arguments of one task, validated and rendered whole, and the places of their values."""
 
     args: Any
@@ -140,8 +139,7 @@ def duplicates(
 # Export: live state as a task writes it ------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class ExportedPart:
+class ExportedPart(Struct):
     """The value of a key: what a task can express, comments on the rest; whether a list is complete."""
 
     items: Any = field(default_factory=list)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
+
+from msgspec import Struct, field
 
 from msauto.aspects.arguments import ExportedPart, TaskArguments
 from msauto.aspects.comparison import mapping
@@ -73,8 +74,7 @@ class Reads(NamedTuple):
     links: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedChange:
+class AppliedChange(Struct, frozen=True):
     """A change that a run made, or may have made (``whole`` false), with the requests that were sent for it."""
 
     change: Change
@@ -87,8 +87,7 @@ class AppliedChange:
         return tuple(expect for request in self.requests for expect in request.expect)
 
 
-@dataclass(frozen=True, slots=True)
-class UndoContext:
+class UndoContext(Struct, frozen=True):
     """What an aspect needs to undo its changes of one asset.
 
     ``notes`` takes what the user must know, ``still`` the live values that the writes require.
@@ -135,8 +134,7 @@ def titles_of_item(change: Change) -> tuple[str, str, str]:
     return f"the title of {change.aspect} {change.key!r}", was, now
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aspect:
+class Aspect(Struct, frozen=True, kw_only=True):
     """One kind of state: what the stages ask of it. They never name it."""
 
     name: AspectName

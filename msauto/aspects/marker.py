@@ -6,12 +6,11 @@ No other marker is ever moved or reused: what ``exactly`` removes is deleted, an
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
 from sys import intern
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from msauto.aspects.aspect import (
     EXACTLY,
@@ -345,8 +344,7 @@ def _uid(one: AppliedChange) -> int:
     return int(str(mapping(one.change.before).get("uid", -1)))
 
 
-@dataclass(slots=True)
-class _MarkerUndo:
+class _MarkerUndo(Struct):
     """Live markers, of which each is taken for one of the run's at most; ``learned`` is how the run left them.
 
     ``changed`` is what the run wrote of new markers that are no longer as it left them.

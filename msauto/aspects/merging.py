@@ -7,11 +7,10 @@ one task removes and another declares. Each aspect merges its own part with :cla
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from msauto.aspects.comparison import as_number, same_value
 from msauto.aspects.plan_builder import refuse
@@ -25,8 +24,7 @@ T = TypeVar("T")
 V = TypeVar("V", bound=Struct)
 
 
-@dataclass(slots=True)
-class Merging:
+class Merging(Struct):
     """What merging the parts of one target works with. Equal keys mean the same thing, or the same value.
 
     ``asset`` is ``None`` before the server is asked: then its frame rate is unknown. ``title`` is the asset's after the

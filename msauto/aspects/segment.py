@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, count
 from operator import itemgetter
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from msauto.aspects import segment_frames as frames
 from msauto.aspects.aspect import (
@@ -354,8 +353,7 @@ def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
 # Undo ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _SegmentNumbers:
+class _SegmentNumbers(Struct):
     """What a run did to segments, by number: what was there, what it wrote, which numbers it may have left empty.
 
     ``left`` is what verification read after the writes, where it read all that was written.

@@ -7,8 +7,9 @@ fewer requests, or where other segments must stay.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import chain, count, repeat
+
+from msgspec import Struct, field
 
 from msauto.aspects import segment_frames as frames
 from msauto.aspects.aspect import SEGMENTS, Aspect, Item, TimelineItem, TimelinePlace, frames_of, titles_of_item
@@ -27,8 +28,7 @@ Piece = tuple[int, int]
 """Start and duration in frames of the file."""
 
 
-@dataclass(slots=True)
-class _Grid:
+class _Grid(Struct):
     """Live segments compared with the grid; ``renamed`` are at the place of a piece, under another title."""
 
     duration: int

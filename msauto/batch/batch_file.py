@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from msauto.api.inputs import state_folder
 from msauto.batch.schedule import Schedule, clock_changes, closing_of, time_between
@@ -34,8 +36,7 @@ from msauto.secrets.sources import TAG, MarkedText
 _YEAR: Final = timedelta(days=365)
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """One job. ``args`` are its keys, with those of ``defaults``; paths as properties are ready to open."""
 
     name: str
@@ -79,8 +80,7 @@ class Job:
         return self.node.document.file
 
 
-@dataclass(frozen=True, slots=True)
-class BatchFile:
+class BatchFile(Struct, frozen=True):
     """A batch file. ``args`` are its keys: those of monitoring are read by what uses them."""
 
     args: BatchFileArgs

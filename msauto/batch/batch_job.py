@@ -9,13 +9,14 @@ import signal
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from threading import Event
 from types import FrameType
 from typing import NamedTuple
+
+from msgspec import Struct, field, structs
 
 from msauto.api.attempts import Attempt
 from msauto.api.inputs import Inputs, Tell, tell_nothing
@@ -98,8 +99,7 @@ class JobAttempt(NamedTuple):
     again: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BatchLog:
+class BatchLog(Struct, frozen=True):
     """Receives messages (``tell``), and plans and results that are rendered in a layout (``show``)."""
 
     tell: Tell = tell_nothing
@@ -107,8 +107,7 @@ class BatchLog:
     layout: Layout = PLAIN
 
 
-@dataclass(frozen=True, slots=True)
-class BatchJobs:
+class BatchJobs(Struct, frozen=True):
     """Runs the jobs of a batch. ``notes`` are recorded with each run; ``on`` is the cluster that they run on.
 
     A job whose own settings name a shared ledger uses that one, because its locks are there.
@@ -211,7 +210,7 @@ class BatchJobs:
         return code
 
     def _show_plan(self, plan: Plan, *, keep_going: bool) -> None:
-        self.log.show("".join(render_plan(plan, replace(self.log.layout, keep_going=keep_going))))
+        self.log.show("".join(render_plan(plan, structs.replace(self.log.layout, keep_going=keep_going))))
 
     def _inputs(self, job: Job) -> Inputs:
         given = PlanOptions(

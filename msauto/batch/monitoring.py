@@ -14,7 +14,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 from uuid import NAMESPACE_URL, uuid5
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.batch.batch_file import BatchFile
 from msauto.batch.batch_result import SUMMARY_FORMS, BatchResult, MessageKind, SentMessage, heading_of, render_text
@@ -68,8 +68,7 @@ def events_of(result: BatchResult) -> tuple[Event, ...]:
     return tuple(event for event, did in happened.items() if did)
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """A message that is still to be sent.
 
     ``send`` gets the address, if the message has one, and the seconds it has; it raises an error if the message was not
@@ -81,8 +80,7 @@ class Message:
     address: Callable[[], str] = str
 
 
-@dataclass(slots=True)
-class Monitor:
+class Monitor(Struct):
     """What a batch reports to other systems.
 
     ``heartbeat``: whether this run counts for the check. ``left``: seconds that monitoring still has.

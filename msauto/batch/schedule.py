@@ -6,16 +6,16 @@ Instants are in UTC: Python compares and subtracts two times of one zone by thei
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import takewhile
 from zoneinfo import ZoneInfo
 
+from msgspec import Struct
+
 from msauto.playbook.change_windows import DAYS, Day, Window
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """At a time of day in a zone, on these days; a scheduler delays each start by up to ``spread`` at random."""
 
     at: time
@@ -59,8 +59,7 @@ def time_between(begin: time, end: time) -> timedelta:
     return (datetime.combine(day, end) - datetime.combine(day, begin)) % timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class DueStarts:
+class DueStarts(Struct, frozen=True):
     """What is due: the start to run now, if any, and the starts that are too late to run."""
 
     now: datetime | None = None
@@ -103,8 +102,7 @@ def outside_of(window: Window, now: datetime) -> str:
     return f"it is {window.clock(now):%a %H:%M %Z}, outside the window {window} ({window.timezone})"
 
 
-@dataclass(frozen=True, slots=True)
-class ClockChange:
+class ClockChange(Struct, frozen=True):
     """A night in which the clocks change at the time of the start: ``skipped`` or ``repeated``."""
 
     day: date

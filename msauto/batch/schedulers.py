@@ -9,11 +9,12 @@ import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from subprocess import list2cmdline
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from msauto.batch.batch_file import BatchFile
 from msauto.batch.schedule import Schedule, clock_changes, time_between
@@ -37,8 +38,7 @@ GRACE = timedelta(hours=1)
 """How long a batch may finish what it has begun after its time, before a scheduler kills it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduledStart:
+class ScheduledStart(Struct, frozen=True):
     """A batch, the program that runs it (an absolute path and its first arguments), and where its ledger is.
 
     ``state_home`` is the folder that contains that of the ledger; ``state_dir`` is set if msauto.toml names the folder.

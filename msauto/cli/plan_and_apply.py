@@ -7,11 +7,11 @@ import shlex
 import sys
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 import click
 from click.core import ParameterSource
+from msgspec import Struct, field, structs
 
 from msauto.api.forms import report_form
 from msauto.api.loading import Loaded
@@ -40,8 +40,7 @@ _LONGEST_THOUGHT: Final = 60.0
 """Seconds after which the user's consent may be to something that is no longer so."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunDialog:
+class RunDialog(Struct, frozen=True):
     """One run as the user sees it."""
 
     flags: Flags
@@ -179,7 +178,7 @@ class RunDialog:
     def _show(self, plan: Plan, **view: Any) -> None:
         """Write the plan to stdout in the form of ``--format``; ``view`` as for ``Layout``."""
         layout = layout_of(self.flags, keep_going=self.given.options.keep_going)
-        output.print_result(report_form(self.flags.format).plan(plan, replace(layout, **view)))
+        output.print_result(report_form(self.flags.format).plan(plan, structs.replace(layout, **view)))
 
     def _show_before(self, plan: Plan) -> None:
         """Show the plan before the question: other forms than text follow on stdout, with the result.
@@ -192,7 +191,7 @@ class RunDialog:
             self._show(plan, refusals=refusals)
         elif sys.stdin.isatty() and not self.given.yes:
             layout = layout_of(self.flags, keep_going=keep_going, stream=sys.stderr)
-            layout = replace(layout, refusals=refusals)
+            layout = structs.replace(layout, refusals=refusals)
             output.print_message("".join(report_form("text").plan(plan, layout)), rendered=True)
 
     def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:

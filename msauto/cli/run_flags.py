@@ -120,7 +120,7 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         given = structs.replace(
             inputs.given, undo=run or inputs.given.undo, resume=inputs.given.resume if resumed is None else resumed
         )
-        attempt.inputs = with_past_runs(replace(inputs, given=given))
+        attempt.inputs = with_past_runs(structs.replace(inputs, given=given))
         attempt.playbooks = attempt.inputs.named
         flags = replace(flags, inputs=attempt.inputs)
         names = ("yes", "check", "out", "detailed_exitcode")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from pathlib import PurePath
 from typing import Any, Self
+
+from msgspec import Struct, field
 
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 from msauto.model.server import Secret
@@ -24,8 +25,7 @@ MAX_DEPTH = 64
 _WIDTH = 160
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """A text and its plain data (dict, list, str, int, float, bool, None).
 
     ``places`` are the lines and columns of values, ``key_places`` those of their keys. ``hidden`` ranges are secrets,
@@ -95,8 +95,7 @@ def _show_part(part: str | int) -> str:
     return f".{part}" if plain else f"[{part!r}]"
 
 
-@dataclass(frozen=True, slots=True)
-class SourceNode:
+class SourceNode(Struct, frozen=True):
     """A value of a document, with its place for problems."""
 
     document: Document
@@ -129,8 +128,7 @@ class SourceNode:
         return InputError([self.problem(message, remedy, key=key, kind=kind)])
 
 
-@dataclass(frozen=True, slots=True)
-class SourceText:
+class SourceText(Struct, frozen=True):
     """A text of a playbook and its place: an expression of a ``when``, or a name under ``notify``."""
 
     text: str

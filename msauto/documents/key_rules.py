@@ -6,17 +6,17 @@ A template decides nothing before it is rendered. The schemas use ``if`` and ``t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import Any
+
+from msgspec import Struct, structs
 
 Given = Mapping[str, Any]
 """A mapping before validation: its keys and their values."""
 JsonSchema = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenRule:
+class BrokenRule(Struct, frozen=True):
     """A rule that does not hold: message, remedy, and the path from the mapping to the value that it is about.
 
     ``lacks``: a key is missing; an unknown key in the mapping may be a misspelling of it.
@@ -29,8 +29,7 @@ class BrokenRule:
     lacks: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRule:
+class KeyRule(Struct, frozen=True):
     """A rule for the keys of one mapping: yields each way in which a mapping breaks it; the same as JSON Schema."""
 
     broken: Callable[[Given], Iterator[BrokenRule]]
@@ -180,7 +179,7 @@ def inside(key: str, *rules: KeyRule) -> KeyRule:
         inner = given.get(key)
         if isinstance(inner, dict):
             for each in chain.from_iterable(rule.broken(inner) for rule in rules):
-                yield replace(each, path=(key, *each.path))
+                yield structs.replace(each, path=(key, *each.path))
 
     return KeyRule(broken, _mapping_under(key, [rule.schema for rule in rules]))
 

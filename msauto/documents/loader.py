@@ -10,11 +10,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
 import yaml
+from msgspec import Struct, structs
 
 from msauto.documents.document import MAX_DEPTH, Document, Hidden, Path, outside_node
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
@@ -91,7 +91,7 @@ def parse_yaml(data: bytes, file: str) -> Document:
         file, reader.data, places, key_places, reader.lines, tuple(reader.hidden), broken=frozenset(reader.broken)
     )
     flaws = tuple(document.problem(text, place, remedy, kind=kind) for text, remedy, place, kind in reader.found)
-    return replace(document, flaws=flaws)
+    return structs.replace(document, flaws=flaws)
 
 
 def plain(value: Any, *, keep_secrets: bool = False) -> Any:
@@ -155,8 +155,7 @@ _AUTH = 2
 """How secret a value is: 1 in a mapping or list with a secret name, 2 under ``auth``, where ``username`` is shown."""
 
 
-@dataclass(slots=True)
-class _Collection:
+class _Collection(Struct):
     """A composed mapping or list: its first event, and the nodes inside; keys and values of a mapping alternate.
 
     ``size`` counts all nodes. The node of a scalar is its event; an alias is the node that it stands for.

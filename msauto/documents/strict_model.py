@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, RootModel, ValidationInfo, model_validator
 from pydantic import ModelWrapValidatorHandler as Handler
 from pydantic_core import CoreSchema
@@ -14,8 +14,7 @@ from pydantic_core import CoreSchema
 from msauto.documents.key_rules import BrokenRule, KeyRule
 
 
-@dataclass(frozen=True, slots=True)
-class ValidationRecord:
+class ValidationRecord(Struct, frozen=True):
     """What validation finds out about each mapping, by the ``id`` of the mapping.
 
     ``mappings`` holds each mapping and the class of its model, so that no identity is used twice. ``broken`` holds

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from msauto.documents.loader import resolve_scalar
 from msauto.documents.value_types import is_template
@@ -31,15 +32,13 @@ class VerbatimText(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FlowStyle:
+class FlowStyle(Struct, frozen=True):
     """A mapping or list that is written on one line, in braces or brackets, if it fits."""
 
     value: Mapping[str, Any] | Sequence[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class CommentedValue:
+class CommentedValue(Struct, frozen=True):
     """An item of a list, or a value of a mapping, with comments above it; without a value, only the comments."""
 
     notes: tuple[str, ...]

@@ -18,10 +18,11 @@ import re
 import socket
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, structs
 
 from msauto.concurrency import is_over
 from msauto.errors import LedgerError, LockedError
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
 _POLL = 0.2  # seconds between tries to take a lock
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class LockScope:
+class LockScope(Struct, frozen=True, order=True):
     """What only one run at a time may write to: a database of a server, identified by its URL.
 
     The RSS channels of a server are the scope with an empty database.
@@ -50,7 +50,7 @@ class LockScope:
 
     def normalized(self) -> LockScope:
         """Return the scope with a text that is the same for all URLs of one server."""
-        return replace(self, server=server_key(self.server))
+        return structs.replace(self, server=server_key(self.server))
 
     @property
     def exact(self) -> str:
@@ -58,8 +58,7 @@ class LockScope:
         return json.dumps([self.server, self.database])
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """Who holds a lock, for messages; ``run`` is empty if the holder is not a run."""
 
     run: str
@@ -127,7 +126,8 @@ class FileLock:
                     os.close(file)
                     return False
                 os.ftruncate(file, 0)
-                os.pwrite(file, json.dumps(asdict(replace(holder, user=""))).encode(), 0)  # the user's own folder
+                shown = structs.replace(holder, user="")  # the folder is the user's own
+                os.pwrite(file, json.dumps(structs.asdict(shown)).encode(), 0)
             except BaseException:
                 os.close(file)
                 raise

@@ -7,11 +7,10 @@ read is never declared. What was read is recorded, so that the fingerprint cover
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from msauto.model.fields import NUMBERS, SEGMENT_NAMES
 from msauto.model.live import Asset, Entry, Link, Marker, Segment, Xmp, show_folder, typed, whole
@@ -35,8 +34,7 @@ class NoAssetError(LookupError):
     """A fact of an asset was touched, but the asset does not exist or the task has none."""
 
 
-@dataclass(slots=True)
-class NamedXmpFields:
+class NamedXmpFields(Struct):
     """The known XMP fields of an asset for which GETUSERFIELDS without ``field`` listed none.
 
     ``silent``: the answer was empty (interface, «XMP field values»: behaviour without ``field`` is not shown), so that

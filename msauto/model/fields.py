@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
+
+from msgspec import Struct
 
 Kind = Literal["text", "number", "integer", "position", "decimal", "time"]
 """What the text of an attribute is.
@@ -18,8 +19,7 @@ Kind = Literal["text", "number", "integer", "position", "decimal", "time"]
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(Struct, frozen=True):
     """One attribute, under the name that playbooks, plans and the wire share.
 
     ``description`` and ``example`` (YAML) are for the reference. ``clearable``: a position may be set to an empty text.

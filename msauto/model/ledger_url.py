@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
+
+from msgspec import Struct
 
 SCHEMES = ("postgresql", "postgres")
 _SECRET = frozenset({"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
@@ -18,16 +19,14 @@ class LedgerUrlError(ValueError):
         self.remedy = remedy
 
 
-@dataclass(frozen=True, slots=True)
-class PasswordSource:
+class PasswordSource(Struct, frozen=True):
     """Where a password is: an environment variable, a file (its path), or a service of the system keyring."""
 
     kind: Literal["env", "file", "keyring"]
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerUrl:
+class LedgerUrl(Struct, frozen=True):
     """Where the shared ledger is: a URL of libpq without a password, such as ``postgresql://msauto@db/msauto``.
 
     Without ``password``, libpq takes it from ``PGPASSWORD``, its password file or its service file.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
@@ -256,8 +255,7 @@ def typed(name: str, text: str | None) -> Any:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class AssetSnapshot:
+class AssetSnapshot(Struct, frozen=True):
     """One asset with everything that an asset task can declare.
 
     ``title``: the requested title. ``xmp`` and ``links``: ``None`` if not read, or not reported. ``strangers``: entries
@@ -274,15 +272,13 @@ class AssetSnapshot:
     origin: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelSnapshot:
+class ChannelSnapshot(Struct, frozen=True):
     """One RSS channel."""
 
     channel: RssChannel
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedEntry:
+class SkippedEntry(Struct, frozen=True):
     """An entry of a listing that is not exported, and why. ``broken``: the user should check it."""
 
     database: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from base64 import b64decode, b64encode
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -284,8 +283,7 @@ class Refusal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     links: Annotated[int, Meta(description="how many of the deletions are links and not assets")] = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What a run may do without a flag that allows it (the contract, «Limits»): from the settings and flags.
 
     ``delete_assets``: how many assets may be deleted (``--allow-delete``). ``remove_items``: how many list

@@ -8,6 +8,8 @@ from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     import httpx2
 
@@ -133,8 +135,7 @@ class UrlError(ValueError):
     """A text that is not a URL of a server; the message is a predicate: ``must …``."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerUrl:
+class ServerUrl(Struct, frozen=True):
     """Scheme and host in lower case, the port or ``None``, and the decoded user name and password."""
 
     scheme: str
@@ -241,8 +242,7 @@ class Secret:
         return hash(self._text)
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True):
     """Time-outs in seconds: to connect, between bytes of an answer, for a listing, for a web proxy being created.
 
     A whole answer may take ten times as long. A download must receive 64 KiB within one time-out.
@@ -254,8 +254,7 @@ class Timeouts:
     proxy: float = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Auth:
+class Auth(Struct, frozen=True):
     """Credentials: at most one of basic and bearer, and any headers (interface, «Authentication»)."""
 
     username: str | None = None
@@ -264,8 +263,7 @@ class Auth:
     headers: tuple[tuple[str, Secret], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Tls:
+class Tls(Struct, frozen=True):
     """TLS for an ``https`` server; paths of PEM files. ``verify=False`` accepts any certificate.
 
     ``key_password`` decrypts the key.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import starmap
 from typing import Any, Literal
 
-from msgspec import UNSET, Struct, structs
+from msgspec import UNSET, Struct, field, structs
 
 from msauto.aspects import ASPECTS, asset_after, holds, merge_desired
 from msauto.aspects.asset import plan_deletion
@@ -37,8 +36,7 @@ from msauto.secrets.redaction import Secrets
 State = Literal["changed", "unchanged", "skipped", "left out"]
 
 
-@dataclass(frozen=True, slots=True)
-class SurveyContext:
+class SurveyContext(Struct, frozen=True):
     """What the survey of one server works with.
 
     ``find_links`` also reads the links of assets that are deleted or lose something, for limits that protect folders.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import UnsupportedError
@@ -31,8 +30,7 @@ Find = Callable[[], Awaitable[FoundClip | None]]
 """Finds the clip; ``None`` if not found."""
 
 
-@dataclass(slots=True)
-class XmpAnswers:
+class XmpAnswers(Struct):
     """What one survey has learned about how its server reports XMP fields.
 
     ``batches`` are the XMP batches that precede the assets of their database. ``reports_all``: the server has reported

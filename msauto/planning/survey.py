@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.merging import Merging
@@ -47,8 +46,7 @@ from msauto.planning.target_groups import IntentGroup, group_intents, merge_grou
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Struct, frozen=True):
     """The plan of one server. ``targets`` are those that change or are in error, in the order of the playbooks.
 
     ``is_unreachable``: the server does not answer at all.
@@ -70,11 +68,11 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
     server, of_databases, rest = context.server, list[Intent](), list[Intent]()
     for intent in intents:
         (of_databases if isinstance(intent.ref, DatabaseRef) else rest).append(intent)
-    context = replace(context, pending=context.memory.pending(server.name))
+    context = structs.replace(context, pending=context.memory.pending(server.name))
     databases = await group_intents(server, of_databases, context.reader, 1, context.answers)
     outcomes = [await _plan(context, group) for group in filter(_choice(context, databases), databases)]
     loaded = [each.target for each in outcomes if each.target is not None and each.target.changes]
-    context = replace(context, answers=XmpAnswers({each.database: each.changes[0].source for each in loaded}))
+    context = structs.replace(context, answers=XmpAnswers({each.database: each.changes[0].source for each in loaded}))
     outcomes += await _plan_after_databases(context, rest, len(outcomes), forks)
     targets = [each.target for each in outcomes if each.target is not None]
     first = min((target.batch for target in targets), default=0)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
-@dataclass(frozen=True, slots=True)
-class Freeze:
+class Freeze(Struct, frozen=True):
     """A period of the week in which nothing is changed; an ``end`` before ``start`` is on the next day."""
 
     days: tuple[Day, ...]
@@ -23,8 +23,7 @@ class Freeze:
     timezone: str
 
 
-@dataclass(frozen=True, slots=True)
-class DatedFreeze:
+class DatedFreeze(Struct, frozen=True):
     """A period in which nothing is changed, from ``since`` to before ``until``, both with a zone."""
 
     since: datetime
@@ -32,8 +31,7 @@ class DatedFreeze:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveFreeze:
+class ActiveFreeze(Struct, frozen=True):
     """A freeze that is active now, from ``since`` to ``until`` in its own time zone; one with dates has a reason."""
 
     since: datetime
@@ -93,8 +91,7 @@ def _near(freeze: Freeze | DatedFreeze, now: datetime) -> Iterator[ActiveFreeze]
 # Windows
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """From ``start`` to before ``end``, every day; an ``end`` before ``start`` is on the next day.
 
     ``timezone`` is an IANA name; ``None`` is the time zone of this machine.

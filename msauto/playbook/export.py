@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
+
+from msgspec import Struct
 
 from msauto.aspects import ASPECTS
 from msauto.documents.writer import CommentedValue, FlowStyle, comment, yaml_lines
@@ -184,8 +186,7 @@ def _is_file(guid: str) -> bool:
 _HELD = frozenset({*MARKER_TEXTS, "rating", "track"})
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineForm:
+class TimelineForm(Struct, frozen=True):
     """The format to write, by its ending, and the time code of the first frame, if it is not 0."""
 
     ending: str

@@ -6,12 +6,14 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from msauto.documents.document import Document, Problems, SourceNode, outside_node
 from msauto.documents.strict_model import Model
@@ -41,8 +43,7 @@ from msauto.secrets.redaction import HIDDEN, Secrets, can_redact
 from msauto.secrets.sources import SecretSourceError, misplaced_secrets, secret_in_file, secret_in_keyring
 
 
-@dataclass(frozen=True, slots=True)
-class ResolveOptions:
+class ResolveOptions(Struct, frozen=True):
     """What to resolve. ``extra_vars`` are ``k=v``, ``@file`` or a mapping as text; ``now`` has a zone.
 
     ``lookup_folders`` are folders outside the repository that ``lookup()`` may read, ``download_folders`` those that
@@ -103,8 +104,7 @@ def _inventory(inventories: Sequence[str], server_url: str | None, files: Files)
     return inventory
 
 
-@dataclass(frozen=True, slots=True)
-class ServerAddress:
+class ServerAddress(Struct, frozen=True):
     """The URL of a host's server, and where the inventory declares it and the host."""
 
     name: str
@@ -113,8 +113,7 @@ class ServerAddress:
     host: SourceNode
 
 
-@dataclass(slots=True)
-class Hosts:
+class Hosts(Struct):
     """All hosts of a run."""
 
     inventory: Inventory
@@ -123,7 +122,7 @@ class Hosts:
     files: Files
     _scopes: dict[str, dict[str, TemplateScope]] = field(default_factory=dict)
     _servers: dict[str, ServerSpec] = field(default_factory=dict)
-    _variables: dict[str, Variables] = field(init=False)
+    _variables: dict[str, Variables] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         hosts = self.inventory.hosts.items()
@@ -241,8 +240,7 @@ def same_servers(hosts: Hosts, names: Iterable[str]) -> Iterator[Problem]:
 # Servers, for commands without a playbook
 
 
-@dataclass(frozen=True, slots=True)
-class NamedServer:
+class NamedServer(Struct, frozen=True):
     """A server and the media database of its host variables; ``None`` if unset, or if it needs a playbook."""
 
     spec: ServerSpec

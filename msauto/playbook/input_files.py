@@ -6,10 +6,11 @@ import hashlib
 import json
 import os.path
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from msauto.documents.document import Document, Problems, SourceNode, outside_node
 from msauto.documents.loader import parse_yaml
@@ -88,8 +89,7 @@ class Files:
         return path if path in self.given else kept_path(path, base)
 
 
-@dataclass(frozen=True, slots=True)
-class LookupContext:
+class LookupContext(Struct, frozen=True):
     """What templates may read: the environment, and files inside the repository of the playbook.
 
     ``opened`` are further folders that the settings open (``[lookup] folders``); ``writable`` are those that downloads

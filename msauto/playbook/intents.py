@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.arguments import TaskArguments
@@ -48,8 +47,7 @@ Database = Callable[[TemplateScope], str]
 """Returns the database of a task on this host; raises :class:`InputError` if none is set."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskContext:
+class TaskContext(Struct, frozen=True):
     """What tasks share on one host: the server, the variables, and the lookup of the database."""
 
     server: ServerSpec
@@ -147,8 +145,7 @@ def _rendered(name: Any, node: SourceNode, scope: TemplateScope) -> str:
         return str(name)
 
 
-@dataclass(frozen=True, slots=True)
-class _HostTask:
+class _HostTask(Struct, frozen=True):
     """One task on one host, for one item of its loop.
 
     ``data`` are its arguments, rendered as far as possible without the asset. ``conditions`` are those that need it.
@@ -212,8 +209,7 @@ class _HostTask:
         problems.check()
 
 
-@dataclass(frozen=True, slots=True)
-class _Evaluator:
+class _Evaluator(Struct, frozen=True):
     """The pure function of an intent: facts to desired state.
 
     ``args`` are the arguments, if they do not depend on the asset; ``constant`` is the desired state that they make.

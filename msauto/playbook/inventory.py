@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from msauto.documents.document import Document, Problems, SourceNode, outside_node
 from msauto.documents.value_types import mark
@@ -24,8 +25,7 @@ _ENDINGS = (".yml", ".yaml")
 _VARS_ENDINGS = (*_ENDINGS, ".json", "")
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     """A group while it is read: its own hosts, groups and variables."""
 
     name: str
@@ -35,8 +35,7 @@ class _Group:
     variables: list[Variable] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """A host is a media server; ``variables`` are its definitions in the inventory, weakest first."""
 
     name: str
@@ -44,8 +43,7 @@ class Host:
     variables: tuple[Variable, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(Struct, frozen=True):
     """Hosts in the order of the files, and groups with all their hosts, also those of their children.
 
     ``single`` is the inventory of ``--server``: every host pattern of a play matches that server.

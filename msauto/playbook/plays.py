@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, structs
 
 from msauto.documents.document import Path as DataPath
 from msauto.documents.document import Problems, SourceNode, SourceText
@@ -21,8 +22,7 @@ from msauto.secrets.sources import ALLOWED, NOT_ALLOWED, MarkedText, leaves, may
 from msauto.secrets.sources import DataPath as SecretPath
 
 
-@dataclass(frozen=True, slots=True)
-class InheritedKeys:
+class InheritedKeys(Struct, frozen=True):
     """The keys that tasks inherit from their play, block or import."""
 
     conditions: tuple[SourceText, ...] = ()
@@ -33,8 +33,7 @@ class InheritedKeys:
     notify: tuple[SourceText, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """A task of a module: ``data`` is the whole mapping with its templates unrendered.
 
     ``args`` are the arguments of the module. Those with templates are validated again once they are rendered.
@@ -57,8 +56,7 @@ class Task:
         return self.node.child(self.module)
 
 
-@dataclass(frozen=True, slots=True)
-class Play:
+class Play(Struct, frozen=True):
     """A play: ``data`` is its mapping with its templates unrendered, ``file`` the playbook that holds it.
 
     ``notified`` are all names under ``notify``, also of invalid tasks and of imported ones.
@@ -81,8 +79,7 @@ class Play:
 MAX_IMPORTS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class _ValidatedFile:
+class _ValidatedFile(Struct, frozen=True):
     """The data of a file, templates unrendered, with the paths of invalid values and the models of valid mappings."""
 
     data: list[Any]
@@ -120,9 +117,9 @@ class Loader:
         inner = self._inner(body, node, inherited, Level.PLAY)
         if "import_playbook" in body:
             target = self._import(body["import_playbook"], node.child("import_playbook"), file, inner)
-            return self.playbook(target, replace(inner, files=(*inner.files, target))) if target else []
+            return self.playbook(target, structs.replace(inner, files=(*inner.files, target))) if target else []
         self._notified.clear()
-        inner = replace(inner, handlers=tuple(_handler_names(body.get("handlers"))))
+        inner = structs.replace(inner, handlers=tuple(_handler_names(body.get("handlers"))))
         handlers = tuple(self._handlers(body.get("handlers"), node.child("handlers"), inner, checked))
         tasks = tuple(self._tasks(body.get("tasks"), node.child("tasks"), inner, checked))
         if any(path == node.path for path in checked.broken):
@@ -173,7 +170,7 @@ class Loader:
                 self._problems.add(here.child("name").problem(why, "rename one of them"))
             seen.setdefault(name, index)
             module = next(each for each in HANDLER_MODULES if each in body)
-            inner = replace(self._inner(body, here, inherited, Level.TASK), notify=())
+            inner = structs.replace(self._inner(body, here, inherited, Level.TASK), notify=())
             yield Task(here, module, body, inner, checked.models[id(body[module])])
 
     def _task(
@@ -185,7 +182,7 @@ class Loader:
             return
         if "import_tasks" in body:
             target = self._import(body["import_tasks"], node.child("import_tasks"), node.document.file, inner)
-            yield from self.task_file(target, replace(inner, files=(*inner.files, target))) if target else ()
+            yield from self.task_file(target, structs.replace(inner, files=(*inner.files, target))) if target else ()
             return
         module = next((name for name in MODULES if name in body), "")
         self._check_expressions(body.get(module), node.child(module))
@@ -245,7 +242,7 @@ class Loader:
         with self._problems.gather():
             values = body.get("vars")
             variables = read_variables(values, level, node.child("vars")) if isinstance(values, dict) else ()
-        return replace(
+        return structs.replace(
             inherited,
             conditions=(*inherited.conditions, *self._conditions(body.get("when"), node.child("when"))),
             tags=inherited.tags | tags_of(body.get("tags")),

@@ -10,7 +10,6 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import lru_cache
@@ -19,6 +18,8 @@ from itertools import groupby
 from pathlib import Path
 from textwrap import indent
 from typing import Any
+
+from msgspec import Struct
 
 from msauto.documents import value_types as types
 from msauto.documents.document import outside_node
@@ -38,8 +39,7 @@ from msauto.playbook.templates.names import OMIT, AssetView
 from msauto.playbook.variables import GIVEN, Level, TemplateScope, read_variables
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceKey:
+class ReferenceKey(Struct, frozen=True):
     """A key of a module or play: ``path`` such as ``segments[].start``; ``kind`` is the kind of its value."""
 
     path: str
@@ -49,8 +49,7 @@ class ReferenceKey:
     template: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceTopic:
+class ReferenceTopic(Struct, frozen=True):
     """A module, a play or a task: its description, its keys, and examples as YAML that together use every key."""
 
     name: str
@@ -148,8 +147,7 @@ def _one(value: Mapping[str, Any]) -> str:
     return "text" if value.get("type") == "string" else "any value"
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceEntry:
+class ReferenceEntry(Struct, frozen=True):
     """A filter, test, lookup, fact, variable or position with an example and its result, as text."""
 
     name: str

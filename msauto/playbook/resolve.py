@@ -6,12 +6,11 @@ import gc
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from msauto.documents.document import Problems, SourceNode, outside_node
 from msauto.documents.value_types import UnrenderedTemplate, as_list
@@ -112,8 +111,7 @@ def resolve_plays(plays: Sequence[Play], hosts: Hosts, *, check_only: bool = Fal
     return ResolvedPlaybooks(work, inputs, hosts.inventory.warnings, run.batches.all(), secrets=files.tracker.found)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskOutline:
+class TaskOutline(Struct, frozen=True):
     """A task as it is listed: its name, its module, its tags with those of its play, and its place."""
 
     name: str
@@ -122,8 +120,7 @@ class TaskOutline:
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlayOutline:
+class PlayOutline(Struct, frozen=True):
     """A play as it is listed: its name, its file, its hosts within the limit, and its chosen tasks."""
 
     name: str
@@ -135,8 +132,7 @@ class PlayOutline:
 # serial, max_fail_percentage and any_errors_fatal: the servers of plays in batches, as in Ansible
 
 
-@dataclass(frozen=True, slots=True)
-class BatchSizes:
+class BatchSizes(Struct, frozen=True):
     """The batch keys of a play. ``serial`` holds counts (int) or shares (float); the last one repeats."""
 
     serial: tuple[int | float, ...] = ()
@@ -217,8 +213,7 @@ class Batches:
         return () if self._plain and len(self._found) == 1 else tuple(self._found)
 
 
-@dataclass(slots=True)
-class _Resolver:
+class _Resolver(Struct):
     """Resolves plays, host by host and task by task."""
 
     hosts: Hosts

@@ -7,11 +7,12 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct, field
 
 from msauto.documents.document import Document, SourceNode, outside_node
 from msauto.documents.document import Path as DataPath
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 NAME = "msauto.toml"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """The values of ``msauto.toml``, with paths ready to open; without a file, the defaults."""
 
     file: str | None = None

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from msauto.aspects import contradictions
 from msauto.documents.document import Document, Problems
@@ -61,7 +61,7 @@ def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, file
     if inventories or options.server_url is not None:
         url = None if inventories else options.server_url
         with problems.gather():
-            opened.append(open_hosts(replace(options, inventories=inventories, server_url=url), files))
+            opened.append(open_hosts(structs.replace(options, inventories=inventories, server_url=url), files))
     for hosts in opened if inventories else ():
         for name in hosts.inventory.hosts:
             with problems.gather():

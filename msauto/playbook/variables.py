@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from operator import attrgetter
 from typing import Any
+
+from msgspec import Struct
 
 from msauto.documents.document import Document, Problems, SourceNode
 from msauto.documents.loader import load_yaml
@@ -67,8 +68,7 @@ _KEYWORDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Struct, frozen=True):
     """A variable as it is set: ``value`` is plain data with unrendered templates."""
 
     name: str

@@ -9,8 +9,9 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from msauto.errors import UNINFORMATIVE_STATUSES, AddressError, InDoubtError, MsautoError, NotSentError, ServerError
 from msauto.model import requests
@@ -24,8 +25,7 @@ from msauto.server.client import AsyncMediaServer
 from msauto.server.parsers import parse_clip, parse_xmp
 
 
-@dataclass(frozen=True, slots=True)
-class DialectFinding:
+class DialectFinding(Struct, frozen=True):
     """The value of one key of ``dialect:``. ``evidence`` is one line: the request and the answer."""
 
     name: str
@@ -33,16 +33,14 @@ class DialectFinding:
     evidence: str
 
 
-@dataclass(frozen=True, slots=True)
-class UnansweredQuestion:
+class UnansweredQuestion(Struct, frozen=True):
     """A key whose value is unknown, and why."""
 
     name: str
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeResult:
+class ProbeResult(Struct, frozen=True):
     """All findings of one server.
 
     ``left`` names what a trial could not undo on the scratch asset; empty means that it was read again and is
@@ -56,8 +54,7 @@ class ProbeResult:
     left: tuple[str, ...] | None = None
 
 
-@dataclass(slots=True)
-class ProbeNotes:
+class ProbeNotes(Struct):
     """Collects findings while a server is asked; each key is found or missed once. ``hide`` redacts secrets."""
 
     hide: Callable[[str], str] = str

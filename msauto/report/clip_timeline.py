@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.aspect import POINTS, SEGMENTS, TimelineItem, TimelinePlace
@@ -23,8 +24,7 @@ from msauto.report.sanitizing import show
 from msauto.report.texts import show_frames
 
 
-@dataclass(frozen=True, slots=True)
-class ClipTimeline:
+class ClipTimeline(Struct, frozen=True):
     """A clip of ``frames`` frames (``None``: not reported), some of whose items change."""
 
     frames: int | None
@@ -69,8 +69,7 @@ class TimelineMark(NamedTuple):
     action: Action | None
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(Struct, frozen=True):
     """A clip of ``frames`` frames, whose segments or markers change. ``length`` is its length as a time code."""
 
     frames: int

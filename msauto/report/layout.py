@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec import Struct, field, structs
 
 from msauto.errors import MsautoError
 from msauto.report.sanitizing import display_width, pad, show, split_at_width, visible, without_command
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     from msauto.report.clip_timeline import StillPlace
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """How to show a plan or a result.
 
     ``verbosity`` 1 unfolds it, shows values whole and adds the requests; 2 adds the source of each change. ``width``:
@@ -78,8 +78,7 @@ class TextSpan(NamedTuple):
     together: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """Spans that follow each other; what does not fit goes on below, indented by ``hang`` columns.
 
     Without ``wrapped`` it is left to the terminal to break the line: a request is copied whole.
@@ -147,7 +146,7 @@ def render_lines(lines: Iterable[Line], layout: Layout) -> Iterator[str]:
     """Yield lines as text, wrapped, each with a newline."""
     for line in lines:
         if layout.ascii_only:
-            line = replace(line, spans=tuple(span._replace(text=_ascii(span.text)) for span in line.spans))
+            line = structs.replace(line, spans=tuple(span._replace(text=_ascii(span.text)) for span in line.spans))
         for row in wrap(line, layout.width) if line.wrapped else [line.spans]:
             yield without_command("".join(paint(span.text, span.style, colour=layout.colour) for span in row)) + "\n"
 

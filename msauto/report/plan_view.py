@@ -27,12 +27,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.aspects import ASPECTS, is_deletion
 from msauto.model.codec import to_key
@@ -107,8 +106,7 @@ class ChangeKind(NamedTuple):
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """Changes of one kind that are shown together. ``same``: one example shows all of them."""
 
     kind: ChangeKind
@@ -147,8 +145,7 @@ class NamedTargets(NamedTuple):
         return ", ".join(map(show_range, self.ranges[:most])) + (f" and {left} more" if left else "")
 
 
-@dataclass(frozen=True, slots=True)
-class TargetGroup:
+class TargetGroup(Struct, frozen=True):
     """Targets that are shown together, at least one, in the order of the plan."""
 
     targets: tuple[Target, ...]
@@ -180,8 +177,7 @@ class TargetGroup:
         return tuple(NamedTargets(tuple(servers), database, ranges) for (database, ranges), servers in same.items())
 
 
-@dataclass(frozen=True, slots=True)
-class Block(TargetGroup):
+class Block(TargetGroup, frozen=True):
     """Targets of one kind; ``level`` is why they are together.
 
     ``whole``: it removes something, or the plan is short, so that each name and value of it is shown.
@@ -235,8 +231,7 @@ class KindCount(NamedTuple):
     targets: int
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorGroup(TargetGroup):
+class ErrorGroup(TargetGroup, frozen=True):
     """Targets that cannot be planned for one reason; ``error`` may hold :data:`OWN_TITLE` if there are several."""
 
     error: str
@@ -264,8 +259,7 @@ class WarningGroup(NamedTuple):
         return NamedTargets((), "", name_ranges(self.names))
 
 
-@dataclass(frozen=True, slots=True)
-class PlanView:
+class PlanView(Struct, frozen=True):
     """A plan, without its secrets, as its forms show it; the docstring of the module describes the groups."""
 
     plan: Plan

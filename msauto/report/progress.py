@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Final, Literal, TextIO
+
+from msgspec import Struct, field
 
 from msauto.model import events
 from msauto.model.plan import Target
@@ -41,8 +42,7 @@ Part = tuple[int, str]
 """A part of the line, and its rank: where the line is too long, those of the highest rank are left out."""
 
 
-@dataclass(slots=True)
-class _Wait:
+class _Wait(Struct):
     """A restore, or a file of which nothing came yet: since when it is awaited, for how long at most."""
 
     what: str
@@ -50,8 +50,7 @@ class _Wait:
     most: float
 
 
-@dataclass(slots=True)
-class _PhaseCounts:
+class _PhaseCounts(Struct):
     """How far planning or a run is; planning finds its ``targets`` and has no ``requests``.
 
     ``reading``: the servers whose targets are not known yet. ``outcomes``: those of finished and states of planned

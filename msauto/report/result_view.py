@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
@@ -22,8 +21,7 @@ NOT_DONE: Final = frozenset({"failed", "unverified", "interrupted", "not attempt
 Kind = Literal["message", "request", "difference", "advice"]
 
 
-@dataclass(frozen=True, slots=True)
-class ResultGroup(TargetGroup):
+class ResultGroup(TargetGroup, frozen=True):
     """Targets with the same outcome and the same lines, in which the titles are placeholders if there are several."""
 
     outcome: Outcome

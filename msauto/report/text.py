@@ -7,8 +7,9 @@ above the closing sentence and the question.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec import structs
 
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.plan import Action, Change, Plan, Request, Target
@@ -77,7 +78,7 @@ _WIDEST_DRAWING: Final = 120
 
 def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
     """Yield a plan line by line, at most ``layout.width`` columns wide (60 or more); requests are not wrapped."""
-    layout = replace(layout, width=max(NARROWEST, layout.width))
+    layout = structs.replace(layout, width=max(NARROWEST, layout.width))
     view = view_plan(plan, folded=not layout.verbosity, keep_going=layout.keep_going)
     return render_lines(_lines(view, layout), layout)
 
@@ -315,7 +316,8 @@ def _group(group: ResultGroup, verbosity: int) -> Iterator[Line]:
     outcome = TextSpan(group.outcome, _OUTCOMES.get(group.outcome, ""))
     yield Line((TextSpan(group.heading, BOLD, together=False), TextSpan(": "), outcome), 4)
     for kind, line in group.lines:
-        yield replace(words(f"  {line}", _STYLES.get(kind, ""), hang=4), wrapped=kind != "request" or not verbosity)
+        shown = words(f"  {line}", _STYLES.get(kind, ""), hang=4)
+        yield structs.replace(shown, wrapped=kind != "request" or not verbosity)
     if group.named:
         yield names_line(group.named)
     yield Line(())

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -224,8 +223,7 @@ class ValuePart(Struct, frozen=True):
         return f"{self.label} {text}" if self.label else text
 
 
-@dataclass(frozen=True, slots=True)
-class ValueWidth:
+class ValueWidth(Struct, frozen=True):
     """The most columns of a value, alone and within a list item; ``None``: no limit."""
 
     alone: int | None = 60

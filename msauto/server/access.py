@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import ssl
-from dataclasses import astuple, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import structs
 
 from msauto.errors import AddressError, MsautoError, NotSentError
 from msauto.model.server import (
@@ -71,17 +73,18 @@ def spec_with(
         spec = replace(spec, auth=_expected("auth", auth, Auth, "a user name and a password"))
     if timeout is not None:
         if isinstance(timeout, int | float):
-            timeout = Timeouts(*[timeout] * len(fields(Timeouts)))
-        if not all(seconds > 0 for seconds in astuple(_expected("timeout", timeout, Timeouts, "a number of seconds"))):
+            timeout = Timeouts(*[timeout] * len(Timeouts.__struct_fields__))
+        seconds = structs.astuple(_expected("timeout", timeout, Timeouts, "a number of seconds"))
+        if not all(each > 0 for each in seconds):
             raise AddressError("a time-out must be more than 0 seconds", remedy="give the seconds, such as timeout=10")
         spec = replace(spec, timeouts=timeout)
     if isinstance(verify, Tls):
         return replace(spec, tls=verify)
     if isinstance(verify, bool):
-        return spec if verify else replace(spec, tls=replace(spec.tls, verify=False))
+        return spec if verify else replace(spec, tls=structs.replace(spec.tls, verify=False))
     if not isinstance(verify, Path):
         _expected("verify", verify, str, "True, False, the path of a PEM file, or a Tls")
-    return replace(spec, tls=replace(spec.tls, ca=str(verify)))
+    return replace(spec, tls=structs.replace(spec.tls, ca=str(verify)))
 
 
 def _expected(name: str, value: object, kind: type[T], also: str) -> T:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from array import array
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from functools import partial
 from typing import TypeVar, cast, overload
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from msauto.concurrency import SystemClock, concurrent_list, in_turns
 from msauto.errors import UNINFORMATIVE_STATUSES, MsautoError, NotFoundError, RejectedError, UnreadableError
@@ -272,8 +273,7 @@ def _with_prefixes(fields: Xmp, names: frozenset[str]) -> Xmp:
 # Selecting the entries of a listing: bounds in the time of the server, and duplicates --------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """Times without a zone, on the server's clock; both exclusive."""
 
     after: datetime | None = None

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.errors import MsautoError, UnreadableError, UnsupportedError
 from msauto.model.clip_entries import links_of, read_entries_of
@@ -42,8 +41,7 @@ _MANY: Final = 10
 """Fewer assets without XMP fields show nothing about the server."""
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotReading:
+class SnapshotReading(Struct, frozen=True):
     """Takes the snapshot of one entry or title of a database. It can be pickled.
 
     ``links``: whether links are searched for, in a listing of the whole database.

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from msauto.timelines.timeline import (
     COLORS,
@@ -53,8 +54,7 @@ def is_edl(text: str) -> bool:
 # Reading -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _EditLine:
+class _EditLine(Struct):
     """An event with the lines below it, or a locator."""
 
     line: int

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from msauto.simulator import Simulator, empty_state
 from tests.stage import BOLD, Stage
@@ -53,13 +53,13 @@ def test_what_is_elsewhere_asks_nothing_more(stage: Stage) -> None:
 
 @pytest.mark.parametrize("glob", ["Raw/*", "NEWS/Raw/*", "NEWS/*", "Raw", "NEWS/NEWS/Raw/*"])
 def test_protection_holds_whichever_way_the_folder_is_read(stage: Stage, glob: str) -> None:
-    limits = replace(BOLD, protected=(glob,))
+    limits = structs.replace(BOLD, protected=(glob,))
     (refusal,) = stage.plan(film(state="absent"), limits=limits).refusals
     assert (refusal.code, refusal.limit) == ("protected", glob)
 
 
 def test_another_folder_is_not_protected(stage: Stage) -> None:
-    limits = replace(BOLD, protected=("Master/*",))
+    limits = structs.replace(BOLD, protected=("Master/*",))
     assert stage.plan(film(state="absent"), limits=limits).refusals == ()
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from msauto.simulator import Simulator, sample_state
 from msauto.simulator.state import SimMarker
@@ -54,7 +54,7 @@ def test_the_title_of_a_link_does_not_delete_its_clip_with_consent_either(stage:
 @pytest.mark.parametrize("title", ["Promo 1", "Promo 1 tonight"])
 def test_protection_holds_by_every_title_and_folder(stage: Stage, glob: str, title: str) -> None:
     stage.sim.state.databases["NEWS"].clip("Promo 1").markers.extend(_markers(2))
-    limits = replace(BOLD, protected=(glob,))
+    limits = structs.replace(BOLD, protected=(glob,))
     cleared = stage.plan(asset(title, markers=[], exactly=["markers"]), limits=limits)
     assert [(refusal.code, refusal.limit) for refusal in cleared.refusals] == [("protected", glob)]
     if title == "Promo 1":
@@ -188,7 +188,7 @@ def test_links_are_found_where_one_value_is_not_reported(stage: Stage, missing: 
     stage.sim.state.databases["NEWS"].clip("Promo 1").omitted = (missing,)
     (error,) = errors(stage.plan(asset(title, state="absent")))
     assert TONIGHT in error
-    limits = replace(BOLD, protected=("Playout/*",))
+    limits = structs.replace(BOLD, protected=("Playout/*",))
     deleted = stage.plan(asset("Promo 1", state="absent", with_links=True), limits=limits)
     assert [refusal.code for refusal in deleted.refusals] == ["protected"]
 

@@ -45,7 +45,7 @@ def pem(authority: Authority, name: str) -> str:
     return str(authority.folder / f"{name}.pem")
 
 
-def send(tls: Tls, context: ssl.SSLContext, auth: Auth = Auth()) -> RawServer:  # noqa: B008 - frozen
+def send(tls: Tls, context: ssl.SSLContext, auth: Auth = Auth()) -> RawServer:
     async def main() -> RawServer:
         async with RawServer(OK, tls=context) as server:
             spec = ServerSpec("studio", server.url, tls=tls, auth=auth)

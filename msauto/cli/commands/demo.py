@@ -8,10 +8,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from msauto.cli.flags import no_color_flag
 from msauto.cli.help import HelpCommand
@@ -20,8 +20,7 @@ from msauto.errors import MsautoError
 from msauto.exit_codes import INTERRUPTED, OK, REFUSED
 
 
-@dataclass(frozen=True, slots=True)
-class DemoStep:
+class DemoStep(Struct, frozen=True):
     """One command of the demo: what is printed before it, and its expected exit code."""
 
     comment: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
 from msauto.cli.flags import no_color_flag
 from msauto.cli.help import HelpCommand
@@ -124,8 +124,8 @@ def _as_json(name: str) -> Any:
         return [{"name": each, "words": summary} for each, summary in _topics()]
     found = _find(name)
     if isinstance(found, ReferenceTopic):
-        return asdict(found)
-    return {"name": name, "words": found[0], "entries": [asdict(each) for each in found[1]]}
+        return to_builtins(found)
+    return {"name": name, "words": found[0], "entries": to_builtins(found[1])}
 
 
 def _as_markdown(name: str) -> str:

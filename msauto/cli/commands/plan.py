@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import to_builtins
 
 from msauto.cli.flags import Flags, planning_flags
 from msauto.cli.help import HelpCommand
@@ -96,7 +96,7 @@ def _listing(plays: Sequence[PlayOutline], listed: str, form: str) -> str:
     if form == "json":
         from msauto.report.json import dump
 
-        return dump([asdict(play) for play in plays])
+        return dump(to_builtins(plays))
     return "\n".join("".join(f"{line}\n" for line in _play_lines(play, listed)) for play in plays)
 
 

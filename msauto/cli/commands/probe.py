@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, replace
 from typing import Any
 
 import click
+from msgspec import structs, to_builtins
 
 from msauto.api.inputs import require_database
 from msauto.api.run import RunOptions
@@ -136,7 +136,7 @@ def _refuse_protected(
     home = None if asset.folder is None else show_folder(asset.folder)
     places = tuple(show_folder(link.folder) for link in links or ())
     target = Target(server.spec.name, "", "asset", trial.title, folder=home, changes=(change,), places=places)
-    found = refusals(Plan("", "", targets=(target,)), replace(Limits(), protected=limits.protected))
+    found = refusals(Plan("", "", targets=(target,)), structs.replace(Limits(), protected=limits.protected))
     protected = next((refusal for refusal in found if refusal.code == "protected"), None)
     if protected is not None:
         raise RefusedError(
@@ -159,8 +159,8 @@ def _json(findings: ProbeResult) -> dict[str, Any]:
     return {
         "database": findings.database,
         "dialect": {each.name: each.value for each in findings.found},
-        "evidence": [asdict(each) for each in findings.found],
-        "missed": [asdict(each) for each in findings.missed],
+        "evidence": to_builtins(findings.found),
+        "missed": to_builtins(findings.missed),
         "left": None if findings.left is None else list(findings.left),
     }
 

@@ -8,13 +8,12 @@ import io
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final
 
 import click
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.api.inputs import require_database
 from msauto.cli.commands.completion import keep_titles
@@ -44,8 +43,7 @@ _NEVER_CUT = ("length", "rate", "created", "start", "duration", "position", "pub
 _IS_IT_ONE = "check that the address is that of a media server, and the port (default 7901)"
 
 
-@dataclass(frozen=True, slots=True)
-class ShownTable:
+class ShownTable(Struct, frozen=True):
     """Tables (title, headers, rows), and the same as a JSON value, and as records for CSV."""
 
     tables: tuple[tuple[str, Sequence[str], Rows], ...]
@@ -209,7 +207,7 @@ async def channel(client: AsyncMediaServer, server: NamedServer, name: str) -> S
     rows = [[item.guid, item.title or "", item.description or "", item.pub_date or ""] for item in found.items]
     items = [structs.asdict(item) for item in found.items]
     shown = _table(("guid", "title", "description", "published"), rows, items)
-    return replace(shown, json={"name": found.name, "items": items})
+    return structs.replace(shown, json={"name": found.name, "items": items})
 
 
 def _check_title(server: NamedServer, address: Address, found: Asset) -> None:

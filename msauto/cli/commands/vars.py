@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 import click
+from msgspec import Struct, structs
 
 from msauto.cli.flags import Flags, shared_flags_of
 from msauto.cli.help import HelpCommand
@@ -66,8 +66,7 @@ def _json(definition: VariableDefinition, *, wins: bool) -> dict[str, Any]:
 # Variables ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class VariableDefinition:
+class VariableDefinition(Struct, frozen=True):
     """A variable with the place where it is set, and its rendered ``value``, or the ``error`` of rendering."""
 
     name: str
@@ -85,7 +84,7 @@ def report_variables(options: ResolveOptions, host: str, name: str | None = None
     """
     files = Files()
     with files.tracker.found.redacted_errors():
-        hosts = open_hosts(replace(options, env=dict.fromkeys(options.env, HIDDEN)), files)
+        hosts = open_hosts(structs.replace(options, env=dict.fromkeys(options.env, HIDDEN)), files)
         files.problems.check()
         if host not in hosts.inventory.hosts:
             raise outside_node("HOST", host).error(
@@ -95,7 +94,7 @@ def report_variables(options: ResolveOptions, host: str, name: str | None = None
         definitions = [_rendered(variable, scope) for variable in _chosen(scope, name)]
         secrets = files.tracker.found
         return tuple(
-            replace(each, value=_redacted(each.name, each.value, secrets), error=secrets.redact(each.error))
+            structs.replace(each, value=_redacted(each.name, each.value, secrets), error=secrets.redact(each.error))
             for each in definitions
         )
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 from typing import Any
+
+from msgspec import Struct
 
 from msauto.documents.document import Problems, SourceNode, SourceText
 from msauto.documents.value_types import UnrenderedTemplate, as_list, pending_templates
@@ -111,8 +112,7 @@ def refuse_pending(data: Any, node: SourceNode, why: str) -> None:
     ).check()
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(Struct, frozen=True):
     """The ``where`` of a selection: a function of facts, which can be pickled."""
 
     conditions: tuple[SourceText, ...]

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -306,7 +306,7 @@ async def apply(
 ) -> Result:
     """Apply a plan to servers, in this process."""
     slots = asyncio.Semaphore(forks)
-    connections = {name: replace(each, slots=slots) for name, each in servers.items()}
+    connections = {name: structs.replace(each, slots=slots) for name, each in servers.items()}
     servers_of = partial(ServersHere, connections=connections, frozen=frozen)
     return await executor.apply(servers_of, plan, *ports, **options)
 
