@@ -149,7 +149,12 @@ class BatchJobs(Struct, frozen=True):
         refusals = record.plan.refusals if record.plan is not None and job.args.do != "plan" else ()
         if self.check and code == OK and refusals:
             code, record.reason = REFUSED, visible(refusal_reason(refusals[0]))
-        return JobAttempt(_result(job, record, code), again)
+        result = _result(job, record, code)
+        if self.check and job.args.do != "plan" and record.plan is not None:
+            targets = redact_plan(record.plan).targets
+            planned = tuple(_differing(each, actions=True) for each in targets if each.changes)
+            result = structs.replace(result, would_change=planned)
+        return JobAttempt(result, again)
 
     def _run(self, job: Job, record: Attempt, until: datetime | None) -> int:
         inputs = record.inputs = self._inputs(job)
@@ -307,14 +312,19 @@ def _unfinished(record: Attempt) -> str:
     return " ".join(found[0].partition("\n")[0].split()) + more if found else ""
 
 
-def _differing(target: Target) -> DifferingTarget:
-    """Return what differs. Only a live marker names a user: nothing else of the interface does."""
+def _differing(target: Target, *, actions: bool = False) -> DifferingTarget:
+    """Return what differs, with ``actions`` also how it would change.
+
+    Only a live marker names a user: nothing else of the interface does.
+    """
     before = [each.before for each in target.changes]
     return DifferingTarget(
         server=target.server,
         database=target.database,
         kind=target.kind,
         name=target.name,
-        changes=tuple(f"{each.aspect} {each.key}".rstrip() for each in target.changes),
+        changes=tuple(
+            f"{f'{each.action} ' if actions else ''}{each.aspect} {each.key}".rstrip() for each in target.changes
+        ),
         by=tuple(sorted({str(each["user"]) for each in before if isinstance(each, dict) and each.get("user")})),
     )

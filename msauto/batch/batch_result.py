@@ -36,7 +36,7 @@ _OUTCOMES: Final[dict[int, Literal["ok", "refused", "locked", "interrupted"]]] =
     INTERRUPTED: "interrupted",
 }
 _DRIFTING: Final = 10
-"""How many drifting targets of a job are listed; the JSON holds all."""
+"""How many targets of a job are listed that differ, or that it would change; the JSON holds all."""
 
 Moment = Annotated[str, Meta(description="a time, ISO 8601 in UTC")]
 
@@ -73,6 +73,9 @@ class JobResult(Struct, frozen=True, kw_only=True):
     summary: Annotated[dict[str, int], Meta(description="the counts of the plan, and of the outcomes")] = {}
     warnings: Annotated[tuple[str, ...], Meta(description="what its plan warned of")] = ()
     drift: Annotated[tuple[DifferingTarget, ...], Meta(description="with do: plan, what differs")] = ()
+    would_change: Annotated[
+        tuple[DifferingTarget, ...], Meta(description="with --check, what it would change, each with its action")
+    ] = ()
     last_success: Annotated[Moment | None, Meta(description="the end of its last run that was ok")] = None
 
     @property
@@ -311,10 +314,14 @@ def _details_of(job: JobResult) -> str:
 def _notes(result: BatchResult, zone: str) -> Iterator[str]:
     """Yield what the rows do not hold: what differs, missed starts, what was not delivered, what to do next."""
     for job in result.jobs:
-        drift = job.reported_drift
+        drift, planned = job.reported_drift, job.would_change
         yield from (f"{job.job}: {visible(_drift_sentence(each))}" for each in drift[:_DRIFTING])
         if len(drift) > _DRIFTING:
             yield f"{job.job}: {len(drift) - _DRIFTING} more differ"
+        sentences = (f"{_called(each)}: {', '.join(each.changes)}" for each in planned[:_DRIFTING])
+        yield from (f"{job.job}: {visible(each)}" for each in sentences)
+        if len(planned) > _DRIFTING:
+            yield f"{job.job}: {plural(len(planned) - _DRIFTING, 'more target')}; see its plan above, or --format json"
     yield from (f"missed: {local_time(start, zone)}" for start in result.missed)
     for sent in result.deliveries:
         if sent.error:
@@ -331,8 +338,11 @@ def _drift_sentence(target: DifferingTarget) -> str:
     """Return which target differs, in what, since when, and by whom."""
     new = "new" if target.nights == 1 else f"for {target.nights} nights"
     by = f", by {', '.join(target.by)}" if target.by else ""
-    place = "/".join(filter(None, (target.server, target.database)))
-    return f"{place}: {target.name} differs ({new}{by}): {', '.join(target.changes)}"
+    return f"{_called(target)} differs ({new}{by}): {', '.join(target.changes)}"
+
+
+def _called(target: DifferingTarget) -> str:
+    return f"{'/'.join(filter(None, (target.server, target.database)))}: {target.name}"
 
 
 def local_time(text: str, zone: str) -> str:

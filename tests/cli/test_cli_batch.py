@@ -263,6 +263,9 @@ def test_check_shows_what_the_night_would_do(desk: Desk) -> None:
     assert delete["reason"].endswith("to allow it, set allow: {delete: 1}")
     shown = run(desk, "--check").out
     assert "1 to change" in shown
+    assert "change: studio-a/NEWS: EP001: change field comment\n" in shown
+    assert "delete: studio-a/NEWS: EP002: delete asset" in shown
+    assert [each["changes"] for each in delete["would_change"]] == [["delete asset EP002"]]
     assert "--failed" not in shown
 
 

@@ -19,6 +19,7 @@ from msauto.cli.commands.init import repository
 from msauto.playbook.settings import load_settings
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
+from tests.docs.pages import ROOT
 
 FILES = {
     ".github/workflows/msauto.yml",
@@ -87,6 +88,35 @@ def test_force_adds_and_overwrites_nothing(desk: Desk) -> None:
     assert {name.removeprefix("repo/") for name in desk.files() if name.startswith("repo/")} == FILES
     again = desk.run("init", "repo", "--force")
     assert (again.code, again.out) == (0, "")
+
+
+def test_it_fills_the_working_folder(desk: Desk) -> None:
+    for name in desk.files():
+        (desk.folder / name).unlink()
+    subprocess.run(["git", "init", "--quiet"], cwd=desk.folder, check=True)
+    sourced = desk.run("init")
+    assert (sourced.code, set(sourced.out.splitlines())) == (0, FILES)
+    assert "cd " not in sourced.err
+    desk.run("init").one_error("the working folder is not empty", "--force")
+
+
+def test_what_the_documentation_saves_is_ignored_by_git(new: Desk) -> None:
+    """An export is a record to keep; all else that the commands of the docs and the skeleton write is not."""
+    pages = [page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").rglob("*.md"))]
+    text = "\n".join([*pages, *(data.decode("utf-8") for _, data in repository())])
+    written = re.findall(
+        r"msauto (?:plan|apply|report|validate|schedule|undo) [^`|\n]*?(?:--out|--events|>) +([\w./-]+)", text
+    )
+    names = {*written, *re.findall(r"reports: {dir: (\w+)", text), *re.findall(r"plan: (\w+\.plan\.json)", text)} - {
+        "DIR"
+    }
+    assert {"plan.html", "run.html", "plan.md", "run.jsonl", "tonight.plan.json", "units", "reports"} <= names
+    subprocess.run(["git", "init", "--quiet"], cwd=new.folder, check=True)
+    paths = [name if "." in name else f"{name}/x" for name in sorted(names)]
+    found = subprocess.run(["git", "check-ignore", *paths], cwd=new.folder, capture_output=True, text=True)
+    assert found.stdout.split() == paths
+    kept = subprocess.run(["git", "check-ignore", *FILES, "exported/x.yml"], cwd=new.folder, capture_output=True)
+    assert not kept.stdout
 
 
 def test_a_file_in_the_way_is_one_error(desk: Desk) -> None:

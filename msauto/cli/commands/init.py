@@ -1,4 +1,4 @@
-"""``msauto init DIR``: a new automation repository that validates."""
+"""``msauto init [DIR]``: a new automation repository that validates."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _DOT = "dot-"
 
 
 @click.command("init", cls=HelpCommand)
-@click.argument("folder", type=click.Path(file_okay=False), metavar="DIR")
+@click.argument("folder", default=".", type=click.Path(file_okay=False), metavar="[DIR]")
 @click.option("--force", is_flag=True, help="Also in a folder that is not empty; existing files are never overwritten.")
 def command(*, folder: str, force: bool) -> int:
-    """Create an automation repository in DIR: inventory, explained playbook, settings, CI, pre-commit hook."""
+    """Create an automation repository in DIR, or here: inventory, playbook, settings, batch, CI, pre-commit hooks."""
     target = Path(folder)
     _check(target, force=force)
     created: list[str] = []
@@ -35,12 +35,12 @@ def command(*, folder: str, force: bool) -> int:
             print_message(f"Unchanged: {target / name}")
     if created:
         print_result("".join(f"{target / name}\n" for name in created))
-        print_message(_NEXT.format(folder=shlex.quote(folder)))
+        enter = "" if folder == "." else f"  cd {shlex.quote(folder)}\n"
+        print_message(f"Repository created. Next:\n{enter}{_NEXT}")
     return OK
 
 
-_NEXT = """Repository created. Next:
-  cd {folder}
+_NEXT = """\
   msauto validate .                                # find errors, offline
   msauto simulate                                  # in another terminal: start a test server
   msauto plan playbooks/site.yml                   # show what would change
@@ -65,11 +65,12 @@ def _walk(folder: Traversable, before: str) -> Iterator[tuple[str, bytes]]:
 
 def _check(target: Path, *, force: bool) -> None:
     try:
-        full = target.exists() and any(target.iterdir())
+        full = target.exists() and any(each.name != ".git" for each in target.iterdir())
     except OSError as error:
         raise MsautoError(f"cannot read {target}: {error.strerror}", remedy="name another folder") from error
     if full and not force:
-        raise RefusedError(f"{target} is not empty", remedy="name a new folder, or add the missing files with --force")
+        name = "the working folder" if target == Path() else target
+        raise RefusedError(f"{name} is not empty", remedy="name a new folder, or add the missing files with --force")
 
 
 def _write(path: Path, data: bytes) -> bool:
