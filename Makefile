@@ -13,7 +13,7 @@ DOCS := .venv/docs
 unexport PYTHONDONTWRITEBYTECODE
 
 help:
-	@echo "make demo     the main workflow on an embedded media server"
+	@echo "make demo     the main workflow on an embedded media server, with pauses on a terminal"
 	@echo "make test     all tests but the slow ones"
 	@echo "make lint     ruff, mypy, import-linter, codespell, our own checks (tests/lint)"
 	@echo "make scale    the slow tests"

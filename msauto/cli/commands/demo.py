@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,9 +16,11 @@ from msgspec import Struct
 
 from msauto.cli.flags import no_color_flag
 from msauto.cli.help import HelpCommand
-from msauto.cli.output import print_result
+from msauto.cli.output import print_result, use_colour
+from msauto.cli.plan_and_apply import prompt
 from msauto.errors import MsautoError
 from msauto.exit_codes import INTERRUPTED, OK, REFUSED
+from msauto.report.layout import DIM, paint
 
 
 class DemoStep(Struct, frozen=True):
@@ -51,7 +54,10 @@ STEPS = (
 @click.command("demo", cls=HelpCommand)
 @no_color_flag
 def command(*, no_color: bool) -> int:
-    """Show a complete example on an embedded media server; it touches nothing outside a scratch folder."""
+    """Show a complete example on an embedded media server; it touches nothing outside a scratch folder.
+
+    On a terminal it waits for Enter between its scenes, but not where the variable CI is set.
+    """
     from msauto.simulator import Simulator
 
     with _scratch_folder() as folder, Simulator(restore_seconds=1.0) as server:
@@ -61,11 +67,19 @@ def command(*, no_color: bool) -> int:
         )
         environment = {"STUDIO_A_URL": server.url, "XDG_STATE_HOME": str(folder / "state")}
         with _working_in(folder / "playbooks", environment | ({"NO_COLOR": "1"} if no_color else {})):
-            for step in STEPS:
+            pausing = sys.stdin.isatty() and sys.stdout.isatty() and not os.environ.get("CI")
+            for number, step in enumerate(STEPS):
+                pausing = pausing and (number == 0 or _pause(no_color=no_color))
                 _run(step)
         requests = f"{len(server.log)} requests, {len(server.writes())} of them writes"
         print_result(f"\nThe server received {requests}.\nNext: read playbooks/news.yml, then docs/tutorial.md.")
     return OK
+
+
+def _pause(*, no_color: bool) -> bool:
+    """Wait for Enter before the next scene; return whether to wait again."""
+    hint = "Press Enter for the next scene (q: all that is left, without a pause) "
+    return prompt("\n" + paint(hint, DIM, colour=use_colour(sys.stderr, no_color=no_color))).lower() != "q"
 
 
 def _run(step: DemoStep) -> None:
