@@ -372,6 +372,30 @@ def test_everything_is_awaitable(sim: Simulator, inventory: dict[str, Any]) -> N
     asyncio.run(work())
 
 
+def test_as_many_targets_at_a_time_as_the_server_has_connections() -> None:
+    count, comments = 20, dict[str, str]()
+    waiting = {method: asyncio.Barrier(count) for method in ("GET", "POST")}
+    asked: set[tuple[str, str]] = set()
+
+    async def answer(request: httpx2.Request) -> httpx2.Response:
+        key = request.method, request.url.path
+        if key not in asked:  # planning and the first write wait for those of all targets
+            asked.add(key)
+            await asyncio.wait_for(waiting[request.method].wait(), 60)
+        if request.method == "POST":
+            comments[request.url.path] = request.url.params["val"]
+        comment = comments.get(request.url.path, "")
+        return httpx2.Response(200, text=f'<Clip link_id="1"><Attr name="comment">{comment}</Attr></Clip>')
+
+    server = {"url": "http://studio-a", "connections": count}
+    inventory = {"all": {"hosts": {"studio-a": {"server": server, "database": "NEWS"}}}}
+    titles = [f"Film {number}" for number in range(count)]
+    desired = {"asset": {"title": "{{ item }}", "fields": {"comment": "new"}}, "loop": titles}
+    play = msauto.load(plays(desired), inventory=inventory, transport=httpx2.MockTransport(answer))
+    assert msauto.apply(play).ok
+    assert len(comments) == count
+
+
 def test_a_cancelled_run_finishes_what_is_in_flight_and_is_recorded(sim: Simulator, inventory: dict[str, Any]) -> None:
     async def work() -> None:
         play = await msauto.aio.load(plays(MANY), inventory=inventory, forks=1)
