@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,11 +15,15 @@ from msauto.playbook.input_files import find_repository
 
 
 class PastRuns(Struct, frozen=True):
-    """Runs, attempts and batches, newest first. ``others``: how many of other repositories; ``ledger``: its name."""
+    """Runs, attempts and batches, newest first. ``others``: how many of other repositories; ``ledger``: its name.
+
+    ``short``: the beginning of each name that no other name of the ledger has, to the day, the minute or the second.
+    """
 
     runs: tuple[RunSummary, ...]
     others: int
     ledger: str
+    short: Mapping[str, str]
 
 
 def list_runs(
@@ -29,12 +35,18 @@ def list_runs(
     """
     with Ledger.open(place, readonly=True) as ledger:
         found, name = ledger.attempts(), ledger.name
+    lengths = [len(each) for each in ("YYYYMMDD", "YYYYMMDDTHHMM", "YYYYMMDDTHHMMSS")]
+    begin = Counter(each.run[:length] for each in found for length in lengths)
+    short = {
+        each.run: next((each.run[:length] for length in lengths if begin[each.run[:length]] == 1), each.run)
+        for each in found
+    }
     first = None if since is None else datetime.now(UTC) - since
     found = [each for each in found if batch is None or each.batch == batch]
     found = [each for each in found if first is None or datetime.fromisoformat(each.started) >= first]
     repository = None if every else find_repository(Path())
     runs = tuple(each for each in found if repository is None or _is_of(each, repository))
-    return PastRuns(runs, len(found) - len(runs), name)
+    return PastRuns(runs, len(found) - len(runs), name, short)
 
 
 def _is_of(run: RunSummary, repository: Path) -> bool:

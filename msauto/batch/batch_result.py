@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, Final, Literal, get_args
-from zoneinfo import ZoneInfo
 
 from msgspec import Meta, Struct, structs
 
@@ -23,7 +22,7 @@ from msauto.report.ci_forms import TestCase, render_xml, suite_of
 from msauto.report.json import dump
 from msauto.report.layout import GREEN, RED, aligned, paint, template
 from msauto.report.sanitizing import visible
-from msauto.report.texts import count_outcomes, plural, show_seconds
+from msauto.report.texts import count_outcomes, local_time, plural, show_seconds
 
 JobOutcome = Literal["ok", "failed", "refused", "locked", "interrupted", "skipped", "not attempted"]
 MessageKind = Literal["heartbeat", "notice", "metrics", "report", "program"]
@@ -343,11 +342,6 @@ def _drift_sentence(target: DifferingTarget) -> str:
 
 def _called(target: DifferingTarget) -> str:
     return f"{'/'.join(filter(None, (target.server, target.database)))}: {target.name}"
-
-
-def local_time(text: str, zone: str) -> str:
-    """Return a time of a result in a time zone, to the minute."""
-    return f"{parse_time(text).astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M %Z}"
 
 
 def render_json(result: BatchResult, _zone: str = "") -> str:

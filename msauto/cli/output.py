@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import IO
+from typing import IO, Any
 
 import click
 
@@ -51,6 +51,14 @@ def print_result(text: str | Iterable[str]) -> None:
         ) from error
 
 
+def print_paged(text: str) -> None:
+    """Write a long result: on a terminal with fewer lines, through its pager (``PAGER``)."""
+    if sys.stdin.isatty() and sys.stdout.isatty() and text.count("\n") >= shutil.get_terminal_size().lines:
+        click.echo_via_pager(text)
+    else:
+        print_result(text)
+
+
 def print_message(text: str, *, rendered: bool = False) -> None:
     """Write a message to stderr, made visible unless a report rendered it; a closed stderr is not an error."""
     lines = text.split("\n") if rendered else visible_lines(text)
@@ -59,14 +67,12 @@ def print_message(text: str, *, rendered: bool = False) -> None:
         _write(sys.stderr, text, nl=not text.endswith("\n"))
 
 
-def print_table(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], *, no_color: bool, whole: Collection[str] = ()
-) -> None:
-    """Write a table to stdout, which fits the terminal; the first column and those in ``whole`` are never cut."""
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, no_color: bool, **view: Any) -> None:
+    """Write a table to stdout, which fits the terminal; ``view`` as for ``render_table``."""
     from msauto.report.layout import render_table
 
     colour = use_colour(sys.stdout, no_color=no_color)
-    print_result(render_table(headers, rows, colour=colour, width=terminal_width(sys.stdout), whole=whole))
+    print_result(render_table(headers, rows, colour=colour, width=terminal_width(sys.stdout), **view))
 
 
 def discard_stdout() -> None:
@@ -78,8 +84,9 @@ def discard_stdout() -> None:
 
 
 def use_colour(stream: IO[str], *, no_color: bool) -> bool:
-    """Return whether to colour: only on a terminal, and without ``--no-color`` and ``NO_COLOR``."""
-    return not no_color and not os.environ.get("NO_COLOR") and stream.isatty()
+    """Return whether to colour: only on a terminal that can, and without ``--no-color`` and ``NO_COLOR``."""
+    can = os.environ.get("TERM") != "dumb" and stream.isatty()
+    return can and not no_color and not os.environ.get("NO_COLOR")
 
 
 def terminal_width(stream: IO[str]) -> int | None:

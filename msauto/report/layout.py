@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct, field, structs
@@ -175,28 +176,34 @@ def render_table(
     colour: bool,
     width: int | None = None,
     whole: Collection[str] = (),
+    styles: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> str:
     """Return a table with a header line; it ends with a newline.
 
     Cells are made visible. ``width``: the columns of the terminal; ``None``: nothing is cut. The first column, which
     names the row, and those in ``whole`` are never cut. If a line does not fit, the cells of the others wrap, three
     lines at most (in a table of two columns any number). If even that does not fit, the others go below, indented.
-    Every row has as many cells as ``headers``.
+    Every row has as many cells as ``headers``. ``styles``: for a column, the style of a cell by its text.
     """
     shown = [list(headers), *([visible(cell) for cell in row] for row in rows)]
-    lines = aligned(shown) if width is None else [*_fitted(shown, width, whole)]
+    looks = [styles.get(name, {}) if colour else {} for name in headers]
+    lines = aligned(shown, looks) if width is None else [*_fitted(shown, width, whole, looks)]
     lines = [without_command(line) for line in lines]
     lines[0] = paint(lines[0], BOLD, colour=colour)
     return "".join(f"{line}\n" for line in lines)
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+Looks = Sequence[Mapping[str, str]]
+"""For each column, the style of a cell by its text."""
+
+
+def aligned(rows: Sequence[Sequence[str]], looks: Looks = ()) -> list[str]:
     """Return a line for each row of visible cells, whose columns are as wide as their widest cell."""
     columns = _column_widths(rows)
-    return [_line(row, columns) for row in rows]
+    return [_line(row, columns, looks) for row in rows]
 
 
-def _fitted(rows: Sequence[Sequence[str]], width: int, whole: Collection[str]) -> Iterator[str]:
+def _fitted(rows: Sequence[Sequence[str]], width: int, whole: Collection[str], looks: Looks) -> Iterator[str]:
     """Yield the lines of a table: its widest columns become narrower until a line fits, or their cells go below."""
     columns = _column_widths(rows)
     kept = [index for index, name in enumerate(rows[0]) if index == 0 or name in whole]
@@ -207,9 +214,9 @@ def _fitted(rows: Sequence[Sequence[str]], width: int, whole: Collection[str]) -
     if _line_width(columns) <= width:
         for row in rows:
             cells = [_cell(cell, space, most) for cell, space in zip(row, columns, strict=True)]
-            yield from (_line(line, columns) for line in zip_longest(*cells, fillvalue=""))
+            yield from (_line(line, columns, looks) for line in zip_longest(*cells, fillvalue=""))
         return
-    head, *lines = aligned([[row[index] for index in kept] for row in rows])
+    head, *lines = aligned([[row[index] for index in kept] for row in rows], [looks[index] for index in kept])
     yield head
     for line, row in zip(lines, rows[1:], strict=True):
         yield line
@@ -235,8 +242,12 @@ def _line_width(columns: Sequence[int]) -> int:
     return sum(columns) + _GAP * (len(columns) - 1)
 
 
-def _line(cells: Sequence[str], columns: Sequence[int]) -> str:
-    return (" " * _GAP).join(map(pad, cells, columns)).rstrip()
+def _line(cells: Sequence[str], columns: Sequence[int], looks: Looks) -> str:
+    shown = [*map(pad, cells, columns)]
+    for place, look in enumerate(looks):
+        if style := look.get(cells[place]):
+            shown[place] = paint(cells[place], style, colour=True) + shown[place].removeprefix(cells[place])
+    return (" " * _GAP).join(shown).rstrip()
 
 
 @cache

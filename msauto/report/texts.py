@@ -9,13 +9,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
 from msauto.errors import RefusedError
 from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
 from msauto.model.plan import Action, Body, Change, Json, Plan, Refusal, Target
-from msauto.model.result import OUTCOMES, key_of
+from msauto.model.result import OUTCOMES, key_of, parse_time
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
 from msauto.report.sanitizing import display_width, show, show_pair, visible
 from msauto.secrets.redaction import HIDDEN
@@ -312,6 +313,11 @@ def show_seconds(seconds: float) -> str:
     minutes, left = divmod(rest, 60)
     parts = [f"{number} {unit}" for number, unit in ((hours, "h"), (minutes, "min"), (left, "s")) if number]
     return " ".join(parts) or "0 s"
+
+
+def local_time(text: str, zone: str = "") -> str:
+    """Return a time of the ledger to the minute, in a time zone; the default is that of this machine."""
+    return f"{parse_time(text).astimezone(ZoneInfo(zone) if zone else None):%a %Y-%m-%d %H:%M %Z}"
 
 
 def show_duration(seconds: float) -> str:

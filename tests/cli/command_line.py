@@ -136,6 +136,7 @@ _CHANGING = (
     (re.compile(r"127\.0\.0\.1:\d+"), "HOST:PORT"),
     (re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}"), "RUN"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"), "TIME"),
+    (re.compile(r"[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d [A-Z+\d-]+"), "TIME"),
     (re.compile(r"TIME  \d+ s +"), "TIME  TOOK  "),
     (re.compile(r"(process|pid\":) +\d+( on \S+,)?"), r"\1 PID"),
     (re.compile(r"\"host\": \"[^\"]+\""), '"host": "HERE"'),

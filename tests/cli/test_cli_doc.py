@@ -14,6 +14,7 @@ from msauto.model.timecode import Timecode
 from msauto.playbook.reference import module, positions
 from msauto.playbook.schema.play import MODULES, AssetArgs
 from tests.cli.command_line import MSAUTO, Desk
+from tests.cli.test_cli_streams_and_codes import on_a_terminal
 
 TOPICS = [name for name, _ in all_topics()]
 
@@ -61,6 +62,15 @@ def test_lines_are_no_wider_than_the_page(away: Desk) -> None:
     for topic in ("asset", "play", "rss"):
         prose = away.run("doc", topic).out.partition("Examples")[0]
         assert max(map(len, prose.splitlines())) <= 110
+
+
+@pytest.mark.parametrize(("lines", "paged"), [("24", True), ("1000", False)])
+def test_what_is_longer_than_the_terminal_goes_through_its_pager(away: Desk, lines: str, paged: bool) -> None:
+    away.environment |= {"PAGER": "sed s/^/paged:/", "LINES": lines, "NO_COLOR": "1"}
+    code, text = on_a_terminal(away, "doc", "asset", typed=b"")
+    assert (code, text.startswith("paged:asset"), "\x1b" in text) == (0, paged, False)
+    prose = text.replace("paged:", "").partition("Examples")[0]
+    assert max(map(len, prose.splitlines())) <= 100  # the columns of that terminal
 
 
 def test_an_unknown_topic_names_the_nearest(away: Desk) -> None:

@@ -19,6 +19,7 @@ from msauto.cli.commands.show import render_csv
 from msauto.report.sanitizing import display_width
 from msauto.simulator import SimMarker, Simulator
 from tests.cli.command_line import Desk
+from tests.cli.test_cli_streams_and_codes import on_a_terminal
 
 INV = ("-i", "inventory.yml")
 STATE = ("--state-dir", "state")
@@ -50,11 +51,28 @@ def test_the_history_fits_a_terminal_and_never_cuts_an_id(desk: Desk) -> None:
     long = desk.comment("new", name=f"{'a-long-name-' * 8}.yml")
     assert desk.run("apply", long, *INV, *STATE, "--yes").code == 0
     (run,) = desk.run("history", *STATE, "--format", "json").json
+    desk.environment["TZ"] = "Asia/Tokyo"
     lines = on_terminal(desk, 80, "history", *STATE)
     assert all(display_width(line) <= 80 for line in lines)
-    assert lines[1].startswith(f"{run['run']}  ")
+    assert lines[1].startswith(f"{run['run'][:8]}  ")  # the day is enough
+    assert re.search(r"  [A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d JST  ", lines[1])
     assert f"{run['user']}@{run['host']}" in "".join(line.strip() for line in lines)
-    assert long in desk.run("history", *STATE).out
+    piped = desk.run("history", *STATE).out
+    assert long in piped
+    assert run["run"] in piped
+
+
+def test_an_id_is_as_short_as_is_unambiguous_and_its_status_has_a_colour(desk: Desk) -> None:
+    assert desk.run("apply", desk.comment("new"), *INV, *STATE, "--yes").code == 0
+    assert desk.run("apply", desk.comment("newer"), *INV, *STATE).code == 4
+    runs = desk.run("history", *STATE, "--format", "json").json
+    desk.environment["LINES"] = "100"
+    _, text = on_a_terminal(desk, "history", *STATE, typed=b"")
+    lines = [line for line in text.splitlines() if line[:1].isdigit()]
+    for line, run, status in zip(lines, runs, ("\x1b[33mrefused\x1b[0m", "\x1b[32mok\x1b[0m"), strict=True):
+        name = line.split()[0]
+        assert desk.run("history", name, *STATE, "--format", "json").json["run"] == run["run"]
+        assert status in line
 
 
 def test_the_history_is_that_of_this_repository(desk: Desk) -> None:

@@ -220,6 +220,7 @@ _VARYING = (
     (re.compile(r"in \d+\.\d\ds\b"), "in 0s"),  # pytest
     (re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}"), "RUN"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:\+00:00|Z)"), "NOW"),
+    (re.compile(r"[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d [A-Z+\d-]+"), "NOW"),
     (re.compile(r"NOW  \d+ s +"), "NOW  TOOK  "),
     (re.compile(r"\b\w+@[\w.-]+$", re.MULTILINE), "USER@HOST"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "SHA256"),

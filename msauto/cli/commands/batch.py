@@ -136,7 +136,7 @@ def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | 
     elif not rows:
         print_message(f"No batches in {ledger.name}.")
     else:
-        zone = batch.schedule.timezone if batch is not None else "UTC"
+        zone = batch.schedule.timezone if batch is not None else ""
         headers = ("batch", "job", "last outcome", "last success", "next start", "frozen")
         lines = [status_row(each, zone, now) for each in rows]
         print_table(headers, lines, no_color=no_color, whole=("job",))

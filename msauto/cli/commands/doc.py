@@ -11,7 +11,7 @@ from msgspec import to_builtins
 
 from msauto.cli.flags import no_color_flag
 from msauto.cli.help import HelpCommand
-from msauto.cli.output import print_result, terminal_width, use_colour
+from msauto.cli.output import can_draw, print_paged, print_result, terminal_width, use_colour
 from msauto.errors import MsautoError, nearest
 from msauto.playbook import reference
 from msauto.playbook.reference import ReferenceEntry, ReferenceKey, ReferenceTopic, module, modules, render_topic
@@ -26,10 +26,10 @@ _LISTS: Mapping[str, tuple[str, Callable[[], Sequence[ReferenceEntry]]]] = {
     "tests": ("Tests, for when, where and that: VALUE is test.", reference.tests),
     "lookups": ("Files and environment for templates: lookup(NAME, ...).", reference.lookups),
 }
-_NOTE = """Any value can be a template, except those marked (no template). A key without a value is an error:
-write "" to clear, or omit the key. [] in a key means each item of the list."""
-
-
+_NOTE = (
+    "Any value can be a template, except those marked (no template). A key without a value is an error: "
+    'write "" to clear, or omit the key. [] in a key means each item of the list.'
+)
 _NARROWEST, _WIDEST = 40, 110
 
 
@@ -47,8 +47,9 @@ def command(*, topic: str, form: str, no_color: bool) -> None:
         print_result(_as_markdown(topic))
     else:
         width = min(terminal_width(sys.stdout) or _WIDEST, _WIDEST)
-        layout = Layout(use_colour(sys.stdout, no_color=no_color), width=max(width, _NARROWEST))
-        print_result(render_lines(_as_text(topic), layout))
+        colour = use_colour(sys.stdout, no_color=no_color)
+        layout = Layout(colour, width=max(width, _NARROWEST), ascii_only=not can_draw(sys.stdout))
+        print_paged("".join(render_lines(_as_text(topic), layout)))
 
 
 def _topics() -> list[tuple[str, str]]:
@@ -76,7 +77,7 @@ def _as_text(name: str) -> Iterator[Line]:
         yield _head("Topics: msauto doc TOPIC")
         topics = _topics()
         width = max(len(name) for name, _ in topics)
-        yield from (_line(f"  {name:<{width}}  {summary}") for name, summary in topics)
+        yield from (words(f"  {name:<{width}}  {summary}", hang=width + 4) for name, summary in topics)
         return
     found = _find(name)
     if isinstance(found, ReferenceTopic):
@@ -98,7 +99,7 @@ def _topic(topic: ReferenceTopic) -> Iterator[Line]:
     for key in topic.keys:
         yield Line((TextSpan("  "), TextSpan(key.path, BOLD), TextSpan(f"  ({_kind(key)})", together=False)), 10)
         yield words(f"      {key.words}", hang=6)
-    yield from (_line(), *map(_line, _NOTE.splitlines()), _line(), _head("Examples"))
+    yield from (_line(), words(_NOTE, hang=0), _line(), _head("Examples"))
     for number, example in enumerate(topic.examples):
         yield from [_line()] if number else []
         yield from (_line(f"  {line}" if line else "") for line in example.splitlines())
@@ -113,7 +114,7 @@ def _entries(name: str, summary: str, entries: Sequence[ReferenceEntry]) -> Iter
     for entry in entries:
         yield from (_line(), _head(f"  {entry.name}"), words(f"      {entry.words}", hang=6))
         if entry.example:
-            yield _line(f"      {entry.example}  →  {entry.result}")
+            yield Line((TextSpan(f"      {entry.example}"), TextSpan(f"  →  {entry.result}")), 8)
 
 
 # Other forms ---------------------------------------------------------------------------------------------------

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from msauto.api.history import PastRuns, list_runs, read_attempt
 from msauto.cli.flags import Flags, parse_age, shared_flags_of
 from msauto.cli.help import HelpCommand
-from msauto.cli.output import print_message, print_result, print_table
+from msauto.cli.output import print_message, print_result, print_table, terminal_width
 from msauto.ledger.history import OPTIONS
 from msauto.model.codec import load, to_json
-from msauto.model.result import RequestRecord, RunDetails, RunSummary, TargetRecord, seconds_between
+from msauto.model.result import RequestRecord, RunDetails, RunStatus, RunSummary, TargetRecord, seconds_between
 from msauto.report.json import dump
+from msauto.report.layout import GREEN, MAGENTA, RED, YELLOW
 from msauto.report.sanitizing import visible
-from msauto.report.texts import count_outcomes, plural, show_seconds, target_heading
+from msauto.report.texts import count_outcomes, local_time, plural, show_seconds, target_heading
+
+_STATUS: Final[Mapping[RunStatus, str]] = {
+    "running": YELLOW,
+    "ok": GREEN,
+    "failed": RED,
+    "died": RED,
+    "error": RED,
+    "interrupted": MAGENTA,
+    "refused": YELLOW,
+    "locked": YELLOW,
+    "missed": YELLOW,
+}
 
 
 @click.command("history", cls=HelpCommand)
@@ -53,7 +67,9 @@ def _list_runs(found: PastRuns, flags: Flags) -> None:
         print_result(dump([to_json(each) for each in found.runs]))
     elif found.runs:
         headers = ("run", "started", "took", "status", "playbooks", "outcome", "who")
-        print_table(headers, [_row(each) for each in found.runs], no_color=flags.no_color, whole=headers[:4])
+        short = found.short if terminal_width(sys.stdout) else {}  # what is piped is searched for whole names
+        rows = [_row(each, short.get(each.run, each.run)) for each in found.runs]
+        print_table(headers, rows, no_color=flags.no_color, whole=headers[:4], styles={"status": _STATUS})
     elif not found.others:
         print_message(f"No runs in {found.ledger}.")
 
@@ -67,12 +83,12 @@ def _show_batch(summary: RunSummary, record: str, flags: Flags) -> None:
         print_result(dump({**to_json(result), "status": summary.status}))
         return
     deliveries = [f"{each.kind} {each.to}: {each.error or 'delivered'}" for each in result.deliveries]
-    print_result("".join([render_text(result, "UTC"), *(f"{visible(each)}\n" for each in deliveries)]))
+    print_result("".join([render_text(result, ""), *(f"{visible(each)}\n" for each in deliveries)]))
 
 
-def _row(run: RunSummary) -> list[str]:
+def _row(run: RunSummary, name: str) -> list[str]:
     return [
-        run.run,
+        name,
         _time(run.started),
         show_seconds(seconds_between(run.started, run.ended)) if run.ended else "",
         run.status,
@@ -83,8 +99,7 @@ def _row(run: RunSummary) -> list[str]:
 
 
 def _time(text: str | None) -> str:
-    """Show a time of the ledger (ISO 8601, UTC) to the second."""
-    return f"{text[:10]} {text[11:19]}Z" if text else ""
+    return local_time(text) if text else ""
 
 
 def _outcome(run: RunSummary) -> str:

@@ -27,7 +27,7 @@ def command(*, flags: Flags, run: str) -> None:
         found = ledger.find(run)
         if found.batch and not found.job:
             result = next(each for each in past_results(ledger, found.batch) if each.run == found.run)
-            print_result(SUMMARY_FORMS[flags.format][1](result, "UTC"))
+            print_result(SUMMARY_FORMS[flags.format][1](result, ""))
             return
         details = ledger.run_details(found.run)
     form, layout, past = report_form(flags.format), layout_of(flags), _result_of(details)

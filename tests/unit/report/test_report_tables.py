@@ -154,3 +154,10 @@ def test_values_that_differ_never_look_alike() -> None:
 )
 def test_lengths_of_time(seconds: float, shown: str) -> None:
     assert show_seconds(seconds) == shown
+
+
+def test_a_cell_has_the_style_of_its_text() -> None:
+    styles = {"status": {"ok": "32"}}
+    lines = render_table(["run", "status", "x"], [["ok", "ok", "1"], ["b", "failed", "2"]], colour=True, styles=styles)
+    assert lines.splitlines()[1:] == ["ok   \x1b[32mok\x1b[0m      1", "b    failed  2"]
+    assert "\x1b[32m" not in render_table(["status"], [["ok"]], colour=False, styles=styles)
