@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from functools import partial
+from itertools import chain
 from typing import Annotated, Any, Final, Literal, get_args
+from urllib.parse import quote
 
 from msgspec import Meta, Struct, structs
 
@@ -16,12 +17,12 @@ from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
 from msauto.ledger.ledger import Ledger
 from msauto.model import codec
 from msauto.model.plan import Action
-from msauto.model.result import RunSummary, format_time, parse_time, seconds_between
+from msauto.model.result import OUTCOMES, Result, RunSummary, format_time, key_of, parse_time, seconds_between
 from msauto.playbook.change_windows import freeze_at
 from msauto.report.ci_forms import TestCase, render_xml, suite_of
 from msauto.report.json import dump
 from msauto.report.layout import GREEN, RED, aligned, paint, template
-from msauto.report.sanitizing import visible
+from msauto.report.sanitizing import show, visible
 from msauto.report.texts import count_outcomes, local_time, plural, show_seconds
 
 JobOutcome = Literal["ok", "failed", "refused", "locked", "interrupted", "skipped", "not attempted"]
@@ -36,6 +37,8 @@ _OUTCOMES: Final[dict[int, Literal["ok", "refused", "locked", "interrupted"]]] =
 }
 _DRIFTING: Final = 10
 """How many targets of a job are listed that differ, or that it would change; the JSON holds all."""
+_MOST_TARGETS: Final = 5000
+"""How many targets the page of a batch holds: a job that has more is shown by ``msauto report``."""
 
 Moment = Annotated[str, Meta(description="a time, ISO 8601 in UTC")]
 
@@ -274,23 +277,93 @@ def heading_of(result: BatchResult) -> str:
     return f"{result.batch}: {result.outcome}: {shown}{more}{why}"
 
 
-def render_text(result: BatchResult, zone: str, *, colour: bool = False) -> str:
+RunReader = Callable[[str], Result | None]
+"""Reads the result of a run, by its name; ``None`` if the ledger does not hold it."""
+
+
+def run_reader(ledger: Ledger) -> RunReader:
+    """Return what reads results of runs from a ledger."""
+
+    def read(run: str) -> Result | None:
+        return ledger.run_details(run).result if ledger.is_run(run) else None
+
+    return read
+
+
+def no_run(_: str) -> None:
+    """Read no result, where no ledger is at hand."""
+
+
+def render_text(result: BatchResult, zone: str, _: RunReader | None = None, *, colour: bool = False) -> str:
     """Return the summary for a terminal or a mail; times in a time zone."""
     heading = paint(visible(heading_of(result)), RED if result.code else GREEN, colour=colour)
     rows = [[f"  {job}", *cells] for job, *cells in _rows(result)]
-    return "".join(f"{line}\n" for line in (heading, *aligned(rows), *_notes(result, zone)))
+    return "".join(f"{line}\n" for line in (heading, *aligned(rows), *_drift_notes(result), *_notes(result, zone)))
 
 
-def _render(name: str, result: BatchResult, zone: str) -> str:
+def _render_markdown(result: BatchResult, zone: str, _: RunReader) -> str:
     heading = visible(heading_of(result))
-    return template(name).render(heading=heading, rows=_rows(result), more=_notes(result, zone))
+    more = chain(_drift_notes(result), _notes(result, zone))
+    return template("batch/summary.md.j2").render(heading=heading, rows=_rows(result), more=more)
+
+
+def _render_html(result: BatchResult, zone: str, read: RunReader) -> str:
+    """Return a page like that of a run, with the targets of all jobs, as long as there are not too many."""
+    from msauto.report.html import render_page, run_part
+
+    parts, left, unread = [], _MOST_TARGETS, []
+    for job in result.jobs:
+        size = sum(job.summary.get(key_of(outcome), 0) for outcome in OUTCOMES if outcome != "unchanged")
+        for run in job.runs:
+            found = read(run) if size <= left else None
+            left -= size if found else 0
+            parts += [run_part(found, visible(job.job))] if found else []
+            unread += [] if found else [f"{job.job}: its changes are not on this page: msauto report {run}"]
+    ended = [f"took {_took(result.started, result.ended)}"] if result.ended else []
+    who = "@".join(filter(None, (result.user, result.host)))
+    head = f"{result.batch}: {result.outcome}: "
+    return "".join(
+        render_page(
+            parts,
+            heading_of(result).removeprefix(head),
+            result.outcome,
+            subject=result.batch,
+            facts=(who, local_time(result.started, zone), *ended, f"msauto {result.msauto}"),
+            more_data=[each for job in result.jobs for each in _drift_data(job)],
+            name="batch/summary.html.j2",
+            jobs=[(each, _took(each.started, each.ended), visible(_details_of(each))) for each in result.jobs],
+            local_time=lambda time: local_time(time, zone) if time else "",
+            notes=[*map(visible, unread), *_notes(result, zone)],
+            drift=list(_drift_notes(result)),
+        )
+    )
+
+
+def _drift_data(job: JobResult) -> Iterator[dict[str, Any]]:
+    """Yield the data of the targets that differ."""
+    for number, each in enumerate(job.reported_drift):
+        place = {"server": show(each.server), "database": show(each.database), "name": show(each.name)}
+        lines = [["difference", visible(change)] for change in each.changes]
+        lines.append(["advice", visible(f"it differs ({_since(each)})")])
+        yield {
+            "id": f"{quote(job.job)}~{number}",
+            "job": visible(job.job),
+            **place,
+            "status": "differs",
+            "result": lines,
+        }
 
 
 def _rows(result: BatchResult) -> Iterator[tuple[str, str, str, str]]:
     """Yield each job with its outcome, its duration, and why it is not ok or its counts."""
     for each in result.jobs:
-        took = show_seconds(seconds_between(each.started, each.ended)) if each.started and each.ended else ""
+        took = _took(each.started, each.ended)
         yield each.job, outcome_text(each.outcome, each.code), took, visible(_details_of(each))
+
+
+def _took(started: str | None, ended: str | None) -> str:
+    """Return how long something took; empty if it did not run, or did not end."""
+    return show_seconds(seconds_between(started, ended)) if started and ended else ""
 
 
 def outcome_text(outcome: str, code: int | None) -> str:
@@ -310,8 +383,8 @@ def _details_of(job: JobResult) -> str:
     return f"{text}{attempts}{warned}"
 
 
-def _notes(result: BatchResult, zone: str) -> Iterator[str]:
-    """Yield what the rows do not hold: what differs, missed starts, what was not delivered, what to do next."""
+def _drift_notes(result: BatchResult) -> Iterator[str]:
+    """Yield what differs, and what would change, of each job."""
     for job in result.jobs:
         drift, planned = job.reported_drift, job.would_change
         yield from (f"{job.job}: {visible(_drift_sentence(each))}" for each in drift[:_DRIFTING])
@@ -321,6 +394,10 @@ def _notes(result: BatchResult, zone: str) -> Iterator[str]:
         yield from (f"{job.job}: {visible(each)}" for each in sentences)
         if len(planned) > _DRIFTING:
             yield f"{job.job}: {plural(len(planned) - _DRIFTING, 'more target')}; see its plan above, or --format json"
+
+
+def _notes(result: BatchResult, zone: str) -> Iterator[str]:
+    """Yield what the rows do not hold: missed starts, what was not delivered, what to do next."""
     yield from (f"missed: {local_time(start, zone)}" for start in result.missed)
     for sent in result.deliveries:
         if sent.error:
@@ -335,21 +412,25 @@ def _notes(result: BatchResult, zone: str) -> Iterator[str]:
 
 def _drift_sentence(target: DifferingTarget) -> str:
     """Return which target differs, in what, since when, and by whom."""
+    return f"{_called(target)} differs ({_since(target)}): {', '.join(target.changes)}"
+
+
+def _since(target: DifferingTarget) -> str:
+    """Return since when a target differs, and by whom."""
     new = "new" if target.nights == 1 else f"for {target.nights} nights"
-    by = f", by {', '.join(target.by)}" if target.by else ""
-    return f"{_called(target)} differs ({new}{by}): {', '.join(target.changes)}"
+    return ", by ".join(filter(None, (new, ", ".join(target.by))))
 
 
 def _called(target: DifferingTarget) -> str:
     return f"{'/'.join(filter(None, (target.server, target.database)))}: {target.name}"
 
 
-def render_json(result: BatchResult, _zone: str = "") -> str:
+def render_json(result: BatchResult, _zone: str = "", _read: RunReader | None = None) -> str:
     """Return the summary as ``msauto-batch`` version 1."""
     return dump(codec.to_json(result))
 
 
-def _render_junit(result: BatchResult, _zone: str) -> str:
+def _render_junit(result: BatchResult, _zone: str, _read: RunReader) -> str:
     jobs = result.jobs or (JobResult(job=result.batch, code=result.code, reason=result.reason),)
     return render_xml(suite_of(result.batch, [_test_case(each, result) for each in jobs], time=result.started))
 
@@ -363,11 +444,11 @@ def _test_case(job: JobResult, result: BatchResult) -> TestCase:
     return TestCase(job.job, details=_details_of(job), seconds=seconds)
 
 
-SUMMARY_FORMS: Final[Mapping[str, tuple[str, Callable[[BatchResult, str], str]]]] = {
+SUMMARY_FORMS: Final[Mapping[str, tuple[str, Callable[[BatchResult, str, RunReader], str]]]] = {
     "text": ("txt", render_text),
     "json": ("json", render_json),
-    "markdown": ("md", partial(_render, "batch/summary.md.j2")),
-    "html": ("html", partial(_render, "batch/summary.html.j2")),
+    "markdown": ("md", _render_markdown),
+    "html": ("html", _render_html),
     "junit": ("xml", _render_junit),
 }
-"""The ending of a report file, and the function that writes the summary; its last argument is a time zone."""
+"""The ending of a report file, and the function that writes the summary, with a time zone and what reads runs."""

@@ -35,6 +35,7 @@ from msauto.batch.batch_result import (
     last_result,
     outcome_of,
     record_result,
+    run_reader,
 )
 from msauto.batch.monitoring import Monitor, notify_systemd
 from msauto.batch.schedule import DueStarts, due_starts, open_until, outside_of
@@ -45,7 +46,7 @@ from msauto.ledger.history import FOLDER, REPOSITORY, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.ports import Clock
-from msauto.model.result import format_time, parse_time
+from msauto.model.result import Result, format_time, parse_time
 from msauto.playbook.input_files import beside
 from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible
@@ -106,7 +107,7 @@ class BatchSession:
     _monitor: Monitor = field(init=False)
 
     def __post_init__(self) -> None:
-        self._monitor = Monitor(self.batch, self.env, heartbeat=not self.choice.names)
+        self._monitor = Monitor(self.batch, self.env, not self.choice.names, self._read_run)
         now = format_time(self.clock.now())
         trace = self.env.get("TRACEPARENT", "")
         self.result = BatchResult(
@@ -157,6 +158,10 @@ class BatchSession:
             if each.error:
                 self.log.tell(f"Warning: {each.kind} {visible(each.to)}: not delivered: {visible(each.error)}")
         return structs.replace(result, deliveries=tuple(self._deliveries))
+
+    def _read_run(self, run: str) -> Result | None:
+        with Ledger.open(self._ledger, readonly=True) as ledger:  # in the thread that writes a report
+            return run_reader(ledger)(run)
 
     # Before the jobs ----------------------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta, Struct, field
 
-from msauto.model.plan import AspectName, Json, Plan, Target
+from msauto.model.plan import AspectName, InputHash, Json, Plan, PlannedServer, PlanOptions, Target
+from msauto.secrets.redaction import HIDDEN
 
 Outcome = Literal["changed", "unchanged", "failed", "unverified", "interrupted", "skipped", "not attempted"]
 """``interrupted``: a user stopped the run after some requests of the target and before the others."""
@@ -176,6 +177,11 @@ class RunSummary(Struct, frozen=True):
         """Return a short form: a list of runs is long."""
         return f"<Run {self.run}: {self.status}, {' '.join(self.playbooks)}>"
 
+    @property
+    def who(self) -> str:
+        """The user and the host, as far as they are known."""
+        return "@".join(filter(None, (self.user, self.host)))
+
 
 class RequestRecord(Struct, frozen=True):
     """What the ledger knows of one request; parallel to ``target.requests``. Times are ISO 8601 in UTC."""
@@ -250,11 +256,36 @@ class RunDetails(Struct, frozen=True):
     @property
     def plan(self) -> Plan:
         """The plan of the run, as far as the ledger keeps it."""
-        counts = self.summary.summary
+        counts, settings = self.summary.summary, self.summary.settings
+        servers = dict.fromkeys(record.target.server for record in self.targets)
         return Plan(
             self.summary.started,
             self.msauto,
             targets=tuple(record.target for record in self.targets),
             unchanged=counts.get("unchanged", 0),
             reads=counts.get("reads", 0),
+            servers=tuple(PlannedServer(name, 0) for name in servers),
+            settings=InputHash(settings, HIDDEN) if settings else None,
+            options=PlanOptions(playbooks=self.summary.playbooks),
         )
+
+    @property
+    def result(self) -> Result:
+        """The result of the run; what it did not reach is not attempted."""
+        summary = self.summary
+        return Result(
+            summary.run,
+            self.plan,
+            tuple(each.result for each in self.targets),
+            interrupted=summary.status in {"interrupted", "died"},
+            seconds=None if summary.ended is None else seconds_between(summary.started, summary.ended),
+            server_seconds={server: seconds_between(*span) for server, span in self._spans().items()},
+        )
+
+    def _spans(self) -> dict[str, tuple[str, str]]:
+        """Return the first and the last time that the ledger knows of each server."""
+        times: dict[str, list[str]] = {}
+        for each in self.targets:
+            known = [each.begun, *(request.settled for request in each.requests)]
+            times.setdefault(each.target.server, []).extend(filter(None, known))
+        return {server: (min(known), max(known)) for server, known in times.items() if known}

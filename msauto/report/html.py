@@ -13,86 +13,160 @@ import re
 import zlib
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from importlib import resources
 from itertools import chain
-from typing import Any, Final
+from pathlib import PurePath
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from msauto.model.plan import Change, Plan, Request, Target
 from msauto.model.result import RequestResult, Result, TargetResult
-from msauto.report.clip_timeline import Stills, clip_timeline
+from msauto.report.clip_timeline import NO_STILLS, Stills, clip_timeline
 from msauto.report.layout import PLAIN, Layout, template
-from msauto.report.plan_view import PlanView, shown_blocks, view_plan
-from msauto.report.result_view import result_lines, view_result
+from msauto.report.plan_view import Block, PlanView, shown_blocks, view_plan
+from msauto.report.result_view import ResultView, result_lines, view_result
 from msauto.report.sanitizing import message_lines, show, visible
-from msauto.report.texts import change_notes, change_parts, emptied_lists, folder_note, plural, show_body, show_key
+from msauto.report.texts import (
+    change_notes,
+    change_parts,
+    emptied_lists,
+    folder_note,
+    plural,
+    settings_line,
+    show_body,
+    show_duration,
+    show_key,
+)
 
 _SCRIPTS: Final = ("elements.js", "timecode.js", "timeline.js", "page.js")
+_MOST_PLAYBOOKS: Final = 3
 _PLAIN_LIMIT: Final = 256 * 1024
 """Characters of JSON up to which the data stays readable in the file."""
 _UNSAFE: Final = re.compile("[<>&\u2028\u2029]")
 
 
+class PagePart(NamedTuple):
+    """A plan, or a run with the plan that it applied, on a page; ``job`` is its job in a batch."""
+
+    view: PlanView
+    result: ResultView | None = None
+    job: str = ""
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Its targets, in the order of the plan."""
+        if self.result is None:
+            return self.view.plan.targets
+        return tuple(each.target for each in self.result.result.targets)
+
+    @property
+    def sentence(self) -> str:
+        """What comes or came of it, in one sentence or more."""
+        return self.view.sentence if self.result is None else self.result.sentence
+
+    @property
+    def shown(self) -> tuple[list[Block], int]:
+        """The blocks that are shown, and how many targets are in the others."""
+        return shown_blocks(self.view.blocks)
+
+
+def run_part(result: Result, job: str = "") -> PagePart:
+    """Return the part of a run."""
+    shown = view_result(result)
+    return PagePart(view_plan(shown.result.plan), shown, job)
+
+
 def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
     """Yield a plan as an HTML page, with pictures of its clips."""
-    view = view_plan(plan, keep_going=layout.keep_going)
-    targets = view.plan.targets
-    links = link_ids(targets)
-    stills = {(id(targets[place.target]), place.frame): _picture_uri(png) for place, png in layout.stills.items()}
-    data = planned_targets(targets, links, _groups(view), layout.stills)
-    return _page(view, view.sentence, data, links, stills, result=None)
+    part = PagePart(view_plan(plan, keep_going=layout.keep_going))
+    plan = part.view.plan
+    status = "error" if plan.errors else "refused" if plan.refusals else "planned" if plan.requests else "no changes"
+    return render_page([part], part.sentence, status, **_about(plan, layout), stills=layout.stills)
 
 
-def render_result(result: Result, _: Layout = PLAIN) -> Iterator[str]:
+def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:
     """Yield the result of a run, and the plan that was applied, as an HTML page."""
-    shown = view_result(result)
-    view = view_plan(shown.result.plan)
-    links = link_ids(each.target for each in shown.result.targets)
-    data = target_results(shown.result.targets, links, _groups(view))
-    return _page(view, shown.sentence, data, links, {}, result=shown)
+    part = run_part(result)
+    status = "interrupted" if result.interrupted else "ok" if result.ok else "failed"
+    took = "" if result.seconds is None else f"took {show_duration(result.seconds)}"
+    return render_page([part], part.sentence, status, **_about(part.view.plan, layout, took))
 
 
-def _picture_uri(png: bytes) -> str:
-    """Return a picture as a URI that contains it."""
-    return f"data:image/png;base64,{b64encode(png).decode()}"
+def _about(plan: Plan, layout: Layout, took: str = "") -> dict[str, Any]:
+    """Return the playbooks of a plan, who made it, when, and with what."""
+    options = plan.options
+    names = [PurePath(each).name for each in options.playbooks] or [f"undo of {options.undo}" if options.undo else ""]
+    more = f" and {len(names) - _MOST_PLAYBOOKS} more" if len(names) > _MOST_PLAYBOOKS else ""
+    facts = (layout.by, _moment(plan.created), took, f"msauto {plan.msauto}", settings_line(plan))
+    return {"subject": ", ".join(names[:_MOST_PLAYBOOKS]) + more, "facts": facts}
 
 
-def _groups(view: PlanView) -> dict[int, int]:
-    """Return the number of the block of each target, by its ``id``, for the blocks that are shown."""
-    blocks = shown_blocks(view.blocks)[0]
-    return {id(target): number for number, block in enumerate(blocks) for target in block.targets}
+def _moment(time: str) -> str:
+    """Return a time in its own time zone; other text as it is."""
+    try:
+        return f"{datetime.fromisoformat(time):%a %Y-%m-%d %H:%M:%S %Z}"
+    except ValueError:
+        return time
 
 
-def _page(
-    view: PlanView,
+def render_page(
+    parts: Sequence[PagePart],
     sentence: str,
-    data: Iterable[Any],
-    links: Mapping[int, str],
-    stills: Mapping[tuple[int, int | None], str],
+    status: str,
+    *,
+    subject: str,
+    facts: Iterable[str],
+    stills: Stills = NO_STILLS,
+    more_data: Iterable[Any] = (),
+    name: str = "report/page/page.html.j2",
     **more: Any,
 ) -> Iterator[str]:
+    """Yield a page. ``status``: what the plan is, or how the run ended; ``more_data``: of targets
+    that are in no part; ``name``: the template, which gets ``more``.
+    """
+    links = link_ids(target for part in parts for target in part.targets)
+    blocks = chain.from_iterable(part.shown[0] for part in parts)
+    groups = {id(target): number for number, block in enumerate(blocks) for target in block.targets}
+    planned = parts[0].targets if parts else ()
+    pictures = {(id(planned[place.target]), place.frame): _picture_uri(png) for place, png in stills.items()}
     style, script = _file("page.css"), "".join(map(_file, _SCRIPTS))
     images = "img-src data:; " if stills else ""
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; {images}"
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    blocks, left = shown_blocks(view.blocks)
-    return template("report/page/page.html.j2").generate(
-        view=view,
-        blocks=blocks,
-        left=left,
+    return template(name).generate(
+        parts=parts,
         sentence=visible(sentence),
+        status=status,
+        subject=visible(subject),
+        facts=list(map(visible, filter(None, facts))),
         policy=policy,
         style=style,
         script=script,
-        data=embed_list(data),
+        data=embed_list(chain(more_data, *(_data(part, links, groups, stills) for part in parts))),
         link_of=lambda target: links.get(id(target), ""),
-        picture_of=lambda target: stills.get((id(target), None), ""),
+        picture_of=lambda target: pictures.get((id(target), None), ""),
+        group_of=lambda block: groups[id(block.targets[0])],
         **more,
     )
+
+
+def _data(part: PagePart, links: Mapping[int, str], groups: Numbers, stills: Stills) -> Iterator[dict[str, Any]]:
+    """Yield the data of the targets of a part."""
+    if part.result is None:
+        yield from planned_targets(part.targets, links, groups, stills)
+    else:
+        for each in target_results(part.result.result.targets, links, groups):
+            yield each | ({"job": part.job} if part.job else {})
+
+
+def _picture_uri(png: bytes) -> str:
+    """Return a picture as a URI that contains it."""
+    return f"data:image/png;base64,{b64encode(png).decode()}"
 
 
 @cache

@@ -42,6 +42,7 @@ class Layout(Struct, frozen=True):
     deletions and refusals alone. ``name``: the playbook, by which CI finds its comment again. ``keep_going``: targets
     in error are left out. ``error``: why the command ends without applying the plan. ``stills``: pictures of clips.
     ``refusals``: false where a question or an error follows that names them.
+    ``by``: who made it, as ``user@host``.
     """
 
     colour: bool = False
@@ -54,6 +55,7 @@ class Layout(Struct, frozen=True):
     error: MsautoError | None = None
     stills: Mapping[StillPlace, bytes] = field(default_factory=dict)
     refusals: bool = True
+    by: str = ""
 
 
 PLAIN: Final = Layout()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -34,7 +35,18 @@ HERE = Path(__file__).parent
 IMAGES = HERE.parents[1] / "docs" / "images"
 FILM = "studio-a/NEWS/Long+Film"
 SCHEMES = ("light", "dark")
-WIDTHS = (1280, 800)
+WIDTHS = (1280, 800, 390)
+NIGHT = {
+    "name": "nightly",
+    "schedule": {"at": "03:10", "tz": "Europe/Oslo"},
+    "reports": {"dir": "reports", "formats": ["html"]},
+    "jobs": {
+        "yesterday": {"playbooks": "yesterday.yml"},
+        "unknown": {"playbooks": "unknown.yml"},
+        "after": {"playbooks": "evening.yml", "needs": "unknown"},
+        "drift": {"playbooks": "checked.yml", "do": "plan"},
+    },
+}
 HOSTILE = (
     "</script><script>alert(1)</script>",
     '<img src="http://203.0.113.1/x" onerror="alert(2)">',
@@ -66,6 +78,14 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "stills.html").write_text(with_stills, encoding="utf-8")
         msauto(folder, "apply", "evening.yml", "-y", "--allow-delete", "2")
         (folder / "run.html").write_text(msauto(folder, "report", "last", "--format", "html"), encoding="utf-8")
+        (folder / "msauto.toml").write_text('inventory = "inventory.yml"', encoding="utf-8")
+        (folder / "batch.yml").write_text(str(NIGHT), encoding="utf-8")
+        for name, title in (("unknown.yml", "Nobody"), ("checked.yml", "Match 1")):
+            task = {"asset": {"title": title, "fields": {"comment": "Checked"}}}
+            (folder / name).write_text(str([{"hosts": "all", "tasks": [task]}]), encoding="utf-8")
+        night = subprocess.run(called("batch", "run", "batch.yml"), cwd=folder, capture_output=True, check=False)
+        assert night.returncode == 1, night
+        shutil.copy(next((folder / "reports").iterdir()), folder / "night.html")
     write(folder / "everything.html", html.render_plan(whole_plan()))
     write(folder / "failed.html", html.render_result(mixed_result()))
     write(folder / "hostile.html", html.render_plan(plan_of(*map(hostile, HOSTILE))))
@@ -75,8 +95,14 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def msauto(folder: Path, command: str, what: str, *words: str) -> str:
     inventory = ("-i", "inventory.yml") if command != "report" else ()
-    called = [sys.executable, "-m", "msauto", command, what, *inventory, "--state-dir", "state", *words]
-    return subprocess.run(called, cwd=folder, capture_output=True, check=True, encoding="utf-8", timeout=300).stdout
+    program = called(command, what, *inventory, *words)
+    environment = {**os.environ, "LOGNAME": "operator"}
+    done = subprocess.run(program, cwd=folder, env=environment, capture_output=True, check=True, encoding="utf-8")
+    return done.stdout
+
+
+def called(*words: str) -> list[str]:
+    return [sys.executable, "-m", "msauto", *words, "--state-dir", "state"]
 
 
 def write(path: Path, pieces: Iterator[str]) -> None:
@@ -148,6 +174,83 @@ def open_report(browser: Any, reports: Path) -> Iterator[Any]:
         one.page.context.close()
 
 
+# The order of the page -----------------------------------------------------------------------------------------
+
+WIDER_THAN_THE_WINDOW = """() => [...document.querySelectorAll("main *:not(.unseen, svg *)")]
+    .filter((each) => each.getBoundingClientRect().right > innerWidth)
+    .map((each) => each.outerHTML.slice(0, 100))"""
+
+
+def top(report: Opened, selector: str) -> float:
+    """Where the first of these elements begins, in pixels."""
+    return float(report.page.locator(selector).first.bounding_box()["y"])
+
+
+@pytest.mark.parametrize(
+    "name", ["plan.html", "run.html", "everything.html", "failed.html", "large.html", "night.html"]
+)
+def test_search_and_chips_are_first_then_the_list(open_report: Any, name: str) -> None:
+    report = open_report(name)
+    assert (
+        0
+        < top(report, "h1")
+        < top(report, "#search")
+        <= top(report, ".chip:visible") + 40
+        < top(report, "#list .entry")
+    )
+    assert top(report, "#list .entry") + 52 < 900
+    assert top(report, "#list .entry") < top(report, "main > section:not(#explorer)")
+
+
+def test_the_header_has_who_what_when_and_the_status_in_colour(open_report: Any) -> None:
+    for name, status, about in (("plan.html", "refused", "evening.yml"), ("run.html", "ok", "evening.yml"),
+                                ("failed.html", "failed", ""), ("night.html", "failed", "nightly")):  # fmt: skip
+        report = open_report(name)
+        badge = report.page.locator(".about .status")
+        assert badge.inner_text() == status
+        assert badge.evaluate("badge => getComputedStyle(badge).color !== getComputedStyle(document.body).color")
+        assert about in report.page.locator(".about").inner_text()
+        assert ("@" in report.page.locator(".facts").inner_text()) == bool(about)
+    assert "took " in report.page.locator(".facts").inner_text()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_note_is_under_its_change_and_a_key_is_in_one_piece(open_report: Any, width: int) -> None:
+    report = open_report("everything.html", viewport={"width": width, "height": 900})
+    report.page.locator(".groups a", has_text="Evening News").first.click()
+    for place in ("#detail", ".groups"):
+        row = report.page.locator(f"{place} .changes li", has_text="PARTNER_EXPORT_VERSION").first
+        key, note = row.locator(".key").bounding_box(), row.locator(".notes").bounding_box()
+        assert key["height"] < 25
+        assert note["y"] > row.bounding_box()["y"] + 10
+        assert note["width"] > 200
+
+
+def test_on_a_phone_a_target_opens_below_the_list(open_report: Any) -> None:
+    report = open_report("plan.html", viewport={"width": 390, "height": 844}, has_touch=True)
+    report.page.locator("#list .entry", has_text="Match 3").first.tap()
+    assert report.title == "Match 3"
+    assert report.page.locator("#detail-title").evaluate("title => title.getBoundingClientRect().top < 200")
+    report.page.locator(".back").tap()
+    assert report.page.locator("#search").evaluate("field => field.getBoundingClientRect().top >= 0")
+
+
+def test_the_night_shows_each_job_and_its_targets(open_report: Any) -> None:
+    report = open_report("night.html")
+    jobs = report.page.locator(".jobs li")
+    assert jobs.locator(".status").all_inner_texts() == ["ok", "failed", "skipped", "ok"]
+    assert re.fullmatch(r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d CES?T", jobs.locator("time").first.inner_text())
+    assert jobs.locator("button").count() == 2
+    jobs.locator("button").first.click()
+    assert report.title.startswith("Long Film")
+    assert report.page.locator("#job").input_value() == "yesterday"
+    assert report.page.locator("#detail .changes li").count() > 3
+    report.page.click("#reset")
+    report.page.click("#status .differs")
+    assert report.title.startswith("Match 1")
+    assert report.page.locator(".result li").all_inner_texts() == ["field comment", "it differs (new)"]
+
+
 # The list ------------------------------------------------------------------------------------------------------
 
 
@@ -165,11 +268,11 @@ def test_search_and_filters_narrow_the_list_together(open_report: Any) -> None:
     report.page.fill("#search", "raw STORY 4321")
     assert (report.found, report.title) == ("1 of 5000 targets", "Story 4321")
     report.page.select_option("#server", "studio-b")
-    report.page.click("#actions .add")
-    assert report.page.get_attribute("#actions .add", "aria-pressed") == "true"
+    report.page.click("#action .add")
+    assert report.page.get_attribute("#action .add", "aria-pressed") == "true"
     report.page.click("#reset")
     assert report.found == "5000 targets"
-    report.page.click("#actions .add")
+    report.page.click("#action .add")
     assert report.found == "1000 of 5000 targets"
     report.page.select_option("#aspect", "marker")
     report.page.select_option("#server", "studio-b")
@@ -224,7 +327,8 @@ def test_a_group_shows_its_targets(open_report: Any) -> None:
 
 def test_a_run_shows_what_came_of_targets_and_requests(open_report: Any) -> None:
     report = open_report("failed.html")
-    report.page.select_option("#status", "failed")
+    report.page.click("#status .failed")
+    assert report.found == "1 of 4 targets"
     assert report.title.startswith("Evening News")
     assert report.page.locator(".requests .status").all_text_contents() == ["done", "failed", "not sent"]
     assert "desired 00:00:10:00 (250), live 00:00:00:00 (0)" in report.page.locator(".result").inner_text()
@@ -334,7 +438,7 @@ def test_without_scripts_the_static_part_is_complete(open_report: Any, name: str
     assert not report.page.locator(".with-scripts").first.is_visible()
     assert report.page.locator(".groups .group").count() > 0
     if name == "plan.html":
-        assert report.page.locator(".deletions tbody th").all_inner_texts() == [
+        assert report.page.locator(".deletions a").all_inner_texts() == [
             "Promo 1",
             "Promo 2",
         ]
@@ -347,7 +451,7 @@ def test_print_shows_every_deletion_and_no_controls(open_report: Any) -> None:
     report.page.emulate_media(media="print", color_scheme="dark")
     assert not report.page.locator("#explorer").is_visible()
     for name in ("Promo 1", "Promo 2"):
-        assert report.page.locator(".deletions th", has_text=name).is_visible()
+        assert report.page.locator(".deletions a", has_text=name).is_visible()
     assert report.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert report.page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 33, 39)"
 
@@ -361,6 +465,9 @@ def test_print_shows_every_deletion_and_no_controls(open_report: Any) -> None:
         ("everything.html", 1280),
         ("failed.html", 800),
         ("large.html", 1280),
+        ("everything.html", 390),
+        ("night.html", 1280),
+        ("night.html", 390),
     ],
 )
 def test_axe_finds_nothing(open_report: Any, name: str, width: int, scheme: str) -> None:
@@ -376,9 +483,10 @@ def test_axe_finds_nothing(open_report: Any, name: str, width: int, scheme: str)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_wider_than_the_window(open_report: Any, width: int, scheme: str) -> None:
-    for name in ("plan.html", "everything.html", "failed.html", "hostile.html"):
+    for name in ("plan.html", "everything.html", "failed.html", "hostile.html", "night.html"):
         report = open_report(name, color_scheme=scheme, viewport={"width": width, "height": 900})
         assert report.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert report.page.evaluate(WIDER_THAN_THE_WINDOW) == []
 
 
 # Pictures of the documentation ---------------------------------------------------------------------------------

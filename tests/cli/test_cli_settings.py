@@ -133,7 +133,7 @@ def test_the_settings_are_named(desk: Desk, inner: Desk) -> None:
     for form, shown in (
         ("text", "Settings: ../msauto.toml\n"),
         ("markdown", "`Settings: ../msauto.toml`</sub>"),
-        ("html", " · Settings: ../msauto.toml"),
+        ("html", "<span>Settings: ../msauto.toml</span>"),
     ):
         assert shown in inner.run("plan", "comment.yml", "--format", form).out
         assert shown in inner.run("apply", "--yes", "comment.yml", "--format", form).out

@@ -94,7 +94,7 @@ def _row(run: RunSummary, name: str) -> list[str]:
         run.status,
         ": ".join(filter(None, (run.job or run.batch, " ".join(run.playbooks)))),
         _outcome(run),
-        "@".join(filter(None, (run.user, run.host))),
+        run.who,
     ]
 
 

@@ -2,7 +2,10 @@
 // The list of targets: search, filters, keyboard, links, and the details of one target.
 
 const ROW = 52; // the height of a row of the list in pixels, as in page.css
+const NARROW = "(max-width: 60rem)"; // the details are below the list, as in page.css
 const ACTIONS = ["add", "change", "delete", "run"];
+const STATUSES = ["error", "failed", "unverified", "interrupted", "not attempted", "differs", "skipped", "changed", "unchanged", "planned"];
+const NOT_DONE = STATUSES.slice(0, 6); // they come first in the list
 const MOST_ROWS = 300; // rows of a table that are drawn at once
 
 const $ = (id) => document.getElementById(id);
@@ -31,17 +34,26 @@ function searchText(target) {
 
 // Filters -------------------------------------------------------------------------------------------------------
 
+/** How many targets have each value. */
+function countValues(targets, valuesOf) {
+  const counts = new Map();
+  for (const target of targets) for (const value of new Set(valuesOf(target))) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
+}
+
 class Filters {
   constructor(targets, changed) {
-    this.actions = new Set();
     this.changed = changed;
+    this.chips = { status: (target) => [target.status], action: (target) => Object.keys(target.counts) };
     this.selects = {
+      job: (target) => [target.job ?? ""],
       server: (target) => [target.server],
       aspect: (target) => (target.changes ?? []).map(([, aspect]) => aspect),
-      status: (target) => [target.status],
     };
-    for (const [name, valuesOf] of Object.entries(this.selects)) this.#offer(name, targets, valuesOf);
-    this.#offerActions(targets);
+    this.pressed = { status: new Set(), action: new Set() };
+    this.#offerChips("status", STATUSES, targets);
+    this.#offerChips("action", ACTIONS, targets);
+    for (const name of Object.keys(this.selects)) this.#offer(name, targets);
     this.group = null;
     $("search").addEventListener("input", changed);
     $("reset").addEventListener("click", () => this.reset());
@@ -49,9 +61,8 @@ class Filters {
   }
 
   /** Fill a choice with the values that occur and how many targets have each; hide it if there is one only. */
-  #offer(name, targets, valuesOf) {
-    const counts = new Map();
-    for (const target of targets) for (const value of new Set(valuesOf(target))) counts.set(value, (counts.get(value) ?? 0) + 1);
+  #offer(name, targets) {
+    const counts = countValues(targets, this.selects[name]);
     const select = $(name);
     for (const [value, count] of [...counts].sort(([a], [b]) => (a < b ? -1 : 1)))
       select.append(html("option", { value }, `${value.replaceAll("_", " ")} (${count})`));
@@ -59,19 +70,22 @@ class Filters {
     select.addEventListener("change", this.changed);
   }
 
-  #offerActions(targets) {
-    for (const action of ACTIONS) {
-      const button = $("actions").querySelector(`[data-action=${action}]`);
-      const count = targets.filter((target) => target.counts[action]).length;
-      button.querySelector(".count").textContent = count;
-      button.disabled = count === 0;
-      button.addEventListener("click", () => {
-        const on = !this.actions.delete(action);
-        if (on) this.actions.add(action);
-        button.setAttribute("aria-pressed", on);
+  /** A chip for each value that occurs, to be pressed together; of a plan without errors, the status is no news. */
+  #offerChips(name, values, targets) {
+    const counts = countValues(targets, this.chips[name]);
+    for (const value of values.filter((each) => counts.has(each))) {
+      const sign = SIGN[value] ? [html("span", { class: "sign", "aria-hidden": true }, SIGN[value]), " "] : [];
+      const chip = html("button", { type: "button", class: `chip ${value.replaceAll(" ", "-")}`, "aria-pressed": false },
+        ...sign, value, " ", html("span", { class: "count" }, counts.get(value)));
+      chip.addEventListener("click", () => {
+        const on = !this.pressed[name].delete(value);
+        if (on) this.pressed[name].add(value);
+        chip.setAttribute("aria-pressed", on);
         this.changed();
       });
+      $(name).append(chip);
     }
+    $(name).hidden = counts.size === 1 && counts.has("planned");
   }
 
   /** Show only the targets of a group of equal changes; null shows all groups. */
@@ -84,24 +98,26 @@ class Filters {
 
   reset() {
     $("search").value = "";
-    this.actions.clear();
-    for (const button of $("actions").children) button.setAttribute("aria-pressed", false);
+    for (const values of Object.values(this.pressed)) values.clear();
+    for (const chip of document.querySelectorAll(".chip")) chip.setAttribute("aria-pressed", false);
     for (const name of Object.keys(this.selects)) $(name).value = "";
     this.only(null);
   }
 
   get active() {
     const chosen = Object.keys(this.selects).some((name) => $(name).value);
-    return Boolean($("search").value.trim() || this.actions.size || chosen || this.group !== null);
+    const pressed = Object.values(this.pressed).some((values) => values.size);
+    return Boolean($("search").value.trim() || pressed || chosen || this.group !== null);
   }
 
-  /** The targets that have every word of the search, one of the actions, and each of the chosen values. */
+  /** The targets that have every word of the search, one of the pressed chips of each kind, and the chosen values. */
   apply(targets) {
     const words = $("search").value.normalize("NFC").toLowerCase().split(/\s+/).filter(Boolean).map((word) => JSON.stringify(word).slice(1, -1));
     const chosen = Object.entries(this.selects).filter(([name]) => $(name).value);
+    const pressed = Object.entries(this.chips).filter(([name]) => this.pressed[name].size);
     return targets.filter((target) => {
       if (this.group !== null && target.group !== this.group) return false;
-      if (this.actions.size && !ACTIONS.some((action) => this.actions.has(action) && target.counts[action])) return false;
+      if (!pressed.every(([name, valuesOf]) => valuesOf(target).some((value) => this.pressed[name].has(value)))) return false;
       if (!chosen.every(([name, valuesOf]) => valuesOf(target).includes($(name).value))) return false;
       if (!words.length) return true;
       target.text ??= searchText(target);
@@ -124,7 +140,9 @@ class WindowedList {
     this.box.addEventListener("keydown", (event) => this.#key(event));
     this.rows.addEventListener("click", (event) => {
       const row = event.target.closest("[data-index]");
-      if (row) this.select(Number(row.dataset.index));
+      if (!row) return;
+      this.select(Number(row.dataset.index));
+      if (matchMedia(NARROW).matches) $("detail").scrollIntoView();
     });
     new ResizeObserver(() => this.draw()).observe(this.box);
   }
@@ -173,7 +191,6 @@ class WindowedList {
 
   #row(index) {
     const target = this.shown[index];
-    const place = [target.server, target.database, target.folder].filter(Boolean).join(" · ");
     const counts = ACTIONS.filter((action) => target.counts[action])
       .map((action) => html("span", { class: `count ${action}` }, `${SIGN[action]}${target.counts[action]}`));
     const row = html("div", {
@@ -181,7 +198,7 @@ class WindowedList {
       "aria-setsize": this.shown.length, "aria-posinset": index + 1,
     },
     html("span", { class: "name" }, target.name), html("span", { class: "counts" }, ...counts, ...statusBadge(target)),
-    html("span", { class: "place" }, place));
+    html("span", { class: "place" }, placeOf(target)));
     row.style.top = `${index * ROW}px`;
     return row;
   }
@@ -194,6 +211,8 @@ class WindowedList {
     this.select(this.current + steps[event.key]);
   }
 }
+
+const placeOf = (target) => [target.job, target.server, target.database, target.folder].filter(Boolean).join(" · ");
 
 /** The status of a target where it is worth a look: not if it is planned or changed. */
 function statusBadge({ status }) {
@@ -214,14 +233,13 @@ function valuePart([label, before, after]) {
 
 function changeRow([action, aspect, key, parts, notes, [place, task]]) {
   const sign = html("span", { class: "sign", title: action, "aria-label": action, role: "img" }, SIGN[action]);
-  const note = html("td", { class: "notes" });
-  if (notes) note.append(html("div", {}, notes));
-  if (place) note.append(html("div", { class: "source", title: task }, place));
-  return html("tr", { class: action }, html("td", {}, sign), html("td", {}, aspect.replaceAll("_", " ")),
-    html("td", { class: "key" }, key), html("td", { class: "parts" }, ...parts.map(valuePart)), note);
+  const source = place ? [html("span", { class: "source", title: task }, place)] : [];
+  const below = notes || place ? [html("p", { class: "notes" }, notes, notes && place ? " · " : "", ...source)] : [];
+  return html("li", { class: action }, sign, html("span", {}, aspect.replaceAll("_", " ")),
+    html("span", { class: "key" }, key), html("div", { class: "parts" }, ...parts.map(valuePart), ...below));
 }
 
-/** Rows in a container, the first ones at once and the others on demand. */
+/** Rows of a list, the first ones at once and the others on demand. */
 function fillRows(container, rows, draw, after) {
   container.append(...rows.slice(0, MOST_ROWS).map(draw));
   if (rows.length <= MOST_ROWS) return;
@@ -234,13 +252,9 @@ function fillRows(container, rows, draw, after) {
 }
 
 function changesSection(changes) {
-  const heads = ["", "Aspect", "Key", "Change", "Note"].map((text, index) =>
-    html("th", { scope: "col" }, index ? text : html("span", { class: "unseen" }, "Action")));
-  const body = html("tbody");
-  const table = html("table", { class: "changes" }, html("thead", {}, html("tr", {}, ...heads)), body);
-  const section = html("section", {}, html("h3", {}, plural(changes.length, "change")),
-    html("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Changes" }, table));
-  fillRows(body, changes, changeRow, section);
+  const list = html("ul", { class: "changes" });
+  const section = html("section", {}, html("h3", {}, plural(changes.length, "change")), list);
+  fillRows(list, changes, changeRow, section);
   return section;
 }
 
@@ -283,8 +297,9 @@ const groupTitle = (group) => document.querySelector(`[data-group="${group}"]`)?
 
 /** Everything about one target. */
 function details(target, showGroup) {
-  const where = [target.server, target.database, target.folder].filter(Boolean).join(" · ");
-  const head = html("header", {}, html("h2", { id: "detail-title" }, target.name, ...statusBadge(target)), html("p", { class: "place" }, where));
+  const back = html("button", { type: "button", class: "back" }, "↑ List");
+  back.addEventListener("click", () => $("explorer").scrollIntoView());
+  const head = html("header", {}, back, html("h2", { id: "detail-title" }, target.name, ...statusBadge(target)), html("p", { class: "place" }, placeOf(target)));
   const group = groupTitle(target.group);
   if (group) {
     const button = html("button", { type: "button" }, `One of ${group}`);
@@ -308,6 +323,8 @@ class Page {
   constructor(targets) {
     this.targets = targets;
     for (const target of targets) target.counts = countActions(target);
+    const rank = ({ status }) => (NOT_DONE.includes(status) ? NOT_DONE.indexOf(status) : NOT_DONE.length);
+    targets.sort((one, other) => rank(one) - rank(other));
     this.byHash = new Map(targets.map((target) => [target.id, target]));
     $("explorer").hidden = false;
     this.list = new WindowedList((target) => this.#open(target));
@@ -348,12 +365,13 @@ class Page {
     if (scroll) $("explorer").scrollIntoView();
   }
 
-  /** A group in the overview shows its targets in the list. */
+  /** A group in the overview, or a job of a batch, shows its targets in the list. */
   #groupLink(event) {
-    const button = event.target.closest?.("[data-group]");
+    const button = event.target.closest?.("[data-group], [data-job]");
     if (!button) return;
     this.filters.reset();
-    this.filters.only(Number(button.dataset.group));
+    $("job").value = button.dataset.job ?? "";
+    this.filters.only(button.dataset.group ? Number(button.dataset.group) : null);
     $("explorer").scrollIntoView();
   }
 

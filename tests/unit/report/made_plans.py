@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,12 @@ def check_golden(name: str, text: str) -> None:
     if os.environ.get("MSAUTO_UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
+
+
+def without_assets(page: str) -> str:
+    """Return a page without its style sheet, its script, and their hashes."""
+    page = re.sub(r"(<style>|<script>).*?(</style>|</script>)", r"\1\2", page, flags=re.DOTALL)
+    return re.sub(r"sha256-[\w+/=]+", "sha256-…", page)
 
 
 def text_of(plan: Plan, **view: Any) -> str:
