@@ -66,11 +66,11 @@ async def concurrent_map(
 
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
-    calls = (_call(function, item) for item in items)
-    started: deque[asyncio.Task[R]] = deque()  # whose results are not yet yielded, oldest first
+    calls = map(function, items)
+    started: deque[asyncio.Future[R]] = deque()  # whose results are not yet yielded, oldest first
     running, exhausted, finished = 0, False, asyncio.Event()
 
-    def end(task: asyncio.Task[R]) -> None:
+    def end(task: asyncio.Future[R]) -> None:
         nonlocal running, exhausted
         running -= 1
         exhausted |= task.cancelled() or task.exception() is not None
@@ -177,11 +177,7 @@ async def finish(work: Coroutine[Any, Any, T], interrupted: Callable[[], None]) 
             interrupted()
 
 
-async def _call(function: Callable[[T], Awaitable[R]], item: T) -> R:
-    return await function(item)
-
-
-async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+async def _cancel(tasks: Iterable[asyncio.Future[Any]]) -> None:
     import asyncio
 
     left = list(tasks)

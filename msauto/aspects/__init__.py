@@ -131,14 +131,12 @@ def _merge(declared: Sequence[DesiredAsset], merging: Merging) -> DesiredAsset:
         merging.removed("the asset", absent[0].source, present.source)
         return declared[0]
     merging.title = next((each.title.value for each in declared if each.title), merging.title)
-    parts = _merge_parts([each.parts for each in declared], merging)
+    merged = structs.replace(declared[0], parts=_merge_parts([each.parts for each in declared], merging))
     if len(declared) == 1:
-        return structs.replace(declared[0], parts=parts)
+        return merged
     folders = [each.folder for each in declared if each.folder is not None]
-    return DesiredAsset(
-        declared[0].source,
-        parts,
-        declared[0].present,
+    return structs.replace(
+        merged,
         missing=min((each.missing for each in declared), key=("error", "skip").index),
         unfinalized=min((each.unfinalized for each in declared), key=("error", "skip", "allow").index),
         lossy=any(each.lossy for each in declared),

@@ -38,12 +38,6 @@ class TargetPlanned(Struct, frozen=True):
     requests: int = 0
     error: str = ""
 
-    @classmethod
-    def of(cls, target: Target, state: PlannedState) -> TargetPlanned:
-        """Return the event of a planned target."""
-        counts = len(target.changes), len(target.requests)
-        return cls(target.server, target.database, target.kind, target.name, state, *counts, target.error or "")
-
 
 class PlanningEnded(Struct, frozen=True):
     """The plan is complete."""

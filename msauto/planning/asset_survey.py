@@ -96,8 +96,8 @@ async def survey_asset(context: SurveyContext, group: IntentGroup) -> SurveyedTa
 def in_error(context: SurveyContext, group: IntentGroup, error: Exception) -> Target:
     """Return a target that cannot be planned."""
     address = group.by_id[0] if group.by_id else Address(group.name)
-    target = Target(context.server.name, group.database, group.kind, group.name, error=str(error))
-    return structs.replace(target, address=address, address_after=address)
+    named = context.server.name, group.database, group.kind, group.name
+    return Target(*named, error=str(error), address=address, address_after=address)
 
 
 def _has_pending(context: SurveyContext, group: IntentGroup) -> bool:

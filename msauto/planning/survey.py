@@ -170,7 +170,11 @@ async def _plan(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     outcome = await plan_group(context, group)
     target = outcome.target or Target(context.server.name, group.database, group.kind, group.name)
     state: events.PlannedState = outcome.state if target.error is None else "error"
-    context.notify(events.TargetPlanned.of(target, state))
+    named, counts = (
+        (target.server, target.database, target.kind, target.name),
+        (len(target.changes), len(target.requests)),
+    )
+    context.notify(events.TargetPlanned(*named, state, *counts, target.error or ""))
     return outcome
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime
 from email.message import Message
 from email.utils import parsedate_to_datetime
@@ -102,15 +101,6 @@ def judge_write(reply: RawAnswer, dialect: Dialect) -> None:
             f"the answer is a web page with a form: {show_body(reply.data, reply.charset)}",
             remedy="check `auth` and `url` of the server: a login page or a proxy answers there",
         )
-
-
-def read_reply(reply: RawAnswer, dialect: Dialect, parse: Callable[[bytes, str | None], T]) -> T:
-    """Parse what was asked for. An answer that can be parsed is never an error, whatever its text."""
-    try:
-        return parse(reply.data, reply.charset)
-    except UnreadableError:
-        judge_body(reply, dialect)
-        raise
 
 
 def read_retry_after(text: str | None, now: datetime) -> float | None:

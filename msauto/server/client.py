@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar, get_args
 
-from msauto.errors import AddressError, nearest
+from msauto.errors import AddressError, UnreadableError, nearest
 from msauto.model import requests
 from msauto.model.fields import LINK_FIELD, MARKER_ATTRIBUTES, TRACKS, Attribute, MimeType, unreportable
 from msauto.model.live import Asset, Database, Folder, Listing, MamAsset, RssChannel, Xmp, parse_folder, whole
@@ -44,7 +44,7 @@ from msauto.model.requests import (
 from msauto.model.server import Auth, ServerSpec, Timeouts, Tls, Transport
 from msauto.model.timecode import Timecode, TimecodeError
 from msauto.server.access import spec_with
-from msauto.server.answers import RawAnswer, judge_body, read_reply
+from msauto.server.answers import RawAnswer, judge_body
 from msauto.server.http_client import HttpClient
 from msauto.server.listing import ListingReading, parse_databases, parse_mam
 from msauto.server.parsers import parse_channel, parse_channels, parse_clip, parse_xmp
@@ -375,7 +375,16 @@ class AsyncMediaServer(HttpClient):
         *,
         listing: bool = False,
     ) -> T:
-        return await self.read(request, lambda reply: read_reply(reply, self.spec.dialect, parse), listing=listing)
+        """Read and parse. An answer that can be parsed is never an error, whatever its text."""
+
+        def parsed(reply: RawAnswer) -> T:
+            try:
+                return parse(reply.data, reply.charset)
+            except UnreadableError:
+                judge_body(reply, self.spec.dialect)
+                raise
+
+        return await self.read(request, parsed, listing=listing)
 
     def _parse_xmp(self, reply: RawAnswer, field: str | None) -> Xmp | None:
         fields = parse_xmp(reply.data, self.spec.dialect.list_separator, reply.charset, asked=field)

@@ -109,6 +109,10 @@ class HttpClient:
         self._headers = headers(self.spec)
         self._base = base_url(self.spec)
         self._secrets = secrets_of(self.spec)
+        seconds = {False: spec.timeouts.read, True: spec.timeouts.listing}
+        self._limits = {
+            of: TimeLimits(spec.timeouts.connect, each, total=_WHOLE * each) for of, each in seconds.items()
+        }
         self._transport: ExactTransport | HttpxTransport = (
             HttpxTransport(self._base, spec.transport)
             if spec.transport is not None
@@ -170,7 +174,7 @@ class HttpClient:
         """
 
         async def attempt() -> Listing:
-            async with aclosing(await self._send(request, self._limits(listing=True))) as response:
+            async with aclosing(await self._send(request, self._limits[True])) as response:
                 if response.status >= 300:
                     judge_status(await self._reply(response, LISTING_BYTES), self.spec.dialect)
                 charset = charset_of(response.header("content-type"))
@@ -248,16 +252,11 @@ class HttpClient:
         raise AssertionError
 
     async def _exchange(self, request: Request, *, listing: bool = False, permit: Permit | None = None) -> RawAnswer:
-        response = await self._send(request, self._limits(listing=listing), permit=permit)
+        response = await self._send(request, self._limits[listing], permit=permit)
         try:
             return await self._reply(response, LISTING_BYTES if listing else ANSWER_BYTES)
         finally:
             await response.aclose()
-
-    def _limits(self, *, listing: bool) -> TimeLimits:
-        times = self.spec.timeouts
-        seconds = times.listing if listing else times.read
-        return TimeLimits(times.connect, seconds, total=_WHOLE * seconds)
 
     async def _send(
         self, request: Request, limits: TimeLimits, more: Headers = _COMPRESSED, permit: Permit | None = None

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from array import array
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from datetime import UTC, date, datetime, time
 from functools import partial
-from typing import TypeVar, cast, overload
+from typing import TypeVar, cast
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
@@ -314,45 +313,14 @@ def within(entry: Entry, bounds: Bounds) -> bool:
     return late_enough and (bounds.before is None or created < bounds.before)
 
 
-class Selected(Sequence[Entry]):
-    """Some entries of a listing, by their numbers. Each of up to 300,000 is created when it is accessed."""
-
-    __slots__ = ("_entries", "_numbers")
-
-    def __init__(self, entries: Sequence[Entry], numbers: Iterable[int]) -> None:
-        self._entries = entries
-        self._numbers = array("L", numbers)
-
-    @overload
-    def __getitem__(self, index: int) -> Entry: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
-    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
-        if isinstance(index, slice):
-            return Selected(self._entries, self._numbers[index])
-        return self._entries[self._numbers[index]]
-
-    def __iter__(self) -> Iterator[Entry]:
-        return map(self._entries.__getitem__, self._numbers)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-
-async def pick(entries: Sequence[Entry], holds: Callable[[Entry], bool]) -> Selected:
+async def pick(entries: Sequence[Entry], holds: Callable[[Entry], bool]) -> list[Entry]:
     """Return the entries for which ``holds`` is true, each once: by its link id, or by folder and title without one."""
-    seen: set[object] = set()
-    numbers = array("L")
-    async for number, entry in in_turns(enumerate(entries)):
-        if not holds(entry):
-            continue
-        key: object = (
-            (entry.folder, entry.title) if entry.link_id is None else (entry.link_id, entry.folder, entry.title)
-        )
-        if key not in seen:
-            seen.add(key)
-            numbers.append(number)
-    return Selected(entries, numbers)
+    found: dict[object, Entry] = {}
+    async for entry in in_turns(entries):
+        if holds(entry):
+            place = entry.folder, entry.title
+            found.setdefault(place if entry.link_id is None else (entry.link_id, *place), entry)
+    return list(found.values())
 
 
 def _created(entry: Entry) -> datetime | None:

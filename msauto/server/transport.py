@@ -166,7 +166,7 @@ async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerTy
 class ArrivingAnswer:
     """An answer whose body is read piece by piece. It must be closed, which releases its connection and permit."""
 
-    __slots__ = ("_closed", "_deadline", "_limits", "_permit", "_received", "_response", "headers", "status")
+    __slots__ = ("_closed", "_deadline", "_limits", "_permit", "_received", "_response", "status")
 
     def __init__(
         self,
@@ -176,7 +176,6 @@ class ArrivingAnswer:
         deadline: float | None,
     ) -> None:
         self.status = response.status
-        self.headers: Mapping[str, str] = response.headers
         self._response = response
         self._permit = permit
         self._closed = False
