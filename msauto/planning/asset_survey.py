@@ -215,13 +215,13 @@ async def _compare(
     await check_link_titles(reader, database, found.asset, found.title, builder.changes)
     if not await _plan_handlers(plan, group, here, desired, layers):
         return SurveyedTarget("left out", None, tuple(builder.warnings), recalled.settlements)
+    if not builder.changes:
+        return SurveyedTarget("unchanged" if here else "skipped", None, tuple(builder.warnings), recalled.settlements)
     builder.look(*layers.looked)
     target = _target_of(plan, found, deletes=entries is not None)
     live = structs.replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)
     outcome = finished(context, target, builder, live, recalled.settlements)
-    if outcome.target is None:
-        outcome.state = "unchanged" if here else "skipped"
-    elif context.find_links and entries is None:
+    if outcome.target is not None and context.find_links and entries is None:
         outcome.target = await with_places(outcome.target, found.asset, reader)
     return outcome
 
