@@ -113,7 +113,6 @@ async def _evaluate(
     layers: Layers, group: IntentGroup, finder: ClipFinder
 ) -> tuple[list[Declared], list[IntentGroupMember]]:
     """Return what each member declares, and the members that need facts of an asset that does not exist."""
-    declared: list[Declared] = []
     unknown: list[IntentGroupMember] = []
     evaluated: list[tuple[IntentGroupMember, Desired | None]] = []
     for member in group.members:
@@ -123,7 +122,7 @@ async def _evaluate(
             unknown.append(member)
         else:
             evaluated.append((member, desired))
-            declared += [(member, desired)] if desired is not None else []
+    declared = [(member, desired) for member, desired in evaluated if desired is not None]
     if declared:
         await layers.clip()
     for member, desired in evaluated:

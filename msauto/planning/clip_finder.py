@@ -226,12 +226,11 @@ class ClipFinder:
             isinstance(desired, DesiredAsset) and desired.present and former_titles(member)
             for member, desired in declared
         )
-        here = [
-            (member, desired)
-            for member, desired in declared
-            if self._concerns(member, desired, renames=renames) and not await self._is_gone(member, desired)
-        ]
-        return here, [one for one in declared if one not in here]
+        here, away = list[Declared](), list[Declared]()
+        for member, desired in declared:
+            is_here = self._concerns(member, desired, renames=renames) and not await self._is_gone(member, desired)
+            (here if is_here else away).append((member, desired))
+        return here, away
 
     async def _is_gone(self, member: IntentGroupMember, desired: Desired) -> bool:
         """Return whether the clip that a member deletes is gone, and only another one of that title left.
