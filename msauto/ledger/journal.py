@@ -13,6 +13,7 @@ import socket
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -61,7 +62,7 @@ class LedgerJournal:
                     " VALUES (?, ?, 'running', ?, ?, ?, ?, ?)",
                     (name, self._time(), *texts, plan.msauto, os.getpid(), socket.gethostname()),
                 )
-                run = self._run(name, lock, plan.targets)
+                run = self._run(name, lock, enumerate(plan.targets), continued=False)
                 for start in range(0, len(plan.targets), _TARGETS):
                     self._write_targets(run.id, start, plan.targets[start : start + _TARGETS])
                 notes = ((run.id, *note) for note in self.notes.items())
@@ -90,7 +91,7 @@ class LedgerJournal:
         lock = self._locks.run(run)
         if not lock.try_hold(this_process(run, self._time())):
             return False
-        self._runs[run] = self._run(run, lock, targets, continued=True)
+        self._runs[run] = self._run(run, lock, enumerate(targets))
         return True
 
     def attach(self, run: str, targets: Mapping[int, Target]) -> None:
@@ -98,7 +99,7 @@ class LedgerJournal:
 
         The caller takes part in the run: :meth:`msauto.ledger.ledger.Ledger.join`. It cannot end the run.
         """
-        self._runs[run] = self._run(run, None, targets, continued=True)
+        self._runs[run] = self._run(run, None, targets.items())
 
     def keep(self, run: str, lock: Lock) -> bool:
         """Hold another lock until a run is ended or left; return whether it was free."""
@@ -155,25 +156,21 @@ class LedgerJournal:
         self._runs.clear()
 
     def _run(
-        self,
-        name: str,
-        lock: Lock | None,
-        targets: Sequence[Target] | Mapping[int, Target],
-        *,
-        continued: bool = False,
+        self, name: str, lock: Lock | None, targets: Iterable[tuple[int, Target]], *, continued: bool = True
     ) -> _JournalledRun:
         rows = self._store.read("SELECT id FROM run WHERE name = ?", (name,))
         if not rows:
             raise LedgerError(f"run {name} not found in the ledger {self._store.name}", remedy=HISTORY)
-        return _JournalledRun(rows[0][0], lock, targets, continued=continued)
+        return _JournalledRun(rows[0][0], lock, dict(targets), continued)
 
     def _write_targets(self, run: int, first: int, targets: Sequence[Target]) -> None:
         """Write targets with positions from ``first`` on, and their requests."""
         self._store.write(
             "INSERT INTO target (run, position, server, database, kind, name, planned) VALUES (?, ?, ?, ?, ?, ?, ?)",
             *(
-                (run, position, each.server, each.database, each.kind, each.name, dump(_kept(each)))
+                (run, position, each.server, each.database, each.kind, each.name, dump(kept))
                 for position, each in enumerate(targets, first)
+                for kept in [structs.replace(each, holding=UNSET)]
             ),
         )
 
@@ -208,47 +205,38 @@ class LedgerJournal:
         return format_time(self._now())
 
 
+@dataclass(slots=True)
 class _JournalledRun:
     """A run in progress: its id in the ledger, its lock, its targets, and how far those in progress have come.
 
-    ``continued``: another process has begun some of them.
+    ``lock`` is ``None`` if another process has started the run; ``continued``: another one has begun some targets.
+    ``positions`` are by the ids of the targets, which are kept, so that no other value gets the id of one of them.
     """
 
-    def __init__(
-        self,
-        number: int,
-        lock: Lock | None,
-        targets: Sequence[Target] | Mapping[int, Target],
-        *,
-        continued: bool,
-    ) -> None:
-        self.id = number
-        self.continued = continued
-        self.records: dict[int, TargetRecord] = {}
-        self._lock = lock  # None: another process has started the run
-        self.kept: list[Lock] = []
-        self._targets = dict(targets) if isinstance(targets, Mapping) else dict(enumerate(targets))
-        # The targets are kept, so that no other value gets the id of one of them.
-        self.positions = {id(target): position for position, target in self._targets.items()}
+    id: int
+    lock: Lock | None
+    targets: dict[int, Target]
+    continued: bool
+    kept: list[Lock] = field(default_factory=list)
+    records: dict[int, TargetRecord] = field(default_factory=dict)
+    positions: dict[int, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.positions = {id(target): position for position, target in self.targets.items()}
 
     def add(self, target: Target) -> int:
         """Give a target that was not in the plan its position."""
-        if self._lock is None:
+        if self.lock is None:
             raise LedgerError(f"{target.name} is not among the targets of this worker", remedy="an error in msauto")
-        position = self.positions[id(target)] = len(self._targets)
-        self._targets[position] = target
+        position = self.positions[id(target)] = len(self.targets)
+        self.targets[position] = target
         return position
 
     def release(self) -> None:
         """Release its locks, that of the run first: without it, no worker begins."""
-        for lock in (self._lock, *self.kept):
+        for lock in (self.lock, *self.kept):
             if lock is not None:
                 lock.release()
-
-
-def _kept(target: Target) -> Target:
-    """Return a target without what only its own run needs."""
-    return structs.replace(target, holding=UNSET)
 
 
 def _with(record: TargetRecord, index: int, **state: Any) -> TargetRecord:
