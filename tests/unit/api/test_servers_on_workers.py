@@ -90,7 +90,7 @@ class Workers:
 
     def _record(self, target: Target) -> TargetRecord:
         journal = self.stage.journal
-        begun = BEGUN if ("planned", target.name) in journal.lines else None
+        begun = BEGUN if (target.name, 0) in journal.states else None
         states: list[RequestState] = [
             journal.states.get((target.name, index), "planned")  # type: ignore[misc]
             for index in range(len(target.requests))
@@ -236,7 +236,6 @@ def test_cancelling_ends_the_work_and_takes_what_the_ledger_has() -> None:
     workers = Workers(stage)
 
     async def apply(*_: object) -> AppliedServer:
-        stage.journal.lines.append(("planned", targets[0].name))
         stage.journal.states.update({(targets[0].name, 0): "done", (targets[0].name, 1): "done"})
         stage.journal.outcomes[targets[0].name] = "changed"
         cancellation()
