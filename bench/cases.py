@@ -16,6 +16,8 @@ from bench import html_report
 from bench.sides import named
 
 Figures = dict[str, float]
+MSAUTO = str(Path(sys.executable).with_name("msauto"))
+COMPLETE = ("/usr/bin/env", "_MSAUTO_COMPLETE=bash_complete", "COMP_WORDS=msauto plan -l st", "COMP_CWORD=3", MSAUTO)
 
 CLIP = """<Clip link_id="{n}" finalized="true">
 <Attr name="bps">16</Attr><Attr name="channels">2</Attr><Attr name="derived_from"></Attr>
@@ -154,9 +156,8 @@ def ansible(size: int) -> Figures:
 
 def process(*command: str) -> Figures:
     """Return the CPU milliseconds and peak memory (MiB) of a whole process, from its start."""
-    pid = os.posix_spawn(
-        command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    )
+    unseen = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
+    pid = os.posix_spawn(command[0], command, os.environ, file_actions=unseen)
     _, status, used = os.wait4(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 0, command
     return {"ms": (used.ru_utime + used.ru_stime) * 1e3, "mib": used.ru_maxrss / 1024}
@@ -169,8 +170,17 @@ def repeated(times: int, *command: str) -> Figures:
 
 def start() -> Figures:
     base = repeated(20, sys.executable, "-c", "pass")
-    ours = repeated(20, str(Path(sys.executable).with_name("msauto")), "--version")
+    ours = repeated(20, MSAUTO, "--version")
     return {"base": base["ms"], "msauto": ours["ms"], "ratio": ours["ms"] / base["ms"], "mib": ours["mib"]}
+
+
+def started(*arguments: str) -> Figures:
+    """Return the CPU milliseconds and peak memory of a command in a small repository, ``{folder}``."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "inventory.yml").write_text("all: {hosts: {studio-a: {server: {url: 'http://studio-a:7901'}}}}")
+        Path(folder, "one.yml").write_text("".join(named(1)))
+        ours = repeated(10, *(each.format(folder=folder) for each in arguments))
+    return {"msauto": ours["ms"], "mib": ours["mib"]}
 
 
 def one_asset() -> Figures:
@@ -178,8 +188,7 @@ def one_asset() -> Figures:
     with media_server(10) as url, tempfile.TemporaryDirectory() as folder:
         book = Path(folder) / "one.yml"
         book.write_text("".join(named(1)))
-        script = str(Path(sys.executable).with_name("msauto"))
-        ours = repeated(5, script, "plan", str(book), "--server", url, "--state-dir", f"{folder}/state")
+        ours = repeated(5, MSAUTO, "plan", str(book), "--server", url, "--state-dir", f"{folder}/state")
     return {"base": base["ms"], "msauto": ours["ms"], "ratio": ours["ms"] / base["ms"], "mib": ours["mib"]}
 
 
@@ -223,6 +232,12 @@ def stored_tree(count: int) -> Iterator[str]:
 
 CASES = (
     Case("start: --version", "ms", start, goal=3),
+    Case("start: plan --help", "ms", lambda: started(MSAUTO, "plan", "--help"), goal=150),
+    Case("start: completion", "ms", lambda: started(*COMPLETE), goal=100),
+    Case("start: history", "ms", lambda: started(MSAUTO, "history", "--state-dir", "{folder}"), goal=150),
+    Case("start: vars", "ms", lambda: started(MSAUTO, "vars", "studio-a", "-i", "{folder}/inventory.yml"), goal=150),
+    Case("start: validate", "ms", lambda: started(MSAUTO, "validate", "{folder}"), goal=150),
+    Case("start: doc asset", "ms", lambda: started(MSAUTO, "doc", "asset"), goal=150),
     Case("start: plan of one asset", "ms", one_asset, goal=35),
     Case("load and validate, 200 KB", "ms", lambda: load(600)),
     Case("plan by select, each asset", "µs", lambda: compared("plan select", "bare read"), goal=3.5),

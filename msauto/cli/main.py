@@ -126,6 +126,7 @@ def group() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; never raises on bad input, a bad server or Ctrl-C."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they would be searched for, and see secrets
     _open_closed_streams()
     if os.environ.get("_MSAUTO_COMPLETE"):
         return _complete(os.environ["_MSAUTO_COMPLETE"])

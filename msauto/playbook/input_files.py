@@ -6,14 +6,12 @@ import hashlib
 import json
 import os.path
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 
 from msgspec import Struct
 
 from msauto.documents.document import Document, Problems, SourceNode, outside_node
-from msauto.documents.loader import parse_yaml
 from msauto.errors import InputError
 from msauto.model.desired import InputFile
 from msauto.playbook.templates.names import SecretTracker, TemplateFunctionError
@@ -71,6 +69,8 @@ class Files:
     def flawed(self, path: str) -> Document:
         """Return a YAML file as far as it can be read; its flaws are among the problems."""
         if path not in self._documents:
+            from msauto.documents.loader import parse_yaml  # with the parser of YAML, which settings do not need
+
             content = self.read(path)
             document = self._documents[path] = self.given.get(path) or parse_yaml(content, path)
             self.tracker.add_tagged(document.data)
@@ -201,6 +201,8 @@ def how_to_find(path: str) -> str:
     try:
         if not folder.is_dir():
             return f"folder {str(folder)!r} not found: correct the path"
+        from difflib import get_close_matches
+
         near = get_close_matches(name, [each.name for each in folder.iterdir()], 1, 0.8)
     except (OSError, ValueError):
         return "correct the path"

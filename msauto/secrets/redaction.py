@@ -240,13 +240,14 @@ def is_secret_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-_KEY = re.compile(rf"(?i){SECRET_NAME}[\"']?\s*[:=]\s*|^\s*\?\s.*{SECRET_NAME}[\"']?\s*$")
-_TAGGED = re.compile(r"(?:^|[\s\[{,:-])!(?:!|<!?)?(?>secret|[A-Za-z]\S*)\s*")
+# These compile when the first file is wrong.
+_KEY = rf"(?i){SECRET_NAME}[\"']?\s*[:=]\s*|^\s*\?\s.*{SECRET_NAME}[\"']?\s*$"
+_TAGGED = r"(?:^|[\s\[{,:-])!(?:!|<!?)?(?>secret|[A-Za-z]\S*)\s*"
 """A tag, correctly spelled or not, and the spaces after it."""
-_NEXT = re.compile(r"\s*(?:#|-(?:\s|$)|[^\s#-][^#]*?:(?:\s|$))")
+_NEXT = r"\s*(?:#|-(?:\s|$)|[^\s#-][^#]*?:(?:\s|$))"
 """A line that starts something else; any other line counts as a badly indented part of the value above it."""
-_BLOCK_KEY = re.compile(r"[\s?-]*[\"']?[\w.-]*")
-_QUOTED = {'"': re.compile(r'(?:[^"\\]|\\.)*"'), "'": re.compile(r"(?:[^']|'')*'(?!')")}
+_BLOCK_KEY = r"[\s?-]*[\"']?[\w.-]*"
+_QUOTED = {'"': r'(?:[^"\\]|\\.)*"', "'": r"(?:[^']|'')*'(?!')"}
 
 
 def redact_lines(lines: Iterable[str]) -> tuple[str, ...]:
@@ -263,19 +264,19 @@ def redact_lines(lines: Iterable[str]) -> tuple[str, ...]:
         text = line.lstrip()
         indent = _width(line, len(line) - len(text))
         item = listed and indent >= column and text.startswith("-")
-        if quote or (column >= 0 and (item or indent > column or _NEXT.match(line) is None)):
-            quote = "" if quote and _QUOTED[quote].match(line) else quote
+        if quote or (column >= 0 and (item or indent > column or re.match(_NEXT, line) is None)):
+            quote = "" if quote and re.match(_QUOTED[quote], line) else quote
             shown.append(line[: len(line) - len(text)] + HIDDEN if text else line)
             continue
         column = -1
-        found = min(filter(None, (_KEY.search(line), _TAGGED.search(line))), key=re.Match.start, default=None)
+        found = min(filter(None, (re.search(_KEY, line), re.search(_TAGGED, line))), key=re.Match.start, default=None)
         if found is not None:
             value = line[found.end() :]
-            starts_line = found.re is _KEY and _BLOCK_KEY.fullmatch(line[: found.start()]) is not None
+            starts_line = found.re.pattern == _KEY and re.fullmatch(_BLOCK_KEY, line[: found.start()]) is not None
             column = _width(line, len(line) - len(line.lstrip(" \t-?" if starts_line else None)))
             listed = not value.strip() or value.lstrip().startswith("#")
             begun = re.sub(r"^(?:[&!]\S*\s+)*", "", value)
-            quote = begun[:1] if begun[:1] in _QUOTED and not _QUOTED[begun[:1]].match(begun, 1) else ""
+            quote = begun[:1] if begun[:1] in _QUOTED and not re.match(_QUOTED[begun[:1]], begun[1:]) else ""
             line = line[: found.end()] + (HIDDEN if value.strip() else value)
         shown.append(USER_IN_URL.sub(HIDDEN, line))
     return tuple(shown)

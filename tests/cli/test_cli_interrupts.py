@@ -287,7 +287,7 @@ _REPORTS = {"msauto.report.text", "msauto.report.html", "msauto.report.ci_forms"
         ("apply --help", _SCHEMAS | _REPORTS | {"jinja2", "msgspec", "pydantic", "yaml"}),
         ("undo --help", _SCHEMAS | _REPORTS | {"jinja2", "msgspec", "pydantic", "yaml"}),
         ("vars studio-a -i inventory.yml", _SCHEMAS | _REPORTS | {"msauto.ledger.ledger", "msauto.timelines.formats"}),
-        ("history", _SCHEMAS | _REPORTS | {"jinja2", "msauto.playbook.hosts"}),
+        ("history", _SCHEMAS | _REPORTS | {"jinja2", "msauto.playbook.hosts", "pydantic", "statistics", "yaml"}),
         ("doc asset", _REPORTS | {"msauto.ledger.ledger", "msauto.timelines.formats"}),
         ("validate .", _REPORTS | {"msauto.ledger.ledger", "msauto.timelines.formats"}),
     ],

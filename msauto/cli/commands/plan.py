@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import to_builtins
 
 from msauto.cli.flags import Flags, planning_flags
 from msauto.cli.help import HelpCommand
@@ -94,6 +93,8 @@ def command(
 def _listing(plays: Sequence[PlayOutline], listed: str, form: str) -> str:
     """Return the plays with their hosts, tasks or tags, as text or as JSON."""
     if form == "json":
+        from msgspec import to_builtins
+
         from msauto.report.json import dump
 
         return dump(to_builtins(plays))
