@@ -18,7 +18,6 @@ from msauto.errors import MsautoError
 from msauto.report.sanitizing import display_width, pad, show, split_at_width, visible, without_command
 from msauto.report.texts import (
     SIGNS,
-    ValueWidth,
     change_parts,
     folder_note,
     plural,
@@ -277,7 +276,7 @@ def _environment() -> Environment:
         "code": code,
         "entities": _entities,
     }
-    environment.globals |= {"SIGNS": SIGNS, "SHORT": ValueWidth(200, 80)}
+    environment.globals |= {"SIGNS": SIGNS}
     return environment
 
 

@@ -20,13 +20,16 @@ from msauto.report.clip_timeline import UNICODE, draw_timeline
 from msauto.report.layout import PLAIN, Layout, template
 from msauto.report.plan_view import Block, view_plan
 from msauto.report.result_view import view_result
-from msauto.report.texts import plural
+from msauto.report.texts import WHOLE, ValueWidth, plural
 
 LIMIT: Final = 65_000
 """UTF-16 units: GitHub allows 65,536 in a comment."""
 _DRAWING: Final = 80
 _OPEN: Final = 3
 """Up to so many blocks are shown unfolded."""
+_LONG: Final = 8_000
+"""Units up to which the values of a block are shown whole, where nothing of it may be shortened."""
+_SHORT: Final = ValueWidth(200, 80)
 _RESERVED: Final = 2_000
 """Units that deletions and errors leave for the lists after them."""
 _WHOLE_PLAN: Final = "For the whole plan: `msauto plan`."
@@ -57,10 +60,16 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
 
     def details(block: Block) -> str:
         requests = block.targets[0].requests if layout.verbosity and block.level == "alone" else ()
-        return str(parts.block(block, len(view.blocks) <= _OPEN, _timeline(block), requests))
+        unfolded = len(view.blocks) <= _OPEN or any(row.kind.action == "delete" for row in block.rows)
+        shown = (
+            str(parts.block(block, unfolded, _timeline(block), requests, width))
+            for width in ((WHOLE, _SHORT) if block.whole else (_SHORT,))
+        )
+        return min(shown, key=lambda text: _units(text) > _LONG)
 
+    blocks = sorted(view.blocks, key=lambda block: not block.whole)  # what is lost comes first in a long plan
     more = f"**The details of {{}} are not shown here.** {_WHOLE_PLAN}\n"
-    yield _fitting(map(details, view.blocks), space, more, "target", [len(block.targets) for block in view.blocks])
+    yield _fitting(map(details, blocks), space, more, "target", [len(block.targets) for block in blocks])
     yield foot
 
 

@@ -1,0 +1,80 @@
+"""Markdown and HTML name all that a plan removes, however many targets it has; a short plan is shown in full."""
+
+from __future__ import annotations
+
+from html import unescape
+
+import pytest
+from msgspec import structs
+
+from msauto.model.plan import Change, Json, Plan, Target
+from msauto.report import html, markdown
+from tests.unit.report.made_plans import change, episode, film, plan_of
+
+LONG = "a headline that goes on and on " * 20
+
+
+def removal(number: int) -> Change:
+    """A removal of an item that no other target has."""
+    title: Json = f"Lost {number}"
+    marker: Json = {"frame": number, "track": "Cue Point", "title": title}
+    segment: Json = {"number": number, "start": 0, "duration": 9, "title": title}
+    return (
+        change("delete", "marker", f"Cue Point@{number}", marker, losses=1),
+        change("delete", "segment", f"{number}", segment, losses=1),
+        change("delete", "rss_item", f"n-{number}", {"title": title, "text": f"{LONG}{number}!"}, losses=1),
+        change("delete", "link", f"Playout/Lost {number}", {"folder": "Playout", "title": title}),
+        change("delete", "asset", "", {"folder": "Raw", "title": title}, reversible=False),
+    )[number % 5]
+
+
+def world(size: int) -> Plan:
+    """Targets of which each 4th removes something, and the others change what no other does."""
+
+    def target(number: int) -> Target:
+        if number % 4 == 3:
+            changes: tuple[Change, ...] = (removal(number // 4),)
+        else:
+            keys = [f"user_{bit}" for bit in range(8) if number >> bit & 1] or ["comment"]
+            changes = tuple(change("change", "field", key, "", f"Value {number}") for key in keys)
+        base = film() if changes[0].aspect == "asset" else episode()
+        name = f"Lost {number // 4}" if number % 4 == 3 else f"Clip {number:03}"
+        return structs.replace(base, name=name, changes=changes, requests=(), emptied=())
+
+    return plan_of(*map(target, range(size)))
+
+
+def without_scripts(page: str) -> str:
+    return unescape(page.partition('<script type="application/json"')[0])
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+@pytest.mark.parametrize("size", [7, 18, 40, 41, 200])
+def test_nothing_lost_is_unnamed(size: int, form: str) -> None:
+    plan = world(size)
+    render = markdown.render_plan if form == "markdown" else html.render_plan
+    text = without_scripts("".join(render(plan)))
+    for number in range(size // 4):
+        assert f"Lost {number}" in text, number
+        if number % 5 == 2:
+            assert f"{LONG}{number}!" in text, number
+    named = sum(f"Clip {number:03}" in text for number in range(size))
+    if size <= 40:
+        assert named == size - size // 4
+        assert f"Value {0}" in text
+    left = size - size // 4 - named
+    assert ("not shown here" in text or "targets more" in text) == bool(left)
+
+
+def test_a_comment_unfolds_what_is_removed() -> None:
+    text = "".join(markdown.render_plan(world(40)))
+    for block in text.split("<details")[1:]:
+        assert block.startswith(" open") == ("| `-` |" in block)
+
+
+def test_a_value_that_would_fill_the_comment_is_cut() -> None:
+    huge = change("delete", "rss_item", "n-1", {"title": "Lost", "text": "x" * 90_000}, losses=1)
+    text = "".join(markdown.render_plan(plan_of(structs.replace(episode(), changes=(huge,), emptied=()))))
+    assert len(text) < markdown.LIMIT
+    assert "n-1" in text
+    assert "not shown here" not in text
