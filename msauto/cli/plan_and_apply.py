@@ -277,10 +277,10 @@ def ask(plan: Plan, *, yes: bool, keep_going: bool) -> None:
     if deleted:
         links = sum(ASPECTS[change.aspect].is_entry for change in deleted)
         what = count_deletions(len(deleted) - links, links)
-        agreed = prompt(f"This permanently deletes {what}. Type the number to continue: ") == str(len(deleted))
+        agreed = prompt(f"\nThis permanently deletes {what}. Type the number to continue: ") == str(len(deleted))
         remedy = f"type {len(deleted)}; to delete without a question: --yes --allow-delete {len(deleted)}"
     else:
-        agreed = prompt("Apply this plan? Type 'yes' to continue: ").lower() == "yes"
+        agreed = prompt("\nApply this plan? Type 'yes' to continue: ").lower() == "yes"
     if not agreed:
         raise RefusedError("no consent: nothing was sent", remedy=remedy)
 

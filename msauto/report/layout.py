@@ -68,6 +68,7 @@ MAGENTA: Final = "35"
 CYAN: Final = "36"
 
 _QUOTED: Final = re.compile(r'("(?:[^"\\]|\\.)*")')
+_ARROW: Final = re.compile(r"(?=→ |-> )")
 _ASCII: Final = ((" · ", " / "), ("→", "->"), ("…", "..."))
 """The signs of reports, and what replaces them on a terminal that has ASCII only."""
 
@@ -120,9 +121,13 @@ def wrap(line: Line, width: int) -> list[tuple[TextSpan, ...]]:
 
 
 def _unbroken(span: TextSpan, space: int, left: int) -> Iterator[str]:
-    """Yield what stays on one row: all of a span, or the texts between its spaces, cut where a row is too short."""
+    """Yield what stays on one row: all of a span, its two sides of an arrow, or words, cut where a row is too short."""
     if span.together and display_width(span.text.rstrip()) <= max(space, left):
         yield span.text
+        return
+    sides = _ARROW.split(span.text) if span.together else []
+    if len(sides) == 2 and max(map(display_width, sides)) <= space:
+        yield from sides
         return
     for word in re.findall(r"\s*\S+\s*", span.text) or [span.text]:
         while display_width(word.rstrip()) > space:

@@ -123,6 +123,15 @@ def test_no_word_is_broken_that_fits_on_a_line() -> None:
     assert shown.split() == text.split()
 
 
+def test_a_change_that_does_not_fit_is_broken_at_its_arrow() -> None:
+    pair = TextSpan("duration 00:40:00:00 (60000) → 00:42:00:00 (63000), ")
+    shown = "".join(render_lines([Line((TextSpan("~ segment  "), pair, TextSpan("title x")), 11)], Layout(width=50)))
+    assert shown.splitlines() == [
+        "~ segment  duration 00:40:00:00 (60000)",
+        "           → 00:42:00:00 (63000), title x",
+    ]
+
+
 def test_quotes_keep_what_came_from_outside_in_ascii() -> None:
     plan = plan_of(clip("A → B", comment("x → y"), folder="C · D"))
     text = text_of(plan, ascii_only=True)
