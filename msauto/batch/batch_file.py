@@ -24,6 +24,7 @@ from msauto.documents.value_types import as_list
 from msauto.errors import InputError, Problem, nearest
 from msauto.planning.saved_plan import plan_from_json
 from msauto.playbook.change_windows import DAYS, ActiveFreeze, DatedFreeze, Freeze, Window, freezes_between
+from msauto.playbook.file_kinds import another_kind
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files, beside, how_to_find
 from msauto.playbook.schema.batch import BatchFileArgs, DefaultArgs, JobArgs, ScheduleArgs, SecretSource
@@ -112,6 +113,8 @@ def load_batch(path: str, files: Files | None = None) -> BatchFile:
     files = files or Files()
     node = SourceNode(files.flawed(path))
     files.problems.check()
+    if error := another_kind(node.document, "batch"):
+        raise error
     args = read_as(BatchFileArgs, node.document.data, node)
     schedule, window = _schedule(args.schedule), _window(args)
     jobs = tuple(_job(name, each, args.defaults, node.child("jobs", name)) for name, each in args.jobs.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os.path
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +22,19 @@ _MOST_MIB = 64
 _LARGE = 1_000_000
 """Larger files are not searched for secrets: if there are secrets at all, such a file may hold one."""
 _READ_BY_MSAUTO = frozenset({".yml", ".yaml", ".toml"})
+_OTHER_FORMATS = (
+    (
+        rb"(?:\s|[#;][^\n]*\n)*\[[\w.:-]+\][ \t]*(?:\r?\n|$)",
+        "a file in the INI format of Ansible, or TOML",
+        "write an inventory as YAML: all: children: GROUP: hosts: HOST: server: {url: …}",
+    ),
+    (
+        rb'(?:\s|(?:#|//)[^\n]*\n)*(?:terraform|provider|resource|variable|data|module|output|locals)(?:\s+"[^"]*")*\s*\{',
+        "a Terraform file",
+        "write a playbook in its place: msauto doc play",
+    ),
+)
+"""What other formats begin with, what they are called, and what to do."""
 _MARKS = (".git", "msauto.toml")
 
 
@@ -72,6 +86,9 @@ class Files:
             from msauto.documents.loader import parse_yaml  # with the parser of YAML, which settings do not need
 
             content = self.read(path)
+            for pattern, name, remedy in () if path in self.given else _OTHER_FORMATS:
+                if re.match(pattern, content):
+                    raise outside_node(path).error(f"this is {name}; msauto reads YAML", remedy, kind="file")
             document = self._documents[path] = self.given.get(path) or parse_yaml(content, path)
             self.tracker.add_tagged(document.data)
             self.problems.add(*document.flaws)

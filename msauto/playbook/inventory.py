@@ -12,15 +12,15 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from msauto.documents.document import Document, Problems, SourceNode, outside_node
+from msauto.documents.document import Document, Problems, SourceNode
 from msauto.documents.value_types import mark
 from msauto.errors import nearest
+from msauto.playbook.file_kinds import VARS_FOLDERS, another_kind
 from msauto.playbook.input_files import Files
 from msauto.playbook.schema.inventory import InventoryArgs as InventoryFile
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.variables import Level, Variable, read_variables
 
-_VARS_FOLDERS = ("group_vars", "host_vars")
 _ENDINGS = (".yml", ".yaml")
 _VARS_ENDINGS = (*_ENDINGS, ".json", "")
 
@@ -65,7 +65,6 @@ def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
     for path in paths:
         for file in [path] if path in files.given else inventory_files(path):
             with problems.gather():
-                _check_is_yaml(file, files)
                 builder.add(files.flawed(file))
     problems.check()
     with problems.gather():
@@ -75,19 +74,6 @@ def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
             builder.add_vars_folders(path, files)
     problems.check()
     return builder.finish()
-
-
-_INI_GROUP = re.compile(rb"\s*(?:[#;][^\n]*\n\s*)*\[[\w.:-]+\][ \t]*(?:\r?\n|$)")
-
-
-def _check_is_yaml(file: str, files: Files) -> None:
-    """Refuse an inventory in the INI format of Ansible, which begins with a group in brackets."""
-    if _INI_GROUP.match(files.read(file)):
-        raise outside_node(file).error(
-            "this inventory is in the INI format of Ansible; msauto reads YAML",
-            "write it as YAML: all: children: GROUP: hosts: HOST: server: {url: …}",
-            kind="host",
-        )
 
 
 def inventory_files(path: str) -> list[str]:
@@ -112,8 +98,8 @@ class _InventoryBuilder:
         """Read one file. Of its flaws, only those that leave a value unknown are raised."""
         node = SourceNode(document)
         data = mark(document.data if document.data is not None else {})
-        if isinstance(data, list):
-            raise node.error("this is a playbook, not an inventory", "an inventory starts with all:", kind="host")
+        if error := another_kind(document, "inventory"):
+            raise error
         problems = Problems()
         with problems.gather():
             read_as(InventoryFile, data, node)
@@ -204,7 +190,7 @@ def vars_files_of(folder: Path) -> Iterator[tuple[str, str, str]]:
 
     They are ``x``, ``x.yml``, ``x.yaml`` or ``x.json``, or such files in folders ``x/`` and below, unless hidden.
     """
-    for kind in _VARS_FOLDERS:
+    for kind in VARS_FOLDERS:
         for path in sorted((folder / kind).rglob("*")):
             entry, *below = path.relative_to(folder / kind).parts
             if not path.is_file() or any(part.startswith(".") or part.endswith("~") for part in (entry, *below)):

@@ -6,32 +6,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import get_args
 
 from msgspec import Struct, structs
 
 from msauto.aspects import contradictions
-from msauto.documents.document import Document, Problems
+from msauto.documents.document import Problems, SourceNode
 from msauto.documents.value_types import is_template
 from msauto.errors import Problem, SourceLocation, nearest
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.timecode import DROP_FRAME_RATES
+from msauto.playbook.file_kinds import FileKind, kind_of_file
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts, same_servers
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.plays import Loader, Play
 from msauto.playbook.resolve import rare_collection, resolve_plays
-from msauto.playbook.schema.play import MODULES
+from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import UsesAssetError
 
-Kind = Literal["playbook", "tasks", "inventory", "vars"]
+_WHAT_IT_READS = "write a list of plays, or a mapping: an inventory, variables or a batch"
 _ENDINGS = (".yml", ".yaml")
-_OF_PLAYS = {"hosts", "tasks", "import_playbook", "handlers", "vars_files"}
-_VARS_FOLDERS = ("group_vars", "host_vars")
 
 
 def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
-    """Return all problems in order of place; the content of a file decides whether it is a playbook or an inventory.
+    """Return all problems in order of place; the content of a file decides what it is.
 
     Inventories among the paths are added to those of the options. Without any, only the structure of playbooks is
     checked, because the names that templates may use are unknown.
@@ -42,7 +41,7 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
 
 def _validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     files = Files(options.lookup_folders)
-    found: dict[Kind, list[str]] = {"playbook": [], "tasks": [], "inventory": [], "vars": []}
+    found: dict[FileKind, list[str]] = {kind: [] for kind in get_args(FileKind)}
     for path in _walked(paths, files.problems):
         with files.problems.gather():
             found[kind_of_file(files.flawed(path))].append(path)
@@ -50,11 +49,19 @@ def _validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     loader = Loader(files)
     for path in found["tasks"]:
         loader.task_file(path)
+    for node in (SourceNode(files.flawed(path)) for path in found["batch"]):
+        from msauto.playbook.schema.batch import BatchFileArgs
+
+        with files.problems.gather():
+            read_as(BatchFileArgs, node.document.data, node)
+    for node in (SourceNode(files.flawed(path)) for path in found["vars"]):
+        if not isinstance(node.document.data, dict | None):
+            files.problems.add(node.problem("this is neither plays nor variables", _WHAT_IT_READS, kind="wrong-type"))
     secrets = files.tracker.found
     return [secrets.redact_problem(problem) for problem in files.problems.ordered()]
 
 
-def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, files: Files) -> None:
+def _check_playbooks(found: dict[FileKind, list[str]], options: ResolveOptions, files: Files) -> None:
     problems = files.problems
     inventories = tuple(dict.fromkeys([*options.inventories, *found["inventory"]]))
     opened: list[Hosts] = []
@@ -97,23 +104,6 @@ def _walked(paths: Sequence[str], problems: Problems) -> Iterator[str]:
                     yield str(file)
         else:
             yield path
-
-
-def kind_of_file(document: Document) -> Kind:
-    """Return the kind of a file by its content: plays, tasks, an inventory or variables."""
-    data = document.data
-    if isinstance(data, list):
-        named: set[str] = set().union(*(item for item in data if isinstance(item, dict)))
-        return "tasks" if named & set(MODULES) and not named & _OF_PLAYS else "playbook"
-    if any(part in _VARS_FOLDERS for part in Path(document.file).parts):
-        return "vars"
-    if isinstance(data, dict):
-        if isinstance(data.get("tasks"), list) or {"hosts", "tasks"} <= data.keys():
-            return "playbook"
-        groups = (value for value in data.values() if isinstance(value, dict) and value)
-        if "all" in data or any(set(value) <= {"hosts", "vars", "children"} for value in groups):
-            return "inventory"
-    return "vars"
 
 
 # Handlers that never run -----------------------------------------------------------------------------------------

@@ -120,15 +120,10 @@ def _wrong_value(
         case "a list":
             return f"{label} must be a list, not {given}", _LIST_FORM.get(given, "write a list")
         case "a mapping":
-            is_key = label != _UNNAMED and not label.startswith("an item")
-            remedy = f"write its keys: {label}: {{key: value}}" if is_key else "write a mapping: key: value"
-            of_names = kind == "dict_type" and is_key
-            written = (
-                _by_name(label, value, "…" if inside is None else "{}")
-                if of_names
-                else _as_mapping(label, value, inside)
-            )
-            return f"{label} must be a mapping, not {given}", written or remedy
+            if label == _UNNAMED or label.startswith("an item"):
+                return f"{label} must be a mapping, not {given}", "write a mapping: key: value"
+            written = (_by_name if kind == "dict_type" else _as_mapping)(label, value, inside)
+            return f"{label} must be a mapping, not {given}", written or f"write its keys: {label}: {{key: value}}"
         case "true or false" if (meant := _MEANT.get(shown.strip("'").casefold())) is not None:
             return f"{label} must be true or false, not {shown}", f"write {meant}: YAML 1.2 reads {value} as text"
         case "text":
@@ -165,12 +160,12 @@ def _as_mapping(label: str, value: Any, model: type[Model] | None) -> str:
     return f"write {line}" if written and line.endswith("}") else ""
 
 
-def _by_name(label: str, value: Any, empty: str) -> str:
-    """Return how to write a list of names, or of mappings with names, as a mapping; ``empty`` is a value of it."""
+def _by_name(label: str, value: Any, model: type[Model] | None) -> str:
+    """Return how to write a list of names, or of mappings with names, as a mapping of such models."""
     named: list[str] = []
     for each in as_list(value)[:3]:
         if isinstance(each, str):
-            named.append(f"{each}: {empty}")
+            named.append(f"{each}: {'…' if model is None else '{}'}")
         elif isinstance(each, dict) and each:
             named.append(f"{each.get('name', next(iter(each)))}: …")
     return f"write {label}: {{{', '.join(named)}}}" if named else ""

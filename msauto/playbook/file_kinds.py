@@ -1,0 +1,52 @@
+"""What a file is, by its content, and which command takes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, Literal
+
+from msauto.documents.document import Document, SourceNode
+from msauto.errors import InputError
+from msauto.playbook.schema.play import MODULES
+
+FileKind = Literal["playbook", "tasks", "inventory", "batch", "plan", "vars"]
+_OF_PLAYS: Final = {"hosts", "tasks", "import_playbook", "handlers", "vars_files"}
+VARS_FOLDERS: Final = ("group_vars", "host_vars")
+_TAKEN: Final = {
+    "playbook": ("a playbook", "plan it: msauto plan {}"),
+    "tasks": ("a file of tasks", "let a play import it: import_tasks: {}"),
+    "inventory": ("an inventory", "name it with -i {}"),
+    "batch": ("a batch file", "run its jobs: msauto batch run {}"),
+    "plan": ("a saved plan", "apply it: msauto apply {}"),
+}
+"""What each kind of file is called, and what takes it."""
+
+
+def kind_of_file(document: Document) -> FileKind:
+    """Return the kind of a file by its content."""
+    data = document.data
+    if isinstance(data, list):
+        named: set[str] = set().union(*(item for item in data if isinstance(item, dict)))
+        return "tasks" if named & set(MODULES) and not named & _OF_PLAYS else "playbook"
+    if any(part in VARS_FOLDERS for part in Path(document.file).parts) or not isinstance(data, dict):
+        return "vars"
+    if isinstance(data.get("tasks"), list) or {"hosts", "tasks"} <= data.keys():
+        return "playbook"
+    if data.get("format") == "msauto-plan":
+        return "plan"
+    if "jobs" in data and ("schedule" in data or Path(document.file).stem == "batch"):
+        return "batch"
+    groups = (value for value in data.values() if isinstance(value, dict) and value)
+    if "all" in data or any(set(value) <= {"hosts", "vars", "children"} for value in groups):
+        return "inventory"
+    return "vars"
+
+
+def another_kind(document: Document, expected: FileKind) -> InputError | None:
+    """Return the error of a file that is of another kind than expected; ``None`` if it is not known to be."""
+    kind = kind_of_file(document)
+    if kind not in _TAKEN or kind == expected:
+        return None
+    called, taken = _TAKEN[kind]
+    message = f"this is {called}, not {_TAKEN[expected][0]}"
+    return SourceNode(document).error(message, taken.format(document.file), kind="file")
