@@ -122,6 +122,16 @@ def read_inputs(
     )
 
 
+def usual_playbooks(config: str | None) -> tuple[str, ...]:
+    """Return what commands take that get no playbook: `playbook` of the settings, or ``playbooks/site.yml``."""
+    settings = load_settings(config)
+    usual = Path(settings.file or "").parent / "playbooks" / "site.yml"
+    if not settings.playbooks and not usual.is_file():
+        remedy = f"name one, or set `playbook` in msauto.toml; without it, {usual} is used where it exists"
+        raise MsautoError("no playbook is named", remedy=remedy)
+    return settings.playbooks or (str(usual),)
+
+
 def _folder_of(path: str) -> Path:
     return Path(path) if os.path.isdir(path) else Path(path).parent  # noqa: PTH112 - no error for a bad name
 

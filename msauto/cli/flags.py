@@ -21,6 +21,7 @@ from msauto.api.forms import FORMS, report_name
 from msauto.cli.interrupts import importing
 from msauto.cli.output import can_draw, print_message, use_colour
 from msauto.concurrency import MOST_FORKS
+from msauto.report.sanitizing import visible
 
 if TYPE_CHECKING:
     from msauto.api.inputs import Inputs
@@ -182,6 +183,9 @@ def shared_flags_of(*forms: str, uses: Collection[str] = WORK, more: tuple[Decor
         @functools.wraps(function)
         def command(**given: Any) -> Any:
             shared = {name: given.pop(name) for name in _SHARED if name in given}
+            name = "paths" if "paths" in given else "playbooks"
+            if given.get(name) == () and not given.get("resumed"):
+                given[name] = _usual_playbooks(shared["config"])
             return function(flags=_flags(shared, given), **given)
 
         return with_options(command, options)
@@ -201,6 +205,15 @@ planning_flags = shared_flags_of(*PLAN_FORMS, more=(_TARGET_OPTION, on_flag, SUM
 def run_planning_flags(uses: Collection[str] = WORK) -> Decorator:
     """Return the shared flags of a command that makes a plan, and shows what came of it."""
     return shared_flags_of(*FORMS, uses=uses, more=(_TARGET_OPTION, on_flag, SUMMARY_OPTION))
+
+
+def _usual_playbooks(config: str | None) -> tuple[str, ...]:
+    with importing():
+        from msauto.api.inputs import usual_playbooks
+
+    found = usual_playbooks(config)
+    print_message(f"No playbook is named; using {visible(', '.join(found))}")
+    return found
 
 
 def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:

@@ -34,6 +34,7 @@ class Settings(Struct, frozen=True):
 
     file: str | None = None
     sha256: str = ""
+    playbooks: tuple[str, ...] = ()
     inventories: tuple[str, ...] = ()
     forks: int | None = None
     state_dir: str | None = None
@@ -103,6 +104,7 @@ def _settings(document: Document, path: Path, sha256: str) -> Settings:
     return Settings(
         file=str(path),
         sha256=sha256,
+        playbooks=tuple(str(path.parent / each) for each in as_list(args.playbook or [])),
         inventories=tuple(str(path.parent / each) for each in as_list(args.inventory or [])),
         forks=args.forks,
         state_dir=_beside(path, args.state_dir) if args.state_dir else None,

@@ -34,6 +34,20 @@ def test_defaults_beside_the_playbook(desk: Desk, sim: Simulator) -> None:
     assert not desk.state.exists()
 
 
+def test_a_command_without_a_playbook_takes_the_usual_one(desk: Desk, sim: Simulator) -> None:
+    for words in ("validate", "plan -i inventory.yml", "apply --yes -i inventory.yml"):
+        desk.run(*words.split()).one_error(
+            "no playbook is named", "set `playbook` in msauto.toml", "playbooks/site.yml"
+        )
+    desk.comment("usual", name="playbooks/site.yml")
+    assert '"usual"' in desk.run("plan", *INV).out
+    desk.comment("named", name="house/tonight.yml")
+    desk.write("msauto.toml", 'playbook = ["house/tonight.yml"]\ninventory = "inventory.yml"\n')
+    for words in ("validate", "plan", "apply --yes"):
+        assert desk.run(*words.split()).code == 0
+    assert sim.state.clip("EP001").home.fields["comment"] == "named"
+
+
 def test_flags_win_over_settings(desk: Desk) -> None:
     desk.write("msauto.toml", 'inventory = "nowhere.yml"\nstate_dir = "wrong"\n')
     desk.comment("new")

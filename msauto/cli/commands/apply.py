@@ -12,22 +12,21 @@ from msauto.cli.watch import watch_flags
 
 
 @click.command("apply", cls=HelpCommand)
-@click.argument("playbooks", nargs=-1, type=click.Path(), metavar="PLAYBOOK...|PLANFILE")
+@click.argument("playbooks", nargs=-1, type=click.Path(), metavar="[PLAYBOOK...|PLANFILE]")
 @click.option("--resume", "resumed", metavar="RUN", help="Apply only what RUN (or `last`) did not finish.")
 @forget_pending_flag
 @recorded
 @watch_flags
 @run_planning_flags()
 @run_flags
-def command(*, flags: Flags, given: RunFlags, playbooks: tuple[str, ...]) -> int:
+def command(*, flags: Flags, given: RunFlags, playbooks: tuple[str, ...]) -> int:  # noqa: ARG001 - they are in the flags
     """Bring the assets to the desired state: show the plan, ask, send the fewest requests, verify the outcome.
 
+    Without a PLAYBOOK: `playbook` of msauto.toml, or playbooks/site.yml.
     A PLANFILE of `msauto plan --out` is planned again, and applied only where that gives the same plan. --resume plans
     the targets that a run did not finish. Without playbooks, it plans those of the run, and what the run did not reach
     must be as it was planned then.
     """
-    if not playbooks and not flags.inputs.given.resume:
-        raise click.UsageError("Missing argument 'PLAYBOOK...|PLANFILE'.")
     with importing():
         from msauto.api.loading import load
         from msauto.cli.plan_and_apply import RunDialog

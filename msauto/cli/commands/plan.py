@@ -30,7 +30,7 @@ _out_flag, _detailed_exitcode_flag = plan_flags()
 
 
 @click.command("plan", cls=HelpCommand)
-@click.argument("playbooks", nargs=-1, required=True, type=click.Path(), metavar="PLAYBOOK...")
+@click.argument("playbooks", nargs=-1, type=click.Path(), metavar="[PLAYBOOK]...")
 @_out_flag
 @_detailed_exitcode_flag
 @keep_going_flag
@@ -59,7 +59,10 @@ def command(
     listed: str | None,
     watch: RunWatch,
 ) -> int:
-    """Show what would change: reads the servers and writes nothing."""
+    """Show what would change: reads the servers and writes nothing.
+
+    Without a PLAYBOOK: `playbook` of msauto.toml, or playbooks/site.yml.
+    """
     if listed is not None:
         with importing():
             from msauto.playbook.resolve import outline

@@ -14,10 +14,13 @@ from msauto.exit_codes import ERROR, OK
 
 
 @click.command("validate", cls=HelpCommand)
-@click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH]...")
 @shared_flags_of("text", "json", "github", "gitlab", uses=(*SERVERS, *TASKS))
 def command(*, flags: Flags, paths: tuple[str, ...]) -> int:
-    """Find all errors of playbooks and inventories that need no server; warnings do not change the exit code."""
+    """Find all errors of playbooks and inventories that need no server; warnings do not change the exit code.
+
+    Without a PATH: `playbook` of msauto.toml, or playbooks/site.yml.
+    """
     with importing():
         from msauto.playbook.validate import validate
 

@@ -114,6 +114,7 @@ class LookupArgs(Model):
 class SettingsArgs(Model):
     """Defaults and limits of a repository of playbooks."""
 
+    playbook: Plain[Texts] = key("playbooks of commands that get none, beside this file; default playbooks/site.yml")
     inventory: Plain[Texts] = key("inventories, relative to this file")
     forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default: connections")
     state_dir: Plain[Name] = key("folder of the ledger, relative to this file")
