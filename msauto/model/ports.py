@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct, field
 
@@ -16,6 +16,9 @@ from msauto.model.result import RequestResult, Result, TargetResult
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+
+NamedKind = Literal["database", "channel", "folder"]
 
 
 class Reader(Protocol):
@@ -60,6 +63,9 @@ class Reader(Protocol):
 
     async def has_database(self, name: str) -> bool:
         """Return whether the database exists."""
+
+    async def read_names(self, kind: NamedKind, database: str = "") -> tuple[str, ...] | None:
+        """Return all names of a kind, for a message; ``None`` if the server has no such list."""
 
     def fresh(self, *, homes: bool = False) -> Reader:
         """Return a reader of the same server that remembers no answers.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import starmap
@@ -15,7 +16,7 @@ from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger,
 from msauto.aspects.positions import InAndOut, in_point
 from msauto.errors import MsautoError, PlanningError
 from msauto.model import requests
-from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, TaskSource
+from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation
 from msauto.model.events import Notify
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import ClipIdentity, plain, same_text
@@ -30,7 +31,7 @@ from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers
 from msauto.planning.handlers import RecalledItems, due_handlers, recall
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.target_reading import fingerprint, read_folders, read_xmp_fields
-from msauto.planning.titles import SimilarTitles, TargetChoice
+from msauto.planning.titles import SimilarTitles, TargetChoice, not_found
 from msauto.secrets.redaction import Secrets
 
 State = Literal["changed", "unchanged", "skipped", "left out"]
@@ -137,7 +138,8 @@ async def _check_missing(
     if not away and not unknown:
         return "unchanged"
     if not await context.reader.has_database(group.database):
-        raise database_not_found(context.server, group.database, group.members[0].intent.source)
+        source = group.members[0].intent.source
+        raise await not_found(context.reader, context.server, "database", group.database, source)
     state: State = "unchanged"
     for member, desired in (*away, *((member, None) for member in unknown)):
         intent, asset = member.intent, desired if isinstance(desired, DesiredAsset) else None
@@ -158,6 +160,9 @@ async def _check_missing(
 
 async def _remedy_for_missing(context: SurveyContext, group: IntentGroup, title: str | None) -> str:
     """Return what to do about a missing asset: the nearest live titles, if it is named by its title."""
+    if title and any(sign in title for sign in "*?"):
+        pattern = re.escape(title).replace(r"\*", ".*").replace(r"\?", ".")
+        return f"for all such titles, write `select: {{where: asset.title is match('{pattern}$')}}`, or a loop"
     near = await context.similar.near(context.reader, group.database, title) if title else ()
     remedy = "correct the title, or write `missing: skip`"
     if not near:
@@ -165,15 +170,6 @@ async def _remedy_for_missing(context: SurveyContext, group: IntentGroup, title:
     *others, last = map(repr, near)
     named = f"{', '.join(others)} or {last}" if others else last
     return f"did you mean {named}? Else {remedy}"
-
-
-def database_not_found(server: ServerSpec, database: str, source: TaskSource) -> PlanningError:
-    """Return the error of a database that the server does not have."""
-    return refuse(
-        f"server {server.name}: database {database!r} not found",
-        source,
-        "list the databases with `msauto show databases`",
-    )
 
 
 # Comparing -----------------------------------------------------------------------------------------------------

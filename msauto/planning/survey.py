@@ -33,7 +33,6 @@ from msauto.model.timecode import TimecodeError
 from msauto.planning.asset_survey import (
     SurveyContext,
     SurveyedTarget,
-    database_not_found,
     finished,
     in_error,
     survey_asset,
@@ -42,6 +41,7 @@ from msauto.planning.clip_finder import DistinctClipsError, PostponedError
 from msauto.planning.fact_layers import XmpAnswers
 from msauto.planning.handlers import recall
 from msauto.planning.target_groups import IntentGroup, group_intents, merge_groups
+from msauto.planning.titles import not_found
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
 
@@ -203,11 +203,7 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
         return SurveyedTarget("skipped")
     channel = await context.reader.read_channel(group.name)
     if channel is None:
-        raise refuse(
-            f"server {context.server.name}: RSS channel {group.name!r} not found",
-            declared[0].source,
-            "list the channels with `msauto show channels`; create a channel in the feed service",
-        )
+        raise await not_found(context.reader, context.server, "channel", group.name, declared[0].source)
     memory = context.memory.recall(TargetId(context.server.name, "", "rss_channel", channel.name))
     merging = Merging(None, "")
     desired = merge_channels(declared, merging)
@@ -237,7 +233,7 @@ async def _plan_database(context: SurveyContext, group: IntentGroup) -> Surveyed
         plan_batch(context.server, group.database, batch, recalled.items, builder)
     outcome = finished(context, target, builder, LiveTarget(), recalled.settlements)
     if outcome.target is not None and not await context.reader.has_database(group.database):
-        raise database_not_found(context.server, group.database, batches[0].source)
+        raise await not_found(context.reader, context.server, "database", group.database, batches[0].source)
     return outcome
 
 

@@ -18,6 +18,7 @@ from msauto.model.plan import Address, Kind
 from msauto.model.ports import Reader
 from msauto.model.server import ServerSpec
 from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers
+from msauto.planning.titles import not_found
 
 _Key = tuple[str, ...]
 
@@ -278,7 +279,7 @@ async def _members_of(
     group = IntentGroup("asset", ref.database, name)
     try:
         if isinstance(ref, SelectRef):
-            members = await _select(intent, ref, reader, forks, answers)
+            members = await _select(intent, ref, server, reader, forks, answers)
             return ((("asset", ref.database, m.entry.title), None, m) for m in members if m.entry is not None)
         requests.require(server, requests.Feature.KEY_ID)
         address = Address(ref.identifier, ref.namespace)
@@ -312,16 +313,14 @@ def check_entry(entry: Entry, asset: Asset, source: TaskSource) -> None:
 
 
 async def _select(
-    intent: Intent, ref: SelectRef, reader: Reader, forks: int, answers: XmpAnswers
+    intent: Intent, ref: SelectRef, server: ServerSpec, reader: Reader, forks: int, answers: XmpAnswers
 ) -> Sequence[IntentGroupMember]:
     """Return the entries that fulfil ``where``; a clip is read only where its entry is not enough."""
     entries = await reader.read_select(ref)
     if entries is None:
-        raise PlanningError(
-            f"folder {show_folder(ref.folder) or '/'} not found in database {ref.database}",
-            place=intent.source.place,
-            remedy="correct the folder, or create it",
-        )
+        if not await reader.has_database(ref.database):
+            raise await not_found(reader, server, "database", ref.database, intent.source)
+        raise await not_found(reader, server, "folder", show_folder(ref.folder), intent.source, ref.database)
     found: list[IntentGroupMember] = []
     pending: list[Entry] = []
     async for entry in in_turns(entries):

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Final
 
-from msauto.errors import MsautoError
-from msauto.model.desired import SelectRef
+from msauto.aspects.plan_builder import refuse
+from msauto.errors import MsautoError, PlanningError, nearest
+from msauto.model.desired import SelectRef, TaskSource
 from msauto.model.identity import plain
-from msauto.model.ports import Reader
+from msauto.model.ports import NamedKind, Reader
+from msauto.model.server import ServerSpec
 
 
 class TargetChoice:
@@ -107,6 +110,37 @@ class SimilarTitles:
             self._left = 0  # the next one would wait as long
             return ()
         return nearest_titles(title, (entry.title for entry in entries or ()))
+
+
+async def not_found(
+    reader: Reader, server: ServerSpec, kind: NamedKind, name: str, source: TaskSource, database: str = ""
+) -> PlanningError:
+    """Return the error of a database, channel or folder that the server does not have, with the nearest name.
+
+    A server that has no list of its databases is hardly a media server.
+    """
+    called, otherwise = _NOT_FOUND[kind]
+    message = f"{called} {name!r} not found" + (f" in database {database}" if database else "")
+    known: tuple[str, ...] | None = ()
+    is_another = False
+    with suppress(MsautoError, TimeoutError):
+        async with asyncio.timeout(_SECONDS):
+            known = await reader.read_names(kind, database)
+            is_another = known is None and await reader.read_names("database") is None
+    if is_another:
+        message += f": no media server answers at {server.url}"
+        otherwise = "check the host and the port of `url`: a media server listens on 7901"
+    hint = nearest(name, known or ())
+    remedy = f"{hint} Else {otherwise}" if hint.endswith("?") else f"{hint}; {otherwise}" if hint else otherwise
+    return refuse(f"server {server.name}: {message}", source, remedy)
+
+
+_NOT_FOUND: Final[Mapping[NamedKind, tuple[str, str]]] = {
+    "database": ("database", "list the databases with `msauto show databases`"),
+    "channel": ("RSS channel", "list the channels with `msauto show channels`; create a channel in the feed service"),
+    "folder": ("folder", "correct the folder, or create it"),
+}
+"""What each kind is called, and what to do if no name is near."""
 
 
 def nearest_titles(title: str, titles: Iterable[str]) -> tuple[str, ...]:

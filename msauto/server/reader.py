@@ -16,15 +16,15 @@ from msauto.errors import UNINFORMATIVE_STATUSES, MsautoError, NotFoundError, Re
 from msauto.model.clip_entries import LinkIndex, index_links, settle_home
 from msauto.model.desired import SelectRef
 from msauto.model.identity import same_text
-from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
+from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp, show_folder
 from msauto.model.plan import Address
-from msauto.model.ports import Clock
+from msauto.model.ports import Clock, NamedKind
 from msauto.model.requests import Feature, supports
 from msauto.server.client import AsyncMediaServer
 
 T = TypeVar("T")
 ReadKey = tuple[Hashable, ...]
-"""What is read: its kind (asset, xmp, list, there, links, channel), and the arguments."""
+"""What is read: its kind (asset, xmp, list, there, links, channel, names), and the arguments."""
 
 _TITLE_KEYS = frozenset({"", "title"})
 _KEPT = 8192
@@ -223,6 +223,25 @@ class ServerReader:
     async def read_channel(self, name: str) -> RssChannel | None:
         """Return a channel, or ``None`` if it does not exist."""
         return await self._once(("channel", name), lambda: self._found(self._client.channel(name)))
+
+    # Names, for messages ---------------------------------------------------------------------------------------
+
+    async def read_names(self, kind: NamedKind, database: str = "") -> tuple[str, ...] | None:
+        """Return all names of a kind; ``None`` if the server has no such list, as another web server."""
+
+        async def ask() -> tuple[str, ...] | None:
+            try:
+                if kind == "channel":
+                    return await self._found(self._client.channels())
+                if kind == "database":
+                    found = await self._found(self._client.databases())
+                    return None if found is None else tuple(each.name for each in found)
+                listing = await self._found(self._client.list_folders(database))
+                return None if listing is None else tuple(map(show_folder, listing.folders))
+            except UnreadableError:
+                return None
+
+        return await self._once(("names", kind, database), ask)
 
     # Each answer once ------------------------------------------------------------------------------------------
 

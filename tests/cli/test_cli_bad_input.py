@@ -127,7 +127,13 @@ WANTED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown asset": ({"asset": {"title": "Nowhere", "fields": {"comment": "x"}}}, "asset 'Nowhere' not found"),
     "unknown folder": (
         {"asset": {"select": {"folder": "Nowhere"}, "fields": {"comment": "x"}}},
-        "folder Nowhere not found",
+        "folder 'Nowhere' not found in database NEWS",
+    ),
+    "folder misspelled": ({"asset": {"select": {"folder": "Rav"}, "fields": {"comment": "x"}}}, "did you mean 'Raw'?"),
+    "channel misspelled": ({"rss": {"channel": "tickr", "items": []}}, "did you mean 'ticker'?"),
+    "glob as title": (
+        {"asset": {"title": "EP*", "fields": {"comment": "x"}}},
+        "select: {where: asset.title is match('EP.*$')}",
     ),
 }
 
@@ -148,6 +154,13 @@ def test_an_unknown_database(desk: Desk, sim: Simulator) -> None:
     sourced = desk.run("apply", "--yes", *INV, "play.yml")
     assert sourced.code == 1
     sourced.one_error("database 'NOWHERE' not found", "show databases")
+
+
+def test_a_misspelled_database(desk: Desk) -> None:
+    for task in ({"asset": {"title": "EP001"}}, {"asset": {"select": {"folder": "Raw"}}}):
+        desk.play({**task, "name": "A task"})
+        desk.inventory({"studio-a": {"server": {"url": desk.url}, "database": "NEWZ"}})
+        desk.run("plan", *INV, "play.yml").one_error("database 'NEWZ' not found", "did you mean 'NEWS'?")
 
 
 # Places that cannot be written -----------------------------------------------------------------------------------

@@ -56,6 +56,15 @@ def test_a_server_that_answers_nonsense(away: Desk, name: str) -> None:
     assert PASSWORD.encode() not in ledger
 
 
+def test_another_web_server_is_told_from_an_unknown_name(away: Desk) -> None:
+    with bad_server(http(b"<html>nothing here</html>", "404 Not Found", "text/html")) as server:
+        away.inventory({"studio-a": {"server": {"url": server.url}, "database": "NEWS"}})
+        for task in ({"asset": {"title": "EP001"}}, {"rss": {"channel": "ticker", "items": []}}):
+            away.play(task)
+            sourced = away.run("plan", *INV, "play.yml")
+            sourced.one_error("not found: no media server answers at", "check the host and the port of `url`")
+
+
 @pytest.mark.scale
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://studio.invalid:7901"])
 def test_a_thousand_targets_of_an_unreachable_server(away: Desk, url: str) -> None:

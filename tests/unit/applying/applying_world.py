@@ -30,7 +30,7 @@ from msauto.model.events import Event
 from msauto.model.identity import ClipIdentity
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, Marker, RssChannel, Xmp
 from msauto.model.plan import Address, Change, Expectation, Json, Plan, Request, Target
-from msauto.model.ports import Answer, DownloadObserver, Reader
+from msauto.model.ports import Answer, DownloadObserver, NamedKind, Reader
 from msauto.model.result import RequestResult, Result, TargetResult
 from tests.unit.applying.dict_memory import DictMemory
 
@@ -225,6 +225,10 @@ class WorldReader:
     async def has_database(self, name: str) -> bool:
         await self._read(f"database {name}")
         return name in self.world.databases
+
+    async def read_names(self, kind: NamedKind, database: str = "") -> tuple[str, ...] | None:
+        await self._read(f"names of {kind}s")
+        return tuple(self.world.databases)
 
     def fresh(self, *, homes: bool = False) -> Reader:
         return WorldReader(self.world)

@@ -33,7 +33,7 @@ from msauto.model.live import (
     show_folder,
 )
 from msauto.model.plan import Address, Request, Target
-from msauto.model.ports import LiveTarget, Reader
+from msauto.model.ports import LiveTarget, NamedKind, Reader
 from msauto.model.result import Difference
 from msauto.model.server import Dialect, ServerSpec
 from msauto.planning.asset_survey import SurveyContext
@@ -329,6 +329,12 @@ class WorldReader:
     async def has_database(self, name: str) -> bool:
         self.asked.append(f"database {name}")
         return name in self.server.databases
+
+    async def read_names(self, kind: NamedKind, database: str = "") -> tuple[str, ...] | None:
+        self.asked.append(f"names of {kind}s")
+        if kind == "folder":
+            return tuple(sorted(self.server.folders))
+        return tuple(self.server.databases if kind == "database" else self.server.channels)
 
     def fresh(self, *, homes: bool = False) -> WorldReader:
         return WorldReader(self.server)

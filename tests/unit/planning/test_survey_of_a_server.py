@@ -208,7 +208,7 @@ def test_expect(low: int | None, high: int | None) -> None:
 
 def test_an_unknown_folder_is_an_error() -> None:
     found = stage().plan(intent(SelectRef("NEWS", ("Nowhere",)), comment("x")))
-    assert "folder Nowhere not found in database NEWS" in str(only(found).error)
+    assert "folder 'Nowhere' not found in database NEWS" in str(only(found).error)
 
 
 def test_a_clip_is_not_deleted_for_a_link_to_it() -> None:
