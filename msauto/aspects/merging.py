@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field, structs
 
@@ -109,12 +109,17 @@ class Merging(Struct):
 
         ``covers``: whether ``exactly`` of a list concerns an item.
         """
-        for one in (one for one in lists if one.exactly is not None):
+        for one, exactly in ((one, one.exactly) for one in lists if one.exactly is not None):
             named = {identity(sourced.value) for sourced in one.items}
-            for sourced in (sourced for other in lists if other is not one for sourced in other.items):
+            others = (each for each in lists if each is not one)
+            for other, sourced in ((each, item) for each in others for item in each.items):
                 value: Any = sourced.value
-                if value.present and covers(one, value) and identity(value) not in named:
-                    self.removed(called(value), one.exactly, sourced.source)
+                if not value.present or not covers(one, value) or identity(value) in named:
+                    continue
+                if other.exactly is not None and other.exactly.place == exactly.place:
+                    self.found.append(refuse(_EACH_ROUND, exactly, "declare all items in one task, without the loop"))
+                else:
+                    self.removed(called(value), exactly, sourced.source)
 
     def items(
         self,
@@ -167,6 +172,11 @@ class Merging(Struct):
         value = structs.replace(one.value, **named)
         more: tuple[TaskSource, ...] = () if value == one.value else (other.source,)
         return structs.replace(one, value=value, also=(*one.also, *more))
+
+
+_EACH_ROUND: Final = (
+    "each round of the loop declares the whole list (exactly), with other items: it would remove what the others add"
+)
 
 
 def exactly_of(lists: Iterable[DesiredList[Any]]) -> TaskSource | None:

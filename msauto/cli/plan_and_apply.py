@@ -71,6 +71,9 @@ class RunDialog(Struct, frozen=True):
             if given.out is not None:
                 write_plan_file(plan, given.out)
             self._show(plan, stills=stills)
+            if given.out is not None:
+                command = shlex.join(["msauto", "apply", given.out])
+                output.print_message(f"Saved the plan to {visible(given.out)}; apply it with: {visible(command)}")
         if plan.errors:
             self._report_errors(plan)
             return ERROR

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
@@ -156,14 +156,16 @@ _AUTH = 2
 
 
 class _Collection(Struct):
-    """A composed mapping or list: its first event, and the nodes inside; keys and values of a mapping alternate.
+    """A mapping or list: its first event, and the nodes inside; keys and values of a mapping alternate.
 
-    ``size`` counts all nodes. The node of a scalar is its event; an alias is the node that it stands for.
+    Each node inside is read from the events when it is taken, and must be read whole before the next one, so that a
+    large document is not held twice. What an anchor names, and what is merged, is a list. ``size`` counts its nodes.
+    The node of a scalar is its event; an alias is the node that it stands for.
     """
 
     event: Any
-    inside: list[Any]
-    size: int
+    inside: Iterable[Any]
+    size: int = 1
 
 
 class _EventReader:
@@ -193,12 +195,12 @@ class _EventReader:
         if isinstance(self.next(), yaml.StreamEndEvent):
             self.places[()] = 1, 1
             return None
-        root = self._compose(self.next(), 0)
+        data = self._value(self._compose(self.next(), 0), (), 0, 0)
         self.next()  # the document ends
         event = self.next()
         if not isinstance(event, yaml.StreamEndEvent):
             raise self._error("a second document starts here", "write one document per file", event)
-        return self._value(root, (), 0, 0)
+        return data
 
     def _compose(self, event: Any, depth: int) -> Any:
         """Return the node that begins with an event."""
@@ -220,12 +222,22 @@ class _EventReader:
         node, before = event, self.composed
         self.composed += 1
         if type(event) is not yaml.ScalarEvent:
-            inside = []
-            while type(inner := self.next()) not in _ENDS:
-                inside.append(self._compose(inner, depth + 1))
-            node = _Collection(event, inside, self.composed - before)
+            node = _Collection(event, self._inside(depth + 1))
         if event.anchor is not None:
-            self.anchors[event.anchor] = node
+            self.anchors[event.anchor] = self._whole(node)
+            if type(node) is _Collection:
+                node.size = self.composed - before
+        return node
+
+    def _inside(self, depth: int) -> Iterator[Any]:
+        """Yield the nodes of the collection whose first event was read."""
+        while type(inner := self.next()) not in _ENDS:
+            yield self._compose(inner, depth)
+
+    def _whole(self, node: Any) -> Any:
+        """Return a node after all nodes inside are read."""
+        if type(node) is _Collection and type(node.inside) is not list:
+            node.inside = [self._whole(each) for each in node.inside]
         return node
 
     def _value(self, node: Any, way: Path, depth: int, secret: int) -> Any:
@@ -243,15 +255,16 @@ class _EventReader:
         return data
 
     def _mapping(
-        self, data: dict[str, Any], inside: list[Any], way: Path, depth: int, secret: int, *, merged: bool = False
+        self, data: dict[str, Any], inside: Iterable[Any], way: Path, depth: int, secret: int, *, merged: bool = False
     ) -> None:
         """Read the entries of a mapping into ``data``; of one that is merged, only those with a new key."""
         merges: list[tuple[Any, Any]] = []
-        for key, value in zip(inside[::2], inside[1::2], strict=True):
-            name = self._key(key)
+        nodes = iter(inside)
+        for key in nodes:
+            name, value = self._key(self._whole(key)), next(nodes)
             is_merge = name == _MERGE and not key.style and key.tag is None
             if is_merge and (merged or not (merges or name in data)):
-                merges.append((key, value))
+                merges.append((key, self._whole(value)))
                 continue
             inner = max(secret, _secrecy(str(getattr(key, "value", None)) if name is None else name))
             if name is not None and name not in data and (name != _MERGE or merged or not merges):

@@ -211,7 +211,7 @@ def _documented(functions: Mapping[str, Callable[..., Any]]) -> Iterator[Referen
         lines = (inspect.getdoc(function) or "").splitlines()
         if not lines or not lines[-1].startswith("Example: "):
             raise LookupError(f"{name}: the docstring has no example")
-        words = lines[0].removesuffix(".")
+        words = " ".join(filter(None, map(str.strip, lines[:-1]))).removesuffix(".").replace("``", "`")
         yield _evaluated(name, words[:1].lower() + words[1:], lines[-1].removeprefix("Example: "))
 
 

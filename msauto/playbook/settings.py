@@ -194,13 +194,50 @@ def _data(text: str, file: str, lines: tuple[str, ...]) -> dict[str, Any]:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         end = SourceLocation(file, max(len(lines), 1), len(lines[-1]) + 1 if lines else 1)
         place = SourceLocation(file, int(found[1]), int(found[2])) if found else end
-        message = re.sub(r" \(at .*\)$", "", str(error))
-        raise InputError([document.problem(f"invalid TOML: {message}", place, kind="yaml")]) from error
+        line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
+        message, remedy = _explained(str(error), line, line[: place.column - 1])
+        raise InputError([document.problem(f"invalid TOML: {message}", place, remedy, kind="yaml")]) from error
     except ValueError as error:  # a number of more digits than Python reads; tomllib reports no place
         searched = ((number, re.search(r"(?<![\w.])[+-]?\d[\d_]{999,}", line)) for number, line in enumerate(lines, 1))
         places = (SourceLocation(file, number, found.start() + 1) for number, found in searched if found)
         place = next(places, SourceLocation(file))
         raise InputError([document.problem("a number with too many digits", place, kind="yaml")]) from error
+
+
+def _explained(error: str, line: str, before: str) -> tuple[str, str]:
+    """Return message and remedy for an error of ``tomllib`` on a line; ``before``: its text before the place."""
+    if "=" not in before and re.match(r"\s*[\w-]+\s*:", line):
+        return "a key and its value need = between them, not a colon", "write key = value"
+    otherwise = re.sub(r" [(]at .*[)]$", "", error), "correct this line"
+    message, remedy = next((texts for pattern, *texts in _TOML if re.search(pattern, error)), otherwise)
+    value = line.partition("=")[2].partition("#")[0].strip()
+    if remedy == _QUOTE and value in _MEANT:
+        remedy = f"write {_MEANT[value]}"
+    return message, remedy
+
+
+_MEANT = {"True": "true", "False": "false", "yes": "true", "no": "false"}
+_QUOTE = 'write a text in quotes: "…"; numbers, true and false have none'
+_TOML = (
+    ("Invalid value", "this is not a value", _QUOTE),
+    ("Expected '=' after a key", "the = after the key is missing", "write key = value"),
+    (
+        "Expected ']' at the end of a table|Invalid initial character for a key",
+        "the name of the section is not closed",
+        "write [name]",
+    ),
+    ("Unclosed array|Unclosed inline", "a list or table is not closed", "add the closing bracket"),
+    ("Unterminated string|Expected \"'\"|Illegal character '.n'", "the closing quote is missing", "add it"),
+    ("hex value|Unescaped", "a backslash starts an escape in a text", "write it twice, or the text in 'single quotes'"),
+    ("Cannot overwrite a value", "the key occurs twice", "keep one of them"),
+    ("Cannot declare|Cannot mutate|Cannot redefine", "the section occurs twice", "put its keys in one section"),
+    (
+        "Expected newline or end",
+        "something follows the value",
+        "write one key on each line; a text in one pair of quotes",
+    ),
+)
+"""Patterns of the errors of ``tomllib``, each with our message and remedy."""
 
 
 def _places(lines: tuple[str, ...]) -> tuple[dict[DataPath, tuple[int, int]], dict[DataPath, tuple[int, int]]]:

@@ -38,6 +38,7 @@ def plan(desk: Desk, sim: Simulator) -> str:
     desk.play(*TASKS)
     sourced = desk.run("plan", *INV, "play.yml", "--out", "tonight.plan")
     assert sourced.code == 0, sourced
+    assert sourced.err.endswith("Saved the plan to tonight.plan; apply it with: msauto apply tonight.plan\n")
     sim.clear_log()
     return "tonight.plan"
 

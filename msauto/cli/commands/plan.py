@@ -59,10 +59,7 @@ def command(
     listed: str | None,
     watch: RunWatch,
 ) -> int:
-    """Show what would change: reads the servers and writes nothing.
-
-    Without a PLAYBOOK: `playbook` of msauto.toml, or playbooks/site.yml.
-    """
+    """Show what would change: reads the servers and writes nothing."""
     if listed is not None:
         with importing():
             from msauto.playbook.resolve import outline

@@ -42,7 +42,8 @@ def lookup(context: Context, kind: str, *names: str, **options: Any) -> Any:
 def lookup_csv(context: LookupContext, name: str, delimiter: str = "") -> list[dict[str, str]]:
     """The rows of a CSV file by the names of its header.
 
-    All values are text. Without delimiter=';', the header decides: a comma, a semicolon or a tab.
+    All values are text. `items` of `rss`, `loop` and `vars` take the rows as they are. Option delimiter=';' is the sign
+    between the values; without it, the header decides: a comma, a semicolon or a tab.
 
     Example: lookup('csv', 'promos.csv')
     """

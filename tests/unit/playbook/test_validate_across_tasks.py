@@ -63,6 +63,13 @@ def test_channels(tmp_path: Path) -> None:
     assert found[1].startswith("item a: two tasks declare different values: 'x' in a.txt by a task (p0.yml:3:")
 
 
+def test_a_list_that_each_round_of_a_loop_declares_whole(tmp_path: Path) -> None:
+    items = "items: [{guid: '{{ item }}', file: '{{ item }}.txt', text: x}]"
+    found = of_tasks(tmp_path, f"{{rss: {{channel: ticker, {items}, exactly: true}}, loop: [a, b]}}")
+    (message,) = found
+    assert message.startswith("each round of the loop declares the whole list (exactly), with other items")
+
+
 def test_loops_show_the_place_of_the_task(tmp_path: Path) -> None:
     found = of_tasks(
         tmp_path, "{asset: {title: A, fields: {comment: '{{ item }}'}}, loop: [x, y]}"
