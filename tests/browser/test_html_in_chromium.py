@@ -372,6 +372,7 @@ def test_the_timeline_has_values_on_hover_and_in_a_table(open_report: Any) -> No
     )
     assert report.page.locator(".tip").inner_text() == tip
     report.page.locator("summary", has_text="Timeline as a table").click()
+    report.page.locator(".as-table tbody tr").first.wait_for()  # the table is made when it opens
     rows = report.page.locator(".as-table tbody tr").all_inner_texts()
     assert len(rows) == 9
     assert rows[-3] == "Segment 3\tremoved\t01:22:00:00 – 01:48:20:00, length 00:26:20:00, Part 3\t–"
