@@ -170,10 +170,8 @@ async def _plan(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     outcome = await plan_group(context, group)
     target = outcome.target or Target(context.server.name, group.database, group.kind, group.name)
     state: events.PlannedState = outcome.state if target.error is None else "error"
-    named, counts = (
-        (target.server, target.database, target.kind, target.name),
-        (len(target.changes), len(target.requests)),
-    )
+    named = target.server, target.database, target.kind, target.name
+    counts = len(target.changes), len(target.requests)
     context.notify(events.TargetPlanned(*named, state, *counts, target.error or ""))
     return outcome
 

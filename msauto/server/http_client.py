@@ -110,9 +110,8 @@ class HttpClient:
         self._base = base_url(self.spec)
         self._secrets = secrets_of(self.spec)
         seconds = {False: spec.timeouts.read, True: spec.timeouts.listing}
-        self._limits = {
-            of: TimeLimits(spec.timeouts.connect, each, total=_WHOLE * each) for of, each in seconds.items()
-        }
+        connect = spec.timeouts.connect
+        self._limits = {key: TimeLimits(connect, each, total=_WHOLE * each) for key, each in seconds.items()}
         self._transport: ExactTransport | HttpxTransport = (
             HttpxTransport(self._base, spec.transport)
             if spec.transport is not None

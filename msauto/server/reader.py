@@ -146,10 +146,8 @@ class ServerReader:
             listings.append(listing)
         # The entries of a single listing are not copied, because it may be large.
         entries = listings[0].entries if len(listings) == 1 else [each for one in listings for each in one.entries]
-        everywhere = select.recursive
-        return await pick(
-            entries, lambda entry: (everywhere or entry.folder == select.folder) and within(entry, bounds)
-        )
+        deep, here = select.recursive, select.folder
+        return await pick(entries, lambda entry: (deep or entry.folder == here) and within(entry, bounds))
 
     async def _tree(
         self, database: str, folder: Folder, after: str | None, mimetype: str | None, *, deep: bool
