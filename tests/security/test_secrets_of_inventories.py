@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import msauto
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.tables import table
@@ -47,3 +48,22 @@ def test_a_plan_that_sends_none_is_kept_and_applied(desk: Desk) -> None:
     assert desk.run("plan", *INV, "play.yml", "--out", "tonight.json").code == 0
     assert desk.run("apply", "--yes", *INV, "tonight.json").code == 0
     assert desk.run("undo", "last", "--yes", *INV).code == 0
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"auth": f"bearer={BEARER}"},
+        {"auth": {"basic": f"username=ops password={BEARER}"}},
+        {"auth": {"headers": [f"X-Key={BEARER}"]}},
+        {"tls": f"key_password={BEARER}"},
+        f"url=http://ops:{BEARER}@studio-a",
+        f"ops:{BEARER}@studio-a",
+    ],
+)
+def test_the_error_of_a_wrong_form_does_not_repeat_them(server: dict[str, object] | str) -> None:
+    block = server if isinstance(server, str) else {"url": "http://studio-a", **server}
+    plays = [{"name": "A test", "hosts": "all", "tasks": [{"asset": {"title": "Film"}}]}]
+    with pytest.raises(msauto.InputError, match="must be a mapping") as error:
+        msauto.load(plays, inventory={"all": {"hosts": {"studio-a": {"server": block, "database": "NEWS"}}}})
+    assert BEARER not in str(error.value)

@@ -15,6 +15,7 @@ from msauto.documents.strict_model import Model, ValidationRecord, keys_of
 from msauto.documents.value_types import as_list, kind_of, shown_value
 from msauto.documents.writer import FlowStyle, yaml_lines
 from msauto.errors import InputError, Problem, ProblemKind, nearest
+from msauto.secrets.sources import holds_secret
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -92,16 +93,19 @@ def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Fo
         case "missing":
             message, remedy, kind = f"{error['loc'][-1]} is missing", "add it", "missing-key"
         case other:
-            inside = None if _is_hidden(node.child(*path)) else _model_at(owner, path[-1] if path else "", mappings)
-            message, remedy = _wrong_value(other, context, error["input"], _label(path) or _UNNAMED, inside)
+            value, inside = error["input"], _model_at(owner, path[-1] if path else "", mappings)
+            repeated = None if _may_be_secret(node.child(*path), value) else value
+            message, remedy = _wrong_value(other, context, value, repeated, _label(path) or _UNNAMED, inside)
             kind = "wrong-type" if other in _EXPECTED else "invalid-value"
     target = node.child(*path)
     return target.path, target.problem(message, remedy, key=on_key, kind=kind)
 
 
-def _is_hidden(node: SourceNode) -> bool:
-    """Return whether a text is a secret, which no remedy may hold."""
-    return any((node.place.line, node.place.column) == hidden[:2] for hidden in node.document.hidden)
+def _may_be_secret(node: SourceNode, value: Any) -> bool:
+    """Return whether a value is a secret, or may hold one in the wrong form, so that no remedy may repeat it."""
+    in_server = "server" in node.path and (node.path[-1] != "server" or "@" in str(value))
+    hidden = any((node.place.line, node.place.column) == each[:2] for each in node.document.hidden)
+    return in_server or hidden or holds_secret(value)
 
 
 def _model_at(owner: Any, name: str | int, mappings: _Mappings) -> type[Model] | None:
@@ -112,9 +116,12 @@ def _model_at(owner: Any, name: str | int, mappings: _Mappings) -> type[Model] |
 
 
 def _wrong_value(
-    kind: str, context: Mapping[str, Any], value: Any, label: str, inside: type[Model] | None
+    kind: str, context: Mapping[str, Any], value: Any, repeated: Any, label: str, inside: type[Model] | None
 ) -> tuple[str, str]:
-    """Return message and remedy for a value that a type of pydantic refuses; ``inside``: the model that is expected."""
+    """Return message and remedy for a value that a type of pydantic refuses.
+
+    ``repeated`` is the value if the remedy may repeat it, else ``None``; ``inside``: the model that is expected.
+    """
     given, shown = kind_of(value), shown_value(value)
     match _EXPECTED.get(kind):
         case "a list":
@@ -122,14 +129,14 @@ def _wrong_value(
         case "a mapping":
             if label == _UNNAMED or label.startswith("an item"):
                 return f"{label} must be a mapping, not {given}", "write a mapping: key: value"
-            written = (_by_name if kind == "dict_type" else _as_mapping)(label, value, inside)
+            written = (_by_name if kind == "dict_type" else _as_mapping)(label, repeated, inside)
             return f"{label} must be a mapping, not {given}", written or f"write its keys: {label}: {{key: value}}"
         case "true or false" if (meant := _MEANT.get(shown.strip("'").casefold())) is not None:
             return f"{label} must be true or false, not {shown}", f"write {meant}: YAML 1.2 reads {value} as text"
         case "text":
             return f"{label} must be text, not {given}", "quote it"
         case str(expected):
-            if written := _as_mapping(label, value, inside):
+            if written := _as_mapping(label, repeated, inside):
                 return f"{label} must be {expected}, or a mapping, not {shown}", written
             digits = kind == "int_type" and isinstance(value, str) and shown.strip("' ").isdecimal()
             remedy = "remove the quotes, or add | int to the template" if digits else f"write {expected}"
