@@ -6,9 +6,10 @@ A saved plan, and the rest of a run, are planned again like anything else, and t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from msauto.api.inputs import Inputs
 from msauto.api.saved_plans import changed_inputs, options_again
@@ -37,7 +38,8 @@ from msauto.secrets.redaction import Secrets
 MakePlan = Callable[[LedgerMemory, Clock, Limits, Observer], Awaitable[Plan]]
 
 
-class Loaded(Struct, frozen=True):
+@dataclass(frozen=True, slots=True, repr=False)
+class Loaded:  # not a Struct: rich, and what uses it, shows each part of one, whatever its ``__repr__``
     """The servers of a run, what it must lock, its secrets, and how to plan it, which sends GET and HEAD only.
 
     ``inputs`` make the same plan again.
@@ -117,7 +119,7 @@ def held_to(
             made = refuse_differences(made, agreed, begun)
         return structs.replace(made, refusals=refusals(made, limits))
 
-    return structs.replace(loaded, plan=plan)
+    return replace(loaded, plan=plan)
 
 
 def _check_servers(inputs: Inputs, plan: Plan, specs: tuple[ServerSpec, ...]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from typing import Final
@@ -48,7 +49,8 @@ def _error_of(target: Target) -> PlanError:
     return PlanError(target, text, place, remedy)
 
 
-class RunPlan(Struct, frozen=True, eq=False, dict=True):
+@dataclass(frozen=True, eq=False)
+class RunPlan:  # not a Struct: see Loaded
     """What applying would do, from :func:`msauto.plan`. Pass it to :func:`msauto.apply`.
 
     ``unredacted`` holds the secrets of the playbooks: all other attributes show ``***`` in their place.
@@ -119,7 +121,8 @@ class RunPlan(Struct, frozen=True, eq=False, dict=True):
         return _in_frame(self.to_html())
 
 
-class RunResult(Struct, frozen=True, eq=False):
+@dataclass(frozen=True, eq=False)
+class RunResult:
     """What came of a run, from :func:`msauto.apply` or :func:`msauto.undo`; ``run`` is its name in the history."""
 
     applied: AppliedPlan

@@ -97,9 +97,10 @@ class Portal:
                 raise NotSentError("the client is closed", remedy="open a new one")
             if self._process != os.getpid():
                 raise NotSentError("the client was opened before this process forked", remedy="open a new one here")
-            if self._loop is None:
+            if self._loop is None or self._thread is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=self._serve, args=[self._loop], name="msauto", daemon=True)
+            if self._thread.ident is None:  # also after an interruption just before its start
                 self._thread.start()
             self._loop.call_soon_threadsafe(function, context=copy_context())
 

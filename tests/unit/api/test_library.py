@@ -452,6 +452,20 @@ def test_ctrl_c_stops_a_blocking_call_as_it_stops_the_command(sim: Simulator, in
     assert msauto.history("last").summary.status == "interrupted"
 
 
+def test_ctrl_c_before_a_blocking_call_has_started_does_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, interrupted = threading.Thread.start, list[threading.Thread]()
+
+    def interrupt(thread: threading.Thread) -> None:
+        if not interrupted:
+            interrupted.append(thread)
+            raise KeyboardInterrupt
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        msauto.history()
+
+
 # Values --------------------------------------------------------------------------------------------------------------
 
 
@@ -546,6 +560,8 @@ def test_secrets_never_show(sim: Simulator, inventory: dict[str, Any], folder: P
     shown += [plan.to_text(verbose=2), plan.to_json(), plan.to_markdown(), plan.to_html(), plan._repr_html_()]
     shown += [result.to_text(verbose=2), result.to_json(), result.to_html(), result.to_junit()]
     assert [text for text in shown if SECRET in text] == []
+    for value in (play, plan, result):
+        assert not hasattr(value, "__rich_repr__"), "rich shows each part of a Struct, and some hold the secrets"
     kept = b"".join(path.read_bytes() for path in (folder / "state").rglob("*") if path.is_file())
     assert SECRET.encode() not in kept
     with pytest.raises(msauto.MsautoError) as failure:
