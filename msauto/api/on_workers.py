@@ -173,7 +173,7 @@ async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedSer
                 redactor = Redactor(secrets)
                 journal = redacted(journal, redactor)
                 recorded = {number: redactor(target) for number, target in targets.items()}
-            ledger.journal.attach(run, recorded)
+            ledger.journal.attach(run, recorded, records)
             commits = GroupCommit(journal)
             context = ApplyContext(
                 run, journal, memory, clock, SILENT, commits, cancellation, shared.policy, shared.read_since

@@ -62,7 +62,7 @@ class LedgerJournal:
                     " VALUES (?, ?, 'running', ?, ?, ?, ?, ?)",
                     (name, self._time(), *texts, plan.msauto, os.getpid(), socket.gethostname()),
                 )
-                run = self._run(name, lock, enumerate(plan.targets), continued=False)
+                run = self._run(name, lock, enumerate(plan.targets))
                 for start in range(0, len(plan.targets), _TARGETS):
                     self._write_targets(run.id, start, plan.targets[start : start + _TARGETS])
                 notes = ((run.id, *note) for note in self.notes.items())
@@ -91,15 +91,19 @@ class LedgerJournal:
         lock = self._locks.run(run)
         if not lock.try_hold(this_process(run, self._time())):
             return False
-        self._runs[run] = self._run(run, lock, enumerate(targets))
+        journalled = self._runs[run] = self._run(run, lock, enumerate(targets))
+        with self._store.decoding():
+            journalled.records |= read_targets(self._store, journalled.id, begun=True)
         return True
 
-    def attach(self, run: str, targets: Mapping[int, Target]) -> None:
+    def attach(self, run: str, targets: Mapping[int, Target], begun: Mapping[int, TargetRecord]) -> None:
         """Write to the record of a run that another process has started: to these targets, by their positions.
 
-        The caller takes part in the run: :meth:`msauto.ledger.ledger.Ledger.join`. It cannot end the run.
+        ``begun``: the records of those that another process has begun. The caller takes part in the run:
+        :meth:`msauto.ledger.ledger.Ledger.join`. It cannot end the run.
         """
-        self._runs[run] = self._run(run, None, targets.items())
+        journalled = self._runs[run] = self._run(run, None, targets.items())
+        journalled.records |= begun
 
     def keep(self, run: str, lock: Lock) -> bool:
         """Hold another lock until a run is ended or left; return whether it was free."""
@@ -155,13 +159,11 @@ class LedgerJournal:
             run.release()
         self._runs.clear()
 
-    def _run(
-        self, name: str, lock: Lock | None, targets: Iterable[tuple[int, Target]], *, continued: bool = True
-    ) -> _JournalledRun:
+    def _run(self, name: str, lock: Lock | None, targets: Iterable[tuple[int, Target]]) -> _JournalledRun:
         rows = self._store.read("SELECT id FROM run WHERE name = ?", (name,))
         if not rows:
             raise LedgerError(f"run {name} not found in the ledger {self._store.name}", remedy=HISTORY)
-        return _JournalledRun(rows[0][0], lock, dict(targets), continued)
+        return _JournalledRun(rows[0][0], lock, dict(targets))
 
     def _write_targets(self, run: int, first: int, targets: Sequence[Target]) -> None:
         """Write targets with positions from ``first`` on, and their requests."""
@@ -182,9 +184,6 @@ class LedgerJournal:
             position = journalled.add(target)
             self._write_targets(journalled.id, position, [target])
         record = journalled.records.get(position)
-        if record is None and journalled.continued:
-            with self._store.decoding():
-                record = read_targets(self._store, journalled.id, [position], begun=True).get(position)
         if record is None:
             return TargetRecord(target, not_begun(target))
         return structs.replace(record, target=target)
@@ -209,14 +208,13 @@ class LedgerJournal:
 class _JournalledRun:
     """A run in progress: its id in the ledger, its lock, its targets, and how far those in progress have come.
 
-    ``lock`` is ``None`` if another process has started the run; ``continued``: another one has begun some targets.
+    ``lock`` is ``None`` if another process has started the run; ``records`` then begin with what others have begun.
     ``positions`` are by the ids of the targets, which are kept, so that no other value gets the id of one of them.
     """
 
     id: int
     lock: Lock | None
     targets: dict[int, Target]
-    continued: bool
     kept: list[Lock] = field(default_factory=list)
     records: dict[int, TargetRecord] = field(default_factory=dict)
     positions: dict[int, int] = field(init=False)

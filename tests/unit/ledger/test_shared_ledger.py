@@ -78,7 +78,7 @@ def test_a_worker_writes_to_the_run_of_another_process(shared_place: str) -> Non
         with scoped(command, NEWS):
             run = command.journal.start(whole, ["news.yml"])
             with joined(worker, command, run, NEWS):
-                worker.journal.attach(run, {1: second})
+                worker.journal.attach(run, {1: second}, {})
                 worker.journal.sending(run, second, 0)
                 worker.journal.settled(run, second, 0, RequestResult("done", 200, "", 1))
                 done = TargetResult(second, "changed", requests=(RequestResult("done", 200, "", 1),))
@@ -94,6 +94,28 @@ def test_a_worker_writes_to_the_run_of_another_process(shared_place: str) -> Non
             command.journal.end(run, Result(run, whole, (TargetResult(first, "skipped"), done)))
             (summary,) = worker.history()
             assert (summary.status, summary.summary["sent"]) == ("ok", 1)
+
+
+def test_a_worker_continues_the_record_of_another_one(shared_place: str) -> None:
+    whole = plan()
+    second = whole.targets[1]
+    with Ledger.open(shared_place) as command, Ledger.open(shared_place) as one, Ledger.open(shared_place) as two:
+        command.admit_workers()
+        with scoped(command, NEWS):
+            run = command.journal.start(whole, ["news.yml"])
+            with joined(one, command, run, NEWS):
+                one.journal.attach(run, {1: second}, {})
+                one.journal.sending(run, second, 0)
+                one.journal.leave(run)
+            before = command.target_records(run, [0, 1], begun=True)
+            assert list(before) == [1]
+            with joined(two, command, run, NEWS):
+                two.journal.attach(run, {1: second}, before)
+                two.journal.settled(run, second, 0, RequestResult("done", 200, "", 1))
+                two.journal.leave(run)
+            after = command.target_records(run, [1])[1]
+            assert (after.begun, after.requests[0].sent) == (before[1].begun, before[1].requests[0].sent)
+            assert (after.requests[0].state, after.requests[0].tries) == ("done", 1)
 
 
 def test_one_worker_at_a_time_applies_a_server(shared_place: str) -> None:
