@@ -85,8 +85,12 @@ def discard_stdout() -> None:
 
 def use_colour(stream: IO[str], *, no_color: bool) -> bool:
     """Return whether to colour: only on a terminal that can, and without ``--no-color`` and ``NO_COLOR``."""
-    can = os.environ.get("TERM") != "dumb" and stream.isatty()
-    return can and not no_color and not os.environ.get("NO_COLOR")
+    return stream.isatty() and not is_dumb() and not no_color and not os.environ.get("NO_COLOR")
+
+
+def is_dumb() -> bool:
+    """Return whether the terminal shows control sequences instead of obeying them."""
+    return os.environ.get("TERM") == "dumb"
 
 
 def terminal_width(stream: IO[str]) -> int | None:
@@ -97,7 +101,7 @@ def terminal_width(stream: IO[str]) -> int | None:
 def can_draw(stream: IO[str]) -> bool:
     """Return whether the encoding of a stream has the signs that reports draw with."""
     try:
-        "├┄─━┬┤•×→·…".encode(getattr(stream, "encoding", None) or "utf-8")
+        "├┄─━┬┳┤•×→·…".encode(getattr(stream, "encoding", None) or "utf-8")
     except (UnicodeEncodeError, LookupError):
         return False
     return True

@@ -17,7 +17,7 @@ import click
 
 from msauto.cli.flags import Decorator, with_options
 from msauto.cli.interrupts import importing
-from msauto.cli.output import print_message
+from msauto.cli.output import is_dumb, print_message
 from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError, exit_code_of
 from msauto.exit_codes import INTERRUPTED, OK
@@ -96,7 +96,7 @@ class RunWatch:
             from msauto.report.progress import ProgressDisplay
 
         clock = SystemClock()
-        self._display = ProgressDisplay(sys.stderr, clock.monotonic, mode=progress)
+        self._display = ProgressDisplay(sys.stderr, clock.monotonic, mode=progress, redraws=not is_dumb())
         self._lines = EventLines(lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z", clock.monotonic)
         self._name = events
         self._file: EventFile | None = None

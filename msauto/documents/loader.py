@@ -24,6 +24,9 @@ from msauto.secrets.sources import TAG, MarkedText, why_too_short
 MAX_ALIASED = 100_000
 """The most nodes that aliases may add to a document."""
 
+_ONE_VALUE: Final = "write one list (- key: value) or one mapping (key: value) in the file"
+_FEWER_ALIASES: Final = "write out what some of the aliases (*name) stand for"
+
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
 _INT = re.compile(r"[-+]?[0-9]+")
@@ -140,7 +143,7 @@ def _read(text: str, file: str, lines: Sequence[str]) -> _EventReader:
         place = SourceLocation(file, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
         raise _error(lines, "a character that YAML does not allow", "remove it", place) from error
     except yaml.YAMLError as error:
-        raise _error(lines, "invalid YAML", "", SourceLocation(file)) from error
+        raise _error(lines, "invalid YAML", _ONE_VALUE, SourceLocation(file)) from error
 
 
 def _error(lines: Sequence[str], message: str, remedy: str, place: SourceLocation, name: str = "") -> InputError:
@@ -213,10 +216,10 @@ class _EventReader:
             self.composed += size
             self.aliased += size
             if self.aliased > MAX_ALIASED:
-                raise self._error("aliases make the document too large", "", event)
+                raise self._error("aliases make the document too large", _FEWER_ALIASES, event)
             return node
         if depth > MAX_DEPTH:
-            raise self._error(f"nested deeper than {MAX_DEPTH} levels", "", event)
+            raise self._error(f"nested deeper than {MAX_DEPTH} levels", "nest it less deep", event)
         if event.tag is not None:
             self._check_tag(event)
         node, before = event, self.composed
@@ -247,7 +250,7 @@ class _EventReader:
             return self._scalar(node, secret, way)
         self.places.setdefault(way, _start(node.event))
         if depth > MAX_DEPTH:
-            raise self._error(f"aliases nest deeper than {MAX_DEPTH} levels", "", node.event)
+            raise self._error(f"aliases nest deeper than {MAX_DEPTH} levels", _FEWER_ALIASES, node.event)
         if type(node.event) is yaml.SequenceStartEvent:
             return [self._value(each, (*way, index), depth + 1, secret) for index, each in enumerate(node.inside)]
         data: dict[str, Any] = {}
@@ -287,7 +290,7 @@ class _EventReader:
         for source in merge.inside if many else (merge,):
             event = source.event if type(source) is _Collection else source
             if depth > MAX_DEPTH:
-                raise self._error(f"aliases nest deeper than {MAX_DEPTH} levels", "", event)
+                raise self._error(f"aliases nest deeper than {MAX_DEPTH} levels", _FEWER_ALIASES, event)
             if type(event) is yaml.MappingStartEvent:
                 self._mapping(data, source.inside, way, depth + 1, secret, merged=True)
             else:
@@ -407,7 +410,9 @@ def _explain(error: yaml.MarkedYAMLError, line: str, before: str) -> tuple[str, 
         return "the closing quote is missing", "add it"
     if "<block end>" in problem or "block mapping" in context or "block collection" in context:
         return "wrong indentation", "begin this line in the same column as the keys that it belongs to"
-    return f"invalid YAML: {problem or context or 'unreadable'}", ""
+    if "<document start>" in problem:
+        return "this does not continue the YAML above it", _ONE_VALUE
+    return f"invalid YAML: {problem or context or 'unreadable'}", "correct this line, or what it continues"
 
 
 def _called(space: str) -> str:

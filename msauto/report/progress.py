@@ -182,12 +182,13 @@ class ProgressDisplay:
         monotonic: Callable[[], float],
         *,
         mode: Mode = "auto",
+        redraws: bool = True,
         width: Callable[[], int] | None = None,
     ) -> None:
         self._stream = stream
         self._monotonic = monotonic
         self._mode = mode
-        self._live = mode == "auto" and stream.isatty()
+        self._live = mode == "auto" and redraws and stream.isatty()
         self._width = width or (lambda: _columns(stream))
         self._drawn = False
         self._phase: _PhaseCounts | None = None

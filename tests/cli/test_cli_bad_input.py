@@ -28,6 +28,7 @@ BAD_PLAYBOOKS: dict[str, tuple[Any, tuple[str, ...]]] = {
         f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)), ("bad.yml",)),
     "deep": ("[" * 3000 + "]" * 3000, ("bad.yml",)),
     "python-tag": ("- !!python/object/apply:os.system ['touch pwned']\n", ("bad.yml",)),
+    "toml": ('forks = 8  # targets\n\n[limits]\nremove_items = 50\n', ("bad.yml:3:1", "does not continue")),
     "import-missing": ("- import_playbook: other.yml\n", ("other.yml",)),
     "import-itself": ("- import_playbook: bad.yml\n", ("bad.yml",)),
 }  # fmt: skip
@@ -40,7 +41,7 @@ def test_a_bad_playbook(desk: Desk, sim: Simulator, name: str) -> None:
     for command in (("plan",), ("apply", "--yes")):
         sourced = desk.run(*command, *INV, "bad.yml")
         assert (sourced.code, sourced.out) == (1, ""), sourced
-        sourced.one_error("problem", *words)
+        sourced.one_error("problem", "→", *words)
         assert desk.state.exists() is (command[0] == "apply")  # an attempt to apply is in the history
     assert not sim.log
     assert not (desk.folder / "pwned").exists()
@@ -92,7 +93,7 @@ def test_a_bad_argument(desk: Desk, sim: Simulator, name: str) -> None:
     (desk.folder / "folder").mkdir()
     sourced = desk.run(*arguments)
     assert sourced.code == 1, sourced
-    sourced.one_error(word)
+    sourced.one_error(word, "→")
     assert not sim.writes()
 
 

@@ -159,10 +159,10 @@ def test_a_planning_error_stops_all(desk: Desk, sim: Simulator) -> None:
 # A real terminal -----------------------------------------------------------------------------------------------------
 
 
-def on_a_terminal(desk: Desk, *arguments: str, typed: bytes) -> tuple[int, str]:
+def on_a_terminal(desk: Desk, *arguments: str, typed: bytes = b"", term: str = "xterm") -> tuple[int, str]:
     """Run on a pseudo-terminal, and type once a question is shown."""
     ours, theirs = pty.openpty()
-    environment = {**desk.surroundings(), "TERM": "xterm", "COLUMNS": "100"}
+    environment = {**desk.surroundings(), "TERM": term, "COLUMNS": "100"}
     with subprocess.Popen(
         [*MSAUTO, *arguments], cwd=desk.folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs,
         start_new_session=True, preexec_fn=_take_terminal,
@@ -208,13 +208,19 @@ def test_asked_on_a_real_terminal(desk: Desk, sim: Simulator, typed: bytes, code
         assert "Interrupted: nothing was sent" in shown
 
 
+def test_a_dumb_terminal_gets_no_control_sequences(desk: Desk) -> None:
+    desk.comment("new")
+    code, shown = on_a_terminal(desk, "plan", *INV, "play.yml", term="dumb")
+    assert (code, "\x1b" in shown) == (0, False), shown
+
+
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 """The sequences that set colour and style; progress erases its line by another one."""
 
 
 def test_no_colour_on_a_terminal_that_wants_none(desk: Desk) -> None:
     desk.comment("new")
-    assert not _COLOUR.search(on_a_terminal(desk, "plan", "--no-color", *INV, "play.yml", typed=b"")[1])
-    assert not _COLOUR.search(on_a_terminal(desk, "plan", "--no-color", *INV, "nowhere.yml", typed=b"")[1])
+    assert not _COLOUR.search(on_a_terminal(desk, "plan", "--no-color", *INV, "play.yml")[1])
+    assert not _COLOUR.search(on_a_terminal(desk, "plan", "--no-color", *INV, "nowhere.yml")[1])
     desk.environment["NO_COLOR"] = "1"
-    assert not _COLOUR.search(on_a_terminal(desk, "plan", *INV, "play.yml", typed=b"")[1])
+    assert not _COLOUR.search(on_a_terminal(desk, "plan", *INV, "play.yml")[1])

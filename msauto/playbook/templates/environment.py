@@ -131,11 +131,10 @@ def _compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
         message = getattr(error, "message", None) or "it is nested too deep"
         if isinstance(text, MarkedTemplate):
             raise node.error(
-                "invalid template; it is marked as secret, so the reason is not shown", kind="template"
+                "invalid template; it is marked as secret, so the reason is not shown", _CORRECT, kind="template"
             ) from None
-        raise node.error(
-            *_why_invalid(message, text, "expression" if expression else "template"), kind="template"
-        ) from error
+        found, remedy = _why_invalid(message, text, "expression" if expression else "template")
+        raise node.error(found, remedy or _CORRECT, kind="template") from error
 
 
 def _why_invalid(message: str, text: str, kind: str) -> tuple[str, str]:
@@ -145,11 +144,13 @@ def _why_invalid(message: str, text: str, kind: str) -> tuple[str, str]:
         found, remedy = _explain_syntax(message, text)
         return f"invalid {kind}: {found}", remedy
     known = _SANDBOX.filters if named[1] == "filter" else _SANDBOX.tests
-    return f"unknown {named[1]} {named[2]!r}", REMOVED.get(named[2]) or did_you_mean(named[2], known)
+    listed = f"list them: msauto doc {named[1]}s"
+    return f"unknown {named[1]} {named[2]!r}", REMOVED.get(named[2]) or did_you_mean(named[2], known) or listed
 
 
 # Rendering ------------------------------------------------------------------------------------------------------
 
+_CORRECT: Final = "correct the template"
 _REASON_REDACTED = "the template fails; it uses a secret, so the reason is not shown"
 
 
@@ -203,7 +204,7 @@ def _run(compiled: Compiled, names: TemplateNames, node: SourceNode) -> Any:
         raise node.error("the template calls itself without end", "end the calls", kind="template") from error
     except Exception as error:
         message, remedy = _explain_failure(error)
-        raise node.error(f"the template fails: {message}", remedy or "correct the template", kind="template") from error
+        raise node.error(f"the template fails: {message}", remedy or _CORRECT, kind="template") from error
 
 
 def plain_result(value: Any) -> Any:
@@ -266,7 +267,7 @@ _SYNTAX: Final = (
         rf"available: {_TAGS}; a value is written {{{{ \1 }}}}",
     ),
     (r"Unexpected end of template.*closed is '([^']*)'\.", r"{% \1 %} is not closed", r"add {% end\1 %}"),
-    (r"[Uu]nexpected end of template.*|Missing end of .*", _TOO_SOON, ""),
+    (r"[Uu]nexpected '?end of template.*|Missing end of .*", _TOO_SOON, ""),
     (r"unexpected char (['\"])(['\"])\1 at \d+", r"unexpected \1\2\1", "close the quote"),
     (r"unexpected char (['\"])(.*)\1 at \d+", r"unexpected '\2'", ""),
     (r"unexpected '.', expected '(.)'", r"a closing \1 is missing", "add it"),
