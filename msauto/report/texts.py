@@ -416,7 +416,7 @@ def _item(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[
                 yield _one_sided(label, show_value(value, name, rate, limit=limit), change)
         elif name in after and old != new:
             yield ValuePart(label, *show_pair_of(old, new, name, rate, limit))
-        elif name in _PLACE:
+        elif name in _PLACE or (old == HIDDEN and name in after):  # redacted values may differ
             shown = show_value(old, name, rate, limit=limit)
             yield ValuePart(label, shown, shown)
 

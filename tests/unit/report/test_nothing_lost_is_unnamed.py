@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable
 from html import unescape
 
 import pytest
 from msgspec import structs
 
 from msauto.model.plan import Change, Json, Plan, Target
-from msauto.report import html, markdown
+from msauto.report import html, markdown, text
+from msauto.secrets.redaction import HIDDEN
 from tests.unit.report.made_plans import change, episode, film, plan_of
 
 LONG = "a headline that goes on and on " * 20
@@ -53,28 +56,37 @@ def without_scripts(page: str) -> str:
 def test_nothing_lost_is_unnamed(size: int, form: str) -> None:
     plan = world(size)
     render = markdown.render_plan if form == "markdown" else html.render_plan
-    text = without_scripts("".join(render(plan)))
+    page = without_scripts("".join(render(plan)))
     for number in range(size // 4):
-        assert f"Lost {number}" in text, number
+        assert f"Lost {number}" in page, number
         if number % 5 == 2:
-            assert f"{LONG}{number}!" in text, number
-    named = sum(f"Clip {number:03}" in text for number in range(size))
+            assert f"{LONG}{number}!" in page, number
+    named = sum(f"Clip {number:03}" in page for number in range(size))
     if size <= 40:
         assert named == size - size // 4
-        assert f"Value {0}" in text
+        assert f"Value {0}" in page
     left = size - size // 4 - named
-    assert ("not shown here" in text or "targets more" in text) == bool(left)
+    assert ("not shown here" in page or "targets more" in page) == bool(left)
 
 
 def test_a_comment_unfolds_what_is_removed() -> None:
-    text = "".join(markdown.render_plan(world(40)))
-    for block in text.split("<details")[1:]:
+    page = "".join(markdown.render_plan(world(40)))
+    for block in page.split("<details")[1:]:
         assert block.startswith(" open") == ("| `-` |" in block)
 
 
 def test_a_value_that_would_fill_the_comment_is_cut() -> None:
     huge = change("delete", "rss_item", "n-1", {"title": "Lost", "text": "x" * 90_000}, losses=1)
-    text = "".join(markdown.render_plan(plan_of(structs.replace(episode(), changes=(huge,), emptied=()))))
-    assert len(text) < markdown.LIMIT
-    assert "n-1" in text
-    assert "not shown here" not in text
+    page = "".join(markdown.render_plan(plan_of(structs.replace(episode(), changes=(huge,), emptied=()))))
+    assert len(page) < markdown.LIMIT
+    assert "n-1" in page
+    assert "not shown here" not in page
+
+
+@pytest.mark.parametrize("render", [text.render_plan, markdown.render_plan, html.render_plan])
+def test_an_attribute_is_named_whose_values_are_secret(render: Callable[[Plan], Iterable[str]]) -> None:
+    """Redacted, the values are the same."""
+    item: Json = {"guid": "n-1", "text": HIDDEN}
+    secret = change("change", "rss_item", "n-1", item, item, secret=True, reversible=False)
+    shown = "".join(render(plan_of(structs.replace(episode(), changes=(secret,), emptied=()))))
+    assert f"text {HIDDEN}" in re.sub("<[^>]*>", "", without_scripts(shown))
