@@ -200,6 +200,8 @@ def _read(path: str) -> bytes:
     try:
         if Path(path).is_dir():
             raise node.error(f"{cannot}it is a folder", "use a file in it", kind="file")
+        if Path(path).exists() and not Path(path).is_file():
+            raise node.error(f"{cannot}it is a device or a pipe", "save its content as a file", kind="file")
         if not Path(path).is_file():
             raise node.error(f"{cannot}not found", how_to_find(path), kind="file")
         size = Path(path).stat().st_size

@@ -171,7 +171,8 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         file = str(path)
-        remedy = how_to_find(file) if isinstance(error, FileNotFoundError) else "check its permissions"
+        remedies = {FileNotFoundError: how_to_find(file), IsADirectoryError: "use a file in it"}
+        remedy = remedies.get(type(error), "check its permissions")
         raise outside_node(file).error(f"the file cannot be read: {error.strerror}", remedy, kind="file") from error
 
 

@@ -77,6 +77,8 @@ BAD_ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "extra without value": (("plan", *INV, "-e", "novalue", "play.yml"), "novalue"),
     "extra file missing": (("plan", *INV, "-e", "@nowhere.yml", "play.yml"), "nowhere.yml"),
     "server of nothing": (("plan", "--server", "not a url", "play.yml"), "invalid in a host name"),
+    "playbook of a device": (("plan", *INV, "/dev/null"), "it is a device or a pipe"),
+    "config of a folder": (("plan", *INV, "--config", "folder", "play.yml"), "use a file in it"),
     "config missing": (("plan", *INV, "--config", "nowhere.toml", "play.yml"), "nowhere.toml"),
     "vars of nobody": (("vars", *INV, "nobody"), "nobody"),
     "vars of nothing": (("vars", *INV, "studio-a", "nothing"), "nothing"),
