@@ -208,7 +208,7 @@ class TargetProgress(Struct, frozen=True):
     @property
     def done(self) -> int:
         """How many requests were done; they are the first ones."""
-        return sum(result.outcome == "done" for result in self.results)
+        return [result.outcome for result in self.results].count("done")
 
     @property
     def complete(self) -> bool:

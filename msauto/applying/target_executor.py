@@ -189,14 +189,13 @@ class TargetExecutor:
         A deletion that may have been done before is settled by what is read.
         """
         context, target, progress = self._context, self._target, self._progress
-        now = context.clock.now()
-        is_old = context.read_since is not None and not verification.is_recent(context.read_since, now)
+        since, clock = context.read_since if index == 0 and not progress.tries else None, context.clock
         deletes = any(is_deletion(target.changes[each]) for each in target.requests[index].changes)
         maybe_done = isinstance(progress.failure, states.Rejected)
         why = None
         try:
-            if is_old and index == 0 and not progress.tries:
-                reader = self._server.shared.recent(self._server.reader, now)
+            if since is not None and not verification.is_recent(since, clock.now()):
+                reader = self._server.shared.recent(self._server.reader, clock.now())
                 why = await self._ask(target_reading.what_changed(target, reader))
             if deletes and why is None and target.kind == "asset":
                 listed = await self._ask(self._server.shared.listed(self._server.reader, target.database))
@@ -277,25 +276,21 @@ class TargetExecutor:
 
     async def _verify(self) -> states.Event:
         done = verification.only(self._target, 0, self._progress.done)
-        if not verification.can_see(done):
-            try:
-                await self._read(done, self._progress.index)
-            except AnotherClipError as error:
-                return states.AnotherClip(error.message)
-            except Exception:  # noqa: BLE001, S110 - nothing more can be seen of what is run
-                pass
-            self._memory.keep(memories(done, LiveTarget()))
-            self._comparison = verification.compare(done, LiveTarget())
-            return states.TargetRead((), self._elapsed())
+        can_see, nothing = verification.can_see(done), LiveTarget()
         try:
             live = await self._read(done, self._progress.index)
-            comparison = verification.compare(done, live)
+            comparison = verification.compare(done, live if can_see else nothing)
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing is verified
-            return states.Unreadable(one_line(error), self._elapsed())
+            if can_see:
+                return states.Unreadable(one_line(error), self._elapsed())
+            comparison = verification.compare(done, nothing)
         self._comparison = comparison
-        self._memory.verified(done, live, comparison.differences)
+        if can_see:
+            self._memory.verified(done, live, comparison.differences)
+        else:  # what is run
+            self._memory.keep(memories(done, nothing))
         return states.TargetRead(comparison.differences, self._elapsed())
 
     # Reading: every answer, and every error, is reported to the circuit breaker ------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Set
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
@@ -29,11 +29,12 @@ Verdict = Literal["all", "some", "none", "hidden"]
 def verdict_of(target: Target, live: LiveTarget) -> Verdict:
     """Return how much of what the target's requests should do is seen in ``live``."""
     is_planned = live.asset is None or (target.clip.is_known and is_home_of(target, live.asset))
-    if _delete_asset(_expected(target)) and not is_planned:
+    expected = _expected(target)
+    if _delete_asset(expected) and not is_planned:
         return "hidden"  # it may be another clip of the same title
-    if any(twice(each, live) for each in _expected(target)):
+    if any(twice(each, live) for each in expected):
         return "some"
-    seen = [holds(each, live) for each in _expected(target)]
+    seen = [holds(each, live) for each in expected]
     if any(one is False for one in seen):
         return "some" if any(seen) else "none"
     return "all" if seen and all(seen) else "hidden"
@@ -91,10 +92,10 @@ def compare(target: Target, live: LiveTarget) -> Comparison:
 
 def _no_longer_so(target: Target, live: LiveTarget, taken: Container[str]) -> Iterator[Difference]:
     """Yield how what needed no change differs now: another user may have changed it after it was planned."""
-    if live.asset is None and live.channel is None:
+    if not target.holding or (live.asset is None and live.channel is None):
         return
     requested = set(map(expectation_key, _expected(target)))
-    for each in target.holding or ():
+    for each in target.holding:
         differs = difference(each, live) if expectation_key(each) not in requested else None
         if differs is not None and (each.desired is not None or each.key not in taken):
             yield differs
@@ -224,17 +225,18 @@ async def read_again(reader: Reader, shared: SharedReads, target: Target, places
     if target.kind == "rss_channel":
         return LiveTarget(channel=await reader.read_channel(target.address.name))
     address, asset = await _find(reader, target, places)
-    links = (each.key for each in _expected(target) if ASPECTS[each.aspect].is_entry)
+    expected = _expected(target)
+    links = (each.key for each in expected if ASPECTS[each.aspect].is_entry)
     shared_read = partial(shared.read, reader)
     folders = await target_reading.read_folders(
         shared_read, target.database, dict.fromkeys(parse_folder(key)[:-1] for key in links)
     )
-    deletes = _delete_asset(_expected(target))
+    deletes = _delete_asset(expected)
     if asset is None and deletes:
         asset = await _renamed_by_another(reader, shared, target)
     if asset is None or deletes:
         return LiveTarget(asset=asset, folders=folders)
-    names = frozenset(each.key for each in _expected(target) if ASPECTS[each.aspect].in_xmp)
+    names = frozenset(each.key for each in expected if ASPECTS[each.aspect].in_xmp)
     if names:
         names |= {each.key for each in target.holding or () if ASPECTS[each.aspect].in_xmp}
     xmp = await target_reading.read_xmp_fields(reader, target.database, address, names) if names else None
@@ -246,9 +248,9 @@ def _delete_asset(expects: Iterable[Expectation]) -> bool:
     return any(ASPECTS[each.aspect].deletes_target and each.desired is None for each in expects)
 
 
-def _expected(target: Target) -> Iterator[Expectation]:
-    """Yield what the target's requests expect."""
-    return (each for request in target.requests for each in request.expect)
+def _expected(target: Target) -> list[Expectation]:
+    """Return what the target's requests expect."""
+    return [each for request in target.requests for each in request.expect]
 
 
 async def _find(reader: Reader, target: Target, places: tuple[Address, ...]) -> tuple[Address, Asset | None]:
@@ -296,7 +298,7 @@ async def _renamed_by_another(reader: Reader, shared: SharedReads, target: Targe
 # Memory --------------------------------------------------------------------------------------------------------
 
 
-def memories(target: Target, live: LiveTarget, doubtful: Container[ExpectationKey] = frozenset()) -> dict[str, Json]:
+def memories(target: Target, live: LiveTarget, doubtful: Set[ExpectationKey] = frozenset()) -> dict[str, Json]:
     """Return the items ``aspect:key`` to keep of what the target's requests have done; ``None`` forgets one.
 
     They are what the server does not report, and which uid and guid is whose. Nothing is kept of what is ``doubtful``:
@@ -304,7 +306,7 @@ def memories(target: Target, live: LiveTarget, doubtful: Container[ExpectationKe
     """
     kept: dict[str, Json] = {}
     for request in target.requests:
-        if not any(expectation_key(each) in doubtful for each in request.expect):
+        if doubtful.isdisjoint(map(expectation_key, request.expect)):
             for change in (target.changes[number] for number in request.changes):
                 kept.update(ASPECTS[change.aspect].forget(change))
     for expect in final_expectations(target):
@@ -312,7 +314,7 @@ def memories(target: Target, live: LiveTarget, doubtful: Container[ExpectationKe
         hidden = expect.secret and aspect.value_items is not None  # its value is not known any more
         if not hidden and expectation_key(expect) not in doubtful:
             kept.update(aspect.remember(expect, live))
-    expects = tuple(_expected(target))
+    expects = _expected(target)
     for name in {each.aspect: None for each in expects}:
         kept.update(ASPECTS[name].remember_all(expects, live))
     return kept

@@ -255,8 +255,8 @@ def marker_expected(expect: Expectation, live: LiveTarget) -> Marker | None:
         return next((marker for marker in markers if f"uid {marker.uid}" == uid), None)
     new = [marker for marker in markers if marker.uid not in expect.not_uids]
     place = {name: expected[name] for name in ("frame", "track")}
-    at_place = [marker for marker in new if marker_matches(place, marker)]
-    return next((m for m in at_place if marker_matches(expected, m)), at_place[0] if at_place else None)
+    found = (marker for wanted in (expected, place) for marker in new if marker_matches(wanted, marker))
+    return next(found, None)
 
 
 def _alike(expect: Expectation, live: LiveTarget) -> list[str]:

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -159,15 +159,15 @@ class Store(ABC):
             self._write(table.delete, [key for key, values in rows.items() if values is None])
             self._write(table.write, [key + values for key, values in rows.items() if values is not None])
 
-    @contextmanager
-    def together(self, *, alone: bool = False) -> Iterator[None]:
+    def together(self, *, alone: bool = False) -> AbstractContextManager[None]:
         """Make all writes inside in one transaction. May be nested; the outermost counts.
 
         With ``alone``, no other process writes with ``alone`` meanwhile: what is read inside stays true.
         """
-        if self._depth:
-            yield
-            return
+        return nullcontext() if self._depth else self._transaction(alone=alone)
+
+    @contextmanager
+    def _transaction(self, *, alone: bool) -> Iterator[None]:
         with self._written(alone=alone):
             yield
             self._write_put()

@@ -207,21 +207,26 @@ class ProgressDisplay:
 
     def notify(self, event: events.Event) -> None:
         """Count the event, and draw if the pause is over."""
-        if isinstance(event, events.PlanningStarted):
-            self._begin(_PhaseCounts(self._monotonic(), planning=True, reading=set(event.servers)))
-        elif isinstance(event, events.RunStarted):
-            self._begin(_PhaseCounts(self._monotonic(), planning=False, targets=event.targets, requests=event.requests))
-        elif isinstance(event, events.PlanningEnded | events.RunEnded):
-            self._phase = None
-            self.erase()
-        elif self._phase is not None:
-            self._phase.note(event, self._monotonic())
-            self.tick()
+        now = self._monotonic()
+        match event:
+            case events.PlanningStarted(servers):
+                self._begin(_PhaseCounts(now, planning=True, reading=set(servers)))
+            case events.RunStarted(_, targets, requests):
+                self._begin(_PhaseCounts(now, planning=False, targets=targets, requests=requests))
+            case events.PlanningEnded() | events.RunEnded():
+                self._phase = None
+                self.erase()
+            case _ if self._phase is not None:
+                self._phase.note(event, now)
+                self._draw_if_due(now)
 
     def tick(self) -> None:
         """Draw if the pause is over, also without an event: the waiting times grow."""
-        if self._phase is not None and self._monotonic() - self._last >= self._pause:
-            self._draw(self._phase)
+        self._draw_if_due(self._monotonic())
+
+    def _draw_if_due(self, now: float) -> None:
+        if self._phase is not None and now - self._last >= self._pause:
+            self._draw(self._phase, now)
 
     def erase(self) -> None:
         """Erase the line; the next event draws it again."""
@@ -234,12 +239,12 @@ class ProgressDisplay:
         self._last = phase.began
         self._pause = _PAUSE if self._live else _PLAIN
         if self._live:
-            self._draw(phase)
+            self._draw(phase, phase.began)
 
-    def _draw(self, phase: _PhaseCounts) -> None:
+    def _draw(self, phase: _PhaseCounts, now: float) -> None:
         if self._mode == "none":
             return
-        self._last = now = self._monotonic()
+        self._last = now
         parts = [*phase.parts(now)]
         if self._live:
             # A live line must not wrap, otherwise it cannot be erased.
