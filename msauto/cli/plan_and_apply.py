@@ -276,7 +276,6 @@ def ask(plan: Plan, *, yes: bool, keep_going: bool) -> None:
         return
     require_terminal()
     deleted = [change for target in plan.targets for change in target.changes if is_deletion(change)]
-    remedy = ""
     if deleted:
         links = sum(ASPECTS[change.aspect].is_entry for change in deleted)
         what = count_deletions(len(deleted) - links, links)
@@ -284,6 +283,7 @@ def ask(plan: Plan, *, yes: bool, keep_going: bool) -> None:
         remedy = f"type {len(deleted)}; to delete without a question: --yes --allow-delete {len(deleted)}"
     else:
         agreed = prompt("\nApply this plan? Type 'yes' to continue: ").lower() == "yes"
+        remedy = "type yes; to apply without a question: --yes"
     if not agreed:
         raise RefusedError("no consent: nothing was sent", remedy=remedy)
 

@@ -204,6 +204,8 @@ def test_asked_on_a_real_terminal(desk: Desk, sim: Simulator, typed: bytes, code
     assert (found, len(sim.writes())) == (code, writes), shown
     assert "\x1b[" in shown  # colour
     assert "Traceback" not in shown
+    if code == 4:
+        assert "→ type yes; to apply without a question: --yes" in shown
     if code == 130:
         assert "Interrupted: nothing was sent" in shown
 

@@ -90,7 +90,8 @@ def _run(step: DemoStep) -> None:
     if code == INTERRUPTED:
         raise KeyboardInterrupt("the demo was not finished")
     if code != step.exit_code:
-        raise MsautoError(f"the demo failed: `msauto {step.command}` ended with {code}, not {step.exit_code}")
+        message = f"the demo failed: `msauto {step.command}` ended with {code}, not {step.exit_code}"
+        raise MsautoError(message, remedy="this is a bug in msauto: report it with the output above")
     if code:
         print_result(f"(exit code {code})")
 
