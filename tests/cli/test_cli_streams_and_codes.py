@@ -210,6 +210,12 @@ def test_asked_on_a_real_terminal(desk: Desk, sim: Simulator, typed: bytes, code
         assert "Interrupted: nothing was sent" in shown
 
 
+def test_a_trial_asked_on_a_real_terminal(desk: Desk, sim: Simulator) -> None:
+    code, shown = on_a_terminal(desk, "probe", *INV, "--scratch", "EP001", typed=b"no\n")
+    assert (code, sim.log) == (4, []), shown
+    assert "→ type yes; to write without a question: --yes" in shown
+
+
 def test_a_dumb_terminal_gets_no_control_sequences(desk: Desk) -> None:
     desk.comment("new")
     code, shown = on_a_terminal(desk, "plan", *INV, "play.yml", term="dumb")

@@ -125,7 +125,7 @@ def _ask(server: NamedServer, database: str, trial: TrialOptions, *, yes: bool) 
     items += [f"the XMP field {trial.xmp_field}"] if trial.xmp_field else []
     print_message(f"This creates or changes {', '.join(items)} of {trial.title!r} ({database}, {server.spec.name}),")
     if prompt("and restores them afterwards. Type 'yes' to continue: ").lower() != "yes":
-        raise RefusedError("no consent: nothing was sent")
+        raise RefusedError("no consent: nothing was sent", remedy="type yes; to write without a question: --yes")
 
 
 def _refuse_protected(
