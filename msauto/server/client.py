@@ -19,7 +19,7 @@ Names and values that no server accepts raise :class:`msauto.AddressError` befor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from fractions import Fraction
 from functools import partial
@@ -341,9 +341,9 @@ class AsyncMediaServer(HttpClient):
 
     def path(self, database: str, asset: str | Address) -> str:
         """Return the escaped path of an asset; ``NS:ID`` needs a product version that knows it."""
-        if not isinstance(asset, str | Address):
-            raise AddressError(f"an asset cannot be named by {asset!r}", remedy="give its title, or an Address")
         address = Address(asset) if isinstance(asset, str) else asset
+        if not isinstance(address, Address):
+            raise AddressError(f"an asset cannot be named by {asset!r}", remedy="give its title, or an Address")
         require_address(self.spec, address)
         return asset_path(database, address, dialect=self.spec.dialect)
 
@@ -368,13 +368,13 @@ class AsyncMediaServer(HttpClient):
         entries = tuple(entry for entry in listing.entries if entry.folder == folder)
         return Listing(folder, entries, tuple(each for each in listing.folders if each[:-1] == folder))
 
-    async def _parsed(
+    def _parsed(
         self,
         request: Request,
         parse: Callable[[bytes, str | None], T],
         *,
         listing: bool = False,
-    ) -> T:
+    ) -> Awaitable[T]:
         """Read and parse. An answer that can be parsed is never an error, whatever its text."""
 
         def parsed(reply: RawAnswer) -> T:
@@ -384,7 +384,7 @@ class AsyncMediaServer(HttpClient):
                 judge_body(reply, self.spec.dialect)
                 raise
 
-        return await self.read(request, parsed, listing=listing)
+        return self.read(request, parsed, listing=listing)
 
     def _parse_xmp(self, reply: RawAnswer, field: str | None) -> Xmp | None:
         fields = parse_xmp(reply.data, self.spec.dialect.list_separator, reply.charset, asked=field)

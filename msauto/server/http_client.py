@@ -6,13 +6,11 @@ The typed calls are those of :class:`msauto.server.client.AsyncMediaServer`.
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from itertools import count
 from pathlib import Path
 from typing import Final, Self, TypeVar
-
-from msgspec import structs
 
 from msauto.concurrency import SystemClock
 from msauto.errors import (
@@ -144,14 +142,18 @@ class HttpClient:
         self._check(request)
         # A batch of metadata may take as long as a large listing.
         is_batch = request.method == "PUT" and request.path.startswith("/storage/")
-        with self._context(request, "listing" if is_batch else "read"):
+        try:
             try:
                 reply = await self._exchange(request, listing=is_batch, permit=permit)
             except UnreadableError as error:  # it was sent, and may have been done
                 raise InDoubtError(error.message, remedy=error.remedy) from error
             judge_status(reply, self.spec.dialect)
             judge_write(reply, self.spec.dialect)
-            return self._answer(reply)
+        except ServerError as error:
+            self._note(error, request, "listing" if is_batch else "read")
+            raise
+        self._failures = 0
+        return self._answer(reply)
 
     async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
         """Send a read, up to four times, and return the parsed answer.
@@ -189,10 +191,7 @@ class HttpClient:
         """Send a read once and return the answer with any status, for `msauto probe`."""
         if request.method not in _READS:
             raise ValueError(f"{request.method} is not a read")
-        self._check(request)
-        self.reads += 1
-        with self._context(request, "read"):
-            return await self._exchange(request)
+        return await self._read(request, lambda: self._exchange(request), "read", once=True)
 
     async def download(self, request: Request, dest: Path, *, seconds: float | None = None) -> int:
         """Save the answer to a read as a complete file, or not at all; return its size in bytes.
@@ -232,22 +231,27 @@ class HttpClient:
 
     # One exchange ----------------------------------------------------------------------------------------------
 
-    async def _read(self, request: Request, attempt: Callable[[], Awaitable[T]], setting: str) -> T:
+    async def _read(
+        self, request: Request, attempt: Callable[[], Awaitable[T]], setting: str, *, once: bool = False
+    ) -> T:
         """Await ``attempt()``, up to four times after a transient error; ``setting`` names the time-out that applies.
 
         Writes are not sent again here: see :mod:`msauto.applying`.
         """
         self._check(request)
         self.reads += 1
-        with self._context(request, setting):
-            for number in count():
-                try:
-                    return await attempt()
-                except ServerError as error:
-                    pause = pause_before_retry(error, number)
-                    if pause is None:
-                        raise
-                await self._clock.sleep(pause)
+        for number in count():
+            try:
+                answer = await attempt()
+            except ServerError as error:
+                pause = None if once else pause_before_retry(error, number)
+                if pause is None:
+                    self._note(error, request, setting)
+                    raise
+            else:
+                self._failures = 0
+                return answer
+            await self._clock.sleep(pause)
         raise AssertionError
 
     async def _exchange(self, request: Request, *, listing: bool = False, permit: Permit | None = None) -> RawAnswer:
@@ -291,17 +295,17 @@ class HttpClient:
             raise _too_large(most)
         data = b"".join(chunks)[:most]
         kind = response.header("content-type")
-        reply = RawAnswer(response.status, data, charset_of(kind), kind)
-        return (
-            reply
-            if not failed
-            else structs.replace(
-                reply,
-                retry_after=self._retry_after(response),
-                location=clean(response.header("location")),
-                challenge=clean(response.header("www-authenticate")),
-                server=self._base,
-            )
+        if not failed:
+            return RawAnswer(response.status, data, charset_of(kind), kind)
+        return RawAnswer(
+            response.status,
+            data,
+            charset_of(kind),
+            kind,
+            retry_after=self._retry_after(response),
+            location=clean(response.header("location")),
+            challenge=clean(response.header("www-authenticate")),
+            server=self._base,
         )
 
     def _retry_after(self, response: _Arriving) -> float | None:
@@ -339,27 +343,21 @@ class HttpClient:
                 request=_shown(request),
                 remedy="shorten the values, or raise `request_line` of the server if it accepts longer lines",
             )
-
-    @contextmanager
-    def _context(self, request: Request, setting: str) -> Iterator[None]:
-        """Set the server and the request of an error, and name the time-out that applied (``timeouts`` of the spec)."""
         if self.given_up is not None:
             raise self.given_up.with_traceback(None)
-        try:
-            yield
-        except ServerError as error:
-            error.server = error.server or self.spec.name
-            error.request = error.request or _shown(request)
-            if isinstance(error, UnreachableError | InDoubtError):
-                error.url = self.spec.url
-            if isinstance(error, InDoubtError):
-                error.remedy = error.remedy.replace("`timeouts.read`", f"`timeouts.{setting}`")
-                error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else ""
-            self._secrets.redact_error(error)
-            if self._gives_up:
-                self._count_failure(error)
-            raise
-        self._failures = 0
+
+    def _note(self, error: ServerError, request: Request, setting: str) -> None:
+        """Set the server and the request of an error, and name the time-out that applied (``timeouts`` of the spec)."""
+        error.server = error.server or self.spec.name
+        error.request = error.request or _shown(request)
+        if isinstance(error, UnreachableError | InDoubtError):
+            error.url = self.spec.url
+        if isinstance(error, InDoubtError):
+            error.remedy = error.remedy.replace("`timeouts.read`", f"`timeouts.{setting}`")
+            error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else ""
+        self._secrets.redact_error(error)
+        if self._gives_up:
+            self._count_failure(error)
 
     def _count_failure(self, error: ServerError) -> None:
         """Open the circuit breaker; the error then names no request, because it is the same for all targets."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 
 from msgspec import structs
@@ -35,7 +34,7 @@ _PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
     **dict.fromkeys(("markers", "segments", "links", "attrs", "attributes", "params", "parameters"), "container"),
 }
 """The kinds of the children of a clip that hold more than a text, by their names in lower case."""
-Parts = defaultdict[str, list[Element]]
+Parts = dict[str, list[Element]]
 
 _MOST_DESCRIBED = 5
 _LONE = re.compile(r"\\(?![/\\])")
@@ -55,13 +54,13 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
             "address the clip by a key field with `id:`, or rename all but one of them",
         )
     own = attributes(clip)
-    parts: Parts = defaultdict(list)
+    parts: Parts = {}
     texts = {name: value for name, value in own.items() if name not in _ROOT} | read_attrs(clip, parts)
-    holders = tuple(parts["container"])
+    holders = tuple(parts.get("container", ()))
     for holder in holders:
         texts |= read_attrs(holder, parts)
     folder = _home(own["folder"]) if "folder" in own else None
-    links = tuple(map(_link, parts["link"]))
+    links = tuple(map(_link, parts.get("link", ())))
     in_front = folder is not None and folder[:1] == (database,)
     return Asset(
         title=texts.get("title", texts.get("clip_name")),
@@ -72,10 +71,10 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
         link_id=whole(own.get("link_id")),
         finalized=read_flag(own.get("finalized")),
         attributes=texts,
-        markers=tuple(map(_marker, parts["marker"])),
-        segments=_titled(tuple(map(_segment, parts["segment"]))),
+        markers=tuple(map(_marker, parts.get("marker", ()))),
+        segments=_titled(tuple(map(_segment, parts.get("segment", ())))),
         links=links if links or any(local(each).lower() == "links" for each in holders) else None,
-        parameters=tuple(attributes(each).get("name", "") or text_of(each).strip() for each in parts["param"]),
+        parameters=tuple(attributes(each).get("name", "") or text_of(each).strip() for each in parts.get("param", ())),
         folder_otherwise=folder if in_front else None,
     )
 
@@ -163,7 +162,7 @@ def read_attrs(element: Element, parts: Parts | None = None) -> dict[str, str]:
             continue
         kind = local(child)
         if parts is not None and (part := _PARTS.get(kind.lower())) is not None:
-            parts[part].append(child)
+            parts.setdefault(part, []).append(child)
             continue
         own = attributes(child)
         if kind.lower() == "attr" and "name" in own:

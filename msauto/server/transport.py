@@ -98,6 +98,8 @@ class ExactTransport:
                 yarl.URL(self._origin + target, encoded=True),
                 headers=headers,
                 data=content or None,
+                # aiohttp gives a type also to a write without a body. All else that it would add is among the headers.
+                skip_auto_headers=None if method in _READS else ("Content-Type",),
                 allow_redirects=False,
                 timeout=_client_timeout(limits),
             )
@@ -148,7 +150,6 @@ class ExactTransport:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 middlewares=(_once,),
-                skip_auto_headers=("Content-Type", "User-Agent", "Accept", "Accept-Encoding"),
                 max_line_size=_HEAD_BYTES,
                 max_field_size=_HEAD_BYTES,
             )

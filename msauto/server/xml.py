@@ -47,7 +47,7 @@ class Transcoder:
         marked = [codec for mark, codec in _BOMS if head.startswith(mark)] if head.startswith(_MARKS) else []
         declared = _DECLARED.match(head[:512])
         self._names = tuple(marked[:1]) or _codecs(charset, declared and declared[1])
-        self._is_ascii_common = all(map(_holds_ascii, self._names))
+        self._is_ascii_common = _hold_ascii(self._names)
         self._decoder: codecs.IncrementalDecoder | None = None
 
     def feed(self, data: bytes, *, final: bool = False) -> bytes | None:
@@ -69,10 +69,10 @@ class Transcoder:
 
 
 @cache
-def _holds_ascii(name: str) -> bool:
+def _hold_ascii(names: tuple[str, ...]) -> bool:
     every = bytes(range(128))
     try:
-        return every.decode(name) == every.decode("ascii")
+        return all(every.decode(name) == every.decode("ascii") for name in names)
     except UnicodeError:
         return False
 
@@ -145,7 +145,7 @@ def parse_document(data: bytes, charset: str | None = None, *, most: int = MAX_N
     clean, name = _start_of_document(_as_utf8(data, charset))
     if name.lower() != b"xml":
         clean = clean[: _before_stray_ends(clean)]
-    if clean.count(b"<") - clean.count(b"</") + clean.count(b"=") > most:
+    if len(clean) > most and clean.count(b"<") - clean.count(b"</") + clean.count(b"=") > most:
         raise unreadable(
             f"the answer has more than {most:,} elements and attributes", "check what the server holds there"
         )

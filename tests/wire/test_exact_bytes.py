@@ -14,6 +14,7 @@ from msauto.model.server import Auth, Secret, ServerSpec
 from msauto.server.client import AsyncMediaServer
 from tests.wire.raw_server import OK, Exchange, RawServer, answer
 
+ALWAYS_SENT = {"host", "user-agent", "accept", "accept-encoding"}
 AWKWARD = [
     "/storage/NEWS@Evening%20News?command=SETFIELD&name=comment&val=Ready",
     "/storage/NEWS@Back%5C%5CSlash%20%5C%2F%20Film%3A%2050%25%20%40%20night%3F",
@@ -62,9 +63,15 @@ def test_body_and_its_type_arrive_unharmed() -> None:
 
 def test_write_without_body_has_no_type_and_no_length_but_nought() -> None:
     exchange = asyncio.run(sent(requests.restore(asset_path("NEWS", Address("x")))))
-    assert "content-type" not in exchange.headers
+    assert set(exchange.headers) == {*ALWAYS_SENT, "connection", "content-length"}
     assert exchange.headers["content-length"] == "0"
     assert exchange.body == b""
+
+
+def test_read_has_no_header_that_aiohttp_would_add() -> None:
+    exchange = asyncio.run(sent(Request("GET", "/rss")))
+    assert set(exchange.headers) == ALWAYS_SENT
+    assert exchange.headers["user-agent"].startswith("msauto/")
 
 
 @pytest.mark.parametrize(
