@@ -159,7 +159,7 @@ def _unite(items: Sequence[ItemInFrames]) -> list[ItemInFrames]:
     """Merge what tasks name by uid with what they name by the place where that marker will be."""
     united = sorted(items, key=lambda item: item.number is None)
     by_uid = {item.handles: i for i, item in reversed([*enumerate(united)]) if item.present and item.number is not None}
-    for item in items:
+    for item in items if by_uid else ():
         index = by_uid.get(item.handles) if item.present and item.number is None and item.handles else None
         if index is None:
             continue
@@ -178,8 +178,7 @@ def _unite(items: Sequence[ItemInFrames]) -> list[ItemInFrames]:
 
 
 def _fields(item: ItemInFrames) -> dict[str, str]:
-    place = {"frame", "track"}
-    return {name: text for name, text in item.named.items() if isinstance(text, str) and name not in place}
+    return {name: text for name, text in item.named.items() if isinstance(text, str) and name not in ("frame", "track")}
 
 
 def _check_contradictions(items: Sequence[ItemInFrames], found: Matching[Marker]) -> None:

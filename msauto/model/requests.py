@@ -162,8 +162,8 @@ def command(asset: str, name: str, parameters: Iterable[tuple[str, str]] = ()) -
     '/storage/NEWS@Evening%20News?command=SETFIELD&name=comment&val=Ready'
     """
     pairs = [("command", name), *parameters]
-    keys = [key for key, _ in pairs]
-    if len(set(keys)) < len(keys):
+    if len(dict(pairs)) < len(pairs):
+        keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
         raise AddressError(
             f"{name} would have the parameter {twice!r} twice",

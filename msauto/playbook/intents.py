@@ -166,7 +166,7 @@ class _HostTask(Struct, frozen=True):
     def arguments(self, data: Any = None) -> Model:
         """Return the arguments; raises :class:`InputError`."""
         args, problems = self.task.args, list[Problem]()
-        if has_pending(self.task.data[self.task.module]):
+        if self.task.is_templated:
             args = read_as(type(args), self.data if data is None else data, self.node)
             problems += check_arguments(args, self.node)
         if isinstance(args, AssetArgs):
@@ -178,7 +178,7 @@ class _HostTask(Struct, frozen=True):
 
     def evaluator(self, args: Model) -> _Evaluator:
         """Return the evaluation of this task; raises :class:`InputError` for what is wrong for every asset."""
-        pending = has_pending(self.data)
+        pending = self.task.is_templated and has_pending(self.data)
         if isinstance(args, AssertArgs):
             if not self.conditions:  # what is false for every asset
                 self._check_assert(args, lambda each: undecided((each,), self.scope) is not None)
@@ -336,10 +336,9 @@ def desired_of(task: TaskArguments) -> Desired:
     if not isinstance(args, AssetArgs):
         operation: Desired = aspects[0].declare(task)
         return operation
-    declared = {aspect.name: aspect.declare(task) for aspect in aspects}
     return DesiredAsset(
         task.source(),
-        {name: part for name, part in declared.items() if part is not None},
+        {aspect.name: part for aspect in aspects if (part := aspect.declare(task)) is not None},
         present=args.state != "absent",
         missing=args.missing or "error",
         unfinalized=args.unfinalized or "error",

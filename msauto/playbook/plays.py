@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from msauto.documents.document import Path as DataPath
 from msauto.documents.document import Problems, SourceNode, SourceText
 from msauto.documents.strict_model import Model
-from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, as_list, mark
+from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, as_list, has_pending, mark
 from msauto.errors import Problem, nearest
 from msauto.playbook.file_kinds import another_kind
 from msauto.playbook.input_files import OUTSIDE, Files, beside
@@ -45,6 +45,8 @@ class Task(Struct, frozen=True):
     data: dict[str, Any]
     inherited: InheritedKeys
     args: Model
+    is_templated: bool
+    """Whether the arguments have templates."""
 
     @property
     def name(self) -> str:
@@ -172,7 +174,7 @@ class Loader:
             seen.setdefault(name, index)
             module = next(each for each in HANDLER_MODULES if each in body)
             inner = structs.replace(self._inner(body, here, inherited, Level.TASK), notify=())
-            yield Task(here, module, body, inner, checked.models[id(body[module])])
+            yield Task(here, module, body, inner, checked.models[id(body[module])], has_pending(body[module]))
 
     def _task(
         self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile
@@ -191,7 +193,7 @@ class Loader:
         if args is not None and not any(path[: len(node.path)] == node.path for path in node.document.broken):
             self._problems.add(*check_arguments(args, node.child(module)))
         if args is not None and not checked.is_broken(node):
-            yield Task(node, module, body, inner, args)
+            yield Task(node, module, body, inner, args, has_pending(body[module]))
 
     def _check_expressions(self, data: Any, node: SourceNode) -> None:
         """Collect what is wrong with the conditions of an ``assert`` and of a selection."""

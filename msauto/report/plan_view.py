@@ -29,7 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import Struct, structs
 
@@ -422,7 +422,9 @@ def _differs_in_one_value(block: Block) -> bool:
 
 def _are_same(pairs: Sequence[PlannedChange]) -> bool:
     """Return whether changes are the same, and their positions are shown alike."""
-    if len({to_key(_compared(change, target)) for target, change in pairs}) > 1:
+    compared = (to_key(_compared(change, target)) for target, change in pairs)
+    first = next(compared)
+    if any(each != first for each in compared):
         return False
     return len({_positions(change, target) for target, change in {pair[0].rate: pair for pair in pairs}.values()}) == 1
 
@@ -436,16 +438,16 @@ def _positions(change: Change, target: Target) -> tuple[str, ...]:
 
 def _compared(change: Change, target: Target) -> Change:
     """Return a change as it is compared with those of other targets: without its source and its own title."""
-    return structs.replace(_with_own_title(change, target), source=_NO_SOURCE)
+    return _with_own_title(change, target, source=_NO_SOURCE)
 
 
-def _with_own_title(change: Change, target: Target) -> Change:
+def _with_own_title(change: Change, target: Target, **more: Any) -> Change:
     name = target.name
     key = change.key
     if ASPECTS[change.aspect].is_entry and key.endswith(f"/{name}"):
         key = key.removesuffix(name) + OWN_TITLE
     return structs.replace(
-        change, key=key, before=_without_title(change.before, name), after=_without_title(change.after, name)
+        change, key=key, before=_without_title(change.before, name), after=_without_title(change.after, name), **more
     )
 
 

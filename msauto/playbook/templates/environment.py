@@ -22,7 +22,7 @@ from msauto.playbook.templates import sandbox
 from msauto.playbook.templates.filters import REMOVED
 from msauto.playbook.templates.lookups import lookup
 from msauto.playbook.templates.names import OMIT, TemplateFunctionError, TemplateNames, UsesAssetError, mark_text
-from msauto.playbook.templates.sandbox import budget, spend
+from msauto.playbook.templates.sandbox import budgeted, spend
 
 _SANDBOX = sandbox.Sandbox(lookup=lookup)
 Compiled = Callable[[TemplateNames], Any]
@@ -175,8 +175,7 @@ def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: 
     tracker = names.tracker
     outer, tracker.touched = tracker.touched, False
     try:
-        with budget():
-            return _run(_compiled(text, node, expression=expression), names, node), tracker.touched
+        return budgeted(_run, text, names, node, expression=expression), tracker.touched
     except InputError as error:
         own = any(problem.place == node.place for problem in error.problems)  # else a variable redacted it
         if tracker.touched and own:
@@ -188,9 +187,9 @@ def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: 
         tracker.touched = outer
 
 
-def _run(compiled: Compiled, names: TemplateNames, node: SourceNode) -> Any:
+def _run(text: str, names: TemplateNames, node: SourceNode, *, expression: bool) -> Any:
     try:
-        return plain_result(compiled(names))
+        return plain_result(_compiled(text, node, expression=expression)(names))
     except (Need, NoAssetError, UsesAssetError, InputError):
         raise
     except sandbox.MissingNameError as error:

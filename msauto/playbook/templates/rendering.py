@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from msauto.documents.document import Problems, SourceNode, SourceText
+from msauto.documents.document import Path, Problems, SourceNode, SourceText
 from msauto.documents.value_types import UnrenderedTemplate, as_list, pending_templates
 from msauto.model.facts import Facts
 from msauto.playbook.templates.names import OMIT, AssetView, TemplateNames, UsesAssetError
@@ -43,7 +43,7 @@ def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool
     With ``keep``, templates that use the asset stay unrendered; without, ``UsesAssetError`` passes through.
     """
     problems = Problems()
-    rendered = _render(data, names, node, problems, keep)
+    rendered = _render(data, names, node, (), problems, keep)
     problems.check()
     return rendered
 
@@ -51,22 +51,25 @@ def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool
 _RENDERED = (dict, list, UnrenderedTemplate)
 
 
-def _render(data: Any, names: TemplateNames, node: SourceNode, problems: Problems, keep: bool) -> Any:
+def _render(data: Any, names: TemplateNames, root: SourceNode, path: Path, problems: Problems, keep: bool) -> Any:
+    """Render what is at a path: only a template needs its node, and most values of a task have no template."""
     if isinstance(data, dict):
-        found = {
-            key: _render(value, names, node.child(key), problems, keep) if isinstance(value, _RENDERED) else value
-            for key, value in data.items()
-        }
-        return {key: value for key, value in found.items() if value is not OMIT}
+        made: dict[str, Any] = {}
+        for key, value in data.items():
+            found = _render(value, names, root, (*path, key), problems, keep) if isinstance(value, _RENDERED) else value
+            if found is not OMIT:
+                made[key] = found
+        return made
     if isinstance(data, list):
-        items = [_render(value, names, node.child(index), problems, keep) for index, value in enumerate(data)]
-        for index in (index for index, value in enumerate(items) if value is OMIT):
-            problems.add(
-                node.child(index).problem("omit removes keys, not items of a list", "filter the list", kind="template")
-            )
+        items = [_render(value, names, root, (*path, index), problems, keep) for index, value in enumerate(data)]
+        for index, value in enumerate(items):
+            if value is OMIT:
+                why = "omit removes keys, not items of a list"
+                problems.add(root.child(*path, index).problem(why, "filter the list", kind="template"))
         return items
     if not isinstance(data, UnrenderedTemplate):
         return data
+    node = root.child(*path)
     try:
         with problems.gather():
             return _engine().render_text(data, names, node)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any
@@ -39,15 +38,13 @@ _SHALLOW = {
 """Filters that do not read into the items of a list, or do so with another filter."""
 
 
-@contextmanager
-def budget() -> Iterator[None]:
-    """Count what is evaluated inside; raises ``SecurityError`` there if it is too much."""
+def budgeted(evaluate: Callable[..., Any], *args: Any, **more: Any) -> Any:
+    """Count what is evaluated; raises ``SecurityError`` there if it is too much."""
     if _BUDGET.get() is not None:
-        yield
-        return
+        return evaluate(*args, **more)
     token = _BUDGET.set([MAX_STEPS, MAX_SIZE])
     try:
-        yield
+        return evaluate(*args, **more)
     finally:
         _BUDGET.reset(token)
 
