@@ -218,11 +218,11 @@ def this_process(run: str, since: str) -> Holder:
 
 
 def user_name() -> str:
-    """Return the name of the user, or the number: in a container, it may have no name."""
+    """Return the name of the user, or the number: in a container, it may have no name. Windows may have neither."""
     try:
         return getpass.getuser()
-    except (OSError, KeyError):
-        return str(os.getuid())
+    except (AttributeError, ImportError, KeyError, OSError):
+        return str(os.getuid()) if hasattr(os, "getuid") else "unknown"
 
 
 @asynccontextmanager

@@ -7,7 +7,6 @@ from typing import Final, Literal
 
 from msauto.documents.document import Document, SourceNode
 from msauto.errors import InputError
-from msauto.playbook.schema.play import MODULES
 
 FileKind = Literal["playbook", "tasks", "inventory", "batch", "plan", "vars"]
 _OF_PLAYS: Final = {"hosts", "tasks", "import_playbook", "handlers", "vars_files"}
@@ -26,6 +25,8 @@ def kind_of_file(document: Document) -> FileKind:
     """Return the kind of a file by its content."""
     data = document.data
     if isinstance(data, list):
+        from msauto.playbook.schema.play import MODULES  # the models of all modules, which an inventory does not need
+
         named: set[str] = set().union(*(item for item in data if isinstance(item, dict)))
         return "tasks" if named & set(MODULES) and not named & _OF_PLAYS else "playbook"
     if any(part in VARS_FOLDERS for part in Path(document.file).parts) or not isinstance(data, dict):
