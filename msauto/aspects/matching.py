@@ -58,18 +58,18 @@ def match(
     misses: Misses[L],
 ) -> Matching[L]:
     """Match what tasks ask with the live items by their keys."""
+    present = [item for item in items if item.present]
     if not live:
-        return Matching([], [item for item in items if item.present], {}, [])
+        return Matching([], present, {}, [])
     alike: dict[Hashable, dict[int, L]] = defaultdict(dict)
     for number, each in live.items():
         for handle in handles_of(each):
             alike[handle][number] = each
-    present = [item for item in items if item.present]
     paired = _pair(present, alike, misses, {item.number for item in items})
     explicit = {item.number: index for index, item in enumerate(present)}
     paired |= {explicit[number]: number for number in live if number in explicit}
     kept = set(paired.values())
-    gone = _removed([item for item in items if not item.present], alike, misses)
+    gone = _removed(items, alike, misses)
     removed = {number: source for number, source in gone.items() if number in live and number not in kept}
     return Matching(
         [(present[index], live[number]) for index, number in sorted(paired.items())],
@@ -80,10 +80,10 @@ def match(
 
 
 def _removed(
-    absent: Sequence[ItemInFrames], alike: Mapping[Hashable, Mapping[int, L]], misses: Misses[L]
+    items: Sequence[ItemInFrames], alike: Mapping[Hashable, Mapping[int, L]], misses: Misses[L]
 ) -> dict[int, TaskSource]:
     removed: dict[int, TaskSource] = {}
-    for item in absent:
+    for item in (item for item in items if not item.present):
         there = alike.get(item.handles[0], {}) if item.handles else {}
         named = [number for number, each in there.items() if not misses(item.named, each)]
         removed |= dict.fromkeys(named if item.number is None else [item.number], item.source)

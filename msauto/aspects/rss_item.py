@@ -146,13 +146,8 @@ def _match(context: ChannelContext, sourced: Sourced[DesiredRssItem], named: Col
     key, guids, kept = desired.key, _guids(context, desired), context.written(desired.key)
     found = [item for guid in guids for item in context.shown_as(guid)]
     file, content = str(kept.get("file", "")), mapping(kept.get("content"))
-    if not desired.guid:  # found by its file alone, unless its form is another one; a document may look like a text
-        contents = [content, _content(context, desired)] if desired.present else [content]
-        found = [
-            item
-            for item in found
-            if context.has_form(item, desired.file) or any(item_matches(each, item, content) for each in contents)
-        ]
+    if not desired.guid:
+        found = _of_its_form(context, desired, found, content)
     forms = {"file": file, "stem": stem_of(file)}
     known = str(forms.get(context.dialect.rss_guid, context.memory.get(f"rss-guid:{key}") or ""))
     learned = [] if plain(known) in named else context.shown_as(known)
@@ -168,6 +163,18 @@ def _match(context: ChannelContext, sourced: Sourced[DesiredRssItem], named: Col
             f"write the guid of the item that you mean as the channel shows it, or {_SET_DIALECT}",
         )
     return MatchedItem(sourced, found, [*guids, known] if ours else guids)
+
+
+def _of_its_form(
+    context: ChannelContext, desired: DesiredRssItem, found: Sequence[RssItem], written: Attributes
+) -> list[RssItem]:
+    """Return the items that may have come in the file; a document that looks like a text is known by its content."""
+    contents = [written, _content(context, desired)] if desired.present else [written]
+    return [
+        item
+        for item in found
+        if context.has_form(item, desired.file) or any(item_matches(each, item, written) for each in contents)
+    ]
 
 
 def _warn_of_alike(context: ChannelContext, matched: Sequence[MatchedItem], others: Sequence[RssItem]) -> set[int]:

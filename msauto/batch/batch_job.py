@@ -149,12 +149,7 @@ class BatchJobs(Struct, frozen=True):
         refusals = record.plan.refusals if record.plan is not None and job.args.do != "plan" else ()
         if self.check and code == OK and refusals:
             code, record.reason = REFUSED, visible(refusal_reason(refusals[0]))
-        result = _result(job, record, code)
-        if self.check and job.args.do != "plan" and record.plan is not None:
-            targets = redact_plan(record.plan).targets
-            planned = tuple(_differing(each, actions=True) for each in targets if each.changes)
-            result = structs.replace(result, would_change=planned)
-        return JobAttempt(result, again)
+        return JobAttempt(_result(job, record, code, check=self.check), again)
 
     def _run(self, job: Job, record: Attempt, until: datetime | None) -> int:
         inputs = record.inputs = self._inputs(job)
@@ -267,7 +262,7 @@ def _only_unreachable(record: Attempt) -> bool:
     return all(each.outcome != "unverified" and each.target.server in lost for each in left)
 
 
-def _result(job: Job, record: Attempt, code: int) -> JobResult:
+def _result(job: Job, record: Attempt, code: int, *, check: bool) -> JobResult:
     plan = None if record.plan is None else redact_plan(record.plan)
     summary = dict(record.summary)
     if record.result is not None:
@@ -275,7 +270,9 @@ def _result(job: Job, record: Attempt, code: int) -> JobResult:
         summary |= {each: counts[each] for each in ("changed", "failed", "unverified", "interrupted", "not_attempted")}
     elif plan is not None:
         summary |= to_json(plan.summary)
-    differing = plan.targets if plan is not None and job.args.do == "plan" and code == OK else ()
+    changing = [each for each in plan.targets if each.changes] if plan is not None else []
+    differing = changing if job.args.do == "plan" and code == OK else ()
+    planned = changing if check and job.args.do != "plan" else ()
     return JobResult(
         job=job.name,
         outcome=outcome_of(code),
@@ -284,7 +281,8 @@ def _result(job: Job, record: Attempt, code: int) -> JobResult:
         runs=(record.run,) if record.run else (),
         summary=summary,
         warnings=plan.warnings if plan is not None else (),
-        drift=tuple(_differing(each) for each in differing if each.changes),
+        drift=tuple(map(_differing, differing)),
+        would_change=tuple(_differing(each, actions=True) for each in planned),
     )
 
 
