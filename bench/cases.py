@@ -144,7 +144,8 @@ def ansible(size: int) -> Figures:
     with media_server(4000) as url, tempfile.TemporaryDirectory() as folder:
         book = Path(folder) / "play.yml"
         book.write_text(ANSIBLE.format(url=url, last=size - 1))
-        base = process(str(program), "-i", "localhost,", "-c", "local", str(book))
+        here = f"ansible_python_interpreter={sys.executable}"
+        base = process(str(program), "-i", "localhost,", "-c", "local", "-e", here, str(book))
     ours = marginal("plan loop", (500, 4000))
     return {
         "base": base["ms"] / size * 1e3,
