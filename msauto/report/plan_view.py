@@ -455,10 +455,7 @@ def _without_title(value: Json, name: str) -> Json:
     if isinstance(value, list):
         return [_without_title(each, name) for each in value]
     if isinstance(value, dict):
-        return {
-            key: _without_title(each, name) if each == name or isinstance(each, list | dict) else each
-            for key, each in value.items()
-        }
+        return {key: _without_title(each, name) for key, each in value.items()}
     return OWN_TITLE if value == name else value
 
 
