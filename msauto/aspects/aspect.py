@@ -162,8 +162,8 @@ class Aspect(Struct, frozen=True, kw_only=True):
 
     # Planning --------------------------------------------------------------------------------------------------------
 
-    # What comparing a part takes: from the part, the asset and its title.
-    reads: Callable[[Any, Asset, str], Reads] = lambda *_: Reads()
+    # What comparing a part takes, if anything: from the part, the asset and its title.
+    reads: Callable[[Any, Asset, str], Reads] | None = None
     # Turns a part that a task declares for another entry of the clip into one for the clip; the title of the entry is
     # given where both are one target.
     of_entry: Callable[[Any, Asset, str | None], Any] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import starmap
 from typing import Any, Literal
@@ -11,6 +11,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, field, structs
 
 from msauto.aspects import ASPECTS, asset_after, holds, merge_desired
+from msauto.aspects.aspect import Aspect
 from msauto.aspects.asset import plan_deletion
 from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
 from msauto.aspects.positions import InAndOut, in_point
@@ -20,8 +21,8 @@ from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, Desired
 from msauto.model.events import Notify
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import ClipIdentity, plain, same_text
-from msauto.model.live import Asset, Folder, show_folder
-from msauto.model.plan import Address, Change, EmptiedList, Settlement, Target, TargetContext, TargetId
+from msauto.model.live import Asset, ClipEntries, Folder, show_folder
+from msauto.model.plan import Address, Change, EmptiedList, Json, Settlement, Target, TargetContext, TargetId
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.requests import asset_path
 from msauto.model.server import ServerSpec
@@ -70,179 +71,256 @@ class SurveyedTarget(Struct):
     settlements: tuple[Settlement, ...] = ()
 
 
-async def survey_asset(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    """Plan one asset. Raises ``DistinctClipsError`` for a group of several clips, and ``PostponedError``."""
-    finder = ClipFinder(context.reader, group)
-    layers = Layers(context.reader, group.database, finder, context.answers)
-    declared, unknown = await _evaluate(layers, group, finder)
-    pending = _has_pending(context, group)
-    if not declared and not unknown and not pending:
-        return SurveyedTarget("skipped")
-    found = await layers.clip()
-    here, away = await finder.divide(declared)
-    missing = await _check_missing(context, group, away, unknown)
-    if found is None or (not here and not pending):
-        warnings = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
-        state = missing if declared or unknown else "skipped"
-        return SurveyedTarget(state, warnings=(*finder.warnings, *filter(None, warnings)))
-    group = finder.named()
-    here = [(member, finder.renamed(member, desired)) for member, desired in here]
-    finder.check_aliases(here)
-    layers.looked.update(*(member.looked for member in group.members))
-    outcome = await _compare(context, group, layers, found, finder.aliases, here)
-    outcome.warnings = (*finder.warnings, *outcome.warnings)
-    return outcome
+class AssetSurvey:
+    """The survey of one asset: find the clip, evaluate what the tasks declare, read the rest, compare, plan.
 
+    ``group`` is what the tasks declare, ``layers`` what was read of the clip, which ``finder`` finds.
+    """
 
-def in_error(context: SurveyContext, group: IntentGroup, error: Exception) -> Target:
-    """Return a target that cannot be planned."""
-    address = group.by_id[0] if group.by_id else Address(group.name)
-    named = context.server.name, group.database, group.kind, group.name
-    return Target(*named, error=str(error), address=address, address_after=address)
+    def __init__(self, context: SurveyContext, group: IntentGroup) -> None:
+        self._context = context
+        self._reader = context.reader
+        self._group = group
+        self._finder = ClipFinder(context.reader, group)
+        self._layers = Layers(context.reader, group.database, self._finder, context.answers)
 
-
-def _has_pending(context: SurveyContext, group: IntentGroup) -> bool:
-    """Whether an earlier run left something pending for the asset of these tasks."""
-    if not context.pending:
-        return False
-    answer = group.by_id[1] if group.by_id else None
-    names = {*group.names, group.name, (answer.title if answer else None) or group.name}
-    return any((group.database, plain(name)) in context.pending for name in names)
-
-
-async def _evaluate(
-    layers: Layers, group: IntentGroup, finder: ClipFinder
-) -> tuple[list[Declared], list[IntentGroupMember]]:
-    """Return what each member declares, and the members that need facts of an asset that does not exist."""
-    unknown: list[IntentGroupMember] = []
-    evaluated: list[tuple[IntentGroupMember, Desired | None]] = []
-    for member in group.members:
-        try:
-            desired = await layers.evaluate(member.intent.evaluate, member.entry, member.intent.source)
-        except NoAssetError:
-            unknown.append(member)
-        else:
-            evaluated.append((member, desired))
-    declared = [(member, desired) for member, desired in evaluated if desired is not None]
-    if declared:
-        await layers.clip()
-    for member, desired in evaluated:
-        finder.check_entry(member, desired)
-    return declared, unknown
-
-
-async def _check_missing(
-    context: SurveyContext, group: IntentGroup, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]
-) -> State:
-    """Return the state for intents whose asset is missing. Raises ``PlanningError`` unless they allow for that."""
-    if not away and not unknown:
-        return "unchanged"
-    if not await context.reader.has_database(group.database):
-        source = group.members[0].intent.source
-        raise await not_found(context.reader, context.server, "database", group.database, source)
-    state: State = "unchanged"
-    for member, desired in (*away, *((member, None) for member in unknown)):
-        intent, asset = member.intent, desired if isinstance(desired, DesiredAsset) else None
-        if intent.absent or (asset is not None and not asset.present):
-            continue
-        if intent.missing != "skip" and (asset is None or asset.missing != "skip"):
-            was = former_titles(member)
-            former = f" (nor {', '.join(map(repr, was))})" if was else ""
-            raise refuse(
-                f"server {context.server.name}, database {group.database}: asset "
-                f"{member.title or group.name!r}{former} not found",
-                intent.named or intent.source,
-                await _remedy_for_missing(context, group, member.title),
-            )
-        state = "skipped"
-    return state
-
-
-async def _remedy_for_missing(context: SurveyContext, group: IntentGroup, title: str | None) -> str:
-    """Return what to do about a missing asset: the nearest live titles, if it is named by its title."""
-    if title and any(sign in title for sign in "*?"):
-        pattern = re.escape(title).replace(r"\*", ".*").replace(r"\?", ".")
-        return f"for all such titles, write `select: {{where: asset.title is match('{pattern}$')}}`, or a loop"
-    near = await context.similar.near(context.reader, group.database, title) if title else ()
-    remedy = "correct the title, or write `missing: skip`"
-    if not near:
-        return remedy
-    *others, last = map(repr, near)
-    named = f"{', '.join(others)} or {last}" if others else last
-    return f"did you mean {named}? Else {remedy}"
-
-
-# Comparing -----------------------------------------------------------------------------------------------------
-
-
-async def _compare(
-    context: SurveyContext,
-    group: IntentGroup,
-    layers: Layers,
-    found: FoundClip,
-    aliases: Sequence[FoundClip],
-    here: Sequence[Declared],
-) -> SurveyedTarget:
-    """Compare the clip with what its tasks declare, and plan the difference and its handlers."""
-    reader, database = context.reader, group.database
-    declared = [each for _, each in here if isinstance(each, DesiredAsset)]
-    runs = [each for _, each in here if isinstance(each, DesiredOperation)]
-    desired = merge_desired(declared, found.asset, found.title) if declared else None
-    entries = None
-    if desired is not None:
-        if not _may_go_on(layers, found, declared, desired):
+    async def __call__(self) -> SurveyedTarget:
+        """Plan the asset. Raises ``DistinctClipsError`` for a group of several clips, and ``PostponedError``."""
+        declared, unknown = await self._evaluate()
+        pending = self._has_pending()
+        if not declared and not unknown and not pending:
             return SurveyedTarget("skipped")
-        if not desired.present:
-            chosen = filter(None, (member.entry for member, _ in here))
-            entries = await check_deletion(reader, database, found, tuple(chosen), desired)
+        found = await self._layers.clip()
+        here, away = await self._finder.divide(declared)
+        missing = await self._check_missing(away, unknown)
+        if found is None or (not here and not pending):
+            warnings = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
+            state = missing if declared or unknown else "skipped"
+            return SurveyedTarget(state, warnings=(*self._finder.warnings, *filter(None, warnings)))
+        self._group = self._finder.named()
+        self._finder.check_aliases(here)
+        for member in self._group.members:
+            self._layers.looked |= member.looked
+        outcome = await self._compare(found, here)
+        outcome.warnings = (*self._finder.warnings, *outcome.warnings)
+        return outcome
+
+    def _has_pending(self) -> bool:
+        """Whether an earlier run left something pending for the asset of these tasks."""
+        pending, group = self._context.pending, self._group
+        answer = group.by_id[1] if group.by_id else None
+        names = {*group.names, group.name, (answer.title if answer else None) or group.name} if pending else ()
+        return any((group.database, plain(name)) in pending for name in names)
+
+    async def _evaluate(self) -> tuple[list[Declared], list[IntentGroupMember]]:
+        """Return what each member declares, and the members that need facts of an asset that does not exist."""
+        unknown: list[IntentGroupMember] = []
+        evaluated: list[tuple[IntentGroupMember, Desired | None]] = []
+        for member in self._group.members:
+            try:
+                desired = await self._layers.evaluate(member.intent.evaluate, member.entry, member.intent.source)
+            except NoAssetError:
+                unknown.append(member)
+            else:
+                evaluated.append((member, desired))
+        declared = [(member, desired) for member, desired in evaluated if desired is not None]
+        if declared:
+            await self._layers.clip()
+        for member, desired in evaluated:
+            self._finder.check_entry(member, desired)
+        return declared, unknown
+
+    async def _check_missing(self, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]) -> State:
+        """Return the state for intents whose asset is missing. Raises ``PlanningError`` unless they allow for that."""
+        if not away and not unknown:
+            return "unchanged"
+        context, group = self._context, self._group
+        if not await self._reader.has_database(group.database):
+            source = group.members[0].intent.source
+            raise await not_found(self._reader, context.server, "database", group.database, source)
+        state: State = "unchanged"
+        for member, desired in (*away, *((member, None) for member in unknown)):
+            intent, asset = member.intent, desired if isinstance(desired, DesiredAsset) else None
+            if intent.absent or (asset is not None and not asset.present):
+                continue
+            if intent.missing != "skip" and (asset is None or asset.missing != "skip"):
+                was = former_titles(member)
+                former = f" (nor {', '.join(map(repr, was))})" if was else ""
+                raise refuse(
+                    f"server {context.server.name}, database {group.database}: asset "
+                    f"{member.title or group.name!r}{former} not found",
+                    intent.named or intent.source,
+                    await self._remedy_for_missing(member.title),
+                )
+            state = "skipped"
+        return state
+
+    async def _remedy_for_missing(self, title: str | None) -> str:
+        """Return what to do about a missing asset: the nearest live titles, if it is named by its title."""
+        if title and any(sign in title for sign in "*?"):
+            pattern = re.escape(title).replace(r"\*", ".*").replace(r"\?", ".")
+            return f"for all such titles, write `select: {{where: asset.title is match('{pattern}$')}}`, or a loop"
+        near = await self._context.similar.near(self._reader, self._group.database, title) if title else ()
+        remedy = "correct the title, or write `missing: skip`"
+        if not near:
+            return remedy
+        *others, last = map(repr, near)
+        named = f"{', '.join(others)} or {last}" if others else last
+        return f"did you mean {named}? Else {remedy}"
+
+    # Comparing ---------------------------------------------------------------------------------------------------
+
+    async def _compare(self, found: FoundClip, here: Sequence[Declared]) -> SurveyedTarget:
+        """Compare the clip with what its tasks declare, and plan the difference and its handlers."""
+        declared = [each for _, each in here if isinstance(each, DesiredAsset)]
+        runs = [each for _, each in here if isinstance(each, DesiredOperation)]
+        desired = merge_desired(declared, found.asset, found.title) if declared else None
+        if desired is not None and not self._may_go_on(found, declared, desired):
+            return SurveyedTarget("skipped")
+        entries = None
+        if desired is not None and not desired.present:
+            chosen = tuple(member.entry for member, _ in here if member.entry is not None)
+            entries = await check_deletion(self._reader, self._group.database, found, chosen, desired)
             if entries is None:
                 return SurveyedTarget("unchanged", warnings=desired.notes)
-    title = desired.title.value if desired and desired.title else found.title
-    live = await _read_rest(context, group, layers, found, desired, title)
-    recalled = _recall(context, group, found, aliases)
-    plan = _plan_context(
-        context, database, found, desired, title,
-        live=live, memory=recalled.items, files=await _read_files(context, runs, recalled),
-        places=() if entries is None else places_of(found.asset, found.title, entries),
-    )  # fmt: skip
-    builder = plan.builder
-    _plan_tasks(plan, desired, runs)
-    await check_link_titles(reader, database, found.asset, found.title, builder.changes)
-    if not await _plan_handlers(plan, group, here, desired, layers):
-        return SurveyedTarget("left out", None, tuple(builder.warnings), recalled.settlements)
-    if not builder.changes:
-        return SurveyedTarget("unchanged" if here else "skipped", None, tuple(builder.warnings), recalled.settlements)
-    builder.look(*layers.looked)
-    target = _target_of(plan, found, deletes=entries is not None)
-    live = structs.replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)
-    outcome = finished(context, target, builder, live, recalled.settlements)
-    if outcome.target is not None and context.find_links and entries is None:
-        outcome.target = await with_places(outcome.target, found.asset, reader)
-    return outcome
+        recalled = self._recall(found)
+        plan = await self._plan_context(found, desired, runs, recalled.items, entries)
+        builder = plan.builder
+        _plan_tasks(plan, desired, runs)
+        await check_link_titles(self._reader, plan.database, found.asset, found.title, builder.changes)
+        if not await self._plan_handlers(plan, here, desired):
+            return SurveyedTarget("left out", None, tuple(builder.warnings), recalled.settlements)
+        if not builder.changes:
+            state: State = "unchanged" if here else "skipped"
+            return SurveyedTarget(state, None, tuple(builder.warnings), recalled.settlements)
+        builder.look(*self._layers.looked)
+        outcome = finished(
+            self._context, _target_of(plan, found, deletes=entries is not None), builder,
+            self._layers.added_to(plan.live), recalled.settlements,
+        )  # fmt: skip
+        if outcome.target is not None and self._context.find_links and entries is None:
+            outcome.target = await with_places(outcome.target, found.asset, self._reader)
+        return outcome
+
+    def _may_go_on(self, found: FoundClip, declared: Sequence[DesiredAsset], desired: DesiredAsset) -> bool:
+        """Return whether no task skips a clip that is still recorded; an error unless all tasks skip or allow it.
+
+        Raises ``PlanningError`` also for a clip that is not in the folder that a task names.
+        """
+        if found.asset.finalized is False and desired.unfinalized == "error":
+            strictest = next(each for each in declared if each.unfinalized == "error")
+            raise refuse(
+                f"{found.title!r} is still being recorded (finalized is false)",
+                strictest.source,
+                "wait until it is finalized, or write `unfinalized: skip` or `unfinalized: allow`",
+            )
+        if found.asset.finalized is False and desired.unfinalized == "skip":
+            return False
+        if desired.folder is not None:
+            check_guard(found.asset, found.title, desired.folder)
+            self._layers.looked.add("folder")
+        return True
+
+    def _recall(self, found: FoundClip) -> RecalledItems:
+        """Return what the ledger remembers of a clip under its title and its former ones, and of its other entries."""
+        server, database, created = self._context.server.name, self._group.database, "create_time"
+
+        def key(found: FoundClip, title: str) -> TargetId:
+            asset = found.asset
+            return TargetId(server, database, "asset", title, asset.link_id, asset.attributes.get(created))
+
+        former = [name for name in reversed(self._group.names) if not same_text(name, found.title)]
+        others = [key(alias, alias.title) for alias in self._finder.aliases]
+        names = [key(found, name) for name in (*former, found.title)]
+        return recall(self._context.memory, names, others, forget=self._context.forget)
+
+    async def _plan_context(
+        self,
+        found: FoundClip,
+        desired: DesiredAsset | None,
+        runs: Sequence[DesiredOperation],
+        memory: Mapping[str, Json],
+        entries: ClipEntries | None,
+    ) -> PlanContext:
+        """Return what the aspects work with; ``entries`` are those of a clip that is to be deleted."""
+        context, address = self._context, found.address
+        database, dialect = self._group.database, context.server.dialect
+        title = desired.title.value if desired and desired.title else found.title
+        before = after = asset_path(database, address, dialect=dialect)
+        if title != found.title and not address.namespace:
+            after = asset_path(database, Address(title), dialect=dialect)
+        return PlanContext(
+            server=context.server,
+            database=database,
+            path_before=before,
+            path=after,
+            title=title,
+            live_title=found.title,
+            asset=found.asset,
+            live=await self._read_rest(found, desired, title),
+            builder=PlanBuilder(),
+            memory=memory,
+            lossy=desired.lossy if desired else False,
+            still=desired.still if desired else {},
+            address=address if address.namespace else Address(title),
+            files=await _read_files(context.hash_file, runs, memory) if runs else {},
+            batch=context.answers.batches.get(database),
+            places=() if entries is None else places_of(found.asset, found.title, entries),
+            hide=context.secrets.mask,
+        )
+
+    async def _read_rest(self, found: FoundClip, desired: DesiredAsset | None, title: str) -> LiveTarget:
+        """Read what only the comparison needs: XMP fields, the folders of links, all links."""
+        xmp, links, reader, database = self._layers.xmp, self._layers.links, self._reader, self._group.database
+        if desired is None:
+            return LiveTarget(asset=found.asset, xmp=xmp, links=links)
+        names, folders, all_links = set[str](), dict[Folder, None](), not desired.present
+        for name, part in desired.parts.items():
+            reads = ASPECTS[name].reads
+            if reads is not None:
+                needed = reads(part, found.asset, title)
+                names |= needed.xmp
+                folders |= dict.fromkeys(needed.folders)
+                all_links |= needed.links
+        if names and xmp is None and database not in self._context.answers.batches:
+            xmp = await read_xmp_fields(reader, database, found.address, frozenset(names))
+        if links is None and all_links:
+            links = await reader.read_links(database, found.asset)
+        listed = await read_folders(reader.read_folder, database, folders) if folders else {}
+        return LiveTarget(asset=found.asset, xmp=xmp, folders=listed, links=links)
+
+    async def _plan_handlers(self, plan: PlanContext, here: Sequence[Declared], desired: DesiredAsset | None) -> bool:
+        """Plan the handlers that are due; what two of them run on this target, only once.
+
+        Return whether the target may be planned: a deletion may have to wait for a handler in doubt.
+        """
+        known = [handler for member in self._group.members for handler in member.intent.notify]
+        declared = [(member.intent.notify, each) for member, each in here]
+        due = due_handlers(known, declared, desired, plan.builder.changes, plan.memory)
+        ran: set[tuple[str, str, str]] = set()
+        for handler, since in due.calls:
+            run = await self._layers.evaluate(handler.evaluate, None, handler.source)
+            if isinstance(run, DesiredOperation):
+                cause = Trigger(handler.name, since, before=desired is not None and not desired.present)
+                alone = structs.replace(plan, builder=PlanBuilder())
+                _run(alone, run, cause)
+                keys = {(str(change.after), change.aspect, change.key) for change in alone.builder.changes}
+                if not keys & ran:
+                    ran |= keys
+                    _run(plan, run, cause)
+        name = self._group.name
+        plan.builder.warnings += [f"{name!r} is not deleted: {warning}" for warning in due.in_doubt]
+        plan.builder.warnings += [f"{name}: {warning}" for warning in due.warnings]
+        return not due.in_doubt
 
 
-def _plan_context(
-    context: SurveyContext, database: str, found: FoundClip, desired: DesiredAsset | None, title: str, **more: Any
-) -> PlanContext:
-    """Return what the aspects of an asset work with, whose ``title`` is that after the run; ``more`` are its fields."""
-    before = asset_path(database, found.address, dialect=context.server.dialect)
-    renamed = title != found.title and not found.address.namespace
-    return PlanContext(
-        server=context.server,
-        database=database,
-        path_before=before,
-        path=asset_path(database, Address(title), dialect=context.server.dialect) if renamed else before,
-        title=title,
-        live_title=found.title,
-        asset=found.asset,
-        builder=PlanBuilder(),
-        lossy=desired.lossy if desired else False,
-        still=desired.still if desired else {},
-        address=found.address if found.address.namespace else Address(title),
-        batch=context.answers.batches.get(database),
-        hide=context.secrets.mask,
-        **more,
-    )
+async def _read_files(
+    hash_file: HashFile | None, runs: Sequence[DesiredOperation], memory: Mapping[str, Json]
+) -> dict[str, str | None]:
+    """Return the hashes of the files that were downloaded before: only these may have the desired content."""
+    downloads = [run for run in runs if isinstance(run, DesiredDownload)]
+    known = {run.dest for run in downloads if f"{run.aspect}:{run.dest}" in memory}
+    return {dest: await hash_file(dest) for dest in known} if hash_file else {}
 
 
 def _target_of(plan: PlanContext, found: FoundClip, *, deletes: bool) -> Target:
@@ -262,73 +340,11 @@ def _target_of(plan: PlanContext, found: FoundClip, *, deletes: bool) -> Target:
     )
 
 
-def _recall(
-    context: SurveyContext, group: IntentGroup, found: FoundClip, aliases: Iterable[FoundClip]
-) -> RecalledItems:
-    """Return what the ledger remembers of a clip under its title and its former ones, and of its other entries."""
-
-    def key(found: FoundClip, title: str) -> TargetId:
-        created = found.asset.attributes.get("create_time")
-        return TargetId(context.server.name, group.database, "asset", title, found.asset.link_id, created)
-
-    former = [name for name in reversed(group.names) if not same_text(name, found.title)]
-    others = [key(alias, alias.title) for alias in aliases]
-    return recall(context.memory, [key(found, name) for name in (*former, found.title)], others, forget=context.forget)
-
-
-def _may_go_on(layers: Layers, found: FoundClip, declared: Sequence[DesiredAsset], desired: DesiredAsset) -> bool:
-    """Return whether no task skips a clip that is still being recorded; an error unless all tasks skip or allow it.
-
-    Raises ``PlanningError`` also for a clip that is not in the folder that a task names.
-    """
-    strictest = min(declared, key=lambda desired: ("error", "skip", "allow").index(desired.unfinalized))
-    if found.asset.finalized is False and strictest.unfinalized == "error":
-        raise refuse(
-            f"{found.title!r} is still being recorded (finalized is false)",
-            strictest.source,
-            "wait until it is finalized, or write `unfinalized: skip` or `unfinalized: allow`",
-        )
-    if found.asset.finalized is False and strictest.unfinalized == "skip":
-        return False
-    if desired.folder is not None:
-        check_guard(found.asset, found.title, desired.folder)
-        layers.looked.add("folder")
-    return True
-
-
-async def _read_rest(
-    context: SurveyContext,
-    group: IntentGroup,
-    layers: Layers,
-    found: FoundClip,
-    desired: DesiredAsset | None,
-    title: str,
-) -> LiveTarget:
-    """Read what only the comparison needs: XMP fields, the folders of links, all links."""
-    xmp, links, reader, database = layers.xmp, layers.links, context.reader, group.database
-    if desired is None:
-        return LiveTarget(asset=found.asset, xmp=xmp, links=links)
-    names, folders, all_links = set[str](), dict[Folder, None](), not desired.present
-    for name, part in desired.parts.items():
-        reads = ASPECTS[name].reads(part, found.asset, title)
-        names |= reads.xmp
-        folders |= dict.fromkeys(reads.folders)
-        all_links |= reads.links
-    if names and xmp is None and database not in context.answers.batches:
-        xmp = await read_xmp_fields(reader, database, found.address, frozenset(names))
-    if links is None and all_links:
-        links = await reader.read_links(database, found.asset)
-    listed = await read_folders(reader.read_folder, database, folders) if folders else {}
-    return LiveTarget(asset=found.asset, xmp=xmp, folders=listed, links=links)
-
-
-async def _read_files(
-    context: SurveyContext, runs: Sequence[DesiredOperation], recalled: RecalledItems
-) -> dict[str, str | None]:
-    """Return the hashes of the files that were downloaded before: only these may have the desired content."""
-    downloads = [run for run in runs if isinstance(run, DesiredDownload)]
-    known = {run.dest for run in downloads if f"{run.aspect}:{run.dest}" in recalled.items}
-    return {dest: await context.hash_file(dest) for dest in known} if context.hash_file else {}
+def in_error(context: SurveyContext, group: IntentGroup, error: Exception) -> Target:
+    """Return a target that cannot be planned."""
+    address = group.by_id[0] if group.by_id else Address(group.name)
+    named = context.server.name, group.database, group.kind, group.name
+    return Target(*named, error=str(error), address=address, address_after=address)
 
 
 # Planning ------------------------------------------------------------------------------------------------------
@@ -362,70 +378,41 @@ def _check_editorial(context: PlanContext, desired: DesiredAsset) -> None:
     Only what the run adds or changes, and its effect on the rest, is checked, not what is on the server already. What
     concerns one aspect alone is in its module.
     """
-    if not context.builder.changes:
+    changes = context.builder.changes
+    if not changes:
         return
+    changed = {change.aspect for change in changes}
+    named = [(ASPECTS[name], part) for name, part in desired.parts.items()]
 
     def after() -> Asset:
         return asset_after(context.asset, context.builder.requests())
 
     warnings: list[str] = []
-    for name, part in desired.parts.items():
-        warnings += ASPECTS[name].warn(context, part, after)
-    warnings += _outside_in_and_out(context, desired, after)
-    warnings += _blank_ends(context)
+    for aspect, part in named:
+        warnings += aspect.warn(context, part, after) if aspect.name in changed else ()
+    warnings += _outside_in_and_out(context, named, after)
+    for change in changes:
+        titles = ASPECTS[change.aspect].titles(change) if change.action != "delete" else None
+        if titles is not None and titles[2] != titles[2].strip() and titles[2] != titles[1]:
+            warnings.append(f"{titles[0]} has blanks at an end: {titles[2]!r} ({change.source.place})")
     context.builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
 
-def _outside_in_and_out(context: PlanContext, desired: DesiredAsset, after: Callable[[], Asset]) -> Iterator[str]:
+def _outside_in_and_out(
+    context: PlanContext, parts: Sequence[tuple[Aspect, Any]], after: Callable[[], Asset]
+) -> Iterator[str]:
     """Yield what a task places outside the in and out points, where the run sets it or these points."""
     changes = context.builder.changes
     moved = any("frames" in ASPECTS[change.aspect].alters(change, context.title) for change in changes)
     span = InAndOut.of(after() if moved else context.asset)
     if span.is_reversed or span == (None, None):
         return
-    set_here = {change.source.place for change in changes}
-    for name, part in desired.parts.items():
-        for what, first, last, source in ASPECTS[name].spans(context, part):
-            where = span.misses(first, last) if moved or source.place in set_here else None
+    set_here = {change.source for change in changes}
+    for aspect, part in parts:
+        for what, first, last, source in aspect.spans(context, part):
+            where = span.misses(first, last) if moved or source in set_here else None
             if where is not None:
                 yield f"{what} {where} ({source.place})"
-
-
-def _blank_ends(context: PlanContext) -> Iterator[str]:
-    """Yield the titles that get a blank at an end."""
-    for change in context.builder.changes:
-        titles = ASPECTS[change.aspect].titles(change) if change.action != "delete" else None
-        if titles is None:
-            continue
-        what, was, title = titles
-        if title != title.strip() and title != was:
-            yield f"{what} has blanks at an end: {title!r} ({change.source.place})"
-
-
-async def _plan_handlers(
-    plan: PlanContext, group: IntentGroup, here: Sequence[Declared], desired: DesiredAsset | None, layers: Layers
-) -> bool:
-    """Plan the handlers that are due; what two of them run on this target, only once.
-
-    Return whether the target may be planned: a deletion may have to wait for a handler in doubt.
-    """
-    known = [handler for member in group.members for handler in member.intent.notify]
-    declared = [(member.intent.notify, each) for member, each in here]
-    due = due_handlers(known, declared, desired, plan.builder.changes, plan.memory)
-    ran: set[tuple[str, str, str]] = set()
-    for handler, since in due.calls:
-        run = await layers.evaluate(handler.evaluate, None, handler.source)
-        if isinstance(run, DesiredOperation):
-            cause = Trigger(handler.name, since, before=desired is not None and not desired.present)
-            alone = structs.replace(plan, builder=PlanBuilder())
-            _run(alone, run, cause)
-            keys = {(str(change.after), change.aspect, change.key) for change in alone.builder.changes}
-            if not keys & ran:
-                ran |= keys
-                _run(plan, run, cause)
-    plan.builder.warnings += [f"{group.name!r} is not deleted: {warning}" for warning in due.in_doubt]
-    plan.builder.warnings += [f"{group.name}: {warning}" for warning in due.warnings]
-    return not due.in_doubt
 
 
 def _run(plan: PlanContext, desired: DesiredOperation, cause: Trigger) -> None:

@@ -55,7 +55,7 @@ class ClipFinder:
 
     async def __call__(self) -> FoundClip | None:
         """Return the clip, or ``None``. Raises ``DistinctClipsError`` where the names lead to several clips."""
-        for part in self._group.parts:
+        for part in self._group.merged or (self._group,):
             found = await self._locate(part)
             if found is not None:
                 named = NamedClip(part, found)
@@ -221,16 +221,28 @@ class ClipFinder:
         check_entry(member.entry, found.clip.asset, member.intent.source)
 
     async def divide(self, declared: Sequence[Declared]) -> tuple[list[Declared], list[Declared]]:
-        """Return the members that concern the clip that was found, and those whose own asset is missing."""
+        """Return what concerns the clip that was found, with the title to set, and that whose own asset is missing."""
+        if self._is_called(declared):
+            return list(declared), []
         renames = any(
             isinstance(desired, DesiredAsset) and desired.present and former_titles(member)
             for member, desired in declared
         )
         here, away = list[Declared](), list[Declared]()
         for member, desired in declared:
-            is_here = self._concerns(member, desired, renames=renames) and not await self._is_gone(member, desired)
-            (here if is_here else away).append((member, desired))
+            if self._concerns(member, desired, renames=renames) and not await self._is_gone(member, desired):
+                here.append((member, self._renamed(member, desired)))
+            else:
+                away.append((member, desired))
         return here, away
+
+    def _is_called(self, declared: Sequence[Declared]) -> bool:
+        """Return whether the clip has the title by which all of this names it, and is to stay and to keep it."""
+        return self._main is not None and all(
+            member.title == self._main.clip.title
+            and not (isinstance(desired, DesiredAsset) and (not desired.present or "title" in desired.parts))
+            for member, desired in declared
+        )
 
     async def _is_gone(self, member: IntentGroupMember, desired: Desired) -> bool:
         """Return whether the clip that a member deletes is gone, and only another one of that title left.
@@ -271,7 +283,7 @@ class ClipFinder:
         absent = isinstance(desired, DesiredAsset) and not desired.present
         return renames and not absent and any(same_text(member.title, name) for name in part.names)
 
-    def renamed(self, member: IntentGroupMember, desired: Desired) -> Desired:
+    def _renamed(self, member: IntentGroupMember, desired: Desired) -> Desired:
         """Return what a member declares with the title to set: the new one, where the clip has a former one."""
         one = self._named.get(member)
         if one is None or member.title is None or not isinstance(desired, DesiredAsset):

@@ -13,7 +13,7 @@ from msauto.model.desired import TaskSource
 from msauto.model.facts import Facts, NamedXmpFields, Need
 from msauto.model.live import Asset, Entry, Link, Xmp
 from msauto.model.plan import Address
-from msauto.model.ports import Reader
+from msauto.model.ports import LiveTarget, Reader
 
 T = TypeVar("T")
 
@@ -98,12 +98,11 @@ class Layers:
                 self._answers.doubted[source] = None
             return value
 
-    def with_xmp(self, live: Xmp | None) -> Xmp | None:
-        """Return the XMP fields that a comparison has read, with those that templates have read."""
-        if self.xmp is not None:
-            return self.xmp
+    def added_to(self, live: LiveTarget) -> LiveTarget:
+        """Return what a comparison has read, with the XMP fields and links that templates have read."""
         known = self.named.known if self.named is not None else None
-        return live if known is None else {**(live or {}), **known}
+        xmp = live.xmp if known is None else {**(live.xmp or {}), **known}
+        return structs.replace(live, xmp=xmp if self.xmp is None else self.xmp, links=self.links or live.links)
 
     def _facts(self, entry: Entry | None) -> Facts:
         if not self._was_sought:

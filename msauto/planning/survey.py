@@ -31,11 +31,11 @@ from msauto.model.plan import Address, Settlement, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.timecode import TimecodeError
 from msauto.planning.asset_survey import (
+    AssetSurvey,
     SurveyContext,
     SurveyedTarget,
     finished,
     in_error,
-    survey_asset,
 )
 from msauto.planning.clip_finder import DistinctClipsError, PostponedError
 from msauto.planning.fact_layers import XmpAnswers
@@ -178,11 +178,11 @@ async def _plan(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
 
 async def plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     """Plan one group; an error becomes the error of its target."""
-    plan = {"rss_channel": _plan_channel, "database": _plan_database}.get(group.kind, survey_asset)
+    plan = {"rss_channel": _plan_channel, "database": _plan_database}.get(group.kind)
     try:
         if group.error is not None:
             raise group.error
-        outcome = await plan(context, group)
+        outcome = await (plan(context, group) if plan else AssetSurvey(context, group)())
     except PostponedError as postponed:
         outcome = SurveyedTarget("left out", warnings=(str(postponed),))
     except (MsautoError, TimecodeError) as error:
