@@ -150,11 +150,15 @@ def _merge(declared: Sequence[DesiredAsset], merging: Merging) -> DesiredAsset:
 def _merge_parts(declared: Sequence[Mapping[str, Any]], merging: Merging) -> dict[str, Any]:
     """Merge what tasks declare of each aspect; the items of one list may also be one item."""
     found: dict[str, list[Any]] = {}
-    for name, part in (pair for each in declared for pair in each.items()):
-        found.setdefault(name, []).append(part)
-
-    def merged(name: str, parts: list[Any]) -> Any:
+    for each in declared:
+        for name, part in each.items():
+            found.setdefault(name, []).append(part)
+    merged: dict[str, Any] = {}
+    for name in sorted(found, key=_ORDER.__getitem__):
+        parts = found[name]
         is_whole = len(parts) == 1 and not (isinstance(parts[0], DesiredList) and len(parts[0].items) > 1)
-        return parts[0] if is_whole else ASPECTS[name].merge(merging, parts)
+        merged[name] = parts[0] if is_whole else ASPECTS[name].merge(merging, parts)
+    return merged
 
-    return {name: merged(name, found[name]) for name in ASPECTS if name in found}
+
+_ORDER = {name: number for number, name in enumerate(ASPECTS)}

@@ -168,7 +168,7 @@ class Aspect(Struct, frozen=True, kw_only=True):
     # given where both are one target.
     of_entry: Callable[[Any, Asset, str | None], Any] | None = None
     # Compares a part with the asset, and adds changes and requests.
-    plan: Callable[[PlanContext, Any], None] | None = None
+    plan: Callable[[PlanContext, Any], None] = lambda *_: None
     # Adds what one desired operation runs.
     run: Callable[[PlanContext, Any, Trigger], None] | None = None
     # The names that the fingerprint covers, each with what it covers: of the asset, the live target, the rest of the

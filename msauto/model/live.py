@@ -221,6 +221,7 @@ Xmp = Mapping[str, tuple[str, ...]]
 """XMP fields by ``ns:name``; each a list of values, one or none for a plain field."""
 
 
+@lru_cache(maxsize=1024)  # the length of a clip is read several times
 def whole(text: str | None) -> int | None:
     """Read an integer attribute of at most 20 digits; ``None`` for anything else.
 

@@ -108,8 +108,10 @@ class AssetSurvey:
     def _has_pending(self) -> bool:
         """Whether an earlier run left something pending for the asset of these tasks."""
         pending, group = self._context.pending, self._group
+        if not pending:
+            return False
         answer = group.by_id[1] if group.by_id else None
-        names = {*group.names, group.name, (answer.title if answer else None) or group.name} if pending else ()
+        names = {*group.names, group.name, (answer.title if answer else None) or group.name}
         return any((group.database, plain(name)) in pending for name in names)
 
     async def _evaluate(self) -> tuple[list[Declared], list[IntentGroupMember]]:
@@ -356,8 +358,7 @@ def _plan_tasks(plan: PlanContext, desired: DesiredAsset | None, runs: Sequence[
     if desired is not None:
         plan.builder.warnings += desired.notes
         if desired.present:
-            named = ((ASPECTS[name].plan, part) for name, part in desired.parts.items())
-            steps += [partial(step, plan, part) for step, part in named if step is not None]
+            steps += [partial(ASPECTS[name].plan, plan, part) for name, part in desired.parts.items()]
             steps.append(partial(_check_editorial, plan, desired))
         else:
             steps.append(partial(plan_deletion, plan, desired.source))
