@@ -18,6 +18,7 @@ from bench.sides import named
 Figures = dict[str, float]
 MSAUTO = str(Path(sys.executable).with_name("msauto"))
 COMPLETE = ("/usr/bin/env", "_MSAUTO_COMPLETE=bash_complete", "COMP_WORDS=msauto plan -l st", "COMP_CWORD=3", MSAUTO)
+HISTORY = (MSAUTO, "history", "--state-dir", "{folder}")
 
 CLIP = """<Clip link_id="{n}" finalized="true">
 <Attr name="bps">16</Attr><Attr name="channels">2</Attr><Attr name="derived_from"></Attr>
@@ -180,6 +181,7 @@ def started(*arguments: str) -> Figures:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "inventory.yml").write_text("all: {hosts: {studio-a: {server: {url: 'http://studio-a:7901'}}}}")
         Path(folder, "one.yml").write_text("".join(named(1)))
+        Path(folder, "own.toml").write_text("[limits]\nremove_items = 5")
         ours = repeated(10, *(each.format(folder=folder) for each in arguments))
     return {"msauto": ours["ms"], "mib": ours["mib"]}
 
@@ -235,7 +237,8 @@ CASES = (
     Case("start: --version", "ms", start, goal=3),
     Case("start: plan --help", "ms", lambda: started(MSAUTO, "plan", "--help"), goal=150),
     Case("start: completion", "ms", lambda: started(*COMPLETE), goal=100),
-    Case("start: history", "ms", lambda: started(MSAUTO, "history", "--state-dir", "{folder}"), goal=150),
+    Case("start: history", "ms", lambda: started(*HISTORY), goal=150),
+    Case("start: history, settings", "ms", lambda: started(*HISTORY, "--config", "{folder}/own.toml"), goal=150),
     Case("start: vars", "ms", lambda: started(MSAUTO, "vars", "studio-a", "-i", "{folder}/inventory.yml"), goal=150),
     Case("start: validate", "ms", lambda: started(MSAUTO, "validate", "{folder}"), goal=150),
     Case("start: doc asset", "ms", lambda: started(MSAUTO, "doc", "asset"), goal=150),

@@ -17,6 +17,7 @@ import yaml
 from msgspec import Struct, structs
 
 from msauto.documents.document import MAX_DEPTH, Document, Hidden, Path, outside_node
+from msauto.documents.scalars import resolve_scalar
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 from msauto.secrets.redaction import HIDDEN, USER_IN_URL, can_redact, is_secret_name, redact_lines
 from msauto.secrets.sources import TAG, MarkedText, why_too_short
@@ -26,17 +27,6 @@ MAX_ALIASED = 100_000
 
 _ONE_VALUE: Final = "write one list (- key: value) or one mapping (key: value) in the file"
 _FEWER_ALIASES: Final = "write out what some of the aliases (*name) stand for"
-
-_NULL = re.compile(r"~|null|Null|NULL|")
-_BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
-_INT = re.compile(r"[-+]?[0-9]+")
-_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT = re.compile(
-    r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
-)
-_MAY_BE_OTHER = frozenset("~nNtTfF+-.0123456789")
-"""The first characters of plain scalars that may not be texts."""
-_MAX_DIGITS = 4000
 
 
 _BREAKS = re.compile(r"\r\n|[\r\n]")
@@ -56,18 +46,6 @@ _TAGS_OF_ANSIBLE = {
         "remove it, and write {% raw %}…{% endraw %} around braces that are text",
     ),
 }
-
-
-class WrittenInt(int):
-    """A whole number with another notation (``012``, ``0x1F``): ``text`` is as written."""
-
-    text: str
-
-
-class WrittenFloat(float):
-    """A number with a decimal point: ``text`` is as written, because ``3.10`` is not ``3.1`` as a text."""
-
-    text: str
 
 
 def load_yaml(data: bytes, file: str) -> Document:
@@ -417,28 +395,3 @@ def _explain(error: yaml.MarkedYAMLError, line: str, before: str) -> tuple[str, 
 
 def _called(space: str) -> str:
     return f"{unicodedata.name(space).lower()} (U+{ord(space):04X})"
-
-
-def resolve_scalar(text: str) -> Any:
-    """Resolve a plain scalar by the core schema of YAML 1.2.
-
-    >>> resolve_scalar("10:00:00:00"), resolve_scalar("no"), int(resolve_scalar("012")), int(resolve_scalar("0o14"))
-    ('10:00:00:00', 'no', 12, 12)
-    """
-    if text and text[0] not in _MAY_BE_OTHER:
-        return text
-    if _NULL.fullmatch(text):
-        return None
-    if _BOOL.fullmatch(text):
-        return text.lower() == "true"
-    if _INT.fullmatch(text) or _BASED.fullmatch(text):
-        if len(text) > _MAX_DIGITS:
-            raise ValueError(text)
-        written = WrittenInt(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
-        written.text = text
-        return int(written) if str(int(written)) == text else written
-    if _FLOAT.fullmatch(text):
-        number = WrittenFloat(text.replace(".", "") if text[-1] in "fFnN" else text)
-        number.text = text
-        return number
-    return text

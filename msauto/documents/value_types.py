@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
+from zoneinfo import ZoneInfo
 
 from pydantic import Discriminator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from msauto.documents.document import Path
-from msauto.documents.loader import WrittenFloat, WrittenInt
+from msauto.documents.scalars import WrittenFloat, WrittenInt
 from msauto.errors import ProblemKind
 from msauto.model.fields import unreportable
 from msauto.model.live import Folder, parse_folder
@@ -372,6 +373,15 @@ def _when(value: Any) -> datetime | date:
         ) from error
 
 
+def _timezone(value: Any) -> str:
+    name = value if isinstance(value, str) else ""
+    try:
+        ZoneInfo(name)
+    except (OSError, ValueError, KeyError) as error:
+        raise invalid(f"unknown time zone {str(value)[:40]!r}", "use an IANA name such as Europe/Oslo") from error
+    return name
+
+
 _TC = r"^\s*(\d{1,15}|\d{2,6}:[0-5]\d:[0-5]\d([:;]\d{2,3}|\.\d{1,12}))\s*$"
 _POSITIONS: Final[list[dict[str, Any]]] = [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": _TC}]
 
@@ -397,3 +407,4 @@ Span = Annotated[
 ]
 _DATE = r"^\s*\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([T ]\d\d:\d\d.*)?\s*$"
 When = Annotated[datetime | date, Read(_when, "a date, or a date and time", type="string", pattern=_DATE)]
+TimezoneName = Annotated[str, Read(_timezone, type="string")]

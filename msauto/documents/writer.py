@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from msauto.documents.loader import resolve_scalar
+from msauto.documents.scalars import resolve_scalar
 from msauto.documents.value_types import is_template
 
 WIDTH = 110

@@ -288,11 +288,13 @@ _REPORTS = {"msauto.report.text", "msauto.report.html", "msauto.report.ci_forms"
         ("undo --help", _SCHEMAS | _REPORTS | {"jinja2", "msgspec", "pydantic", "yaml"}),
         ("vars studio-a -i inventory.yml", _SCHEMAS | _REPORTS | {"msauto.ledger.ledger", "msauto.timelines.formats"}),
         ("history", _SCHEMAS | _REPORTS | {"jinja2", "msauto.playbook.hosts", "pydantic", "statistics", "yaml"}),
+        ("history --config own.toml", _SCHEMAS | {"jinja2", "msauto.playbook.schema.inventory", "yaml"}),
         ("doc asset", _REPORTS | {"msauto.ledger.ledger", "msauto.timelines.formats"}),
         ("validate .", _REPORTS | {"msauto.ledger.ledger", "msauto.timelines.formats"}),
     ],
 )
 def test_a_command_imports_what_it_uses(desk: Desk, command: str, unused: set[str]) -> None:
+    desk.write("own.toml", "[limits]\nremove_items = 5")
     code = "import sys; from msauto.cli.main import main; sys.exit(main(sys.argv[1:]) or print(*sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", code, *command.split()],

@@ -23,12 +23,12 @@ from msauto.documents.value_types import (
     Span,
     Texts,
     Then,
+    TimezoneName,
     between,
     invalid,
     matching,
     shown_value,
 )
-from msauto.playbook.schema.inventory import TimezoneName
 from msauto.playbook.schema.settings import Days
 
 Event = Literal["failed", "refused", "locked", "missed", "changed", "drift", "ok", "recovered"]

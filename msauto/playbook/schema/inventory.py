@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from typing import Annotated, Any, ClassVar, get_type_hints
-from zoneinfo import ZoneInfo
 
 from pydantic import ConfigDict, Field, create_model
 
@@ -18,6 +17,7 @@ from msauto.documents.value_types import (
     Read,
     Seconds,
     SecretText,
+    TimezoneName,
     Value,
     between,
     invalid,
@@ -25,15 +25,6 @@ from msauto.documents.value_types import (
     strict_text,
 )
 from msauto.model.server import Dialect, UrlError, parse_server_url
-
-
-def _timezone(value: Any) -> str:
-    name = value if isinstance(value, str) else ""
-    try:
-        ZoneInfo(name)
-    except (OSError, ValueError, KeyError) as error:
-        raise invalid(f"unknown time zone {str(value)[:40]!r}", "use an IANA name such as Europe/Oslo") from error
-    return name
 
 
 def _url(value: Any) -> str:
@@ -62,7 +53,6 @@ _Version = Annotated[
         text=strict_text,
     ),
 ]
-TimezoneName = Annotated[str, Read(_timezone, type="string")]
 _Separator = Annotated[str, Field(min_length=1)]
 
 

@@ -10,10 +10,21 @@ from pydantic import Discriminator, Field, Tag
 from msauto.concurrency import MOST_FORKS
 from msauto.documents import key_rules as rule
 from msauto.documents.strict_model import Model, key, need
-from msauto.documents.value_types import Count, Flag, Label, Name, Plain, Read, Texts, When, between, invalid
+from msauto.documents.value_types import (
+    Count,
+    Flag,
+    Label,
+    Name,
+    Plain,
+    Read,
+    Texts,
+    TimezoneName,
+    When,
+    between,
+    invalid,
+)
 from msauto.model.ledger_url import LedgerUrlError, parse_ledger_url
 from msauto.playbook.change_windows import Day
-from msauto.playbook.schema.inventory import TimezoneName
 
 
 def _clock(value: Any) -> time:

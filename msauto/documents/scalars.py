@@ -1,0 +1,54 @@
+"""What plain scalars of YAML 1.2 mean (the core schema), and numbers that keep their notation."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+_NAMED: Final = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(
+    r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+)
+_MAY_BE_OTHER = frozenset("~nNtTfF+-.0123456789")
+"""The first characters of plain scalars that may not be texts."""
+_MAX_DIGITS = 4000
+
+
+class WrittenInt(int):
+    """A whole number with another notation (``012``, ``0x1F``): ``text`` is as written."""
+
+    text: str
+
+
+class WrittenFloat(float):
+    """A number with a decimal point: ``text`` is as written, because ``3.10`` is not ``3.1`` as a text."""
+
+    text: str
+
+
+def resolve_scalar(text: str) -> Any:
+    """Resolve a plain scalar by the core schema of YAML 1.2.
+
+    >>> resolve_scalar("10:00:00:00"), resolve_scalar("no"), int(resolve_scalar("012")), int(resolve_scalar("0o14"))
+    ('10:00:00:00', 'no', 12, 12)
+    """
+    if text and text[0] not in _MAY_BE_OTHER:
+        return text
+    if text in _NAMED:
+        return _NAMED[text]
+    if _INT.fullmatch(text):
+        if len(text) > _MAX_DIGITS:
+            raise ValueError(text)
+        written = WrittenInt(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+        written.text = text
+        return int(written) if str(int(written)) == text else written
+    if _FLOAT.fullmatch(text):
+        number = WrittenFloat(text.replace(".", "") if text[-1] in "fFnN" else text)
+        number.text = text
+        return number
+    return text
