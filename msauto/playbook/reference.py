@@ -1,42 +1,25 @@
-"""The reference of the language, made from the code: for ``msauto doc`` and for ``docs/reference``.
+"""The reference of plays, tasks and modules, made from the JSON Schemas of their models.
 
-Plays, tasks and modules come from the JSON Schema of their models, with examples; what templates can use is evaluated
-on a sample asset; and both are written as Markdown.
+What templates can use is in :mod:`.template_reference`.
 """
 
 from __future__ import annotations
 
 import inspect
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
-from fractions import Fraction
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import groupby
-from pathlib import Path
 from textwrap import indent
 from typing import Any
 
 from msgspec import Struct
 
 from msauto.documents import value_types as types
-from msauto.documents.document import outside_node
-from msauto.documents.loader import load_yaml
-from msauto.model.facts import Facts
-from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, names
-from msauto.model.live import Asset, Link, Marker, Segment
-from msauto.model.timecode import Timecode, TimecodeError, show_rate
-from msauto.playbook.hosts import Hosts, ResolveOptions
-from msauto.playbook.input_files import Files
-from msauto.playbook.inventory import Host, Inventory
+from msauto.documents.strict_model import Model
+from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES
+from msauto.playbook.schema import play
 from msauto.playbook.schema.json_schema import schema_of_model
-from msauto.playbook.schema.play import GROUPS, MODULES, Playbook
-from msauto.playbook.templates.environment import evaluate_expression, names_known
-from msauto.playbook.templates.filters import FILTERS, LOOKUPS, REMOVED, TESTS
-from msauto.playbook.templates.names import OMIT, AssetView
-from msauto.playbook.variables import GIVEN, Level, TemplateScope, read_variables
 
 
 class ReferenceKey(Struct, frozen=True):
@@ -58,21 +41,27 @@ class ReferenceTopic(Struct, frozen=True):
     examples: tuple[str, ...]
 
 
-_TOPICS = ("play", "task", "handler", MODULES[0], "select", *(each for each in MODULES[1:] if each not in GROUPS))
-_MODELS = {name: f"{name.title().replace('_', '')}Args" for name in _TOPICS}
-_OWN_PAGE = frozenset({*_MODELS.values()})
-
-
-def modules() -> list[ReferenceTopic]:
-    """Return plays, tasks and all modules."""
-    return [module(name) for name in _MODELS]
+_NAMES = (
+    "play",
+    "task",
+    "handler",
+    play.MODULES[0],
+    "select",
+    *(each for each in play.MODULES[1:] if each not in play.GROUPS),
+)
+_MODELS: Mapping[str, type[Model]] = {name: getattr(play, f"{name.title().replace('_', '')}Args") for name in _NAMES}
+TOPICS: Mapping[str, str] = {name: inspect.getdoc(model) or "" for name, model in _MODELS.items()}
+"""Plays, tasks and all modules, each with its description."""
+_OWN_PAGE = frozenset(model.__name__ for model in _MODELS.values())
 
 
 def module(name: str) -> ReferenceTopic:
-    """Return one of them; raises ``KeyError`` for an unknown name."""
-    schema = _schema()["$defs"][_MODELS[name]]
-    keys = [key for key in _keys(schema, "") if name != "handler" or key.path == "before"]
-    return ReferenceTopic(name, schema.get("description", ""), tuple(keys), _examples(name))
+    """Return one of the topics; raises ``KeyError`` for an unknown name."""
+    model = _MODELS[name]
+    schema = schema_of_model(model, kinds=True)
+    own, inner = schema["$defs"].get(model.__name__, schema), schema["$defs"]
+    keys = [key for key in _keys(own, inner, "") if name != "handler" or key.path == "before"]
+    return ReferenceTopic(name, TOPICS[name], tuple(keys), _examples(name))
 
 
 def _examples(name: str) -> tuple[str, ...]:
@@ -85,31 +74,28 @@ def _examples(name: str) -> tuple[str, ...]:
     return tuple(f"{example.rstrip()}\n" for example in text.split("\n\n"))
 
 
-@lru_cache(maxsize=1)
-def _schema() -> dict[str, Any]:
-    return schema_of_model(Playbook, kinds=True)
-
-
-def _keys(schema: Mapping[str, Any], path: str) -> Iterator[ReferenceKey]:
+def _keys(schema: Mapping[str, Any], defined: Mapping[str, Any], path: str) -> Iterator[ReferenceKey]:
     needed = set(schema.get("required", ()))
     for name, value in schema.get("properties", {}).items():
         here = f"{path}{name}"
         kind, template = _kind(value)
         yield ReferenceKey(here, kind, value.get("description", ""), name in needed, template)
-        for inner, suffix in _inside(value, ""):
-            yield from _keys(inner, f"{here}{suffix}.")
+        for inner, suffix in _inside(value, defined, ""):
+            yield from _keys(inner, defined, f"{here}{suffix}.")
 
 
-def _inside(value: Mapping[str, Any], suffix: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _inside(
+    value: Mapping[str, Any], defined: Mapping[str, Any], suffix: str
+) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yield the schemas of mappings inside a value that have no topic of their own."""
     if "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
         if name not in _OWN_PAGE:
-            yield _schema()["$defs"][name], suffix
+            yield defined[name], suffix
     for choice in value.get("anyOf", ()):
-        yield from _inside(choice, suffix)
+        yield from _inside(choice, defined, suffix)
     if isinstance(value.get("items"), dict):
-        yield from _inside(value["items"], f"{suffix}[]")
+        yield from _inside(value["items"], defined, f"{suffix}[]")
 
 
 def _kind(value: Mapping[str, Any]) -> tuple[str, bool]:
@@ -147,147 +133,11 @@ def _one(value: Mapping[str, Any]) -> str:
     return "text" if value.get("type") == "string" else "any value"
 
 
-class ReferenceEntry(Struct, frozen=True):
-    """A filter, test, lookup, fact, variable or position with an example and its result, as text."""
-
-    name: str
-    words: str
-    example: str = ""
-    result: str = ""
-
-
-def _read_texts() -> dict[str, Any]:
-    text = files(__package__).joinpath("reference_texts", "templates.yml").read_text(encoding="utf-8")
-    text = text.replace("$marker_attributes", ", ".join(names(MARKER_ATTRIBUTES)))
-    data: dict[str, Any] = load_yaml(text.encode(), "templates.yml").data
-    return data
-
-
-_TEXTS = _read_texts()
-"""What is not documented in code (Jinja's own filters and tests, facts), and a sample."""
-
-SAMPLE = Asset(
-    **_TEXTS["sample"]["asset"],
-    folder=("Raw", "2026"),
-    finalized=True,
-    attributes=_TEXTS["sample"]["attributes"],
-    markers=(Marker(1, 250, {"track": "Cue Point", "title": "Ad break", "rating": "3"}),),
-    segments=(Segment(1, 0, 18750, "Part 1", ("Part 1",)),),
-)
-
-
-class _SampleFiles(Files):
-    def read(self, path: str) -> bytes:
-        """Return a sample file by its name."""
-        text: str = _TEXTS["sample"]["files"][Path(path).name]
-        return text.encode()
-
-
-@lru_cache(maxsize=1)
-def _scope() -> TemplateScope:
-    node = outside_node("reference")
-    variables = tuple(read_variables(_TEXTS["sample"]["variables"], Level.PLAY, node))
-    inventory = Inventory(
-        {"studio-a": Host("studio-a", node, variables)}, dict.fromkeys(("all", "playout"), ("studio-a",))
-    )
-    now = datetime(2026, 11, 20, 18, tzinfo=UTC)
-    hosts = Hosts(inventory, (), ResolveOptions((), env={"HOME": "/home/ops"}, now=now), _SampleFiles())
-    facts = Facts(asset=SAMPLE, xmp={"dc:subject": ("news", "evening")}, links=(Link(("Playout",), "Evening News"),))
-    return hosts.scope("studio-a", "/srv/automation/playbooks").with_asset(AssetView(facts))
-
-
-def _evaluated(name: str, words: str, example: str) -> ReferenceEntry:
-    value = evaluate_expression(example.removeprefix("{{ ").removesuffix(" }}"), _scope(), outside_node(name))
-    return ReferenceEntry(name, words, example, "the key is left out" if value is OMIT else show(value))
-
-
-def show(value: Any) -> str:
-    """Return a value in one line, as JSON; times and exact numbers as templates print them."""
-    return str(value) if isinstance(value, Fraction | date) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _documented(functions: Mapping[str, Callable[..., Any]]) -> Iterator[ReferenceEntry]:
-    for name, function in functions.items():
-        lines = (inspect.getdoc(function) or "").splitlines()
-        if not lines or not lines[-1].startswith("Example: "):
-            raise LookupError(f"{name}: the docstring has no example")
-        words = " ".join(filter(None, map(str.strip, lines[:-1]))).removesuffix(".").replace("``", "`")
-        yield _evaluated(name, words[:1].lower() + words[1:], lines[-1].removeprefix("Example: "))
-
-
-def _all(kind: str, functions: Mapping[str, Callable[..., Any]], known: frozenset[str]) -> list[ReferenceEntry]:
-    """Return our own functions and Jinja's, by name; raises ``LookupError`` for one without documentation."""
-    texts = _TEXTS[kind]
-    undocumented, gone = known - texts.keys() - functions.keys(), texts.keys() - known
-    if undocumented or gone:
-        raise LookupError(f"{kind} without documentation: {sorted(undocumented)}; that do not exist: {sorted(gone)}")
-    entries = [*_documented(functions), *(_evaluated(name, words, example) for name, (words, example) in texts.items())]
-    return sorted(entries, key=lambda entry: entry.name)
-
-
-def filters() -> list[ReferenceEntry]:
-    """Return the filters in order of name."""
-    return _all("filters", FILTERS, names_known()[0])
-
-
-_OTHER_NAMES = frozenset({"==", "!=", "<", "<=", ">", ">="})
-"""Other names of tests, which are documented with the first name."""
-
-
-def tests() -> list[ReferenceEntry]:
-    """Return the tests of ``is`` in order of name."""
-    return _all("tests", TESTS, names_known()[1] - _OTHER_NAMES)
-
-
-def lookups() -> list[ReferenceEntry]:
-    """Return the lookups."""
-    return list(_documented(LOOKUPS))
-
-
-def facts() -> list[ReferenceEntry]:
-    """Return the facts of an asset, each with its type and its value for the sample."""
-    return [_evaluated(name, f"{kind}: {words}", f"asset.{name}") for name, (kind, words) in _TEXTS["facts"].items()]
-
-
-def variables() -> list[ReferenceEntry]:
-    """Return the names that msauto sets for templates."""
-    return [_evaluated(name, words, example) for name, (words, example) in GIVEN.items()]
-
-
-# Positions ------------------------------------------------------------------------------------------------------
-
-_RATES = (Fraction(25), Fraction(30000, 1001))
-_FORMS = (
-    ("frames", "a whole number: frames, at any rate", "1800"),
-    ("HH:MM:SS:FF", "a time code; hours may exceed 24", "00:01:00:02"),
-    ("HH:MM:SS;FF", "drop frame, at 29.97 and 59.94 only: some time codes do not exist", "00:01:00;02"),
-    ("HH:MM:SS.ss", "seconds, rounded to the nearest frame", "00:01:00.08"),
-)
-
-
-def positions() -> list[ReferenceEntry]:
-    """Return the forms of a position, each with an example in frames at two rates."""
-    return [
-        ReferenceEntry(name, words, text, ", ".join(f"{_frames(text, rate)} at {show_rate(rate)}" for rate in _RATES))
-        for name, words, text in _FORMS
-    ]
-
-
-def _frames(text: str, rate: Fraction) -> str:
-    try:
-        return f"frame {Timecode.parse(text).to_frames(rate)}"
-    except TimecodeError:
-        return "an error"
-
-
-_MADE = "<!-- Made from the code by `python -m tests.docs.make_reference`: change the code, not this page. -->\n\n"
-
-
 def render_topic(topic: ReferenceTopic) -> str:
     """Return a module, a play or a task as Markdown; keys that mean the same share a row."""
     rows = [(", ".join(f"`{key.path}`" for key in keys), *cells) for cells, keys in groupby(topic.keys, _cells)]
     examples = "".join(f"\n```yaml\n{each}```\n" for each in topic.examples)
-    return f"## {topic.name}\n\n{topic.words}\n\n{_table(('key', 'value', 'means'), rows)}{examples}"
+    return f"## {topic.name}\n\n{topic.words}\n\n{table(('key', 'value', 'means'), rows)}{examples}"
 
 
 _FIELDS_OF_LINKS = {f"links[].{each.name}" for each in LINK_FIELDS}
@@ -299,73 +149,7 @@ def _cells(key: ReferenceKey) -> tuple[str, str]:
     return key.kind + (", needed" if key.needed else ""), key.words + ("" if key.template else " (no template)")
 
 
-_LOOKUPS = """
-## Lookups
-
-Files are searched for beside the playbook, inside its repository (the nearest folder above with `.git` or
-`msauto.toml`; without one, see [security](../explanation/safety.md#playbooks)). `[lookup] folders` in `msauto.toml`
-opens others.
-
-"""
-
-
-def _modules() -> str:
-    intro = (
-        "# Plays, tasks and modules: every key\n\n"
-        "Every value may be a template, except those marked (no template). A key without a value is an error: write\n"
-        '`""` to clear, or omit the key. `[]` in a key means: of each item of the list.\n\n'
-    )
-    return _MADE + intro + "\n".join(render_topic(topic) for topic in modules())
-
-
-def _filters() -> str:
-    intro = (
-        "# Filters, tests, lookups: every one\n\n"
-        "As in Ansible and Jinja, and more for time codes. All are deterministic: the same playbook gives the same\n"
-        "plan. `words` is `[news, evening]`, `shows` a list of mappings with `title` and `kind`.\n\n"
-    )
-    reasons = groupby(sorted(REMOVED, key=lambda name: (REMOVED[name], name)), REMOVED.__getitem__)
-    gone = [(", ".join(f"`{name}`" for name in names_of), why) for why, names_of in reasons]
-    return (
-        _MADE
-        + intro
-        + "## Filters\n\n"
-        + _entries(filters())
-        + '\n## Tests\n\nFor `when`, `where`, `that` and `if`: `asset.title is match("EP")`.\n\n'
-        + _entries(tests())
-        + _LOOKUPS
-        + _entries(lookups())
-        + "\n## Removed on purpose\n\n"
-        + _table(("filter or test", "why"), gone)
-    )
-
-
-def _facts() -> str:
-    intro = (
-        "# Facts and given names\n\n"
-        "The names that templates can use. A fact is read from the server only if a template uses it.\n\n"
-        "## Facts of the asset\n\n"
-        "Any other attribute that the server reports is available as well: `asset.NAME`, or `asset['NAME']`. One that\n"
-        "it does not report is an error, except with `| default(...)` or `is defined`.\n\n"
-    )
-    names = "\n## Given names\n\nIn addition to the variables of the playbook, and `item` in a loop:\n\n"
-    return _MADE + intro + _entries(facts(), "fact") + names + _entries(variables(), "name")
-
-
-def _entries(entries: Iterable[ReferenceEntry], head: str = "name") -> str:
-    rows = [(f"`{each.name}`", each.words, _code(each.example), _code(each.result)) for each in entries]
-    return _table((head, "means", "example", "gives"), rows)
-
-
-def _code(text: str) -> str:
-    fence = "``" if "`" in text else "`"
-    return f"{fence}{text}{fence}"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table as Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
-
-
-PAGES: Mapping[str, Callable[[], str]] = {"modules": _modules, "filters": _filters, "facts": _facts}
-"""The pages by name, each ``docs/reference/NAME.md``."""

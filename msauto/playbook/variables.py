@@ -11,7 +11,6 @@ from typing import Any
 from msgspec import Struct
 
 from msauto.documents.document import Document, Problems, SourceNode
-from msauto.documents.loader import load_yaml
 from msauto.documents.value_types import is_marked, mark
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.names import AssetView, EnvView, SecretTracker, mark_text
@@ -270,6 +269,8 @@ def _read(text: str, files: Files) -> list[Variable]:
                     f"the value of {name} is text here, so {TAG} would be part of it, and shown", remedy, kind="secret"
                 )
         return read_variables(data, Level.EXTRA, node)
+    from msauto.documents.loader import load_yaml  # with the parser of YAML, which the reference does not need
+
     document = load_yaml(text.encode("utf-8", "surrogateescape"), "-e")
     files.tracker.add_tagged(document.data)
     node = SourceNode(document)

@@ -289,7 +289,7 @@ _REPORTS = {"msauto.report.text", "msauto.report.html", "msauto.report.ci_forms"
         ("vars studio-a -i inventory.yml", _SCHEMAS | _REPORTS | {"msauto.ledger.ledger", "msauto.timelines.formats"}),
         ("history", _SCHEMAS | _REPORTS | {"jinja2", "msauto.playbook.hosts", "pydantic", "statistics", "yaml"}),
         ("history --config own.toml", _SCHEMAS | {"jinja2", "msauto.playbook.schema.inventory", "yaml"}),
-        ("doc asset", _REPORTS | {"msauto.ledger.ledger", "msauto.timelines.formats"}),
+        ("doc asset", _REPORTS | {"jinja2", "msauto.ledger.ledger", "msauto.playbook.hosts", "yaml"}),
         ("validate .", _REPORTS | {"msauto.ledger.ledger", "msauto.timelines.formats"}),
     ],
 )

@@ -15,7 +15,7 @@ from msauto.cli import flags as cli_flags
 from msauto.cli.help import SECTIONS, in_sections
 from msauto.cli.main import group
 from msauto.model.server import Dialect
-from msauto.playbook.reference import PAGES
+from msauto.playbook.template_reference import PAGES
 from msauto.report.event_lines import LINES, events_schema
 from tests.docs.error_index import error_index_page
 from tests.docs.pages import ROOT

@@ -23,7 +23,7 @@ from msauto.documents.value_types import mark
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files
 from msauto.playbook.plays import Loader
-from msauto.playbook.reference import modules
+from msauto.playbook.reference import TOPICS, module
 from msauto.playbook.schema.batch import BatchFileArgs
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.json_schema import json_schema
@@ -117,7 +117,7 @@ class _Memory(Files):
 def seeds() -> tuple[Any, ...]:
     """Every example of the reference and of the repository, as data."""
     found = []
-    for topic in modules():
+    for topic in map(module, TOPICS):
         for example in topic.examples:
             data = load_yaml(example.encode(), topic.name).data
             handlers = [{"name": "Export the version", "command": {"name": "PARTNER_EXPORT_VERSION"}}]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import to_builtins
@@ -13,19 +13,22 @@ from msauto.cli.flags import no_color_flag
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import can_draw, print_paged, print_result, terminal_width, use_colour
 from msauto.errors import MsautoError, nearest
-from msauto.playbook import reference
-from msauto.playbook.reference import ReferenceEntry, ReferenceKey, ReferenceTopic, module, modules, render_topic
+from msauto.playbook.reference import TOPICS, ReferenceKey, ReferenceTopic, module, render_topic
 from msauto.report.json import dump
 from msauto.report.layout import BOLD, Layout, Line, TextSpan, render_lines, words
 
-_LISTS: Mapping[str, tuple[str, Callable[[], Sequence[ReferenceEntry]]]] = {
-    "facts": ("The facts of an asset for templates: asset.NAME.", reference.facts),
-    "variables": ("The variables of every template.", reference.variables),
-    "positions": ("Formats of positions and durations. Quote time codes.", reference.positions),
-    "filters": ("Filters: VALUE | filter.", reference.filters),
-    "tests": ("Tests, for when, where and that: VALUE is test.", reference.tests),
-    "lookups": ("Files and environment for templates: lookup(NAME, ...).", reference.lookups),
+if TYPE_CHECKING:
+    from msauto.playbook.template_reference import ReferenceEntry
+
+_LISTS: Mapping[str, str] = {
+    "facts": "The facts of an asset for templates: asset.NAME.",
+    "variables": "The variables of every template.",
+    "positions": "Formats of positions and durations. Quote time codes.",
+    "filters": "Filters: VALUE | filter.",
+    "tests": "Tests, for when, where and that: VALUE is test.",
+    "lookups": "Files and environment for templates: lookup(NAME, ...).",
 }
+"""The lists of what templates can use: each is a function of ``template_reference``."""
 _NOTE = (
     "Any value can be a template, except those marked (no template). A key without a value is an error: "
     'write "" to clear, or omit the key. [] in a key means each item of the list.'
@@ -54,15 +57,15 @@ def command(*, topic: str, form: str, no_color: bool) -> None:
 
 def _topics() -> list[tuple[str, str]]:
     """Return name and summary of each topic."""
-    lists = ((name, summary) for name, (summary, _) in _LISTS.items())
-    return [*((each.name, each.words) for each in modules()), *lists]
+    return [*TOPICS.items(), *_LISTS.items()]
 
 
 def _find(name: str) -> ReferenceTopic | tuple[str, Sequence[ReferenceEntry]]:
     """Return the topic of a module, or a list of entries with its summary."""
     if name in _LISTS:
-        summary, entries = _LISTS[name]
-        return summary, entries()
+        from msauto.playbook import template_reference
+
+        return _LISTS[name], getattr(template_reference, name)()
     try:
         return module(name)
     except KeyError:

@@ -8,7 +8,7 @@ from msauto.batch.batch_result import batch_result_schema
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
 from msauto.planning.saved_plan import plan_schema
-from msauto.playbook.schema.json_schema import json_schema
+from msauto.playbook.schema.json_schema import MODELS, json_schema
 from msauto.report.event_lines import events_schema
 from msauto.report.json import dump
 
@@ -17,7 +17,7 @@ _OWN = {"plan": plan_schema, "batch-result": batch_result_schema, "events": even
 
 
 @click.command("schema", cls=HelpCommand)
-@click.argument("name", type=click.Choice([*_OWN, "playbook", "inventory", "settings", "batch"]), default="playbook")
+@click.argument("name", type=click.Choice([*_OWN, *MODELS]), default="playbook")
 def command(*, name: str) -> None:
     """Print a JSON Schema, for editors and CI."""
     own = _OWN.get(name)

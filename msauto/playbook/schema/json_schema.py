@@ -6,22 +6,28 @@ What no schema can express is listed in ``docs/reference/json.md``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from typing import Any
+from importlib import import_module
+from typing import Any, Final
 
 from pydantic import BaseModel
 
 from msauto.documents.strict_model import VARIABLES
 from msauto.documents.value_types import KIND
 from msauto.errors import InputError, Problem, nearest
-from msauto.playbook.schema.batch import BatchFileArgs
-from msauto.playbook.schema.inventory import InventoryArgs
-from msauto.playbook.schema.play import Playbook
-from msauto.playbook.schema.settings import SettingsArgs
 from msauto.playbook.variables import OWN
 
 _SIGNS = r"\s!-/:-@\[-^`{-~"
 _VARIABLE_NAMES: dict[str, Any] = {"pattern": rf"^[^\d_{_SIGNS}][^{_SIGNS}]*$", "not": {"enum": sorted(OWN)}}
 """What the name of a variable may be: letters of any script, digits, ``_``; not msauto's own names."""
+
+
+MODELS: Final = {
+    "playbook": "play.Playbook",
+    "inventory": "inventory.InventoryArgs",
+    "settings": "settings.SettingsArgs",
+    "batch": "batch.BatchFileArgs",
+}
+"""The models of whole files, each in its module."""
 
 
 def json_schema(name: str) -> dict[str, Any]:
@@ -32,16 +38,10 @@ def json_schema(name: str) -> dict[str, Any]:
     >>> json_schema("playbook")["title"]
     'msauto playbook'
     """
-    models: dict[str, type[BaseModel]] = {
-        "playbook": Playbook,
-        "inventory": InventoryArgs,
-        "settings": SettingsArgs,
-        "batch": BatchFileArgs,
-    }
-    model = models.get(name)
-    if model is None:
-        raise InputError([Problem(f"schema {name!r} not found", None, nearest(name, models))])
-    schema = schema_of_model(model)
+    if name not in MODELS:
+        raise InputError([Problem(f"schema {name!r} not found", None, nearest(name, MODELS))])
+    module, _, model = MODELS[name].rpartition(".")
+    schema = schema_of_model(getattr(import_module(f"{__package__}.{module}"), model))
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"msauto {name}"}
     return {**head, **{key: value for key, value in schema.items() if key != "title"}}
 
