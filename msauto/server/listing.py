@@ -5,128 +5,167 @@ from __future__ import annotations
 import asyncio
 import unicodedata
 from collections import Counter
-from collections.abc import Awaitable, Callable, ItemsView, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.errors import UnreadableError
 from msauto.model.live import Database, Entry, Folder, Listing, MamAsset, parse_folder, whole
-from msauto.server.parsers import read_attrs, read_flag
+from msauto.server.parsers import add_attr, read_attrs, read_flag
 from msauto.server.xml import (
     MAX_LISTED_NODES,
     PIECE,
     Element,
     StreamedDocument,
     attributes,
+    by_local_name,
     find_roots,
     local,
+    name_of,
     parse_document,
+    serialized,
     text_of,
     unreadable,
 )
 
 _ERROR_BYTES: Final = 2**20
+_DEEPEST: Final = 256  # as libxml2 for trees
+_MOST_BYTES: Final = 10 * 2**20
 _MOST_PARTS: Final = 10_000
 _MOST_CLIPS: Final = 5_000_000
 _MOST_OTHERS: Final = 2_000_000  # each takes some 4 µs, and eight bytes of an answer
 _MOST_FOLDERS: Final = 1_000_000  # each takes some 300 bytes of memory, and nine of an answer
-_TITLES: Final = ("title", "clip_name", "name")
+_MOST_NAMES: Final = 1_000_000  # in all sets of names: clips normally share a few sets
 
 
-class FolderNode:
+class FolderNode(Struct):
     """A folder of a StoredTree, or the StoredTree itself; its clips in order, whose folders are not known yet."""
 
-    __slots__ = ("clips", "folders", "name")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.folders: list[FolderNode] = []
-        self.clips: list[Entry] = []
+    name: str
+    folders: list[FolderNode] = []
+    clips: list[Entry] = []
 
 
-class ListingReading:
+class ListingReading(StreamedDocument):
     """Reads a StoredTree (or a folderlist) while it arrives; all folders become absolute.
 
-    ``asked`` is the folder of the request. Folders and clips are taken from the tree of elements, and removed from it,
-    as soon as they have ended. Unknown elements are skipped with their content. ``piece`` is the number of bytes parsed
-    in one step.
+    ``asked`` is the folder of the request. ``piece`` is the number of bytes parsed in one step.
     """
 
     def __init__(self, database: str, asked: Folder, charset: str | None = None, *, piece: int = PIECE) -> None:
         self._database = database
         self._asked = asked
-        self._packer = AttributePacker()
-        self._document = StreamedDocument(self._take_ended, charset, piece=piece)
-        self._tree: FolderNode | None = None
-        self._open: dict[Element, FolderNode] = {}  # the StoredTree and its folders, begun and perhaps not ended
-        self._counts = Counter[str]()
-
-    def feed(self, data: bytes) -> None:
-        """Take the next bytes. Raises ``UnreadableError``."""
-        self._document.feed(data)
+        self._tree = _Tree()
+        super().__init__(self._tree, charset, piece=piece)
 
     def close(self) -> Listing:
         """Return the listing. Raises ``UnreadableError``, also for an answer that ended too early."""
-        return self.of_element(self._document.close())
-
-    def of_element(self, root: Element) -> Listing:
-        """Return the listing in a complete element. Raises ``UnreadableError``."""
-        self._take(root, None, ended=True)
-        if self._tree is None:
+        self.end()
+        if self._tree.top is None:
             raise unreadable("the answer is not a listing: it has no <StoredTree>")
-        return _collected(_asked_node(self._tree, self._database, self._asked), self._asked)
+        return _collected(_asked_node(self._tree.top, self._database, self._asked), self._asked)
 
-    def _take_ended(self, root: Element) -> None:
-        self._take(root, None, ended=False)
 
-    def _take(self, element: Element, parent: FolderNode | None, *, ended: bool) -> None:
-        """Take what has ended of an element that is not a clip, or all of it. ``parent`` is the node around it."""
-        node = self._open.get(element)
-        if node is None and (node := self._begin(element, parent)) is not None:
-            self._open[element] = node
-        below = list(element)
-        for child in below if ended else below[:-1]:
-            self._take_child(child, node, ended=True)
-        if ended:
-            self._open.pop(element, None)
-            return
-        del element[:-1]
-        for child in element:  # the last: it may be open
-            self._take_child(child, node, ended=False)
+class _Tree:
+    """The target of a parser that makes nodes of the elements. Unknown elements are skipped with their content."""
 
-    def _take_child(self, child: Element, node: FolderNode | None, *, ended: bool) -> None:
-        kind = local(child)
-        if node is None or kind != "Clip":
-            if ended and kind != "Folder":
-                self._count("elements that are neither clip nor folder", _MOST_OTHERS)
-            self._take(child, node, ended=ended)
-        elif ended:
+    def __init__(self) -> None:
+        self.top: FolderNode | None = None
+        self._open: list[FolderNode | None] = []  # for each open element around clips, its node
+        self._counts = Counter[str]()
+        self._size = 0  # the bytes since the last of these, or the last clip, began
+        self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._parent: FolderNode  # of the open clip
+        self._clip: dict[str, str] | None = None  # its own attributes
+        self._found: dict[str, str] = {}  # those of its children
+        self._child: Mapping[str, str] | None = None  # the attributes of its open child
+        self._depth = 0  # of the elements in that child
+        self._texts: list[str] = []  # in that child; an empty one for each element, which lxml never gives
+        self.data = self._texts.append  # a method of the target
+
+    def start(self, tag: str, own: Mapping[str, str]) -> None:
+        """Take the start of an element."""
+        if self._clip is None:
+            self._begin(tag, own)
+        elif self._child is None:
+            self._child = own
+            self._texts.clear()
+        else:
+            self._texts.append("")
+            self._depth += 1
+            self._check_depth()
+
+    def end(self, tag: str) -> None:
+        """Take the end of an element."""
+        own = self._child
+        if own is None:
+            if self._clip is None:
+                self._open.pop()
+            else:
+                self._add_clip(self._clip)
+        elif self._depth:
+            self._depth -= 1
+        else:
+            self._child, text = None, "".join(self._texts)
+            if tag == "Attr" and (name := own.get("name")) is not None:  # the documented form, nearly always
+                self._found[name] = text or own.get("value", "")
+            else:
+                add_attr(self._found, name_of(tag), by_local_name(own), text, is_leaf="" not in self._texts)
+
+    def pause(self, size: int) -> None:
+        """Bound what has not ended, by the number of bytes that were parsed since the last pause."""
+        self._size += size
+        if self._size > _MOST_BYTES:
+            most = f"{_MOST_BYTES // 2**20} MiB"
+            raise unreadable(f"a clip, a text or a comment of the answer is larger than {most}")
+        if len(self._found) > _MOST_PARTS:
+            raise unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements")
+        if self._clip is None:
+            self._texts.clear()
+
+    def close(self) -> bool:
+        """Return whether the root has ended."""
+        return not self._open
+
+    def _begin(self, tag: str, own: Mapping[str, str]) -> None:
+        """Begin a clip, or an element around clips."""
+        kind, parent = name_of(tag), self._open[-1] if self._open else None
+        node: FolderNode | None = None
+        self._size = 0
+        if parent is not None and kind in {"Clip", "Folder"}:
             self._count("clips and folders", _MOST_CLIPS)
-            own = attributes(child)
-            link_id, finalized = whole(own.pop("link_id", None)), read_flag(own.pop("finalized", None))
-            texts = own | read_attrs(child)
-            title = next((texts[name] for name in _TITLES if name in texts), "")
-            node.clips.append(Entry((), title, link_id, finalized, self._packer.pack(texts)))
-        elif sum(1 + len(each.attrib) for each in child.iter()) > _MOST_PARTS:
-            raise unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements and attributes")
-
-    def _begin(self, element: Element, parent: FolderNode | None) -> FolderNode | None:
-        """Return a new node for the start of an element: a Folder in a known node, or the first StoredTree."""
-        kind = local(element)
-        if parent is not None and kind == "Folder":
-            self._count("clips and folders", _MOST_CLIPS)
+            attributes = by_local_name(own)
+            if kind == "Clip":
+                self._parent, self._clip, self._found = parent, attributes, {}
+                return
             self._count("folders", _MOST_FOLDERS)
-            folder = FolderNode(attributes(element).get("name", ""))
-            parent.folders.append(folder)
-            return folder
-        if self._tree is None and kind == "StoredTree":
-            self._tree = FolderNode("")
-            return self._tree
-        return None
+            node = FolderNode(attributes.get("name", ""))
+            parent.folders.append(node)
+        elif self.top is None and kind == "StoredTree":
+            node = self.top = FolderNode("")
+        else:
+            self._count("elements that are neither clip nor folder", _MOST_OTHERS)
+        self._open.append(node)
+        self._check_depth()
 
-    def _count(self, what: str, most: int) -> None:
-        self._counts[what] += 1
+    def _add_clip(self, own: dict[str, str]) -> None:
+        self._clip = None
+        link_id, finalized = whole(own.pop("link_id", None)), read_flag(own.pop("finalized", None))
+        texts = own | self._found
+        key = tuple(texts)
+        names = self._names.get(key)
+        if names is None:
+            self._count("names of attributes", _MOST_NAMES, len(key))
+            names = self._names[key] = key
+        self._parent.clips.append(Entry((), link_id, finalized, names, "\0".join(texts.values()).encode()))
+
+    def _check_depth(self) -> None:
+        if len(self._open) + self._depth > _DEEPEST:
+            raise unreadable(f"the elements of the answer are nested to a depth of more than {_DEEPEST}")
+
+    def _count(self, what: str, most: int, number: int = 1) -> None:
+        self._counts[what] += number
         if self._counts[what] > most:
             raise unreadable(f"the answer lists more than {most} {what}", "list single folders instead")
 
@@ -222,7 +261,11 @@ def _name(element: Element) -> str:
 def _database(element: Element) -> Database:
     name = _name(element)
     tree = next((child for child in element if local(child) == "StoredTree"), None)
-    return Database(name, ListingReading(name, ()).of_element(tree) if tree is not None else None)
+    if tree is None:
+        return Database(name)
+    reading = ListingReading(name, ())
+    reading.feed(serialized(tree))
+    return Database(name, reading.close())
 
 
 async def read_arriving(
@@ -245,63 +288,3 @@ async def read_arriving(
             head += chunk
         judge(bytes(head[:_ERROR_BYTES]))
         raise
-
-
-# Attributes in compact form: a large database has 300,000 entries. A mapping of the attributes of one takes about 3 KB;
-# packed into bytes they take their texts and about 100 bytes.
-
-_SEPARATOR: Final = "\0"  # the one character that XML cannot contain
-_MOST_NAMES: Final = 1_000_000
-"""The limit of attribute names in all sets of names: clips normally share a few sets."""
-
-Names = Mapping[str, int]
-"""The names of attributes, each with its position among the packed texts; similar entries share one object."""
-
-
-class PackedAttributes(Mapping[str, str]):
-    """The attributes of one entry, unpacked at each access."""
-
-    __slots__ = ("_names", "_packed")
-
-    def __init__(self, names: Names, packed: bytes) -> None:
-        self._names = names
-        self._packed = packed
-
-    def __getitem__(self, name: str) -> str:
-        place = self._names[name]
-        return self._packed.split(b"\0", place + 1)[place].decode()
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def items(self) -> ItemsView[str, str]:
-        """Return the items, unpacked together."""
-        return dict(zip(self._names, self._packed.decode().split(_SEPARATOR), strict=False)).items()
-
-    def __repr__(self) -> str:
-        return repr(dict(self.items()))
-
-
-class AttributePacker:
-    """Packs attributes; equal sets of names are stored once."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, ...], Names] = {}
-        self._count = 0
-
-    def pack(self, texts: Mapping[str, str]) -> PackedAttributes:
-        """Return the attributes in compact form. Raises ``UnreadableError`` for too many names."""
-        key = tuple(texts)
-        names = self._known.get(key)
-        if names is None:
-            self._count += len(key)
-            if self._count > _MOST_NAMES:
-                raise unreadable(f"the clips of the answer have more than {_MOST_NAMES} names of attributes")
-            names = self._known[key] = {name: place for place, name in enumerate(key)}
-        return PackedAttributes(names, _SEPARATOR.join(texts.values()).encode())

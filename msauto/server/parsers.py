@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import structs
 
@@ -164,12 +164,16 @@ def read_attrs(element: Element, parts: Parts | None = None) -> dict[str, str]:
         if parts is not None and (part := _PARTS.get(kind.lower())) is not None:
             parts.setdefault(part, []).append(child)
             continue
-        own = attributes(child)
-        if kind.lower() == "attr" and "name" in own:
-            found[own["name"]] = text_of(child) or own.get("value", "")
-        elif not len(child):
-            found.setdefault(kind, text_of(child) or own.get("value", ""))
+        add_attr(found, kind, attributes(child), text_of(child), is_leaf=not len(child))
     return found
+
+
+def add_attr(found: dict[str, str], kind: str, own: Mapping[str, str], text: str, *, is_leaf: bool) -> None:
+    """Add the text of a child that is an ``Attr``, or that holds nothing else."""
+    if kind.lower() == "attr" and "name" in own:
+        found[own["name"]] = text or own.get("value", "")
+    elif is_leaf:
+        found.setdefault(kind, text or own.get("value", ""))
 
 
 def read_flag(text: str | None) -> bool | None:

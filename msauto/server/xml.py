@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from lxml import etree
 
@@ -46,12 +46,13 @@ class Transcoder:
     def __init__(self, head: bytes, charset: str | None) -> None:
         marked = [codec for mark, codec in _BOMS if head.startswith(mark)] if head.startswith(_MARKS) else []
         declared = _DECLARED.match(head[:512])
+        self._charset = charset
         self._names = tuple(marked[:1]) or _codecs(charset, declared and declared[1])
         self._is_ascii_common = _hold_ascii(self._names)
         self._decoder: codecs.IncrementalDecoder | None = None
 
-    def feed(self, data: bytes, *, final: bool = False) -> bytes | None:
-        """Return the next bytes as UTF-8; ``None`` if no candidate can decode them."""
+    def feed(self, data: bytes, *, final: bool = False) -> bytes:
+        """Return the next bytes as UTF-8. Raises :class:`UnreadableError` if no candidate can decode them."""
         if self._decoder is None and self._is_ascii_common and data.isascii():
             return data
         for name in self._names:
@@ -65,7 +66,11 @@ class Transcoder:
                 self._names, self._decoder = (name,), decoder
                 clean = clean.removeprefix(codecs.BOM_UTF8)
             return clean
-        return None
+        by_header = f", and not {self._charset} as the HTTP header declares" if self._charset else ""
+        raise unreadable(
+            f"the encoding of the answer is unknown: it is not UTF-8{by_header}",
+            "configure the server to declare the encoding",
+        )
 
 
 @cache
@@ -161,21 +166,19 @@ def parse_document(data: bytes, charset: str | None = None, *, most: int = MAX_N
 class StreamedDocument:
     """Parses a document while it arrives, without holding it.
 
-    Accepts and refuses what :func:`parse_document` does. After each piece of at most ``piece`` bytes, ``take`` gets the
-    root. It may remove complete elements, but must not touch the last child of an element that is still open.
-    The first piece must hold the start of the root. Raises :class:`UnreadableError`.
+    Accepts and refuses what :func:`parse_document` does, but depths and texts are bounded by the ``target``. That is a
+    target of a parser, as lxml describes it. Its ``close`` returns whether the root has ended. After each piece of at
+    most ``piece`` bytes, its ``pause`` gets their number. Raises :class:`UnreadableError`.
     """
 
-    def __init__(self, take: Callable[[Element], None], charset: str | None = None, *, piece: int = PIECE) -> None:
-        self._take = take
+    def __init__(self, target: Any, charset: str | None = None, *, piece: int = PIECE) -> None:
+        self._target = target
         self._charset = charset
         self._piece = piece
         self._head = bytearray()
-        self._is_begun = False
-        self._transcoder: Transcoder
-        self._parser: etree.XMLPullParser
-        self._root: Element | None = None
-        self._is_whole = False
+        self._transcoder: Transcoder | None = None
+        # Without a DTD there are no entities to resolve, and otherwise a target gets ``&#38;`` for an ``&``.
+        self._parser = etree.XMLParser(**_OPTIONS | {"resolve_entities": "internal", "target": target})
         self._held = b""
         self._may_have_stray_end = False
         self._length = 0
@@ -187,50 +190,38 @@ class StreamedDocument:
             raise _too_large()
         for start in range(0, len(data), self._piece):
             piece = data[start : start + self._piece]
-            if self._is_begun:
-                self._parse(self._utf8(piece))
+            if self._transcoder is not None:
+                self._parse(self._transcoder.feed(piece))
                 continue
             self._head += piece if self._head else piece.lstrip()
             if len(self._head) >= self._piece:
                 self._begin()
 
-    def close(self) -> Element:
-        """End the document and return its root. Raises :class:`UnreadableError` for an incomplete document."""
-        if not self._is_begun:
-            self._begin()
-        self._parse(self._utf8(b"", final=True))
+    def end(self) -> None:
+        """End the document. Raises :class:`UnreadableError` for an incomplete document."""
+        self._parse((self._transcoder or self._begin()).feed(b"", final=True))
         self._parse_clean(self._held[: _before_stray_ends(self._held)])
         with _readable_errors():
             try:
                 self._parser.close()
             except etree.XMLSyntaxError as error:
-                # libxml2 reports an undeclared prefix only here, and then not that the document is incomplete.
+                # After an undeclared prefix, libxml2 does not report that the document is incomplete.
                 if not _is_undeclared_prefix(error):
                     raise
-        if self._root is None or not self._is_whole:
+        if not self._target.close():
             raise unreadable("the answer is incomplete")
-        return self._root
 
-    def _begin(self) -> None:
+    def _begin(self) -> Transcoder:
         """Find the encoding and the root in the first bytes, and parse these."""
-        self._is_begun = True
         head = bytes(self._head)
         _refuse_html(head)
         self._transcoder = Transcoder(head, self._charset)
-        clean, name = _start_of_document(self._utf8(head))
+        clean, name = _start_of_document(self._transcoder.feed(head))
         if not name:
             raise unreadable("the answer is not XML: it does not begin with an element")
         self._may_have_stray_end = name.lower() != b"xml"
-        tag = name.decode(errors="replace")
-        tags = (tag, "{*}" + tag.rpartition(":")[2])
-        self._parser = etree.XMLPullParser(events=("start", "end"), tag=tags, **_OPTIONS)
         self._parse(clean)
-
-    def _utf8(self, data: bytes, *, final: bool = False) -> bytes:
-        clean = self._transcoder.feed(data, final=final)
-        if clean is None:
-            raise _unknown_encoding(self._charset)
-        return clean
+        return self._transcoder
 
     def _parse(self, clean: bytes) -> None:
         if self._may_have_stray_end:
@@ -242,12 +233,7 @@ class StreamedDocument:
     def _parse_clean(self, clean: bytes) -> None:
         with _readable_errors():
             self._parser.feed(clean)
-        for event, element in self._parser.read_events():
-            if self._root is None and isinstance(element, Element):
-                self._root = element
-            self._is_whole = event == "end" and element is self._root
-        if self._root is not None:
-            self._take(self._root)
+        self._target.pause(len(clean))
 
 
 def local(element: Element) -> str:
@@ -267,10 +253,20 @@ def text_of(element: Element) -> str:
 
 
 def attributes(element: Element) -> dict[str, str]:
-    """Return the attributes by local name. Too many of them are an error, because the time grows with their square."""
-    if len(element.attrib) > _MOST_ATTRIBUTES:
+    """Return the attributes by local name."""
+    return by_local_name(cast("Mapping[str, str]", element.attrib))
+
+
+def by_local_name(own: Mapping[str, str]) -> dict[str, str]:
+    """Return attributes by local name. Too many of them are an error, because the time grows with their square."""
+    if len(own) > _MOST_ATTRIBUTES:
         raise unreadable(f"an element of the answer has more than {_MOST_ATTRIBUTES} attributes")
-    return {name_of(str(name)): str(value) for name, value in element.items()}
+    return {name_of(name): value for name, value in own.items()}
+
+
+def serialized(element: Element) -> bytes:
+    """Return an element as a document of its own."""
+    return etree.tostring(element, encoding="utf-8", with_tail=False)
 
 
 def unwrap(root: Element) -> Element:
@@ -402,15 +398,4 @@ def _with_declared_prefixes(clean: bytes) -> bytes:
 
 
 def _as_utf8(data: bytes, charset: str | None) -> bytes:
-    clean = Transcoder(data, charset).feed(data, final=True)
-    if clean is None:
-        raise _unknown_encoding(charset)
-    return clean
-
-
-def _unknown_encoding(charset: str | None) -> UnreadableError:
-    by_header = f", and not {charset} as the HTTP header declares" if charset else ""
-    return unreadable(
-        f"the encoding of the answer is unknown: it is not UTF-8{by_header}",
-        "configure the server to declare the encoding",
-    )
+    return Transcoder(data, charset).feed(data, final=True)

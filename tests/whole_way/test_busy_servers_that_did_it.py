@@ -10,10 +10,11 @@ import pytest
 
 from msauto.applying.states import RetryPolicy
 from msauto.aspects import twice
-from msauto.model.live import Asset, Entry, Marker, Segment
+from msauto.model.live import Asset, Marker, Segment
 from msauto.model.plan import Expectation
 from msauto.model.ports import LiveTarget
 from msauto.simulator import Simulator, empty_state
+from tests.entries import listed_entry
 from tests.stage import Stage
 
 MARKER = {"at": 10, "track": "Cue Point", "title": "Ad"}
@@ -83,7 +84,7 @@ PLACED = Expectation("link", "Playout/Film", "Playout/Film")
         ),
         (
             PLACED,
-            LiveTarget(folders={("Playout",): [Entry(("Playout",), "Film", link_id=each) for each in (5, 6)]}),
+            LiveTarget(folders={("Playout",): [listed_entry(("Playout",), "Film", link_id=each) for each in (5, 6)]}),
             "twice: link_id 5 and link_id 6",
         ),
     ],

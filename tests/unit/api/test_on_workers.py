@@ -21,15 +21,15 @@ from msauto.errors import LedgerError
 from msauto.model.desired import Intent
 from msauto.model.facts import Facts
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
-from msauto.model.live import Entry
 from msauto.model.plan import Plan
 from msauto.model.server import ServerSpec
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.playbook.templates.names import TemplateFunctionError
 from msauto.secrets.redaction import Secrets
+from tests.entries import listed_entry
 
-FACTS = Facts(entry=Entry((), "EP1"))
+FACTS = Facts(entry=listed_entry((), "EP1"))
 
 
 async def no_hash(_: str) -> None:

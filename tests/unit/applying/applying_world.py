@@ -32,6 +32,7 @@ from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, 
 from msauto.model.plan import Address, Change, Expectation, Json, Plan, Request, Target
 from msauto.model.ports import Answer, DownloadObserver, NamedKind, Reader
 from msauto.model.result import RequestResult, Result, TargetResult
+from tests.entries import listed_entry
 from tests.unit.applying.dict_memory import DictMemory
 
 SOURCE = TaskSource("news.yml", 1, 1, "t")
@@ -438,7 +439,7 @@ def link_target(world: World, title: str, folder: str = "Tonight") -> Target:
     world.assets[title] = Asset(title, link_id=7)
     world.folders.setdefault((folder,), [])
     path = f"/link/{title}"
-    world.effects[path] = lambda world: world.folders[folder,].append(Entry((folder,), title))
+    world.effects[path] = lambda world: world.folders[folder,].append(listed_entry((folder,), title))
     key = f"{folder}/{title}"
     change = Change("add", "link", key, None, {}, "live", False, SOURCE)
     return asset_target(title, (change,), (Request("POST", path, (0,), expect=(Expectation("link", key, {}),)),))

@@ -15,12 +15,13 @@ import pytest
 from msauto.applying.apply_context import Cancellation, GroupCommit, ServerConnection
 from msauto.applying.verification import SharedReads
 from msauto.errors import LedgerError, UnreadableError
-from msauto.model.live import Entry, Folder, Listing
+from msauto.model.live import Folder, Listing
 from msauto.model.plan import Request, Target
 from msauto.model.ports import Reader
 from msauto.model.result import Result
 from msauto.model.server import ServerSpec
 from msauto.server.pacing import Pacer, Permit
+from tests.entries import listed_entry
 from tests.unit.applying.applying_world import DictJournal, Stage, World, WorldReader, WorldSender, fields_target
 from tests.unit.applying.virtual_time import VirtualClock, run_in_virtual_time
 
@@ -276,7 +277,7 @@ class SlowReader:
         await self.go.wait()
         if self.fails:
             raise UnreadableError(f"reading {number} failed")
-        return Listing(folder, (Entry(folder, f"reading {number}"),))
+        return Listing(folder, (listed_entry(folder, f"reading {number}"),))
 
 
 async def ask(shared: SharedReads, reader: SlowReader, folder: str = "Tonight") -> str:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from msauto.model.facts import Facts
-from msauto.model.live import Asset, Entry, Link, Marker, Segment
+from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.plan import Address, Plan, Target
 from msauto.model.result import Result, TargetResult
+from tests.entries import listed_entry
 
 ASSET = Asset(
     "EP 1",
@@ -84,7 +85,7 @@ def test_markers_and_segments_have_the_names_of_playbooks() -> None:
 
 
 def test_a_listing_answers_what_it_can() -> None:
-    entry = Entry(("Raw",), "A", 3, True, {"frames": "10", "frame_time": "0.04", "create_time": "2026-11-13"})
+    entry = listed_entry(("Raw",), "A", 3, True, {"frames": "10", "frame_time": "0.04", "create_time": "2026-11-13"})
     facts = Facts(entry=entry)
     assert [facts.get(name) for name in ("title", "frames", "fps", "duration", "link_id", "finalized")] == [
         "A", 10, 25, 0.4, 3, True,

@@ -6,7 +6,8 @@ import pytest
 
 from msauto.model.clip_entries import count_clips
 from msauto.model.identity import ClipIdentity, clip_key, is_another_clip
-from msauto.model.live import Asset, Entry
+from msauto.model.live import Asset
+from tests.entries import listed_entry
 
 WHOLE = {"orig_name": "film.mxf", "create_time": "2026-11-13T10:00:00", "frames": "100"}
 
@@ -34,9 +35,12 @@ def test_an_archived_clip_is_known_by_two_values(reported: int, enough: bool) ->
 
 
 def test_a_clip_and_its_links_count_once() -> None:
-    shown = [Entry(("Raw",), "Film", attributes=WHOLE), Entry(("Playout",), "Film tonight", attributes=WHOLE)]
+    shown = [
+        listed_entry(("Raw",), "Film", attributes=WHOLE),
+        listed_entry(("Playout",), "Film tonight", attributes=WHOLE),
+    ]
     assert count_clips(shown) == 1
-    bare = [Entry(("Raw",), "Film"), Entry(("Playout",), "Film tonight")]
+    bare = [listed_entry(("Raw",), "Film"), listed_entry(("Playout",), "Film tonight")]
     assert count_clips(bare) == 2
 
 

@@ -39,6 +39,7 @@ from msauto.model.server import Dialect, ServerSpec
 from msauto.planning.asset_survey import SurveyContext
 from msauto.planning.survey import Survey, survey
 from msauto.planning.target_reading import read_live
+from tests.entries import listed_entry
 from tests.unit.planning.feed_model import drop_items, take_file
 from tests.unit.planning.small_ports import DictDisk, DictMemory
 
@@ -240,7 +241,7 @@ class Server:
         found: list[Entry] = []
         for clip in self.clips.values():
             attributes = self.asset(clip).attributes
-            home = Entry(parse_folder(clip.folder or ""), clip.title, clip.link_id, clip.finalized, attributes)
+            home = listed_entry(parse_folder(clip.folder or ""), clip.title, clip.link_id, clip.finalized, attributes)
             found += [home, *(self.link(clip, number) for number in range(len(clip.links)))]
         return found
 
@@ -248,7 +249,7 @@ class Server:
         """One link of a clip, with a link_id of its own."""
         *folder, title = parse_folder(clip.links[number])
         link_id = None if clip.link_id is None else 1000 * (number + 1) + clip.link_id
-        return Entry(tuple(folder), title, link_id, clip.finalized, self.asset(clip).attributes)
+        return listed_entry(tuple(folder), title, link_id, clip.finalized, self.asset(clip).attributes)
 
     def answer(self, title: str) -> Asset | None:
         """The answer to a title: a clip's own, else that of a link."""

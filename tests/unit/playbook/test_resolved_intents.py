@@ -18,10 +18,11 @@ from msauto.model.desired import (
     TitleRef,
 )
 from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.model.live import Asset, Entry
+from msauto.model.live import Asset
 from msauto.model.timecode import Timecode
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import chosen, resolve
+from tests.entries import listed_entry
 from tests.tables import table
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -47,10 +48,10 @@ def test_where_and_expect(tmp_path: Path) -> None:
     assert isinstance(ref, SelectRef)
     assert (ref.expect_min, ref.expect_max) == (1, 5)
     assert ref.where is not None
-    assert ref.where(Facts(entry=Entry((), "EP 1", attributes={"frames": "251"})))
-    assert not ref.where(Facts(entry=Entry((), "EP 1", attributes={"frames": "250"})))
+    assert ref.where(Facts(entry=listed_entry((), "EP 1", attributes={"frames": "251"})))
+    assert not ref.where(Facts(entry=listed_entry((), "EP 1", attributes={"frames": "250"})))
     with pytest.raises(Need):
-        ref.where(Facts(entry=Entry((), "EP 1")))
+        ref.where(Facts(entry=listed_entry((), "EP 1")))
 
 
 def test_values_and_places(tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ def test_problems_that_only_facts_show_have_places(tmp_path: Path) -> None:
         intent.evaluate(FACTS)
     assert "^" in str(caught.value)
     with pytest.raises(Need):
-        intent.evaluate(Facts(entry=Entry((), "A")))
+        intent.evaluate(Facts(entry=listed_entry((), "A")))
     with pytest.raises(NoAssetError):
         intent.evaluate(Facts.none())
 

@@ -17,6 +17,7 @@ from msauto.model.clip_entries import settle_home
 from msauto.model.live import Asset, Entry, Folder, Listing, Segment, parse_folder, show_folder, whole
 from msauto.server.answers import parse_failure
 from msauto.server.parsers import parse_channel, parse_clip, parse_xmp
+from tests.entries import listed_entry
 from tests.listing_bytes import parse_listing
 from tests.tables import table
 
@@ -190,20 +191,25 @@ def test_without_such_a_folder_the_database_stands_in_front() -> None:
 
 
 def test_the_clip_itself_tells_by_its_link_id() -> None:
-    home, link = Entry(BOTH, "Film", 7), Entry(RAW, "Film", 8)
+    home, link = listed_entry(BOTH, "Film", 7), listed_entry(RAW, "Film", 8)
     assert settled(FILM, has=True, with_name=[home], without=[link]) == (BOTH, None)
-    assert settled(FILM, has=True, with_name=[Entry(BOTH, "Film", 8)], without=[Entry(RAW, "Film", 7)]) == (RAW, None)
+    assert settled(
+        FILM, has=True, with_name=[listed_entry(BOTH, "Film", 8)], without=[listed_entry(RAW, "Film", 7)]
+    ) == (RAW, None)
 
 
 def test_without_link_ids_the_title_does() -> None:
     bare = Asset("Film", RAW, folder_otherwise=BOTH)
-    assert settled(bare, has=True, with_name=[Entry(BOTH, "Film")]) == (BOTH, None)
-    assert settled(bare, has=True, without=[Entry(RAW, "Film")], with_name=[]) == (RAW, None)
-    assert settled(bare, has=True, with_name=[Entry(BOTH, "Film")], without=[Entry(RAW, "Film")]) == (RAW, BOTH)
+    assert settled(bare, has=True, with_name=[listed_entry(BOTH, "Film")]) == (BOTH, None)
+    assert settled(bare, has=True, without=[listed_entry(RAW, "Film")], with_name=[]) == (RAW, None)
+    assert settled(bare, has=True, with_name=[listed_entry(BOTH, "Film")], without=[listed_entry(RAW, "Film")]) == (
+        RAW,
+        BOTH,
+    )
 
 
 def test_what_stands_below_is_not_there() -> None:
-    below = Entry((*BOTH, "2026"), "Film", 7)
+    below = listed_entry((*BOTH, "2026"), "Film", 7)
     assert settled(FILM, has=True, with_name=[below], without=[]) == (RAW, BOTH)
 
 
