@@ -32,17 +32,29 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_AUTHORITIES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+"""Where OpenSSL finds the authorities of the system, if set."""
 
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import modules inside, without the garbage collector; SIGINT ends the process with one line and exit code 130."""
+    """Import modules inside, without the garbage collector; SIGINT ends the process with one line and exit code 130.
+
+    The authorities of the system are hidden: aiohttp loads them twice while it is imported, which takes a tenth of a
+    small plan, and keeps them for the whole process. Without them its own contexts trust no server. Connections of
+    msauto have contexts of their own, made later (:func:`msauto.server.access.tls`).
+    """
     enabled, loaded = gc.isenabled(), len(sys.modules)
+    authorities = {name: os.environ.get(name) for name in _AUTHORITIES}
     gc.disable()
+    os.environ.update(dict.fromkeys(_AUTHORITIES, os.devnull))
     try:
         with _handled_by(_exit):
             yield
     finally:
+        for name, value in authorities.items():
+            os.environ.pop(name, None)
+            os.environ.update({} if value is None else {name: value})
         if len(sys.modules) > loaded:
             gc.freeze()  # modules stay: the collector need not visit them, neither later nor at the exit
         if enabled:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import ssl
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -149,10 +150,15 @@ def _header_value(secret: Secret, name: str, spec: ServerSpec) -> str:
 
 
 def tls(spec: ServerSpec) -> ssl.SSLContext | bool:
-    """Return the TLS settings of the server; ``True`` means the defaults. Raises ``NotSentError``."""
-    if not spec.url.startswith("https:") or spec.tls == Tls():
-        return True
+    """Return the TLS settings of the server; ``True`` where it has none. Raises ``NotSentError``.
+
+    aiohttp's own settings are never used: the command line has it imported without the authorities of the system.
+    """
     own = spec.tls
+    if not spec.url.startswith("https:"):
+        return True
+    if own == Tls():
+        return _usual_tls()
     try:
         context = ssl.create_default_context(cafile=own.ca)
         if own.cert:
@@ -164,6 +170,14 @@ def tls(spec: ServerSpec) -> ssl.SSLContext | bool:
     if not own.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+@cache
+def _usual_tls() -> ssl.SSLContext:
+    """Return what all servers share that have no settings: the authorities of the system take long to load."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(("http/1.1",))
     return context
 
 

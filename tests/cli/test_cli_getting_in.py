@@ -141,6 +141,22 @@ def test_a_client_certificate_lets_in(desk: Desk, sim: Simulator, house_ca: Auth
         is_in(desk, sim)
 
 
+@needs_openssl
+@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "not trusted"])
+def test_without_an_authority_those_of_the_system_decide(
+    desk: Desk, sim: Simulator, house_ca: Authority, trusted: bool
+) -> None:
+    desk.environment |= {"SSL_CERT_FILE": house_ca.ca} if trusted else {}
+    with door(sim, house_ca) as front:
+        host(desk, front.url)
+        said = desk.spawn("plan", *INV, "play.yml")
+        if trusted:
+            assert (said.code, said.err) == (0, "")
+        else:
+            said.one_error("studio-a", "certificate", "→")
+    assert (sim.log != []) is trusted
+
+
 @pytest.mark.parametrize("content", [None, b"", b"no certificate"])
 def test_an_authority_that_is_no_file_of_one(desk: Desk, sim: Simulator, content: bytes | None) -> None:
     if content is not None:

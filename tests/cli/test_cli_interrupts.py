@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
+from msauto.cli.interrupts import importing
 from msauto.cli.main import COMMANDS, group
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
@@ -216,6 +218,16 @@ _MODULES = (
     "msauto.cli.commands.plan",
     "asyncio.events", "pydantic", "lxml.etree", "aiohttp", "msauto.api.stages", "msauto.report.layout",
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("own", [None, "/etc/own.pem"])
+def test_the_authorities_of_the_system_are_hidden_from_imports_alone(
+    monkeypatch: pytest.MonkeyPatch, own: str | None
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", own) if own else monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    with importing():
+        assert os.environ["SSL_CERT_FILE"] == os.devnull
+    assert os.environ.get("SSL_CERT_FILE") == own
 
 
 @pytest.mark.parametrize(("name", "way"), [*((name, _AS_MODULE) for name in _MODULES), ("click", _AS_SCRIPT)])
