@@ -402,11 +402,16 @@ def _check_editorial(context: PlanContext, desired: DesiredAsset) -> None:
 def _outside_in_and_out(
     context: PlanContext, parts: Sequence[tuple[Aspect, Any]], after: Callable[[], Asset]
 ) -> Iterator[str]:
-    """Yield what a task places outside the in and out points, where the run sets it or these points."""
+    """Yield what a task places outside the in and out points, where the run sets it or these points.
+
+    Everything is within the clip, or its aspect refuses it.
+    """
     changes = context.builder.changes
     moved = any("frames" in ASPECTS[change.aspect].alters(change, context.title) for change in changes)
-    span = InAndOut.of(after() if moved else context.asset)
-    if span.is_reversed or span == (None, None):
+    clip = after() if moved else context.asset
+    span = InAndOut.of(clip)
+    is_whole = clip.frames is not None and span.misses(0, clip.frames - 1) is None
+    if is_whole or span.is_reversed:
         return
     set_here = {change.source for change in changes}
     for aspect, part in parts:

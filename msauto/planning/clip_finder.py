@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec import structs
 
@@ -21,6 +21,8 @@ from msauto.model.plan import Address
 from msauto.model.ports import Reader
 from msauto.planning.fact_layers import FoundClip
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember, check_entry, titles_like
+
+D = TypeVar("D", bound=Desired)
 
 Declared = tuple[IntentGroupMember, Desired]
 """A member of a group, and what it declares."""
@@ -223,7 +225,7 @@ class ClipFinder:
     async def divide(self, declared: Sequence[Declared]) -> tuple[list[Declared], list[Declared]]:
         """Return what concerns the clip that was found, with the title to set, and that whose own asset is missing."""
         if self._is_called(declared):
-            return list(declared), []
+            return [(member, _without_title(desired)) for member, desired in declared], []
         renames = any(
             isinstance(desired, DesiredAsset) and desired.present and former_titles(member)
             for member, desired in declared
@@ -237,11 +239,10 @@ class ClipFinder:
         return here, away
 
     def _is_called(self, declared: Sequence[Declared]) -> bool:
-        """Return whether the clip has the title by which all of this names it, and is to stay and to keep it."""
-        return self._main is not None and all(
-            member.title == self._main.clip.title
-            and not (isinstance(desired, DesiredAsset) and (not desired.present or "title" in desired.parts))
-            for member, desired in declared
+        """Return whether the clip has the title by which all of this names it, and is to stay."""
+        title = None if self._main is None else self._main.clip.title
+        return title is not None and all(
+            [m.title == title and (not isinstance(d, DesiredAsset) or d.present) for m, d in declared]
         )
 
     async def _is_gone(self, member: IntentGroupMember, desired: Desired) -> bool:
@@ -292,7 +293,7 @@ class ClipFinder:
         if desired.folder is not None and not self._is_main(title):
             check_guard(asset, title, desired.folder)  # of this entry, not of the main one
             desired = structs.replace(desired, folder=None)
-        parts = {name: part for name, part in desired.parts.items() if part is not desired.title}
+        parts = dict(_without_title(desired).parts)
         if desired.present and not self._is_main(title):
             entry = title if self._group.merged else None
             for name, of_entry in ((name, ASPECTS[name].of_entry) for name in parts):
@@ -358,6 +359,13 @@ def check_guard(asset: Asset, title: str, guard: Sourced[Folder]) -> None:
         guard.source,
         "correct the folder, or check that the title is that of the right clip",
     )
+
+
+def _without_title(desired: D) -> D:
+    """Return what a task declares without the title, by which it only names the asset."""
+    if not isinstance(desired, DesiredAsset) or desired.title is None:
+        return desired
+    return structs.replace(desired, parts={name: part for name, part in desired.parts.items() if name != "title"})
 
 
 def _needs_clip(member: IntentGroupMember) -> bool:
