@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -127,6 +128,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; never raises on bad input, a bad server or Ctrl-C."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they would be searched for, and see secrets
+    gc.set_threshold(50_000, 20, 100)  # most objects of a command stay: looking at them again takes longest
     _open_closed_streams()
     if os.environ.get("_MSAUTO_COMPLETE"):
         return _complete(os.environ["_MSAUTO_COMPLETE"])

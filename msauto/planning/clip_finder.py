@@ -242,7 +242,7 @@ class ClipFinder:
         """Return whether the clip has the title by which all of this names it, and is to stay."""
         title = None if self._main is None else self._main.clip.title
         return title is not None and all(
-            [m.title == title and (not isinstance(d, DesiredAsset) or d.present) for m, d in declared]
+            m.title == title and (not isinstance(d, DesiredAsset) or d.present) for m, d in declared
         )
 
     async def _is_gone(self, member: IntentGroupMember, desired: Desired) -> bool:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,28 +30,11 @@ _SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})
 _NO_TAGS = "the tasks have no tags: add tags:, or remove the flag"
 
 
-_RARE = (100_000, 100, 100)
-
-
-@contextmanager
-def rare_collection() -> Iterator[None]:
-    """Collect garbage rarely while texts are read: nearly all objects stay, and looking at them again takes longest."""
-    before = gc.get_threshold()
-    if before == _RARE:  # another thread restores it
-        yield
-        return
-    gc.set_threshold(*_RARE)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
 def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     """Return the work that playbooks ask of each server; raises :class:`InputError` with all that is wrong."""
     files = Files(options.lookup_folders, options.documents)
     opened: list[Hosts] = []
-    with rare_collection(), files.tracker.found.redacted_errors():
+    with files.tracker.found.redacted_errors():
         with files.problems.gather():
             opened.append(open_hosts(options, files))
         plays = _load(options, files)

@@ -21,7 +21,7 @@ from msauto.playbook.file_kinds import FileKind, kind_of_file
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts, same_servers
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.plays import Loader, Play
-from msauto.playbook.resolve import rare_collection, resolve_plays
+from msauto.playbook.resolve import resolve_plays
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import UsesAssetError
 
@@ -35,11 +35,6 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     Inventories among the paths are added to those of the options. Without any, only the structure of playbooks is
     checked, because the names that templates may use are unknown.
     """
-    with rare_collection():
-        return _validate(paths, options)
-
-
-def _validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     files = Files(options.lookup_folders)
     found: dict[FileKind, list[str]] = {kind: [] for kind in get_args(FileKind)}
     for path in _walked(paths, files.problems):
