@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import logging
 import os
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -31,7 +30,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _INVENTORY = "inventory"
-_warn = logging.getLogger("msauto").warning
+
+
+def _warn(message: str) -> None:
+    import logging  # the command line has its own
+
+    logging.getLogger("msauto").warning(message)
 
 
 def inputs_of(

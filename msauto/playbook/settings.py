@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tomllib
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -186,6 +185,8 @@ def _document(content: bytes, file: str) -> Document:
 
 
 def _data(text: str, file: str, lines: tuple[str, ...]) -> dict[str, Any]:
+    import tomllib
+
     document = Document(file, lines=redact_lines(lines))
     try:
         return tomllib.loads(text.replace("\r\n", "\n"))

@@ -10,25 +10,9 @@ from pydantic import AfterValidator, Field
 
 from msauto.concurrency import MOST_FORKS
 from msauto.documents import key_rules as rule
+from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, Model, key, need
-from msauto.documents.value_types import (
-    IF_MAP,
-    Count,
-    Else,
-    Flag,
-    Name,
-    Plain,
-    Read,
-    SecretText,
-    Span,
-    Texts,
-    Then,
-    TimezoneName,
-    between,
-    invalid,
-    matching,
-    shown_value,
-)
+from msauto.documents.value_types import IF_MAP, Count, Flag, Name, Plain, Read, Texts, between, invalid, matching
 from msauto.playbook.schema.settings import Days
 
 Event = Literal["failed", "refused", "locked", "missed", "changed", "drift", "ok", "recovered"]
@@ -54,7 +38,7 @@ def _requirements(value: Any) -> dict[str, Requirement]:
     for item in value if isinstance(value, list) else [value]:
         for name, required in item.items() if isinstance(item, dict) else [(item, "ok")]:
             if required not in ("ok", "any"):
-                raise invalid(f"{shown_value(required)} is not a valid requirement", "use ok or any")
+                raise invalid(f"{types.shown_value(required)} is not a valid requirement", "use ok or any")
             found[_job_name.read(name)] = "any" if required == "any" else "ok"
     return found
 
@@ -96,7 +80,7 @@ MinuteOfDay = Annotated[
     ),
 ]
 """A time of day without seconds or a zone: no scheduler of all four can start more exactly."""
-UpToAWeek = Annotated[Span, AfterValidator(_some_time)]
+UpToAWeek = Annotated[types.Span, AfterValidator(_some_time)]
 _NAME_SCHEMA = {"type": "string", "pattern": _JOB_NAME}
 _MAP_SCHEMA = {"type": "object", "patternProperties": {_JOB_NAME: {"enum": ["ok", "any"]}}}
 _LIST_SCHEMA = {"type": "array", "items": {"anyOf": [_NAME_SCHEMA, _MAP_SCHEMA]}}
@@ -128,7 +112,7 @@ class SecretSource(Model):
     credential: Plain[CredentialName] = key("name of a file in $CREDENTIALS_DIRECTORY, as systemd sets it")
 
 
-SecretOrText = Annotated[Then[SecretSource] | Else[SecretText], IF_MAP]
+SecretOrText = Annotated[types.Then[SecretSource] | types.Else[types.SecretText], IF_MAP]
 """A text, or the source of a secret one."""
 
 
@@ -137,7 +121,7 @@ class ScheduleArgs(Model):
 
     at: MinuteOfDay = need("time of day in tz, such as 03:10")
     days: Plain[Days] = key("days of the week, mon to sun; default all")
-    tz: TimezoneName = need("time zone, such as Europe/Oslo")
+    tz: types.TimezoneName = need("time zone, such as Europe/Oslo")
     spread: Plain[UpToAWeek] = key("start up to this much later, at random, to spread the load: 10m; default 0")
 
 

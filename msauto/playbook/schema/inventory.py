@@ -10,20 +10,7 @@ from pydantic import ConfigDict, Field, create_model
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, DocumentModel, Model, key, need
-from msauto.documents.value_types import (
-    Flag,
-    Name,
-    Opt,
-    Read,
-    Seconds,
-    SecretText,
-    TimezoneName,
-    Value,
-    between,
-    invalid,
-    matching,
-    strict_text,
-)
+from msauto.documents.value_types import Flag, Name, Opt, Read, Seconds, SecretText, Value, between, invalid
 from msauto.model.server import Dialect, UrlError, parse_server_url
 
 
@@ -45,12 +32,12 @@ _RequestsPerSecond = Annotated[float, between(0.1, 10_000)]
 _RequestLine = Annotated[int, between(256, 2**20)]  # every server takes the least; none takes lines of megabytes
 _Version = Annotated[
     tuple[int, ...],
-    matching(
+    types.matching(
         r"^\s*[0-9]{1,6}(\.[0-9]{1,6}){0,5}\s*$",
         "{} is not a valid version",
         'write it as "2.9.87"',
         read=lambda text: tuple(int(part) for part in text.strip().split(".")),
-        text=strict_text,
+        text=types.strict_text,
     ),
 ]
 _Separator = Annotated[str, Field(min_length=1)]
@@ -129,7 +116,7 @@ class ServerArgs(Model):
 
     url: Value[_Url] = need("http://host or https://host; default port 7901")
     version: Opt[_Version] = key('product version, quoted: "2.9.87"; default: the newest')
-    timezone: Opt[TimezoneName] = key("time zone of the times that the server reports, such as Europe/Oslo")
+    timezone: Opt[types.TimezoneName] = key("time zone of the times that the server reports, such as Europe/Oslo")
     auth: Opt[AuthArgs] = key("authentication")
     tls: Opt[TlsArgs] = key("TLS options")
     timeouts: Opt[TimeoutArgs] = key("timeouts in seconds")

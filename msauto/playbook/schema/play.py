@@ -19,21 +19,7 @@ from msauto.aspects.xmp_batch import XmpBatchArgs
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, DocumentModel, Model, key, need
-from msauto.documents.value_types import (
-    Else,
-    Expressions,
-    Flag,
-    Label,
-    Name,
-    Opt,
-    Plain,
-    Pos,
-    Quoted,
-    Text,
-    Texts,
-    Then,
-    Value,
-)
+from msauto.documents.value_types import Else, Expressions, Flag, Label, Name, Opt, Plain, Text, Texts, Then, Value
 from msauto.model import fields as registry
 
 
@@ -117,7 +103,7 @@ class AssetArgs(
         rule.absent_has_none((*_KEYS, "exactly", "was")),
     )
 
-    origin: Opt[Pos] = key("time code of the first frame of the clip, for all time codes of this task; default 0")
+    origin: Opt[types.Pos] = key("time code of the first frame of the clip, for all time codes of this task; default 0")
     missing: Opt[Literal["error", "skip"]] = key("how to handle an unknown title; default error")
     unfinalized: Opt[Literal["error", "skip", "allow"]] = key(
         "how to handle a clip that is still being recorded; default error"
@@ -308,7 +294,7 @@ class HandlerArgs(_TaskKeys):
         "import_tasks": ("handlers cannot be imported", "write them in the play; import the whole play to share them"),
     }
 
-    name: Value[Quoted] = need("name that tasks use in notify")
+    name: Value[types.Quoted] = need("name that tasks use in notify")
     thumbnail: Plain[ThumbnailOnly] = key("a still image of the asset")
     proxy: Plain[ProxyOnly] = key("a viewing copy of the asset")
     command: Plain[CommandOnly] = key("a command that is run, not compared")
@@ -321,7 +307,7 @@ class HandlerArgs(_TaskKeys):
         return self
 
 
-_Serial = Annotated[Then[types.Count] | Else[Quoted], types.IF_NUMBER]
+_Serial = Annotated[Then[types.Count] | Else[types.Quoted], types.IF_NUMBER]
 
 
 class BatchKeys(Model):

@@ -9,20 +9,9 @@ from pydantic import Discriminator, Field, Tag
 
 from msauto.concurrency import MOST_FORKS
 from msauto.documents import key_rules as rule
+from msauto.documents import value_types as types
 from msauto.documents.strict_model import Model, key, need
-from msauto.documents.value_types import (
-    Count,
-    Flag,
-    Label,
-    Name,
-    Plain,
-    Read,
-    Texts,
-    TimezoneName,
-    When,
-    between,
-    invalid,
-)
+from msauto.documents.value_types import Count, Flag, Name, Plain, Read, Texts, TimezoneName, When, between, invalid
 from msauto.model.ledger_url import LedgerUrlError, parse_ledger_url
 from msauto.playbook.change_windows import Day
 
@@ -66,7 +55,7 @@ class DatedFreezeArgs(Model):
 
     start: When = need("first day, or date and time, such as 2026-12-24")
     end: When = need("last day, which is frozen as well, or date and time")
-    reason: Plain[Label] = key("why, shown where a run is refused")
+    reason: Plain[types.Label] = key("why, shown where a run is refused")
     tz: Plain[TimezoneName] = key("the time zone of start and end; default `tz` of this file, or this machine's")
 
 
