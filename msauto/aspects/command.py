@@ -4,8 +4,6 @@ A partner command gets ``ns`` and ``id`` from the target's address. Without them
 path, and cannot find an open file that is known only by its ``handle``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import ClassVar, Literal

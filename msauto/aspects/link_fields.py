@@ -5,8 +5,6 @@ is written once (field notes, «fields that the Clip XML does not report»). Tha
 the fields: one that shows others, and not this one, shows that this one is not set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 

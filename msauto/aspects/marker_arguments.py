@@ -1,7 +1,5 @@
 """What a playbook may write of markers, and what it comes to."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar

@@ -1,7 +1,5 @@
 """Viewing copies (interface, «Web proxy»). Asking makes the server work: never while planning."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from msauto.aspects.arguments import OF_HANDLERS

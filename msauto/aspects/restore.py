@@ -1,7 +1,5 @@
 """Restore: the high-resolution file is on disk (RESTORE). It takes minutes: verification waits for it."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 from msauto.aspects.arguments import TaskArguments, asset_key

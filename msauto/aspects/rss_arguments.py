@@ -1,7 +1,5 @@
 """What a playbook may write of an RSS channel (interface, «RSS add data», «RSS delete data»), and what it comes to."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar, Final, Literal

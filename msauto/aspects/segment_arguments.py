@@ -1,7 +1,5 @@
 """What a playbook may write of segments, one by one or as a segmentation, and what it comes to."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -3,8 +3,6 @@
 Positions count from the clip's first frame, as everywhere in a playbook; GETICON counts from the in point.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 from msauto.aspects.arguments import OF_HANDLERS, TaskArguments

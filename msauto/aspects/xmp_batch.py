@@ -1,7 +1,5 @@
 """Batches of XMP metadata (interface, «Load XMP metadata in batch»): a database's own, before all of its assets."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 

@@ -39,7 +39,8 @@ class Model(BaseModel):
     """The root of all models: strict, without unknown keys, and with rules for keys that depend on each other.
 
     Validate with a :class:`ValidationRecord` as the context: it takes the rules that do not hold. Validators are built
-    (``defer_build``) when the first data is wrong, because building takes half of the time of a small plan.
+    (``defer_build``) when the first data is wrong, because building takes half of the time of a small plan. Modules of
+    models do not postpone annotations (``from __future__``): pydantic would compile each of them from its text.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, defer_build=True)

@@ -1,7 +1,5 @@
 """The keys of ``batch.yml``: jobs that run unattended. A batch file has no templates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import time, timedelta
 from typing import Annotated, Any, ClassVar, Literal

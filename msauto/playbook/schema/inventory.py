@@ -1,7 +1,5 @@
 """The keys of inventories and of the ``server:`` block."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Annotated, Any, ClassVar, get_type_hints
 
@@ -139,7 +137,7 @@ class GroupArgs(Model):
 
     hosts: dict[str, HostArgs | None] | None = key("hosts with their variables")
     vars: dict[str, Any] | None = key("variables of all hosts of the group", json_schema_extra=VARIABLES)
-    children: dict[str, GroupArgs | None] | None = key("groups inside the group")
+    children: "dict[str, GroupArgs | None] | None" = key("groups inside the group")
 
 
 class InventoryArgs(DocumentModel[dict[str, GroupArgs | None]]):

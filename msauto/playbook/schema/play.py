@@ -1,10 +1,8 @@
 """The keys of plays, tasks and handlers; those of ``asset`` are the union of what the aspects declare."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
@@ -273,7 +271,7 @@ class TaskArgs(_TaskKeys):
     xmp_batch: Plain[XmpBatchArgs] = key("XMP metadata to load through a connector")
     command: Plain[CommandArgs] = key("a command that is run, not compared")
     assert_: Plain[AssertArgs] = key("conditions that must be true, or planning fails", alias="assert")
-    block: Plain[list[TaskArgs]] = key("tasks that share when, tags and vars")
+    block: Plain[list["TaskArgs"]] = key("tasks that share when, tags and vars")
     import_tasks: Opt[Name] = key("file with a list of tasks, relative to this file")
 
 
@@ -301,7 +299,7 @@ class HandlerArgs(_TaskKeys):
     before: Opt[Flag] = key("the handler runs before a deletion of the asset; always true")
 
     @model_validator(mode="after")
-    def _plain_name(self) -> HandlerArgs:
+    def _plain_name(self) -> Self:
         if isinstance(self.name, types.UnrenderedTemplate):
             raise types.invalid("the name of a handler cannot be a template", "write the name directly", key="name")
         return self

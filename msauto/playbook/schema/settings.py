@@ -1,7 +1,5 @@
 """The keys of ``msauto.toml`` (the contract, «Limits»)."""
 
-from __future__ import annotations
-
 from datetime import time
 from typing import Annotated, Any, ClassVar
 
