@@ -11,7 +11,7 @@ import codecs
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final, cast
 
 from lxml import etree
@@ -34,7 +34,6 @@ _BOMS = (
     (b"<\x00", "utf-16-le"),
     (b"\x00<", "utf-16-be"),
 )
-_MARKS = tuple(mark for mark, _ in _BOMS)
 
 
 class Transcoder:
@@ -44,18 +43,16 @@ class Transcoder:
     """
 
     def __init__(self, head: bytes, charset: str | None) -> None:
-        marked = [codec for mark, codec in _BOMS if head.startswith(mark)] if head.startswith(_MARKS) else []
-        declared = _DECLARED.match(head[:512])
+        self._head = head
         self._charset = charset
-        self._names = tuple(marked[:1]) or _codecs(charset, declared and declared[1])
-        self._is_ascii_common = _hold_ascii(self._names)
+        self._name = ""
         self._decoder: codecs.IncrementalDecoder | None = None
 
     def feed(self, data: bytes, *, final: bool = False) -> bytes:
         """Return the next bytes as UTF-8. Raises :class:`UnreadableError` if no candidate can decode them."""
-        if self._decoder is None and self._is_ascii_common and data.isascii():
+        if self._decoder is None and data.isascii() and b"\0" not in data:  # all markup has zeros in UTF-16 and UTF-32
             return data
-        for name in self._names:
+        for name in (self._name,) if self._decoder else self._candidates():
             decoder = self._decoder or codecs.getincrementaldecoder(name)()
             try:
                 text = decoder.decode(data, final)
@@ -63,7 +60,7 @@ class Transcoder:
                 continue
             clean = data if name == "utf-8" else text.encode("utf-8", "surrogatepass")
             if self._decoder is None:
-                self._names, self._decoder = (name,), decoder
+                self._name, self._decoder = name, decoder
                 clean = clean.removeprefix(codecs.BOM_UTF8)
             return clean
         by_header = f", and not {self._charset} as the HTTP header declares" if self._charset else ""
@@ -72,14 +69,12 @@ class Transcoder:
             "configure the server to declare the encoding",
         )
 
-
-@cache
-def _hold_ascii(names: tuple[str, ...]) -> bool:
-    every = bytes(range(128))
-    try:
-        return all(every.decode(name) == every.decode("ascii") for name in names)
-    except UnicodeError:
-        return False
+    def _candidates(self) -> tuple[str, ...]:
+        for mark, codec in _BOMS:
+            if self._head.startswith(mark):
+                return (codec,)
+        declared = _DECLARED.match(self._head, 0, 512)
+        return _codecs(self._charset, declared and declared[1])
 
 
 @lru_cache(maxsize=64)
@@ -131,8 +126,10 @@ _MOST_ATTRIBUTES: Final = 256
 _MOST_PREFIXES: Final = 100
 _UNDECLARED_PREFIX: Final = 201  # XML_NS_ERR_UNDEFINED_NAMESPACE
 _DECLARATION = re.compile(rb"\A(\s*+(?:<xml\s*+>\s*+)?)<\?xml\s[^>]*?\?>", re.IGNORECASE)
-_PROLOG = re.compile(rb"\A(?:\s++|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
-_ROOT_NAME = re.compile(rb"<([^\s/>!?]+)")
+_PROLOG = rb"(?:\s++|<\?.*?\?>|<!--.*?-->)*+"
+_ROOT = re.compile(_PROLOG + rb"<([^\s/>?]+)", re.DOTALL)
+"""The name of the root; it begins with ``!`` for a DTD, and for a comment that does not end."""
+_HTML = re.compile(rb"(?:\xef\xbb\xbf)?" + _PROLOG + rb"<(?:!doctype )?html", re.DOTALL | re.IGNORECASE)
 _STRAY_END = re.compile(rb"</xml\s*+>\s*+", re.IGNORECASE)
 _MAYBE_STRAY = re.compile(rb"</xml\s*+>\s*+|<(?:/(?:x(?:m(?:l\s*+)?)?)?)?", re.IGNORECASE)
 _USED_PREFIX = re.compile(rb"(?:</?|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
@@ -306,11 +303,7 @@ def decode_text(data: bytes, charset: str | None = None) -> str:
 
 def looks_like_html(data: bytes) -> bool:
     """Return whether this is a web page."""
-    head = data[:4096].lstrip(codecs.BOM_UTF8)
-    if b"html" not in head.lower():
-        return False
-    start = _root_start(head)
-    return head[start : start + 14].lower().startswith((b"<!doctype html", b"<html"))
+    return _HTML.match(data, 0, 4096) is not None
 
 
 def looks_like_login(data: bytes) -> bool:
@@ -361,16 +354,11 @@ def _start_of_document(clean: bytes) -> tuple[bytes, bytes]:
     clean = clean.lstrip()
     if not clean:
         raise unreadable("the answer is empty")
-    start = _root_start(clean)
-    if clean[start : start + 2] == b"<!":
+    root = _ROOT.match(clean)
+    name = root[1] if root else b""
+    if name.startswith(b"!"):
         raise unreadable("the answer has a DTD, which is never read", "answers of the interface need none")
-    root = _ROOT_NAME.match(clean, start)
-    return clean, root[1] if root else b""
-
-
-def _root_start(clean: bytes) -> int:
-    prolog = _PROLOG.match(clean)
-    return prolog.end() if prolog else 0
+    return clean, name
 
 
 def _before_stray_ends(clean: bytes, stray: re.Pattern[bytes] = _STRAY_END) -> int:
@@ -385,10 +373,10 @@ def _before_stray_ends(clean: bytes, stray: re.Pattern[bytes] = _STRAY_END) -> i
 
 
 def _with_declared_prefixes(clean: bytes) -> bytes:
-    root = _ROOT_NAME.match(clean, _root_start(clean))
+    root = _ROOT.match(clean)
     if root is None:
         return clean
-    start_tag = clean[root.start() : clean.find(b">", root.end())]
+    start_tag = clean[root.start(1) : clean.find(b">", root.end())]
     used = set(_USED_PREFIX.findall(clean)) - {b"xml", b"xmlns"}
     if len(used) > _MOST_PREFIXES:
         return clean
