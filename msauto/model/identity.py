@@ -78,14 +78,16 @@ def identity_of(clip: Asset | Entry) -> Identity | None:
 
 def may_be_same_clip(one: Asset | Entry, other: Asset | Entry) -> bool:
     """Whether at least two values of ``IDENTITY`` are equal and none differs."""
-    equal = [name for name in IDENTITY if (value := _value(one, name)) is not None and value == _value(other, name)]
+    mine, its = _texts(one), _texts(other)
+    equal = [name for name in IDENTITY if (value := _value(mine, name)) is not None and value == _value(its, name)]
     return len(equal) > 1 and not differing(one, other)
 
 
 def known_identity(clip: Asset | Entry) -> Identity:
     """Return the values of ``IDENTITY``, ``None`` for what is not reported; a clip being recorded has no length yet."""
-    frames = "recording" if clip.finalized is False else _value(clip, "frames")
-    return _value(clip, "orig_name"), _value(clip, "create_time"), frames
+    texts = _texts(clip)
+    frames = "recording" if clip.finalized is False else _value(texts, "frames")
+    return _value(texts, "orig_name"), _value(texts, "create_time"), frames
 
 
 def clip_key(asset: Asset) -> Identity | None:
@@ -102,10 +104,10 @@ def clip_key(asset: Asset) -> Identity | None:
 
 def differing(one: Asset | Entry, other: Asset | Entry) -> tuple[str, ...]:
     """Return the names of the identity attributes that both report, and that differ."""
-    mine, its = one.attributes, other.attributes
+    mine, its = _texts(one), _texts(other)
     # Equal texts, which are the rule, are equal values.
     named = [name for name in IDENTITY if mine.get(name) != its.get(name)]
-    return tuple([name for name in named if _differ(_value(one, name), _value(other, name))])
+    return tuple([name for name in named if _differ(_value(mine, name), _value(its, name))])
 
 
 def is_same_clip(one: Asset, other: Asset) -> bool:
@@ -168,14 +170,13 @@ def fits(entry: Entry, asset: Asset) -> bool:
     """
     different = differing(entry, asset)
     if entry.link_id is not None and entry.link_id == asset.link_id:
-        return not different or (different == ("frames",) and _value(entry, "create_time") is not None)
+        return not different or (different == ("frames",) and _value(entry.attributes, "create_time") is not None)
     if different:
         return False
     if entry.link_id is None or asset.link_id is None:
         return True
-    return any(
-        _value(entry, name) is not None and _value(asset, name) is not None for name in ("create_time", "frames")
-    )
+    mine, its = _texts(entry), _texts(asset)
+    return any(_value(mine, name) is not None and _value(its, name) is not None for name in ("create_time", "frames"))
 
 
 def content_of(asset: Asset) -> Identity:
@@ -189,10 +190,14 @@ def _differ(one: object, other: object) -> bool:
     return one is not None and other is not None and one != other
 
 
-def _value(clip: Asset | Entry, name: str) -> object:
-    attributes: Mapping[str, str] = clip.attributes
-    text = attributes.get(name, "").strip()
-    if not text or (name == "frames" and clip.finalized is False):
+def _texts(clip: Asset | Entry) -> Mapping[str, str]:
+    """Return the attributes, without the length of a clip that is being recorded."""
+    return {**clip.attributes, "frames": ""} if clip.finalized is False else clip.attributes
+
+
+def _value(texts: Mapping[str, str], name: str) -> object:
+    text = texts.get(name, "").strip()
+    if not text:
         return None
     if name == "frames":
         number = whole(text)
