@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from itertools import zip_longest
 from pathlib import Path
 
 from tests.docs.pages import Block, blocks
@@ -16,7 +17,7 @@ def record(page: Path) -> str:
     edits: list[tuple[int, int, str]] = []
     with tempfile.TemporaryDirectory() as name, session(Path(name).resolve()) as running:
         found = blocks(page)
-        for block, following in zip(found, [*found[1:], None], strict=True):
+        for block, following in zip_longest(found, found[1:]):
             edits += _edits(block, following, running)
     for start, end, body in reversed(edits):
         text = text[:start] + body + text[end:]
