@@ -110,7 +110,7 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
             from msauto.api.loading import with_past_runs
             from msauto.api.run import RunOptions
 
-        consent = RunOptions(**{name: own.pop(name) for name in _CONSENT})
+        consent = RunOptions(**{name: own[name] for name in _CONSENT})
         if not own["check"] and (own["out"] is not None or own["detailed_exitcode"]):
             raise click.UsageError("--out and --detailed-exitcode need --check: the plan is not applied")
         attempt = click.get_current_context().find_object(Attempt)
@@ -123,10 +123,8 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         attempt.inputs = with_past_runs(structs.replace(inputs, given=given))
         attempt.playbooks = attempt.inputs.named
         flags = replace(flags, inputs=attempt.inputs)
-        names = ("yes", "check", "out", "detailed_exitcode")
-        return function(
-            flags=flags, given=RunFlags(consent, attempt, watch, **{name: own.pop(name) for name in names}), **own
-        )
+        shown = {name: own[name] for name in ("yes", "check", "out", "detailed_exitcode")}
+        return function(flags=flags, given=RunFlags(consent, attempt, watch, **shown))
 
     return with_options(command, _OPTIONS)
 

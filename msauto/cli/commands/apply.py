@@ -19,7 +19,7 @@ from msauto.cli.watch import watch_flags
 @watch_flags
 @run_planning_flags()
 @run_flags
-def command(*, flags: Flags, given: RunFlags, playbooks: tuple[str, ...]) -> int:  # noqa: ARG001 - they are in the flags
+def command(*, flags: Flags, given: RunFlags) -> int:
     """Bring the assets to the desired state: show the plan, ask, send the fewest requests, verify the outcome.
 
     Without a PLAYBOOK: `playbook` of msauto.toml, or playbooks/site.yml.
