@@ -52,6 +52,7 @@ def layout_of(
 ) -> Layout:
     """Return the layout for stdout, or another stream: its colour, width and signs, and the playbook's name."""
     from msauto.ledger.locks import user_name
+    from msauto.model.result import user_at
     from msauto.report.layout import Layout
 
     return Layout(
@@ -63,7 +64,7 @@ def layout_of(
         report_name(display.playbook),
         keep_going,
         error,
-        by=f"{user_name()}@{socket.gethostname()}",
+        by=user_at(user_name(), socket.gethostname()),
     )
 
 

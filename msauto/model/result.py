@@ -180,7 +180,12 @@ class RunSummary(Struct, frozen=True):
     @property
     def who(self) -> str:
         """The user and the host, as far as they are known."""
-        return "@".join(filter(None, (self.user, self.host)))
+        return user_at(self.user, self.host)
+
+
+def user_at(user: str, host: str) -> str:
+    """Return ``user@host``, as far as they are known."""
+    return "@".join(filter(None, (user, host)))
 
 
 class RequestRecord(Struct, frozen=True):
