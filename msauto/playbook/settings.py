@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct, field
 
-from msauto.documents.document import Document, SourceNode, outside_node
+from msauto.documents.document import BOOLEAN_WORDS, Document, SourceNode, outside_node
 from msauto.documents.document import Path as DataPath
 from msauto.errors import InputError, SourceLocation
 from msauto.model.ledger_url import LedgerUrl, PasswordSource, parse_ledger_url
@@ -218,7 +218,7 @@ def _explained(error: str, line: str, before: str) -> tuple[str, str]:
     return message, remedy
 
 
-_MEANT = {"True": "true", "False": "false", "yes": "true", "no": "false"}
+_MEANT = {"True": "true", "False": "false"} | BOOLEAN_WORDS
 _QUOTE = 'write a text in quotes: "…"; numbers, true and false have none'
 _TOML = (
     ("Invalid value", "this is not a value", _QUOTE),

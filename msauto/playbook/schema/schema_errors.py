@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from msauto.documents.document import Path, SourceNode
+from msauto.documents.document import BOOLEAN_WORDS, Path, SourceNode
 from msauto.documents.key_rules import BrokenRule
 from msauto.documents.strict_model import Model, ValidationRecord, keys_of
 from msauto.documents.value_types import as_list, kind_of, shown_value
@@ -131,7 +131,7 @@ def _wrong_value(
                 return f"{label} must be a mapping, not {given}", "write a mapping: key: value"
             written = (_by_name if kind == "dict_type" else _as_mapping)(label, repeated, inside)
             return f"{label} must be a mapping, not {given}", written or f"write its keys: {label}: {{key: value}}"
-        case "true or false" if (meant := _MEANT.get(shown.strip("'").casefold())) is not None:
+        case "true or false" if (meant := BOOLEAN_WORDS.get(shown.strip("'").casefold())) is not None:
             return f"{label} must be true or false, not {shown}", f"write {meant}: YAML 1.2 reads {value} as text"
         case "text":
             return f"{label} must be text, not {given}", "quote it"
@@ -246,8 +246,6 @@ def _label(path: Path) -> str:
 
 
 _UNNAMED = "this"
-_MEANT = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
-"""The words for true and false in YAML 1.1."""
 _EXPECTED = {
     "list_type": "a list",
     "dict_type": "a mapping",
