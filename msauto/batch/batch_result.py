@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Annotated, Any, Final, Literal, get_args
@@ -14,10 +15,10 @@ from msgspec import Meta, Struct, structs
 from msauto.batch.batch_file import BatchFile
 from msauto.errors import LedgerError
 from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
-from msauto.ledger.ledger import Ledger
+from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model import codec
 from msauto.model.plan import Action
-from msauto.model.result import OUTCOMES, Result, RunSummary, format_time, key_of, parse_time, seconds_between
+from msauto.model.result import OUTCOMES, RunSummary, format_time, key_of, parse_time, seconds_between, user_at
 from msauto.playbook.change_windows import freeze_at
 from msauto.report.ci_forms import TestCase, render_xml, suite_of
 from msauto.report.json import dump
@@ -277,50 +278,35 @@ def heading_of(result: BatchResult) -> str:
     return f"{result.batch}: {result.outcome}: {shown}{more}{why}"
 
 
-RunReader = Callable[[str], Result | None]
-"""Reads the result of a run, by its name; ``None`` if the ledger does not hold it."""
-
-
-def run_reader(ledger: Ledger) -> RunReader:
-    """Return what reads results of runs from a ledger."""
-
-    def read(run: str) -> Result | None:
-        return ledger.run_details(run).result if ledger.is_run(run) else None
-
-    return read
-
-
-def no_run(_: str) -> None:
-    """Read no result, where no ledger is at hand."""
-
-
-def render_text(result: BatchResult, zone: str, _: RunReader | None = None, *, colour: bool = False) -> str:
+def render_text(result: BatchResult, zone: str, _: LedgerPlace | None = None, *, colour: bool = False) -> str:
     """Return the summary for a terminal or a mail; times in a time zone."""
     heading = paint(visible(heading_of(result)), RED if result.code else GREEN, colour=colour)
     rows = [[f"  {job}", *cells] for job, *cells in _rows(result)]
     return "".join(f"{line}\n" for line in (heading, *aligned(rows), *_drift_notes(result), *_notes(result, zone)))
 
 
-def _render_markdown(result: BatchResult, zone: str, _: RunReader) -> str:
+def _render_markdown(result: BatchResult, zone: str, _: LedgerPlace | None) -> str:
     heading = visible(heading_of(result))
     more = chain(_drift_notes(result), _notes(result, zone))
     return template("batch/summary.md.j2").render(heading=heading, rows=_rows(result), more=more)
 
 
-def _render_html(result: BatchResult, zone: str, read: RunReader) -> str:
+def _render_html(result: BatchResult, zone: str, place: LedgerPlace | None) -> str:
     """Return a page like that of a run, with the targets of all jobs, as long as there are not too many."""
     from msauto.report.html import render_page, run_part
 
     parts, left, unread = [], _MOST_TARGETS, []
-    for job in result.jobs:
-        size = sum(job.summary.get(key_of(outcome), 0) for outcome in OUTCOMES if outcome != "unchanged")
-        for run in job.runs:
-            found = read(run) if size <= left else None
-            left -= size if found else 0
-            parts += [run_part(found, visible(job.job))] if found else []
-            unread += [] if found else [f"{job.job}: its changes are not on this page: msauto report {run}"]
+    ran = [(job, run) for job in result.jobs for run in job.runs]
+    with Ledger.open(place, readonly=True) if ran and place is not None else nullcontext() as ledger:
+        for job, run in ran:
+            size = sum(job.summary.get(key_of(outcome), 0) for outcome in OUTCOMES if outcome != "unchanged")
+            if ledger is not None and size <= left and ledger.is_run(run):
+                parts.append(run_part(ledger.run_details(run).result, visible(job.job)))
+                left -= size
+            else:
+                unread.append(f"{job.job}: its changes are not on this page: msauto report {run}")
+    who = user_at(result.user, result.host)
     ended = [f"took {_took(result.started, result.ended)}"] if result.ended else []
-    who = "@".join(filter(None, (result.user, result.host)))
     head = f"{result.batch}: {result.outcome}: "
     return "".join(
         render_page(
@@ -425,12 +411,12 @@ def _called(target: DifferingTarget) -> str:
     return f"{'/'.join(filter(None, (target.server, target.database)))}: {target.name}"
 
 
-def render_json(result: BatchResult, _zone: str = "", _read: RunReader | None = None) -> str:
+def render_json(result: BatchResult, _zone: str = "", _: LedgerPlace | None = None) -> str:
     """Return the summary as ``msauto-batch`` version 1."""
     return dump(codec.to_json(result))
 
 
-def _render_junit(result: BatchResult, _zone: str, _read: RunReader) -> str:
+def _render_junit(result: BatchResult, _zone: str, _: LedgerPlace | None) -> str:
     jobs = result.jobs or (JobResult(job=result.batch, code=result.code, reason=result.reason),)
     return render_xml(suite_of(result.batch, [_test_case(each, result) for each in jobs], time=result.started))
 
@@ -444,11 +430,13 @@ def _test_case(job: JobResult, result: BatchResult) -> TestCase:
     return TestCase(job.job, details=_details_of(job), seconds=seconds)
 
 
-SUMMARY_FORMS: Final[Mapping[str, tuple[str, Callable[[BatchResult, str, RunReader], str]]]] = {
+BatchForm = Callable[[BatchResult, str, LedgerPlace | None], str]
+"""Writes a summary, with times in a time zone; a page takes the changes of the runs from a ledger."""
+SUMMARY_FORMS: Final[Mapping[str, tuple[str, BatchForm]]] = {
     "text": ("txt", render_text),
     "json": ("json", render_json),
     "markdown": ("md", _render_markdown),
     "html": ("html", _render_html),
     "junit": ("xml", _render_junit),
 }
-"""The ending of a report file, and the function that writes the summary, with a time zone and what reads runs."""
+"""The ending of a report file, and the form."""

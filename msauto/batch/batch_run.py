@@ -35,7 +35,6 @@ from msauto.batch.batch_result import (
     last_result,
     outcome_of,
     record_result,
-    run_reader,
 )
 from msauto.batch.monitoring import Monitor, notify_systemd
 from msauto.batch.schedule import DueStarts, due_starts, open_until, outside_of
@@ -46,7 +45,7 @@ from msauto.ledger.history import FOLDER, REPOSITORY, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.ports import Clock
-from msauto.model.result import Result, format_time, parse_time
+from msauto.model.result import format_time, parse_time
 from msauto.playbook.input_files import beside
 from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible
@@ -107,7 +106,7 @@ class BatchSession:
     _monitor: Monitor = field(init=False)
 
     def __post_init__(self) -> None:
-        self._monitor = Monitor(self.batch, self.env, not self.choice.names, self._read_run)
+        self._monitor = Monitor(self.batch, self.env, not self.choice.names)
         now = format_time(self.clock.now())
         trace = self.env.get("TRACEPARENT", "")
         self.result = BatchResult(
@@ -159,16 +158,12 @@ class BatchSession:
                 self.log.tell(f"Warning: {each.kind} {visible(each.to)}: not delivered: {visible(each.error)}")
         return structs.replace(result, deliveries=tuple(self._deliveries))
 
-    def _read_run(self, run: str) -> Result | None:
-        with Ledger.open(self._ledger, readonly=True) as ledger:  # in the thread that writes a report
-            return run_reader(ledger)(run)
-
     # Before the jobs ----------------------------------------------------------------------------------------------
 
     def _open_state(self) -> Path:
         """Find the ledger, and what it knows of the batch; without an expected ledger, nothing is recorded."""
         settings = load_settings(None, Path(self.batch.file).parent)
-        self._ledger = ledger_place(self.state_dir, settings)
+        self._ledger = self._monitor.ledger = ledger_place(self.state_dir, settings)
         self._keeps = not self.choice.check and (not settings.require_state or Ledger.exists(self._ledger))
         with Ledger.open(self._ledger, readonly=True) as ledger:
             last = self._last = last_result(ledger, self.batch.name)

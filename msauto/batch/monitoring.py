@@ -30,18 +30,18 @@ from msgspec import Struct, structs
 from msauto.batch.batch_file import BatchFile
 from msauto.batch.batch_result import (
     SUMMARY_FORMS,
+    BatchForm,
     BatchResult,
     MessageKind,
-    RunReader,
     SentMessage,
     heading_of,
-    no_run,
     render_text,
 )
 from msauto.documents.document import SourceNode
 from msauto.errors import InputError, MsautoError, Problem
 from msauto.exit_codes import LOCKED, REFUSED
 from msauto.file_writing import write_file
+from msauto.ledger.ledger import LedgerPlace
 from msauto.model.result import parse_time, seconds_between
 from msauto.playbook.hosts import secret_of_file, secret_of_keyring
 from msauto.playbook.input_files import beside
@@ -92,14 +92,14 @@ class Message(Struct, frozen=True):
 class Monitor(Struct):
     """What a batch reports to other systems.
 
-    ``heartbeat``: whether this run counts for the check. ``read`` reads the results of the runs. ``left``: seconds that
-    monitoring still has.
+    ``heartbeat``: whether this run counts for the check. ``ledger`` holds the runs. ``left``: seconds that monitoring
+    still has.
     """
 
     batch: BatchFile
     env: Mapping[str, str]
     heartbeat: bool = True
-    read: RunReader = no_run
+    ledger: LedgerPlace | None = None
     left: float = _SECONDS
 
     def started(self, run: str) -> tuple[SentMessage, ...]:
@@ -167,7 +167,7 @@ class Monitor(Struct):
 
     def _files(self, result: BatchResult) -> Iterator[Message]:
         batch, metrics = self.batch, self.batch.args.metrics
-        yield from _report_files(batch, result, self.read)
+        yield from _report_files(batch, result, self.ledger)
         if metrics is not None and result.outcome != "locked":  # those of the run in progress stay
             path = Path(beside(batch.file, metrics.file))
             write = partial(write_file, path, [metrics_text(result)], _METRICS_MODE)
@@ -319,7 +319,7 @@ def metrics_text(result: BatchResult) -> str:
     )
 
 
-def _report_files(batch: BatchFile, result: BatchResult, read: RunReader) -> Iterator[Message]:
+def _report_files(batch: BatchFile, result: BatchResult, ledger: LedgerPlace | None) -> Iterator[Message]:
     """Yield the summary as dated files; writing each removes those of its form that are older than ``keep_days``."""
     args = batch.args.reports
     if args is None:
@@ -328,9 +328,9 @@ def _report_files(batch: BatchFile, result: BatchResult, read: RunReader) -> Ite
     started = parse_time(result.started).astimezone(batch.schedule.zone)
     oldest = "" if args.keep_days is None else f"{started.date() - timedelta(days=args.keep_days)}"
 
-    def write(path: Path, render: Callable[[BatchResult, str, RunReader], str], *_: object) -> None:
+    def write(path: Path, render: BatchForm, *_: object) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        write_file(path, [render(result, batch.schedule.timezone, read)], _REPORT_MODE)
+        write_file(path, [render(result, batch.schedule.timezone, ledger)], _REPORT_MODE)
         dated = re.compile(rf"{re.escape(batch.name)}-(\d{{4}}-\d\d-\d\d)T\d{{6}}{re.escape(path.suffix)}")
         for each in folder.iterdir():
             if (found := dated.fullmatch(each.name)) and found[1] < oldest:

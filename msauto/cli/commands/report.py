@@ -8,7 +8,7 @@ import click
 from msgspec import structs
 
 from msauto.api.forms import FORMS, report_form
-from msauto.batch.batch_result import SUMMARY_FORMS, past_results, run_reader
+from msauto.batch.batch_result import SUMMARY_FORMS, past_results
 from msauto.cli.flags import SUMMARY_OPTION, Flags, layout_of, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
@@ -24,7 +24,7 @@ def command(*, flags: Flags, run: str) -> None:
         found = ledger.find(run)
         if found.batch and not found.job:
             result = next(each for each in past_results(ledger, found.batch) if each.run == found.run)
-            print_result(SUMMARY_FORMS[flags.format][1](result, "", run_reader(ledger)))
+            print_result(SUMMARY_FORMS[flags.format][1](result, "", flags.inputs.ledger))
             return
         details = ledger.run_details(found.run)
     form, past = report_form(flags.format), details.result

@@ -20,7 +20,6 @@ from msauto.batch.batch_result import (
     JobStatus,
     SentMessage,
     batch_result_schema,
-    no_run,
     status_of,
     status_row,
 )
@@ -83,7 +82,7 @@ RESULT = BatchResult(
 @pytest.mark.parametrize("form", SUMMARY_FORMS)
 def test_forms(form: str) -> None:
     ending, render = SUMMARY_FORMS[form]
-    path, text = GOLDEN / f"summary.{ending}", without_assets(render(RESULT, "Europe/Oslo", no_run))
+    path, text = GOLDEN / f"summary.{ending}", without_assets(render(RESULT, "Europe/Oslo", None))
     if os.environ.get("MSAUTO_WRITE_CASES"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
@@ -93,32 +92,32 @@ def test_a_batch_that_could_not_begin_is_red_in_each_form() -> None:
     jobs = (JobResult(job="titles"), JobResult(job="news"))
     result = structs.replace(RESULT, jobs=jobs, code=1, reason="the disk is full", deliveries=(), missed=())
     for _, render in SUMMARY_FORMS.values():
-        text = render(result, "Europe/Oslo", no_run)
+        text = render(result, "Europe/Oslo", None)
         assert "nothing to do" not in text
         assert "the disk is full" in text
-    suite = etree.fromstring(SUMMARY_FORMS["junit"][1](result, "Europe/Oslo", no_run).encode())
+    suite = etree.fromstring(SUMMARY_FORMS["junit"][1](result, "Europe/Oslo", None).encode())
     assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
 
 
 def test_warnings_of_a_plan_are_shown() -> None:
     job = structs.replace(RESULT.jobs[0], warnings=("the answer was lost", "x"))
-    text = SUMMARY_FORMS["text"][1](structs.replace(RESULT, jobs=(job,)), "Europe/Oslo", no_run)
+    text = SUMMARY_FORMS["text"][1](structs.replace(RESULT, jobs=(job,)), "Europe/Oslo", None)
     assert "4 changed, 20 unchanged; 2 warnings: the answer was lost" in text
 
 
 def test_a_batch_without_jobs() -> None:
     missed = structs.replace(RESULT, outcome="missed", code=4, reason="outside the window", jobs=(), deliveries=())
-    assert SUMMARY_FORMS["text"][1](missed, "Europe/Oslo", no_run).splitlines() == [
+    assert SUMMARY_FORMS["text"][1](missed, "Europe/Oslo", None).splitlines() == [
         "nightly: missed: outside the window",
         "missed: Thu 2026-11-19 03:10 CET",
     ]
-    suite = etree.fromstring(SUMMARY_FORMS["junit"][1](missed, "UTC", no_run).encode())
+    suite = etree.fromstring(SUMMARY_FORMS["junit"][1](missed, "UTC", None).encode())
     assert (suite.get("tests"), suite.get("failures"), suite[0].get("name")) == ("1", "1", "nightly")
 
 
 @pytest.mark.parametrize("result", [RESULT, BatchResult(run="r", batch="b", file="f", started="x")])
 def test_the_document_passes_its_schema(result: BatchResult) -> None:
-    jsonschema.validate(json.loads(SUMMARY_FORMS["json"][1](result, "UTC", no_run)), batch_result_schema())
+    jsonschema.validate(json.loads(SUMMARY_FORMS["json"][1](result, "UTC", None)), batch_result_schema())
 
 
 def test_a_row_of_the_status() -> None:
