@@ -22,6 +22,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
+from msauto.simulator import wire
 from msauto.simulator.commands import COMMANDS, CommandCall, delete_asset, load_batch
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.faults import Fault, Faults, answer_with
@@ -29,23 +30,6 @@ from msauto.simulator.rss import channel_xml, channels_xml, delete_item, find_ch
 from msauto.simulator.seed import load_state, save_state, state_from_seed
 from msauto.simulator.state import ServerState, SimDatabase, SimEntry
 from msauto.simulator.storage import clip_xml, databases_parts, folder_parts, proxy_answer, thumbnail_answer, xmp_answer
-from msauto.simulator.wire import (
-    READS,
-    HttpAnswer,
-    HttpRequest,
-    MalformedRequestError,
-    RefusalError,
-    RequestAddress,
-    ResourceNotFoundError,
-    decode_address,
-    decode_percent,
-    decode_query,
-    not_found_answer,
-    refusal_answer,
-    success_answer,
-    text_answer,
-    xml_answer,
-)
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -59,27 +43,27 @@ class SimServer:
         self.dialect = dialect
         self._restore_seconds = restore_seconds
 
-    def answer(self, request: HttpRequest, *, pretend: bool = False) -> HttpAnswer:
+    def answer(self, request: wire.HttpRequest, *, pretend: bool = False) -> wire.HttpAnswer:
         """Do what the request asks for. `pretend`: a write is not done, but answered as after success."""
         limit = int(self.dialect.line_limit)
         try:
             if (refused := self._unauthorized(request)) is not None:
                 return refused
-            if pretend and request.method not in READS:
-                return success_answer(self.dialect, None)
+            if pretend and request.method not in wire.READS:
+                return wire.success_answer(self.dialect, None)
             if limit and len(request.target) > limit:
-                return text_answer("Error: the request line is too long", 414, done=False)
+                return wire.text_answer("Error: the request line is too long", 414, done=False)
             path, _, query = request.target.partition("?")
-            request.params = decode_query(query)
+            request.params = wire.decode_query(query)
             return self._dispatch(request, path)
-        except ResourceNotFoundError:
-            return not_found_answer(self.dialect)
-        except RefusalError as refusal:
-            return refusal_answer(refusal, self.dialect)
-        except MalformedRequestError as problem:
-            return text_answer(f"Error: {problem}", 400, done=False)
+        except wire.ResourceNotFoundError:
+            return wire.not_found_answer(self.dialect)
+        except wire.RefusalError as refusal:
+            return wire.refusal_answer(refusal, self.dialect)
+        except wire.MalformedRequestError as problem:
+            return wire.text_answer(f"Error: {problem}", 400, done=False)
 
-    def _unauthorized(self, request: HttpRequest) -> HttpAnswer | None:
+    def _unauthorized(self, request: wire.HttpRequest) -> wire.HttpAnswer | None:
         """Return a 401 for a request without the right credentials (interface "Authentication": not shown)."""
         dialect = self.dialect
         if dialect.auth == "none":
@@ -93,12 +77,12 @@ class SimServer:
         given = request.headers.get(header, "").encode("utf-8", "surrogateescape")
         if hmac.compare_digest(given, desired.encode()):
             return None
-        answer = text_answer("Error: authentication required", 401, done=False)
+        answer = wire.text_answer("Error: authentication required", 401, done=False)
         if challenge:
             answer.headers["WWW-Authenticate"] = challenge
         return answer
 
-    def _dispatch(self, request: HttpRequest, path: str) -> HttpAnswer:
+    def _dispatch(self, request: wire.HttpRequest, path: str) -> wire.HttpAnswer:
         top, *segments = path.removeprefix("/").split("/")
         if segments and segments[-1] == "":
             segments.pop()
@@ -106,26 +90,26 @@ class SimServer:
             return self._storage(request, segments)
         if top == "rss":
             return self._rss(request, segments)
-        raise ResourceNotFoundError
+        raise wire.ResourceNotFoundError
 
-    def _storage(self, request: HttpRequest, segments: list[str]) -> HttpAnswer:
+    def _storage(self, request: wire.HttpRequest, segments: list[str]) -> wire.HttpAnswer:
         if not segments:
             _only_read(request)
-            return xml_answer(databases_parts(self.state, self.dialect), self.dialect)
+            return wire.xml_answer(databases_parts(self.state, self.dialect), self.dialect)
         dialect = self.dialect
-        address = decode_address(segments, dialect.ns_id == "yes", dialect.title_address == "ns")
+        address = wire.decode_address(segments, dialect.ns_id == "yes", dialect.title_address == "ns")
         database = self.state.databases.get(address.database)
         if database is None:
-            raise ResourceNotFoundError
+            raise wire.ResourceNotFoundError
         if address.asset is not None:
             return self._asset(request, database, address)
         if request.method == "PUT" and not address.folder:
             load_batch(database, request.required("connector"), request.body)
             return self._success()
         _only_read(request)
-        return xml_answer(folder_parts(database, address.folder, request, dialect), dialect)
+        return wire.xml_answer(folder_parts(database, address.folder, request, dialect), dialect)
 
-    def _asset(self, request: HttpRequest, database: SimDatabase, address: RequestAddress) -> HttpAnswer:
+    def _asset(self, request: wire.HttpRequest, database: SimDatabase, address: wire.RequestAddress) -> wire.HttpAnswer:
         entries = self.state.find(database, address.namespace, address.asset or "", self.dialect)
         entry = entries[0]
         match request.method, *address.tail:
@@ -144,26 +128,26 @@ class SimServer:
             case ("PVW", profile) | (profile,):
                 return proxy_answer(request, database, entry, profile)
             case (_, *_):
-                raise ResourceNotFoundError
+                raise wire.ResourceNotFoundError
         twins = [each for each in entries if each.is_home] if self.dialect.title_twins == "both" else []
         if len(twins) > 1:
             clips = "".join(clip_xml(each, self.dialect) for each in twins)
-            return xml_answer(f"<Clips>{clips}</Clips>", self.dialect)
-        return xml_answer(clip_xml(entry, self.dialect), self.dialect)
+            return wire.xml_answer(f"<Clips>{clips}</Clips>", self.dialect)
+        return wire.xml_answer(clip_xml(entry, self.dialect), self.dialect)
 
-    def _command(self, request: HttpRequest, database: SimDatabase, entry: SimEntry) -> HttpAnswer:
+    def _command(self, request: wire.HttpRequest, database: SimDatabase, entry: SimEntry) -> wire.HttpAnswer:
         name = request.param("command") or ""
         if name not in COMMANDS:
-            raise RefusalError(400, f"unknown command {name}")
+            raise wire.RefusalError(400, f"unknown command {name}")
         COMMANDS[name](CommandCall(self.state, database, entry, request, self.dialect, self._restore_seconds))
         return self._success(entry)
 
-    def _rss(self, request: HttpRequest, segments: list[str]) -> HttpAnswer:
-        match (request.method, [decode_percent(segment) for segment in segments]):
+    def _rss(self, request: wire.HttpRequest, segments: list[str]) -> wire.HttpAnswer:
+        match (request.method, [wire.decode_percent(segment) for segment in segments]):
             case ("GET" | "HEAD", []):
-                return xml_answer(channels_xml(self.state), self.dialect)
+                return wire.xml_answer(channels_xml(self.state), self.dialect)
             case ("GET" | "HEAD", [name]):
-                return xml_answer(channel_xml(find_channel(self.state, name), self.dialect), self.dialect)
+                return wire.xml_answer(channel_xml(find_channel(self.state, name), self.dialect), self.dialect)
             case ("PUT", [name, file]):
                 put_item(find_channel(self.state, name), file, request.body, self.dialect)
                 return self._success()
@@ -171,18 +155,18 @@ class SimServer:
                 delete_item(find_channel(self.state, name), request.required("guid"), self.dialect)
                 return self._success()
             case (_, [] | [_] | [_, _]):
-                raise RefusalError(405, f"{request.method} is not supported here")
+                raise wire.RefusalError(405, f"{request.method} is not supported here")
             case _:
-                raise ResourceNotFoundError
+                raise wire.ResourceNotFoundError
 
-    def _success(self, entry: SimEntry | None = None) -> HttpAnswer:
+    def _success(self, entry: SimEntry | None = None) -> wire.HttpAnswer:
         shown = clip_xml(entry, self.dialect) if entry and self.dialect.command_body == "clip" else None
-        return success_answer(self.dialect, shown)
+        return wire.success_answer(self.dialect, shown)
 
 
-def _only_read(request: HttpRequest) -> None:
-    if request.method not in READS:
-        raise RefusalError(405, f"{request.method} is not supported here")
+def _only_read(request: wire.HttpRequest) -> None:
+    if request.method not in wire.READS:
+        raise wire.RefusalError(405, f"{request.method} is not supported here")
 
 
 _LINE_LIMIT = 2**20  # bytes of a request line or header, far above what the dialect limits
@@ -271,7 +255,7 @@ class Simulator(SimServer):
 
     def writes(self) -> list[LogEntry]:
         """Return the requests other than GET and HEAD."""
-        return [entry for entry in self.log if entry.method not in READS]
+        return [entry for entry in self.log if entry.method not in wire.READS]
 
     def clear_log(self) -> None:
         """Remove all requests from the log; the numbers continue."""
@@ -362,8 +346,8 @@ class Simulator(SimServer):
 
     async def _exchange(self, received: web.BaseRequest) -> web.StreamResponse:
         """Answer one request: the log, the faults, the work, the answer."""
-        request = HttpRequest(received.method, received.raw_path, received.headers)
-        if request.method not in READS:
+        request = wire.HttpRequest(received.method, received.raw_path, received.headers)
+        if request.method not in wire.READS:
             request.body = await _body(received)
         entry = LogEntry(next(self._numbers), request.method, request.target, request.body)
         self._log.append(entry)
@@ -371,12 +355,12 @@ class Simulator(SimServer):
         entry.fault = " ".join(each.kind for each in taken)
         self._change(taken, "before")
 
-        def work() -> HttpAnswer:
+        def work() -> wire.HttpAnswer:
             answer = self.answer(request)
             entry.done = answer.done
             if taken:
                 answer.whole_body()  # a long listing is that from before the hooks
-            if answer.done and request.method not in READS:
+            if answer.done and request.method not in wire.READS:
                 self._save_soon()
             return answer
 
@@ -424,7 +408,7 @@ async def _body(received: web.BaseRequest) -> bytes:
     return await received.content.read()
 
 
-async def _send(received: web.BaseRequest, answer: HttpAnswer) -> web.StreamResponse:
+async def _send(received: web.BaseRequest, answer: wire.HttpAnswer) -> web.StreamResponse:
     """Send an answer; the bytes on the wire are those of the answer, also where its length is wrong."""
     from aiohttp import web
 

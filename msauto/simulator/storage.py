@@ -12,6 +12,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 
+from msauto.simulator import wire
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.state import (
     LINK_FIELDS,
@@ -23,24 +24,6 @@ from msauto.simulator.state import (
     SimEntry,
     SimMarker,
     SimSegment,
-)
-from msauto.simulator.wire import (
-    GARBAGE,
-    FolderPath,
-    HttpAnswer,
-    HttpRequest,
-    RefusalError,
-    ResourceNotFoundError,
-    attr_element,
-    element,
-    escape_attribute,
-    escape_text,
-    folder_text,
-    format_frames,
-    format_length,
-    frame_time,
-    text_answer,
-    xml_answer,
 )
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?")
@@ -55,7 +38,7 @@ def attributes_xml(entry: SimEntry, dialect: SimDialect) -> str:
         "bps": clip.bps,
         "channels": clip.channels,
         "derived_from": clip.derived_from,
-        "frame_time": frame_time(clip.rate),
+        "frame_time": wire.frame_time(clip.rate),
         "frames": clip.length,
         "height": clip.height,
         "width": clip.width,
@@ -74,7 +57,7 @@ def attributes_xml(entry: SimEntry, dialect: SimDialect) -> str:
         values |= {name: value for name, value in fields.items() if value or dialect.link_fields == "reported"}
     if dialect.orig_name == "hidden":
         del values["orig_name"]
-    shown = [(name, escape_text(str(value))) for name, value in values.items() if name not in clip.omitted]
+    shown = [(name, wire.escape_text(str(value))) for name, value in values.items() if name not in clip.omitted]
     return "".join(f'<Attr name="{name}">{content}</Attr>\n' for name, content in shown)
 
 
@@ -82,73 +65,73 @@ def clip_xml(entry: SimEntry, dialect: SimDialect) -> str:
     """Return the detailed asset shape, root `Clip`."""
     clip = entry.clip
     origin = entry.first_frame if dialect.position_origin == "in" else 0
-    path = folder_text(entry.folder if dialect.link_folder == "own" else clip.home.folder)
+    path = wire.folder_text(entry.folder if dialect.link_folder == "own" else clip.home.folder)
     return "".join(
         (
-            f'<Clip folder="{escape_attribute(path)}" hires="{escape_attribute(clip.hires)}" ',
-            f'proxy="{escape_attribute(clip.proxy)}" archive="{escape_attribute(clip.archive)}" ',
+            f'<Clip folder="{wire.escape_attribute(path)}" hires="{wire.escape_attribute(clip.hires)}" ',
+            f'proxy="{wire.escape_attribute(clip.proxy)}" archive="{wire.escape_attribute(clip.archive)}" ',
             f'link_id="{entry.link_id}" finalized="{str(clip.finalized).lower()}">\n',
             *(_marker(marker, origin) for marker in clip.markers),
             *(_segment(segment, origin, dialect) for segment in clip.segments),
             attributes_xml(entry, dialect),
-            *(f'<Param name="{escape_attribute(name)}"/>\n' for name in clip.params),
+            *(f'<Param name="{wire.escape_attribute(name)}"/>\n' for name in clip.params),
             "</Clip>",
         )
     )
 
 
-def xmp_answer(clip: SimClip, desired: list[str], dialect: SimDialect) -> HttpAnswer:
+def xmp_answer(clip: SimClip, desired: list[str], dialect: SimDialect) -> wire.HttpAnswer:
     """GETUSERFIELDS in the shape of the dialect (interface: "Response body ... not shown")."""
     fields = clip.xmp
     if desired:
         fields = {name: clip.xmp[name] for name in desired if name in clip.xmp}
     elif dialect.xmp_without_field == "error":
-        raise RefusalError(400, "field is missing")
+        raise wire.RefusalError(400, "field is missing")
     elif dialect.xmp_without_field == "empty":
         fields = {}
     if dialect.xmp_shape == "unreadable":
-        return HttpAnswer(200, GARBAGE, "application/octet-stream")
+        return wire.HttpAnswer(200, wire.GARBAGE, "application/octet-stream")
     if dialect.xmp_shape == "lines":
         lines = [f"{name}={dialect.list_separator.join(values)}\n" for name, values in fields.items()]
-        return text_answer("".join(lines))
-    return xml_answer(f"<UserFields>\n{_xmp_elements(fields, dialect.xmp_shape)}</UserFields>", dialect)
+        return wire.text_answer("".join(lines))
+    return wire.xml_answer(f"<UserFields>\n{_xmp_elements(fields, dialect.xmp_shape)}</UserFields>", dialect)
 
 
 def _xmp_elements(fields: dict[str, list[str]], shape: str) -> str:
     if shape == "element":
         return "".join(_one_element(name, values) for name, values in fields.items())
     if shape == "nested":
-        bags = {name: "".join(element("li", value) for value in values) for name, values in fields.items()}
-        rows = (f'<Field name="{escape_attribute(name)}"><Bag>{bag}</Bag></Field>\n' for name, bag in bags.items())
+        bags = {name: "".join(wire.element("li", value) for value in values) for name, values in fields.items()}
+        rows = (f'<Field name="{wire.escape_attribute(name)}"><Bag>{bag}</Bag></Field>\n' for name, bag in bags.items())
         return "".join(rows)
-    return "".join(attr_element(name, value) + "\n" for name, values in fields.items() for value in values)
+    return "".join(wire.attr_element(name, value) + "\n" for name, values in fields.items() for value in values)
 
 
 def _one_element(field: str, values: list[str]) -> str:
     prefix, colon, local = field.partition(":")
     name = _NOT_IN_NAMES.sub("_", local if colon else prefix)
     if not colon:
-        return "".join(element(name, value) + "\n" for value in values)
+        return "".join(wire.element(name, value) + "\n" for value in values)
     prefix = _NOT_IN_NAMES.sub("_", prefix)
     start = f'<{prefix}:{name} xmlns:{prefix}="urn:xmp:{prefix}">'
-    return "".join(f"{start}{escape_text(value)}</{prefix}:{name}>\n" for value in values)
+    return "".join(f"{start}{wire.escape_text(value)}</{prefix}:{name}>\n" for value in values)
 
 
 def _marker(marker: SimMarker, origin: int) -> str:
-    fields = "".join(attr_element(name, value) for name, value in marker.fields.items())
+    fields = "".join(wire.attr_element(name, value) for name, value in marker.fields.items())
     return f'<Marker uid="{marker.uid}" pos="{marker.pos - origin}">{fields}</Marker>\n'
 
 
 def _segment(segment: SimSegment, origin: int, dialect: SimDialect) -> str:
-    children = "".join(element("title", title) for title in segment.titles)
+    children = "".join(wire.element("title", title) for title in segment.titles)
     if segment.track:
-        children += element("track", segment.track)
+        children += wire.element("track", segment.track)
     if segment.rating:
-        children += element("rating", str(segment.rating))
+        children += wire.element("rating", str(segment.rating))
     if segment.keywords and dialect.segment_keywords == "reported":
-        children += element("keywords", segment.keywords)
+        children += wire.element("keywords", segment.keywords)
     return (
-        f'<Segment seg_num="{segment.number}" seg_name="{escape_attribute(segment.name)}" '
+        f'<Segment seg_num="{segment.number}" seg_name="{wire.escape_attribute(segment.name)}" '
         f'start_frame="{segment.start - origin}" duration="{segment.duration}">{children}</Segment>\n'
     )
 
@@ -157,17 +140,19 @@ def databases_parts(state: ServerState, dialect: SimDialect) -> Iterator[str]:
     """GET /storage: every database with its content."""
     yield "<Databases>\n"
     for database in list(state.databases.values()):
-        yield f'<Database name="{escape_attribute(database.name)}">\n'
+        yield f'<Database name="{wire.escape_attribute(database.name)}">\n'
         yield from _stored_tree(database.root, (), lambda _: True, dialect)
         yield "</Database>\n"
     yield "</Databases>"
 
 
-def folder_parts(database: SimDatabase, path: FolderPath, request: HttpRequest, dialect: SimDialect) -> Iterator[str]:
+def folder_parts(
+    database: SimDatabase, path: wire.FolderPath, request: wire.HttpRequest, dialect: SimDialect
+) -> Iterator[str]:
     """GET /storage/NAME/FOLDER...: StoredTree, mam or folderlist."""
     folder = database.folder(path)
     if folder is None:
-        raise ResourceNotFoundError
+        raise wire.ResourceNotFoundError
     keep = _filter(request, dialect)
     match request.param("format") or "StoredTree":
         case "StoredTree":
@@ -177,11 +162,11 @@ def folder_parts(database: SimDatabase, path: FolderPath, request: HttpRequest, 
         case "mam":
             return _mam(folder, keep)
         case unknown:
-            raise RefusalError(400, f"unknown format {unknown}")
+            raise wire.RefusalError(400, f"unknown format {unknown}")
 
 
-def _stored_tree(folder: Folder, path: FolderPath, keep: _Keep | None, dialect: SimDialect) -> Iterator[str]:
-    yield f'<StoredTree query_root="{escape_attribute(folder_text(path))}">\n<Folder name="">\n'
+def _stored_tree(folder: Folder, path: wire.FolderPath, keep: _Keep | None, dialect: SimDialect) -> Iterator[str]:
+    yield f'<StoredTree query_root="{wire.escape_attribute(wire.folder_text(path))}">\n<Folder name="">\n'
     yield from _content(folder, keep, dialect)
     yield "</Folder>\n</StoredTree>"
 
@@ -189,7 +174,7 @@ def _stored_tree(folder: Folder, path: FolderPath, keep: _Keep | None, dialect: 
 def _content(folder: Folder, keep: _Keep | None, dialect: SimDialect) -> Iterator[str]:
     # Copies: a long listing is sent in pieces, and other requests can change the folder in between.
     for child in list(folder.folders.values()):
-        yield f'<Folder name="{escape_attribute(child.name)}">\n'
+        yield f'<Folder name="{wire.escape_attribute(child.name)}">\n'
         if dialect.listing_depth == "deep":
             yield from _content(child, keep, dialect)
         yield "</Folder>\n"
@@ -207,16 +192,16 @@ def _mam(folder: Folder, keep: _Keep) -> Iterator[str]:
     for entry in folder.walk():
         if keep(entry):
             clip = entry.clip
-            yield "<asset>" + element("id", entry.title) + element("dir", folder_text(entry.folder))
-            yield element("length", format_length(clip.length, clip.rate)) + element("hires", clip.hires)
-            yield (element("proxy", clip.proxy) if clip.proxy else "") + "</asset>\n"
+            yield "<asset>" + wire.element("id", entry.title) + wire.element("dir", wire.folder_text(entry.folder))
+            yield wire.element("length", wire.format_length(clip.length, clip.rate)) + wire.element("hires", clip.hires)
+            yield (wire.element("proxy", clip.proxy) if clip.proxy else "") + "</asset>\n"
     yield "</mam>"
 
 
-def _filter(request: HttpRequest, dialect: SimDialect) -> _Keep:
+def _filter(request: wire.HttpRequest, dialect: SimDialect) -> _Keep:
     kind, after = request.param("mimetype"), _after(request.param("datetime"), dialect)
     if kind is not None and kind not in MIME_TYPES:
-        raise RefusalError(400, f"unknown mimetype {kind}")
+        raise wire.RefusalError(400, f"unknown mimetype {kind}")
     number = kind and MIME_TYPES[kind]
     return lambda entry: number in {None, entry.clip.mime_type} and entry.clip.create_time > after
 
@@ -226,35 +211,35 @@ def _after(value: str | None, dialect: SimDialect) -> str:
     if value is None or dialect.datetime_filter == "ignored":
         return ""
     if _DATE.fullmatch(value) is None:
-        raise RefusalError(400, f"not a valid date-time: {value}")
+        raise wire.RefusalError(400, f"not a valid date-time: {value}")
     return value if "T" in value else f"{value}T00:00:00"
 
 
 _SIZE_LIMIT = 4096
 
 
-def thumbnail_answer(request: HttpRequest, entry: SimEntry) -> HttpAnswer:
+def thumbnail_answer(request: wire.HttpRequest, entry: SimEntry) -> wire.HttpAnswer:
     """GET .../GETICON: a picture of one color, which depends on the texts in its text chunks."""
     clip = entry.clip
     try:
         pos, _ = _number(request, "pos", 0), _number(request, "dur", 0)
         size = (_size(request, "w", clip.width or 640), _size(request, "h", clip.height or 360))
         params = "\n".join(_parameter(value, clip) for value in request.all_params("param"))
-    except RefusalError as refusal:
-        return text_answer(f"Error: {refusal.text}", refusal.status, done=False)
+    except wire.RefusalError as refusal:
+        return wire.text_answer(f"Error: {refusal.text}", refusal.status, done=False)
     # Interface: "thumbnail position in frames from the asset start (IN point)".
-    code = format_frames(entry.first_frame + pos, clip.rate)
+    code = wire.format_frames(entry.first_frame + pos, clip.rate)
     png = draw_png({"Title": entry.title, "TimeCode": code, "Params": params}, size)
-    return HttpAnswer(200, png, "image/png")
+    return wire.HttpAnswer(200, png, "image/png")
 
 
-def proxy_answer(request: HttpRequest, database: SimDatabase, entry: SimEntry, profile: str) -> HttpAnswer:
+def proxy_answer(request: wire.HttpRequest, database: SimDatabase, entry: SimEntry, profile: str) -> wire.HttpAnswer:
     """GET .../[PVW/]WPN: the proxy, made for each request; an unknown profile is a 500 in any dialect."""
     if profile not in database.profiles:
-        return text_answer(f"Error: the profile {profile} is not configured", 500, done=False)
+        return wire.text_answer(f"Error: the profile {profile} is not configured", 500, done=False)
     view = "/PVW/" in request.target
     headers = {"Content-Disposition": "inline" if view else f'attachment; filename="{entry.link_id}-{profile}.mp4"'}
-    return HttpAnswer(200, make_film(f"{entry.title} in {profile}", entry.clip.length), "video/mp4", headers)
+    return wire.HttpAnswer(200, make_film(f"{entry.title} in {profile}", entry.clip.length), "video/mp4", headers)
 
 
 def draw_png(texts: Mapping[str, str], size: tuple[int, int]) -> bytes:
@@ -287,23 +272,23 @@ def _box(kind: str, content: bytes) -> bytes:
 def _parameter(value: str, clip: SimClip) -> str:
     name, colon, content = value.partition(":")
     if not colon:
-        raise RefusalError(400, f"param is NAME:VAL, not {value}")
+        raise wire.RefusalError(400, f"param is NAME:VAL, not {value}")
     if clip.params and name not in clip.params:
-        raise RefusalError(400, f"unknown graphic element {name}")
+        raise wire.RefusalError(400, f"unknown graphic element {name}")
     return f"{name}: {content}"
 
 
-def _size(request: HttpRequest, name: str, default: int) -> int:
+def _size(request: wire.HttpRequest, name: str, default: int) -> int:
     size = _number(request, name, default)
     if not 1 <= size <= _SIZE_LIMIT:
-        raise RefusalError(400, f"{name} is out of range: {size}")
+        raise wire.RefusalError(400, f"{name} is out of range: {size}")
     return size
 
 
-def _number(request: HttpRequest, name: str, default: int) -> int:
+def _number(request: wire.HttpRequest, name: str, default: int) -> int:
     value = request.param(name)
     if value is None:
         return default
     if not value.isascii() or not value.isdigit():
-        raise RefusalError(400, f"{name} is not a number: {value}")
+        raise wire.RefusalError(400, f"{name} is not a number: {value}")
     return int(value)
