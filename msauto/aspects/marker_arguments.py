@@ -7,20 +7,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Struct, field
 from pydantic import TypeAdapter
 
-from msauto.aspects.arguments import (
-    ExportedPart,
-    State,
-    TaskArguments,
-    asset_key,
-    duplicates,
-    exported_position,
-    is_valid,
-    known_items,
-    named_texts,
-    or_absent,
-    repeated,
-    with_attributes,
-)
+from msauto.aspects import arguments
 from msauto.aspects.comparison import as_number, track_of
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.documents import key_rules as rule
@@ -58,7 +45,7 @@ _ATTRIBUTE_NAMES = {"pattern": r"^\S(.*\S)?$", "not": {"enum": sorted(_MARKER_KE
 AttributeName = Annotated[str, Read(_attribute_name, type="string", **_ATTRIBUTE_NAMES)]
 
 
-@with_attributes(registry.MARKER_ATTRIBUTES)
+@arguments.with_attributes(registry.MARKER_ATTRIBUTES)
 class MarkerKeys(Model):
     """What a marker is and has."""
 
@@ -79,7 +66,7 @@ class MarkerArgs(MarkerKeys):
     )
 
     attributes: Opt[dict[AttributeName, Value[Text]]] = key("further attributes by name, as texts; an empty one clears")
-    state: Opt[State] = key("present (default) or absent: not there")
+    state: Opt[arguments.State] = key("present (default) or absent: not there")
 
 
 class MarkersExactly(Model):
@@ -88,8 +75,8 @@ class MarkersExactly(Model):
     tracks: Value[list[Value[registry.Track]]] = need("only markers of these types are removed")
 
 
-MARKER_KEYS = {"markers": asset_key(list[Value[MarkerArgs]], "key frame markers")}
-MARKERS_EXACTLY = asset_key(
+MARKER_KEYS = {"markers": arguments.asset_key(list[Value[MarkerArgs]], "key frame markers")}
+MARKERS_EXACTLY = arguments.asset_key(
     Annotated[Then[MarkersExactly] | Else[Flag], types.IF_MAP],
     "remove other markers; {tracks: [...]} limits it to these types",
 )
@@ -97,11 +84,11 @@ MARKERS_EXACTLY = asset_key(
 
 def check_markers(args: Any, node: SourceNode) -> Iterator[Problem]:
     """Yield what is wrong with a list of markers."""
-    markers, here = known_items(args.markers, MarkerArgs), node.child("markers")
-    yield from duplicates(markers, here, lambda item: item.uid, "uid", "marker uid")
+    markers, here = arguments.known_items(args.markers, MarkerArgs), node.child("markers")
+    yield from arguments.duplicates(markers, here, lambda item: item.uid, "uid", "marker uid")
     without = [(index, item) for index, item in markers if item.uid is None and item.at is not None]
     what = "marker with this track and position"
-    yield from duplicates(without, here, lambda item: (item.track, item.at), "at", what)
+    yield from arguments.duplicates(without, here, lambda item: (item.track, item.at), "at", what)
     narrowed = getattr(args.exactly, "markers", None)
     if isinstance(narrowed, MarkersExactly) and not narrowed.tracks:
         here = node.child("exactly", "markers", "tracks")
@@ -131,15 +118,15 @@ class DesiredMarkers(DesiredList[DesiredMarker], frozen=True, gc=False):
     tracks: frozenset[str] | None = None
 
 
-def declare_markers(task: TaskArguments) -> DesiredMarkers | None:
+def declare_markers(task: arguments.TaskArguments) -> DesiredMarkers | None:
     """Return what a task declares of markers."""
 
     def marker(item: MarkerArgs) -> DesiredMarker:
         return DesiredMarker(
-            uid=or_absent(item.uid),
+            uid=arguments.or_absent(item.uid),
             at=task.position(item.at),
-            track=or_absent(item.track),
-            fields=named_texts(item, registry.MARKER_ATTRIBUTES) | (item.attributes or {}),
+            track=arguments.or_absent(item.track),
+            fields=arguments.named_texts(item, registry.MARKER_ATTRIBUTES) | (item.attributes or {}),
             present=item.state != "absent",
         )
 
@@ -184,12 +171,12 @@ def merge_markers(merging: Merging, declared: Sequence[DesiredMarkers]) -> Desir
 _NAME: TypeAdapter[str] = TypeAdapter(AttributeName)
 
 
-def export_markers(snapshot: AssetSnapshot, _: Dialect) -> ExportedPart:
+def export_markers(snapshot: AssetSnapshot, _: Dialect) -> arguments.ExportedPart:
     """Return the live markers as a task writes them: by their place, or by their uid if that is not valid or unique."""
-    part = ExportedPart()
+    part = arguments.ExportedPart()
     asset = snapshot.asset
     markers = {marker.uid: marker for marker in asset.markers}
-    for uid in repeated(marker.uid for marker in asset.markers):
+    for uid in arguments.repeated(marker.uid for marker in asset.markers):
         part.leave_out(f"several markers have uid {uid}: only one of them can be exported")
     places = Counter((marker.frame, track_of(marker)) for marker in markers.values())
     for marker in sorted(markers.values(), key=lambda marker: (marker.frame, track_of(marker), marker.uid)):
@@ -200,7 +187,7 @@ def export_markers(snapshot: AssetSnapshot, _: Dialect) -> ExportedPart:
             part.leave_out(f"marker {marker.uid} at frame {frame} is left out: its uid is negative")
             continue
         sourced: dict[str, Any] = {"uid": marker.uid} if by_uid else {}
-        sourced |= {"at": exported_position(frame, asset.rate)} if inside else {}
+        sourced |= {"at": arguments.exported_position(frame, asset.rate)} if inside else {}
         sourced |= {"track": track} if known else {}
         notes = [] if inside else [f"marker {marker.uid} lies outside the clip, at frame {frame}"]
         notes += [] if known else [f"track of marker {marker.uid}, which no task can set: {marker.track}"]
@@ -213,7 +200,7 @@ def _exported_texts(marker: Marker, notes: list[str]) -> dict[str, Any]:
     sourced: dict[str, Any] = {}
     further: dict[str, str] = {}
     for name, text in marker.fields.items():
-        if text and name not in _MARKER_KEYS and is_valid(_NAME, name):
+        if text and name not in _MARKER_KEYS and arguments.is_valid(_NAME, name):
             further[name] = text
         elif text and name not in _MARKER_KEYS:
             notes.append(f"attribute of marker {marker.uid}, which no task can name: {name!r}")

@@ -5,19 +5,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct, field
 
-from msauto.aspects.arguments import (
-    ExportedPart,
-    State,
-    TaskArguments,
-    asset_key,
-    duplicates,
-    exported_position,
-    known_items,
-    named_texts,
-    or_absent,
-    repeated,
-    with_attributes,
-)
+from msauto.aspects import arguments
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
@@ -40,7 +28,7 @@ _SEGMENT_IS_NAMED = rule.any_of(
 )
 
 
-@with_attributes(SEGMENT_ATTRIBUTES)
+@arguments.with_attributes(SEGMENT_ATTRIBUTES)
 class SegmentKeys(Model):
     """What a segment is and has."""
 
@@ -57,7 +45,7 @@ class SegmentArgs(SegmentKeys):
         rule.when_value("state", "absent", _SEGMENT_IS_NAMED),
     )
 
-    state: Opt[State] = key("present (default) or absent: not there")
+    state: Opt[arguments.State] = key("present (default) or absent: not there")
 
 
 class SegmentationArgs(Model):
@@ -68,26 +56,26 @@ class SegmentationArgs(Model):
 
 
 SEGMENT_KEYS = {
-    "segments": asset_key(list[Value[SegmentArgs]], "segments"),
-    "segmentation": asset_key(SegmentationArgs, "segments of equal duration over the whole asset"),
+    "segments": arguments.asset_key(list[Value[SegmentArgs]], "segments"),
+    "segmentation": arguments.asset_key(SegmentationArgs, "segments of equal duration over the whole asset"),
 }
 SEGMENT_RULES = (
     rule.excludes("segments", ("segmentation",), "{key} and {other} cannot be used together", "keep one of them"),
     rule.complete("segments", ("segments", "segmentation")),
     rule.all_or_none("segments", "number", "this segment has no number, but others do", "number all segments or none"),
 )
-SEGMENTS_EXACTLY = asset_key(Flag, "remove other segments")
+SEGMENTS_EXACTLY = arguments.asset_key(Flag, "remove other segments")
 
 
 def check_segments(args: Any, node: SourceNode) -> Iterator[Problem]:
     """Yield what is wrong with a list of segments."""
-    segments, here = known_items(args.segments, SegmentArgs), node.child("segments")
+    segments, here = arguments.known_items(args.segments, SegmentArgs), node.child("segments")
     for index, item in segments:
         if item.state != "absent" and _is_zero(item.duration):
             yield here.child(index, "duration").problem(
                 "the duration of a segment cannot be 0", "write at least one frame, or state: absent"
             )
-    yield from duplicates(segments, here, lambda item: item.number, "number", "segment number")
+    yield from arguments.duplicates(segments, here, lambda item: item.number, "number", "segment number")
 
 
 def _is_zero(position: Any) -> bool:
@@ -126,22 +114,22 @@ class DesiredSegments(DesiredList[DesiredSegment], frozen=True, gc=False):
     segmentation: Sourced[DesiredSegmentation] | None = None
 
 
-def declare_segments(task: TaskArguments) -> DesiredSegments | None:
+def declare_segments(task: arguments.TaskArguments) -> DesiredSegments | None:
     """Return what a task declares of segments."""
 
     def segment(item: SegmentArgs) -> DesiredSegment:
         return DesiredSegment(
-            number=or_absent(item.number),
+            number=arguments.or_absent(item.number),
             start=task.position(item.start),
             duration=ABSENT if item.duration is None else Position(item.duration),
-            fields=named_texts(item, SEGMENT_ATTRIBUTES),
+            fields=arguments.named_texts(item, SEGMENT_ATTRIBUTES),
             present=item.state != "absent",
         )
 
     items, exactly, equal = task.each("segments", segment), task.complete("segments"), task.args.segmentation
     whole = None
     if equal is not None:
-        parts = DesiredSegmentation(Position(equal.duration), or_absent(equal.title))
+        parts = DesiredSegmentation(Position(equal.duration), arguments.or_absent(equal.title))
         whole = Sourced(parts, task.source("segmentation"))
     return DesiredSegments(items, exactly, whole) if items or exactly or whole else None
 
@@ -173,11 +161,11 @@ def merge_segments(merging: Merging, declared: Sequence[DesiredSegments]) -> Des
 # Export ------------------------------------------------------------------------------------------------------------
 
 
-def export_segments(snapshot: AssetSnapshot, _: Dialect) -> ExportedPart:
+def export_segments(snapshot: AssetSnapshot, _: Dialect) -> arguments.ExportedPart:
     """Return the live segments as a task writes them."""
-    part = ExportedPart()
+    part = arguments.ExportedPart()
     asset = snapshot.asset
-    twins = repeated(segment.number for segment in asset.segments)
+    twins = arguments.repeated(segment.number for segment in asset.segments)
     for number in sorted(twins):
         part.leave_out(f"several segments have the number {number}: none of them can be named")
     for segment in sorted(asset.segments, key=lambda segment: segment.number):
@@ -190,8 +178,8 @@ def export_segments(snapshot: AssetSnapshot, _: Dialect) -> ExportedPart:
             continue
         sourced: dict[str, Any] = {
             "number": segment.number,
-            "start": exported_position(start, asset.rate),
-            "duration": exported_position(segment.duration, asset.rate),
+            "start": arguments.exported_position(start, asset.rate),
+            "duration": arguments.exported_position(segment.duration, asset.rate),
         }
         sourced |= {name: text for name in names(SEGMENT_ATTRIBUTES) if (text := segment.text(name))}
         part.add(FlowStyle(sourced), tuple(_lossy(segment)))
