@@ -90,7 +90,7 @@ def track_of(marker: Marker) -> str:
 
 def marker_matches(desired: Attributes, marker: Marker) -> bool:
     """Return whether a marker has every attribute that ``desired`` names; ``frame`` is as the server counts."""
-    return not marker_misses(desired, marker)
+    return all(_marker_has(marker, name, value) for name, value in desired.items())
 
 
 def marker_misses(desired: Attributes, marker: Marker) -> tuple[str, ...]:
