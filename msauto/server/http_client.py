@@ -135,7 +135,9 @@ class HttpClient:
 
         The content of the answer is ignored, except that an error text or an error document is an error.
         """
-        return await (self.read(request, self._answer) if request.method in _READS else self.write(request))
+        if request.method in _READS:
+            return await self.read(request, lambda reply: Answer(reply.status))
+        return await self.write(request)
 
     async def write(self, request: Request, permit: Permit | None = None) -> Answer:
         """Send a write as :meth:`send` does, with a permit, or with the next one."""
@@ -153,7 +155,7 @@ class HttpClient:
             self._note(error, request, "listing" if is_batch else "read")
             raise
         self._failures = 0
-        return self._answer(reply)
+        return Answer(reply.status)
 
     async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
         """Send a read, up to four times, and return the parsed answer.
@@ -323,9 +325,6 @@ class HttpClient:
                 f"the answer has the status {response.status}, not that of a complete file",
                 "check the server",
             )
-
-    def _answer(self, reply: RawAnswer) -> Answer:
-        return Answer(reply.status, self._secrets.redact_message(show_body(reply.data, reply.charset)))
 
     # Checks and messages ---------------------------------------------------------------------------------------
 
