@@ -42,7 +42,7 @@ def importing() -> Iterator[None]:
 
     The authorities of the system are hidden: aiohttp loads them twice while it is imported, which takes a tenth of a
     small plan, and keeps them for the whole process. Without them its own contexts trust no server. Connections of
-    msauto have contexts of their own, made later (:func:`msauto.server.access.tls`).
+    msauto have contexts of their own, made later (:func:`msauto.server.access.tls`). Only the main thread imports so.
     """
     enabled, loaded = gc.isenabled(), len(sys.modules)
     authorities = {name: os.environ.get(name) for name in _AUTHORITIES}

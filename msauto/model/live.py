@@ -149,6 +149,9 @@ class Entry(ClipAttributes, Struct, frozen=True, gc=False):
     names: tuple[str, ...]
     packed: bytes
 
+    def __repr__(self) -> str:
+        return f"Entry({show_folder(self.folder)!r}, {self.attributes})"
+
     @property
     def attributes(self) -> dict[str, str]:
         """The attributes by name, unpacked at each access."""
@@ -246,7 +249,6 @@ Xmp = Mapping[str, tuple[str, ...]]
 """XMP fields by ``ns:name``; each a list of values, one or none for a plain field."""
 
 
-@lru_cache(maxsize=1024)  # the length of a clip is read several times
 def whole(text: str | None) -> int | None:
     """Read an integer attribute of at most 20 digits; ``None`` for anything else.
 

@@ -75,12 +75,14 @@ class Reader(Protocol):
 
 
 class Answer(Struct, frozen=True):
-    """A server's answer to a write that it did not reject; nothing depends on its content, which is not kept.
+    """A server's answer to a write that it did not reject. Nothing depends on its content.
 
-    ``sha256``: that of the file, in hex, if the request was a download.
+    ``text``: the beginning of its content, for users of the client. ``sha256``: that of the file, in hex, if the
+    request was a download.
     """
 
     status: int
+    text: str = ""
     sha256: str = ""
 
 

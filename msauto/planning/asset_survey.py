@@ -72,10 +72,7 @@ class SurveyedTarget(Struct):
 
 
 class AssetSurvey:
-    """The survey of one asset: find the clip, evaluate what the tasks declare, read the rest, compare, plan.
-
-    ``group`` is what the tasks declare, ``layers`` what was read of the clip, which ``finder`` finds.
-    """
+    """One asset: ``group`` is what the tasks declare, ``layers`` what was read of the clip, which ``finder`` finds."""
 
     def __init__(self, context: SurveyContext, group: IntentGroup) -> None:
         self._context = context
@@ -413,10 +410,10 @@ def _outside_in_and_out(
     is_whole = clip.frames is not None and span.misses(0, clip.frames - 1) is None
     if is_whole or span.is_reversed:
         return
-    set_here = {change.source for change in changes}
+    set_here = {change.source.place for change in changes}
     for aspect, part in parts:
         for what, first, last, source in aspect.spans(context, part):
-            where = span.misses(first, last) if moved or source in set_here else None
+            where = span.misses(first, last) if moved or source.place in set_here else None
             if where is not None:
                 yield f"{what} {where} ({source.place})"
 

@@ -223,7 +223,7 @@ class ClipFinder:
         check_entry(member.entry, found.clip.asset, member.intent.source)
 
     async def divide(self, declared: Sequence[Declared]) -> tuple[list[Declared], list[Declared]]:
-        """Return what concerns the clip that was found, with the title to set, and that whose own asset is missing."""
+        """Return what concerns the clip that was found, with the title to set, and what concerns a missing one."""
         if self._is_called(declared):
             return [(member, _without_title(desired)) for member, desired in declared], []
         renames = any(

@@ -135,11 +135,11 @@ class HttpClient:
 
         The content of the answer is ignored, except that an error text or an error document is an error.
         """
-        if request.method in _READS:
-            return await self.read(request, lambda reply: Answer(reply.status))
-        return await self.write(request)
+        sending = self.read(request, lambda reply: reply) if request.method in _READS else self.write(request)
+        reply = await sending
+        return Answer(reply.status, self._secrets.redact_message(show_body(reply.data, reply.charset)))
 
-    async def write(self, request: Request, permit: Permit | None = None) -> Answer:
+    async def write(self, request: Request, permit: Permit | None = None) -> RawAnswer:
         """Send a write as :meth:`send` does, with a permit, or with the next one."""
         self._check(request)
         # A batch of metadata may take as long as a large listing.
@@ -155,7 +155,7 @@ class HttpClient:
             self._note(error, request, "listing" if is_batch else "read")
             raise
         self._failures = 0
-        return Answer(reply.status)
+        return reply
 
     async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
         """Send a read, up to four times, and return the parsed answer.
@@ -383,7 +383,8 @@ class SendingPermit:
 
     async def send(self, request: Request) -> Answer:
         """Send the write, once."""
-        return await self._client.write(request, self._permit)
+        reply = await self._client.write(request, self._permit)
+        return Answer(reply.status)
 
     def release(self) -> None:
         """Release an unused permit."""

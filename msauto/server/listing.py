@@ -81,7 +81,8 @@ class _Tree:
         self._found: dict[str, str] = {}  # those of its children
         self._child: Mapping[str, str] | None = None  # the attributes of its open child
         self._depth = 0  # of the elements in that child
-        self._texts: list[str] = []  # in that child; an empty one for each element, which lxml never gives
+        self._is_leaf = True  # it has none
+        self._texts: list[str] = []  # in that child
         self.data = self._texts.append  # a method of the target
 
     def start(self, tag: str, own: Mapping[str, str]) -> None:
@@ -89,10 +90,10 @@ class _Tree:
         if self._clip is None:
             self._begin(tag, own)
         elif self._child is None:
-            self._child = own
+            self._child, self._is_leaf = own, True
             self._texts.clear()
         else:
-            self._texts.append("")
+            self._is_leaf = False
             self._depth += 1
             self._check_depth()
 
@@ -111,7 +112,7 @@ class _Tree:
             if tag == "Attr" and (name := own.get("name")) is not None:  # the documented form, nearly always
                 self._found[name] = text or own.get("value", "")
             else:
-                add_attr(self._found, name_of(tag), by_local_name(own), text, is_leaf="" not in self._texts)
+                add_attr(self._found, name_of(tag), by_local_name(own), text, is_leaf=self._is_leaf)
 
     def pause(self, size: int) -> None:
         """Bound what has not ended, by the number of bytes that were parsed since the last pause."""
