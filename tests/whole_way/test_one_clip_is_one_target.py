@@ -193,6 +193,23 @@ def test_links_are_found_where_one_value_is_not_reported(stage: Stage, missing: 
     assert [refusal.code for refusal in deleted.refusals] == ["protected"]
 
 
+def test_links_of_one_file_count_although_all_other_values_are_the_same(stage: Stage) -> None:
+    """No other clip shows that files distinguish clips, and the title of the links leads to the first of them."""
+    news, own = stage.sim.state.databases["NEWS"], "Promo 1"
+    for clip in list(news.clips()):
+        clip.omitted, clip.create_time, clip.frames = ("orig_name",), "2026-11-14T10:00:00", 250
+        if clip.title not in {own, "EP001"}:
+            news.remove_clip(clip)
+    news.add_entry(news.clip(own), "Playout/Late", "Promo on air")
+    news.add_entry(news.clip(own), "Films", "Promo on air")
+    (error,) = errors(stage.plan(asset(own, state="absent")))
+    assert "has several entries" in error
+    for place in ("Playout/Late", "Films"):
+        limits = structs.replace(BOLD, protected=(place,))
+        deleted = stage.plan(asset(own, state="absent", with_links=True), limits=limits)
+        assert [refusal.code for refusal in deleted.refusals] == ["protected"]
+
+
 @pytest.mark.parametrize("missing", [("create_time",), ("create_time", "orig_name"), ("create_time", "frames")])
 def test_a_link_id_that_all_entries_have_tells_nothing(stage: Stage, missing: tuple[str, ...]) -> None:
     news = stage.sim.state.databases["NEWS"]
