@@ -45,16 +45,16 @@ def importing() -> Iterator[None]:
     msauto have contexts of their own, made later (:func:`msauto.server.access.tls`). Only the main thread imports so.
     """
     enabled, loaded = gc.isenabled(), len(sys.modules)
-    authorities = {name: os.environ.get(name) for name in _AUTHORITIES}
+    authorities = {name: os.environ[name] for name in _AUTHORITIES if name in os.environ}
     gc.disable()
     os.environ.update(dict.fromkeys(_AUTHORITIES, os.devnull))
     try:
         with _handled_by(_exit):
             yield
     finally:
-        for name, value in authorities.items():
+        for name in _AUTHORITIES:
             os.environ.pop(name, None)
-            os.environ.update({} if value is None else {name: value})
+        os.environ.update(authorities)
         if len(sys.modules) > loaded:
             gc.freeze()  # modules stay: the collector need not visit them, neither later nor at the exit
         if enabled:

@@ -21,9 +21,6 @@ Path = tuple[str | int, ...]
 Hidden = tuple[int, int, int, int]
 """A range of a text that is not shown: first line, first column, last line, column after the last, from 1."""
 
-BOOLEAN_WORDS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
-"""The words for true and false in YAML 1.1, which are texts in YAML 1.2."""
-
 MAX_DEPTH = 64
 _WIDTH = 160
 

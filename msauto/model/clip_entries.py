@@ -215,8 +215,8 @@ async def _shows(reader: Reader, database: str, entry: Entry, asset: Asset, *, i
         return True
     if is_other_clip(asset, answer):
         return False
-    if in_doubt and asset.hires and asset.hires == answer.hires and is_same_clip(asset, answer):
-        return True  # even if no other clip shows that files distinguish clips here
+    if in_doubt and asset.hires and is_same_clip(asset, answer):
+        return True  # of the same file, even if no other clip shows that files distinguish clips here
     answer = answer if answer.title is not None else structs.replace(answer, title=entry.title)
     if answer.folder is not None and asset.folder is not None and not same_folder(answer.folder, entry.folder):
         return same_folder(answer.folder, asset.folder)  # a link of some clip that lives there: it may be this one

@@ -57,7 +57,7 @@ class ClipFinder:
 
     async def __call__(self) -> FoundClip | None:
         """Return the clip, or ``None``. Raises ``DistinctClipsError`` where the names lead to several clips."""
-        for part in self._group.merged or (self._group,):
+        for part in self._group.parts:
             found = await self._locate(part)
             if found is not None:
                 named = NamedClip(part, found)

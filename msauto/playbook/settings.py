@@ -13,8 +13,9 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct, field
 
-from msauto.documents.document import BOOLEAN_WORDS, Document, SourceNode, outside_node
+from msauto.documents.document import Document, SourceNode, outside_node
 from msauto.documents.document import Path as DataPath
+from msauto.documents.scalars import BOOLEAN_WORDS
 from msauto.errors import InputError, SourceLocation
 from msauto.model.ledger_url import LedgerUrl, PasswordSource, parse_ledger_url
 from msauto.model.plan import InputHash, Limits

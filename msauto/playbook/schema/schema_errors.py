@@ -9,8 +9,9 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from msauto.documents.document import BOOLEAN_WORDS, Path, SourceNode
+from msauto.documents.document import Path, SourceNode
 from msauto.documents.key_rules import BrokenRule
+from msauto.documents.scalars import BOOLEAN_WORDS
 from msauto.documents.strict_model import Model, ValidationRecord, keys_of
 from msauto.documents.value_types import as_list, kind_of, shown_value
 from msauto.documents.writer import FlowStyle, yaml_lines
