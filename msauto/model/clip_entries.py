@@ -170,7 +170,10 @@ def home_entry(asset: Asset, same: Sequence[Entry]) -> Entry | None:
 # one clip if another clip has another file, or if the folders show that one entry is a link.
 
 MOST_LINKS: Final = 50
-"""More entries of equal values are not links of one clip: on such a server the values identify nothing."""
+"""More entries of equal values are not links of one clip: on such a server the values identify nothing.
+
+Before a deletion the answer of each of them is read.
+"""
 _MOST_TRIED: Final = 20
 
 
@@ -188,12 +191,13 @@ async def are_one_clip(reader: Reader, database: str, one: Asset, other: Asset) 
 async def read_entries_of(reader: Reader, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
     """Return the entries that show a clip; one of another title counts where its own answer is of the same clip.
 
-    ``in_doubt``: also where nothing that is reported distinguishes a link from another clip.
+    ``in_doubt``, before a deletion: also where nothing that is reported distinguishes a link from another clip, and
+    however many entries have its values.
     """
     found = await reader.read_entries(database, asset)
     own = [entry for entry in found.same if _bears(entry, asset)]
     others = [entry for entry in found.same if not _bears(entry, asset)]
-    if len(others) > MOST_LINKS:
+    if len(others) > MOST_LINKS and not in_doubt:
         return structs.replace(found, same=tuple(own))
     links = [entry for entry in others if await _shows(reader, database, entry, asset, in_doubt=in_doubt)]
     return structs.replace(found, same=tuple(entry for entry in found.same if entry in own or entry in links))

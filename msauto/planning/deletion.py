@@ -7,7 +7,7 @@ server may delete the clip for it. So the whole database is listed once in a run
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
@@ -32,6 +32,8 @@ from msauto.model.live import Asset, ClipEntries, Entry, Folder, parse_folder, s
 from msauto.model.plan import Address, Change, Target
 from msauto.model.ports import Reader
 from msauto.planning.fact_layers import FoundClip
+
+_MOST_LISTED: Final = 10
 
 
 def places_of(asset: Asset, title: str, entries: ClipEntries) -> tuple[Folder, ...]:
@@ -175,7 +177,8 @@ def _check_is_no_link(found: FoundClip, chosen: Sequence[Entry], entries: ClipEn
 
 
 def _listed(entries: Sequence[Entry]) -> str:
-    return ", ".join(show_folder((*entry.folder, entry.title)) for entry in entries)
+    shown = ", ".join(show_folder((*entry.folder, entry.title)) for entry in entries[:_MOST_LISTED])
+    return shown + (f" and {len(entries) - _MOST_LISTED} more" if len(entries) > _MOST_LISTED else "")
 
 
 # Links that are removed or changed by their title --------------------------------------------------------------

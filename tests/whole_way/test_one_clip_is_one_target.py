@@ -210,6 +210,29 @@ def test_links_of_one_file_count_although_all_other_values_are_the_same(stage: S
         assert [refusal.code for refusal in deleted.refusals] == ["protected"]
 
 
+def test_a_link_among_many_clips_of_equal_values_counts_before_a_deletion(stage: Stage) -> None:
+    """Sixty spots of one length, ingested together: more than 50 equal entries are no reason to ignore a link."""
+    news = stage.sim.state.databases["NEWS"]
+    for number in range(60):
+        spot = news.add_clip(f"Spot {number:02}", "Spots", create_time="2026-11-14T10:00:00", frames=750)
+        spot.omitted = ("orig_name",)
+    news.add_entry(news.clip("Spot 07"), "Playout/Late", "Spot on air")
+    (error,) = errors(stage.plan(asset("Spot 07", state="absent")))
+    assert "has several entries" in error
+    assert "Playout/Late/Spot on air" in error
+    stage.apply(asset("Spot 08", state="absent"))
+    assert "Spot 08" not in {clip.title for clip in news.clips()}
+
+
+def test_a_clip_with_many_links_of_other_titles_is_not_deleted(stage: Stage) -> None:
+    news = stage.sim.state.databases["NEWS"]
+    for number in range(60):
+        news.add_entry(news.clip("Promo 1"), "Playout/Late", f"Promo on air {number:02}")
+    (error,) = errors(stage.plan(asset("Promo 1", state="absent")))
+    assert "Promo on air 00" in error
+    assert "more), and a clip is not deleted while links show it" in error
+
+
 @pytest.mark.parametrize("missing", [("create_time",), ("create_time", "orig_name"), ("create_time", "frames")])
 def test_a_link_id_that_all_entries_have_tells_nothing(stage: Stage, missing: tuple[str, ...]) -> None:
     news = stage.sim.state.databases["NEWS"]
