@@ -18,7 +18,6 @@ from msauto.concurrency import in_turns
 from msauto.errors import RejectedError, UnreadableError
 from msauto.model.identity import (
     Identity,
-    clip_key,
     content_of,
     differing,
     fits,
@@ -219,13 +218,11 @@ async def _shows(reader: Reader, database: str, entry: Entry, asset: Asset, *, i
         return True
     if is_other_clip(asset, answer):
         return False
-    if in_doubt and asset.hires and is_same_clip(asset, answer):
-        return True  # of the same file, even if no other clip shows that files distinguish clips here
+    if in_doubt and content_of(asset) == content_of(answer):
+        return True  # nothing shows that it is another clip, even if equal values mean nothing on this server
     answer = answer if answer.title is not None else structs.replace(answer, title=entry.title)
     if answer.folder is not None and asset.folder is not None and not same_folder(answer.folder, entry.folder):
         return same_folder(answer.folder, asset.folder)  # a link of some clip that lives there: it may be this one
-    if in_doubt and asset.folder is None and clip_key(asset) is None:
-        return content_of(asset) == content_of(answer)
     return await are_one_clip(reader, database, asset, answer)
 
 

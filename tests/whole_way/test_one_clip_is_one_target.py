@@ -193,11 +193,14 @@ def test_links_are_found_where_one_value_is_not_reported(stage: Stage, missing: 
     assert [refusal.code for refusal in deleted.refusals] == ["protected"]
 
 
-def test_links_of_one_file_count_although_all_other_values_are_the_same(stage: Stage) -> None:
+@pytest.mark.parametrize("file", ["on disk", "in the archive", "not reported"])
+def test_links_of_one_file_count_although_all_other_values_are_the_same(stage: Stage, file: str) -> None:
     """No other clip shows that files distinguish clips, and the title of the links leads to the first of them."""
     news, own = stage.sim.state.databases["NEWS"], "Promo 1"
     for clip in list(news.clips()):
         clip.omitted, clip.create_time, clip.frames = ("orig_name",), "2026-11-14T10:00:00", 250
+        clip.online = file == "on disk"
+        clip.archive = f"tape/{clip.title}.mxf" if file == "in the archive" else ""
         if clip.title not in {own, "EP001"}:
             news.remove_clip(clip)
     news.add_entry(news.clip(own), "Playout/Late", "Promo on air")
@@ -211,7 +214,7 @@ def test_links_of_one_file_count_although_all_other_values_are_the_same(stage: S
 
 
 def test_a_link_among_many_clips_of_equal_values_counts_before_a_deletion(stage: Stage) -> None:
-    """Sixty spots of one length, ingested together: more than 50 equal entries are no reason to ignore a link."""
+    """Sixty spots of one length, ingested together: more than 50 equal entries hold links, too."""
     news = stage.sim.state.databases["NEWS"]
     for number in range(60):
         spot = news.add_clip(f"Spot {number:02}", "Spots", create_time="2026-11-14T10:00:00", frames=750)
