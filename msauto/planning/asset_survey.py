@@ -159,13 +159,10 @@ class AssetSurvey:
         if title and any(sign in title for sign in "*?"):
             pattern = re.escape(title).replace(r"\*", ".*").replace(r"\?", ".")
             return f"for all such titles, write `select: {{where: asset.title is match('{pattern}$')}}`, or a loop"
-        near = await self._context.similar.near(self._reader, self._group.database, title) if title else ()
-        remedy = "correct the title, or write `missing: skip`"
-        if not near:
-            return remedy
-        *others, last = map(repr, near)
-        named = f"{', '.join(others)} or {last}" if others else last
-        return f"did you mean {named}? Else {remedy}"
+        otherwise = "correct the title, or write `missing: skip`"
+        if not title:
+            return otherwise
+        return await self._context.similar.remedy(self._reader, self._group.database, title, otherwise)
 
     # Comparing ---------------------------------------------------------------------------------------------------
 

@@ -318,8 +318,6 @@ async def _select(
     """Return the entries that fulfil ``where``; a clip is read only where its entry is not enough."""
     entries = await reader.read_select(ref)
     if entries is None:
-        if not await reader.has_database(ref.database):
-            raise await not_found(reader, server, "database", ref.database, intent.source)
         raise await not_found(reader, server, "folder", show_folder(ref.folder), intent.source, ref.database)
     found: list[IntentGroupMember] = []
     pending: list[Entry] = []

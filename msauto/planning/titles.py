@@ -98,27 +98,38 @@ class SimilarTitles:
     def __init__(self) -> None:
         self._left = _MOST_TITLES
 
-    async def near(self, reader: Reader, database: str, title: str) -> tuple[str, ...]:
-        """Return the live titles nearest to a title, best first; none if the listing cannot be read in time."""
+    async def remedy(self, reader: Reader, database: str, title: str, otherwise: str) -> str:
+        """Return ``did you mean 'x'?`` with the nearest live titles, best first, and what to do otherwise.
+
+        No title is near if the listing cannot be read in time.
+        """
         self._left -= 1
         if self._left < 0:
-            return ()
+            return otherwise
         try:
             async with asyncio.timeout(_SECONDS):
                 entries = await reader.read_select(SelectRef(database, recursive=True))
         except (MsautoError, TimeoutError):
             self._left = 0  # the next one would wait as long
-            return ()
-        return nearest_titles(title, (entry.title for entry in entries or ()))
+            return otherwise
+        near = nearest_titles(title, (entry.title for entry in entries or ()))
+        if not near:
+            return otherwise
+        *others, last = map(repr, near)
+        named = f"{', '.join(others)} or {last}" if others else last
+        return f"did you mean {named}? Else {otherwise}"
 
 
 async def not_found(
-    reader: Reader, server: ServerSpec, kind: NamedKind, name: str, source: TaskSource, database: str = ""
+    reader: Reader, server: ServerSpec, kind: NamedKind, name: str, source: TaskSource | None, database: str = ""
 ) -> PlanningError:
     """Return the error of a database, channel or folder that the server does not have, with the nearest name.
 
-    A server that has no list of its databases is hardly a media server.
+    A folder may be missing because its ``database`` is. A server that has no list of its databases is hardly a media
+    server.
     """
+    if kind == "folder" and not await reader.has_database(database):
+        kind, name, database = "database", database, ""
     called, otherwise = _NOT_FOUND[kind]
     message = f"{called} {name!r} not found" + (f" in database {database}" if database else "")
     known: tuple[str, ...] | None = ()

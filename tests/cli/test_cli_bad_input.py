@@ -451,12 +451,12 @@ def test_tasks_given_as_a_playbook(away: Desk) -> None:
 
 
 @table("cli/show_what_does_not_exist", "arguments", "words", "remedy")
-def test_show_names_what_is_not_there_and_who_lists_it(
+def test_show_names_what_is_not_there_and_what_is_nearest(
     desk: Desk, arguments: tuple[str, ...], words: str, remedy: str
 ) -> None:
     sourced = desk.run("show", *arguments, *INV)
     assert sourced.code == 1
-    sourced.one_error(words, f"  → list them: {remedy}")
+    sourced.one_error(words, f"  → {remedy}")
 
 
 def test_a_web_server_that_is_no_media_server(desk: Desk, sim: Simulator) -> None:

@@ -6,8 +6,8 @@ import csv
 import functools
 import io
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final
@@ -25,22 +25,22 @@ from msauto.documents.writer import verbatim, yaml_lines
 from msauto.errors import MsautoError, NotFoundError
 from msauto.model.clip_entries import count_clips
 from msauto.model.facts import Facts
-from msauto.model.identity import same_text
 from msauto.model.live import Asset, Entry, MamAsset, Xmp, show_folder, typed
 from msauto.model.plan import Address
+from msauto.model.ports import NamedKind
 from msauto.model.requests import get_proxy
 from msauto.model.timecode import TimecodeError, has_drop_frame, rate_of, show_rate, show_timecode
+from msauto.planning.titles import SimilarTitles, not_found
 from msauto.playbook.hosts import NamedServer, named_servers
 from msauto.report.json import dump
 from msauto.server.client import AsyncMediaServer
+from msauto.server.reader import ServerReader
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """How a cell begins that a spreadsheet would run as a formula."""
 Rows = list[list[str]]
 _NEVER_CUT = ("length", "rate", "created", "start", "duration", "position", "published")
 """Columns of every table that hold numbers and times."""
-
-_IS_IT_ONE = "check that the address is that of a media server, and the port (default 7901)"
 
 
 class ShownTable(Struct, frozen=True):
@@ -106,25 +106,32 @@ async def _read_all(
 
 
 @contextmanager
-def _not_found(server: NamedServer, what: str, remedy: str) -> Iterator[None]:
-    """Name what is not found: the answer of the server names only a path."""
+def _expect_list(server: NamedServer, of: str) -> Iterator[None]:
+    """Name the list that is not found: the answer of the server names only a path."""
     try:
         yield
     except NotFoundError as error:
-        raise MsautoError(f"{server.spec.name} {what}: {error.message}", remedy=remedy) from error
+        raise MsautoError(
+            f"{server.spec.name} has no list of {of}: {error.message}",
+            remedy="check that the address is that of a media server, and the port (default 7901)",
+        ) from error
 
 
-def _folder_not_found(server: NamedServer, database: str, folder: str) -> AbstractContextManager[None]:
-    if not folder:
-        return _not_found(server, f"has no media database {database!r}", "list them: msauto show databases")
-    lists = "list them: msauto show folders, msauto show databases"
-    return _not_found(server, f"has no folder {folder!r} in {database}, or no such database", lists)
+@asynccontextmanager
+async def _expect(
+    client: AsyncMediaServer, server: NamedServer, kind: NamedKind, name: str, database: str = ""
+) -> AsyncIterator[None]:
+    """Name what is not found, and what is nearest to it, as a plan does."""
+    try:
+        yield
+    except NotFoundError as error:
+        raise await not_found(ServerReader(client), server.spec, kind, name, None, database) from error
 
 
 @_subcommand()
 async def databases(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
     """List the media databases. The server describes its whole content, so this may take long."""
-    with _not_found(server, "has no list of databases", _IS_IT_ONE):
+    with _expect_list(server, "databases"):
         found = await client.databases()
     counts = {one.name: None if one.listing is None else count_clips(one.listing.entries) for one in found}
     rows = [[name, "" if count is None else str(count)] for name, count in counts.items()]
@@ -140,7 +147,7 @@ async def folders(
 ) -> ShownTable:
     """List the folders of a database, or those in FOLDER."""
     name = require_database(server, database)
-    with _folder_not_found(server, name, folder):
+    async with _expect(client, server, "folder", folder, name):
         listing = await client.list_folders(name, folder, recursive=recursive or None)
     names = [show_folder(path) for path in sorted(listing.folders)]  # in the order of a tree
     return _table(("folder",), [[name] for name in names], names)
@@ -157,7 +164,7 @@ async def assets(
 ) -> ShownTable:
     """List the assets of a database, or those in FOLDER."""
     name = require_database(server, database)
-    with _folder_not_found(server, name, folder):
+    async with _expect(client, server, "folder", folder, name):
         if mam:
             return _mam(await client.list_mam(name, folder, recursive=recursive or None))
         listing = await client.list(name, folder, recursive=recursive or None)
@@ -182,9 +189,14 @@ async def asset(
     """Show everything about the asset TITLE (or id:NS:ID)."""
     name = require_database(server, database)
     address = _address(title)
-    with _not_found(server, f"has no asset {title!r} in {name}", "list them: msauto show assets"):
-        found = await client.asset(name, address)
-    _check_title(server, address, found)
+    reader, remedy = ServerReader(client), "list them: msauto show assets"
+    found = await reader.read_asset(name, address)
+    if found is None:
+        if not await reader.has_database(name):
+            raise await not_found(reader, server.spec, "database", name, None)
+        if not address.namespace:
+            remedy = await SimilarTitles().remedy(reader, name, title, remedy)
+        raise MsautoError(f"{server.spec.name} has no asset {title!r} in {name}", remedy=remedy)
     fields = await client.xmp(name, address)
     if view is not None:
         view = server.spec.url + get_proxy(client.path(name, address), view, preview=True).path
@@ -194,7 +206,7 @@ async def asset(
 @_subcommand()
 async def channels(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
     """List the RSS channels."""
-    with _not_found(server, "has no list of channels", _IS_IT_ONE):
+    with _expect_list(server, "channels"):
         names = list(await client.channels())
     return _table(("channel",), [[name] for name in names], names)
 
@@ -202,22 +214,12 @@ async def channels(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
 @_subcommand(click.argument("name"))
 async def channel(client: AsyncMediaServer, server: NamedServer, name: str) -> ShownTable:
     """Show the items of the RSS channel NAME."""
-    with _not_found(server, f"has no channel {name!r}", "list them: msauto show channels"):
+    async with _expect(client, server, "channel", name):
         found = await client.channel(name)
     rows = [[item.guid, item.title or "", item.description or "", item.pub_date or ""] for item in found.items]
     items = [structs.asdict(item) for item in found.items]
     shown = _table(("guid", "title", "description", "published"), rows, items)
     return structs.replace(shown, json={"name": found.name, "items": items})
-
-
-def _check_title(server: NamedServer, address: Address, found: Asset) -> None:
-    """Raise if the server answers with another clip than the requested one."""
-    if address.namespace or found.title is None or same_text(found.title, address.name):
-        return
-    raise MsautoError(
-        f"server {server.spec.name}: the request was for {address.name!r}, the answer is another clip: {found.title!r}",
-        remedy="write the title exactly as the server does",
-    )
 
 
 def _address(title: str) -> Address:
