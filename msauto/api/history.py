@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from msauto.ledger.ledger import Ledger, LedgerPlace
-from msauto.model.result import RunDetails, RunSummary
+from msauto.model.result import RunDetails, RunSummary, TargetRecord
 from msauto.playbook.input_files import find_repository
 
 
@@ -69,4 +69,15 @@ def read_attempt(place: LedgerPlace, name: str) -> PastAttempt:
         one = ledger.find(name)
         if one.batch and not one.job:
             return PastAttempt(one, batch=next(text for each, text in ledger.batches() if each.run == one.run))
-        return PastAttempt(one, ledger.run_details(one.run) if ledger.is_run(one.run) else None)
+        details = ledger.run_details(one.run) if ledger.is_run(one.run) else None
+    if details is not None and details.summary.status != "running":
+        details = structs.replace(details, targets=tuple(map(_as_left, details.targets)))
+    return PastAttempt(one, details)
+
+
+def _as_left(record: TargetRecord) -> TargetRecord:
+    """Return the record of a target as its run left it: nothing of it is planned or under way any more."""
+    result = record.result
+    both = zip(record.requests, result.requests, strict=True)
+    requests = tuple(structs.replace(sent, state=known.outcome) for sent, known in both)
+    return structs.replace(record, requests=requests, outcome=result.outcome, message=result.message)

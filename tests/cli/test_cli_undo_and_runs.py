@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -142,8 +143,9 @@ def test_a_window_that_closes_before_the_first_target(
 # -----------------------------------------------------------------------------------------------------------------
 
 
-def die(desk: Desk, sim: Simulator, *, sent: bool) -> str:
-    """Leave a run that died while the first request of the first target was under way."""
+@contextmanager
+def begun(desk: Desk, sim: Simulator) -> Iterator[str]:
+    """A run that is sending the first request of the first target."""
     assert desk.run("plan", all_three(desk), *FLAGS, "--out", "plan.json").code == 0
     from msauto.api.saved_plans import read_plan_file
 
@@ -152,6 +154,13 @@ def die(desk: Desk, sim: Simulator, *, sent: bool) -> str:
         ledger.journal.notes["url of studio-a"] = sim.url
         run = ledger.journal.start(plan, ["play.yml"])
         ledger.journal.sending(run, plan.targets[0], 0)
+        yield run
+
+
+def die(desk: Desk, sim: Simulator, *, sent: bool) -> str:
+    """Leave a run that died while the first request of the first target was under way."""
+    with begun(desk, sim) as run:
+        pass
     if sent:
         sim.state.clip("A").home.fields["comment"] = "Ready"
     return run
@@ -179,6 +188,30 @@ def test_the_report_of_a_dead_run_shows_what_may_have_been_sent(desk: Desk, sim:
     shown = desk.run("report", run, "--state-dir", "state", "--format", "json").json["targets"]
     outcomes = [(each["result"]["outcome"], each["requests"][0]["result"]["outcome"]) for each in shown]
     assert outcomes == [("unverified", "unverified"), ("not attempted", "not sent"), ("not attempted", "not sent")]
+
+
+def test_the_history_of_a_dead_run_shows_how_it_was_interrupted(desk: Desk, sim: Simulator) -> None:
+    run = die(desk, sim, sent=True)
+    shown = desk.run("history", run, "--state-dir", "state")
+    assert shown.out.count(": the run ended before this target was done\n") == 3
+    assert "A: unverified: the run ended" in shown.out
+    assert "B: not attempted: the run ended" in shown.out
+    assert [line.split("  ")[1] for line in shown.out.splitlines() if "POST" in line] == [
+        "unverified POST /storage/NEWS@A?command=SETFIELD&name=comment&val=Ready",
+        "not sent",
+        "not sent",
+    ]
+    story = desk.run("history", run, "--state-dir", "state", "--format", "json").json["targets"]
+    outcomes = [(each["result"]["outcome"], each["requests"][0]["result"]["outcome"]) for each in story]
+    assert outcomes == [("unverified", "unverified"), ("not attempted", "not sent"), ("not attempted", "not sent")]
+
+
+def test_the_history_of_a_run_in_progress_shows_how_far_it_is(desk: Desk, sim: Simulator) -> None:
+    with begun(desk, sim):
+        shown = desk.run("history", "last", "--state-dir", "state").out
+    assert "A: in progress\n  sending   POST" in shown
+    assert "B: planned\n  planned   POST" in shown
+    assert "ended before" not in shown
 
 
 def test_a_dead_run_of_a_server_that_is_not_at_hand_waits(desk: Desk, sim: Simulator) -> None:

@@ -149,7 +149,7 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
 def _target_lines(record: TargetRecord) -> Iterator[str]:
     yield ""
     message = f": {record.message}" if record.message else ""
-    outcome = record.outcome or "the run ended before this target was done"
+    outcome = record.outcome or ("in progress" if record.begun else "planned")
     yield f"{target_heading(record.target)}: {outcome}{visible(message)}"
     for difference in record.differences:
         text = f"{difference.aspect} {difference.key}: desired {difference.desired!r}, live {difference.live!r}"
