@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from msgspec import structs
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.comparison import entry_called
 from msauto.aspects.plan_builder import refuse
-from msauto.errors import MsautoError, PlanningError
+from msauto.errors import MsautoError
 from msauto.model.clip_entries import are_one_clip
 from msauto.model.desired import Desired, DesiredAsset, Sourced, TitleRef
 from msauto.model.facts import Facts, Need
@@ -21,8 +21,6 @@ from msauto.model.plan import Address
 from msauto.model.ports import Reader
 from msauto.planning.fact_layers import FoundClip
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember, check_entry, titles_like
-
-D = TypeVar("D", bound=Desired)
 
 Declared = tuple[IntentGroupMember, Desired]
 """A member of a group, and what it declares."""
@@ -122,10 +120,10 @@ class ClipFinder:
             kept = found[-1]
             self.warnings += (f"{kept.title}: the title is not changed, because another clip now has {part.name!r}",)
             return kept
-        raise PlanningError(
+        raise refuse(
             f"both {found[0].title!r} and {found[1].title!r} exist: the asset is ambiguous",
-            place=_namer(part).intent.source.place,
-            remedy="rename or delete one of them, or remove the former title from `was`",
+            _namer(part).intent.source,
+            "rename or delete one of them, or remove the former title from `was`",
         )
 
     async def _are_one(self, found: Sequence[FoundClip]) -> bool:
@@ -148,11 +146,11 @@ class ClipFinder:
         else:
             for name, former in part.chain.items():
                 if await self._read(name) is not None and not await self._any_exists(former):
-                    raise PlanningError(
+                    raise refuse(
                         f"{name!r} may be the clip to rename to {part.name!r}, or the one that had the title "
                         f"{former[0]!r}: no clip with another of these titles exists",
-                        place=_namer(part).intent.source.place,
-                        remedy=f"remove {name!r} from `was` where that clip is renamed already",
+                        _namer(part).intent.source,
+                        f"remove {name!r} from `was` where that clip is renamed already",
                     )
         if not part.next_titles or await self._read(part.name) is None or not await self._any_exists(part.names[1:]):
             return names
@@ -206,10 +204,10 @@ class ClipFinder:
     async def _read(self, name: str) -> Asset | None:
         asset = await self._reader.read_asset(self._group.database, Address(name))
         if asset is not None and asset.title is not None and not same_text(asset.title, name):
-            raise PlanningError(
+            raise refuse(
                 f"the server answers {name!r} with {asset.title!r}, which is another clip",
-                place=self._group.members[0].intent.source.place,
-                remedy="write the title exactly as the server shows it",
+                self._group.members[0].intent.source,
+                "write the title exactly as the server shows it",
             )
         return asset
 
@@ -293,14 +291,15 @@ class ClipFinder:
         if desired.folder is not None and not self._is_main(title):
             check_guard(asset, title, desired.folder)  # of this entry, not of the main one
             desired = structs.replace(desired, folder=None)
-        parts = dict(_without_title(desired).parts)
+        parts = dict(desired.parts)
+        named: Sourced[str] | None = parts.pop("title", None)  # by which it only names the asset
         if desired.present and not self._is_main(title):
             entry = title if self._group.merged else None
             for name, of_entry in ((name, ASPECTS[name].of_entry) for name in parts):
                 parts[name] = parts[name] if of_entry is None else of_entry(parts[name], asset, entry)
         keeps = self._keeps_former_title or not same_text(member.title, part.name) or same_text(title, part.name)
         if desired.present and not keeps:
-            parts["title"] = Sourced(part.name, desired.title.source if desired.title else desired.source)
+            parts["title"] = Sourced(part.name, (named or desired).source)
         return structs.replace(desired, parts=parts)
 
     def check_aliases(self, declared: Sequence[Declared]) -> None:
@@ -361,7 +360,7 @@ def check_guard(asset: Asset, title: str, guard: Sourced[Folder]) -> None:
     )
 
 
-def _without_title(desired: D) -> D:
+def _without_title(desired: Desired) -> Desired:
     """Return what a task declares without the title, by which it only names the asset."""
     if not isinstance(desired, DesiredAsset) or desired.title is None:
         return desired

@@ -58,7 +58,7 @@ class Layers:
     ``xmp`` are all XMP fields, reported at once; ``named`` are those read by name, where the server does not do that.
     """
 
-    def __init__(self, reader: Reader, database: str, find: Find, answers: XmpAnswers | None = None) -> None:
+    def __init__(self, reader: Reader, database: str, find: Find, answers: XmpAnswers) -> None:
         self.looked: set[str] = set()
         self.xmp: Xmp | None = None
         self.named: NamedXmpFields | None = None
@@ -66,7 +66,7 @@ class Layers:
         self._reader = reader
         self._database = database
         self._find = find
-        self._answers = answers or XmpAnswers()
+        self._answers = answers
         self._found: FoundClip | None = None
         self._was_sought = False
 

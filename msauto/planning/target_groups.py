@@ -7,6 +7,7 @@ from functools import partial
 
 from msgspec import Struct, field
 
+from msauto.aspects.plan_builder import refuse
 from msauto.concurrency import concurrent_map, in_turns
 from msauto.errors import MsautoError, PlanningError
 from msauto.model import requests
@@ -249,17 +250,17 @@ class _FormerTitles:
             claims = self._claims[self.key(database, was)]
             titles = {self.key(database, intent.ref.title) for intent in claims if isinstance(intent.ref, TitleRef)}
             if any(self.key(database, name) == mine for name in self._followed_back(database, title)):
-                return PlanningError(
+                return refuse(
                     f"{title!r} and {was!r} are swapped, and the interface renames one clip at a time by its title",
-                    place=claims[-1].source.place,
-                    remedy="rename in two runs: give one of the clips a third title first, then both their new titles",
+                    claims[-1].source,
+                    "rename in two runs: give one of the clips a third title first, then both their new titles",
                 )
             if len(titles) > 1:
                 places = " and ".join(str(intent.source.place) for intent in claims)
-                return PlanningError(
+                return refuse(
                     f"the former title {was!r} is declared for more than one title ({places})",
-                    place=claims[-1].source.place,
-                    remedy="declare each former title for one title only",
+                    claims[-1].source,
+                    "declare each former title for one title only",
                 )
         return None
 
@@ -268,13 +269,14 @@ async def _members_of(
     intent: Intent, server: ServerSpec, reader: Reader, forks: int, answers: XmpAnswers
 ) -> Iterable[_KeyedMember]:
     """Return the members of an intent, to be merged with those of the same key."""
-    ref, member = intent.ref, IntentGroupMember(intent)
+    ref = intent.ref
+    if isinstance(ref, TitleRef):
+        return [(("asset", ref.database, ref.title), None, IntentGroupMember(intent, ref.title))]
+    member = IntentGroupMember(intent)
     if isinstance(ref, ChannelRef):
         return [(("rss_channel", ref.channel), IntentGroup("rss_channel", "", ref.channel), member)]
     if isinstance(ref, DatabaseRef):
         return [(("database", ref.database), IntentGroup("database", ref.database, ref.database), member)]
-    if isinstance(ref, TitleRef):
-        return [(("asset", ref.database, ref.title), None, IntentGroupMember(intent, ref.title))]
     name = f"{ref.namespace}:{ref.identifier}" if isinstance(ref, IdRef) else _describe(ref)
     group = IntentGroup("asset", ref.database, name)
     try:
@@ -304,11 +306,11 @@ def check_entry(entry: Entry, asset: Asset, source: TaskSource) -> None:
         f"{name} is {entry.attributes[name]} in the listing and {asset.attributes[name]} in the answer"
         for name in differing(entry, asset)
     )
-    raise PlanningError(
+    raise refuse(
         f"two clips have the title {entry.title!r}: the listing shows the one in {place}, and the server answers with "
         f"another one{home} ({differ or 'the link_id differs'})",
-        place=source.place,
-        remedy="select another `folder:`, address the clip by a key field with `id:`, or rename one of the two",
+        source,
+        "select another `folder:`, address the clip by a key field with `id:`, or rename one of the two",
     )
 
 
@@ -340,10 +342,10 @@ async def _select(
         count = len({identity_of(entry) or plain(entry.title) for entry in (each.entry for each in found) if entry})
         if not low <= count <= (count if high is None else high):
             most = "any number" if high is None else high
-            raise PlanningError(
+            raise refuse(
                 f"{_describe(ref)} finds {count} assets; expected: {low} to {most}",
-                place=intent.source.place,
-                remedy="look at the assets with `msauto show`, or correct `expect`",
+                intent.source,
+                "look at the assets with `msauto show`, or correct `expect`",
             )
     return found
 
