@@ -258,8 +258,6 @@ class Aspect(Struct, frozen=True, kw_only=True):
     label: Callable[[Change], str] = lambda change: change.key
     # What many of its changes have in common: the field, the track, the folder.
     subject: Callable[[Change], str] = lambda _: ""
-    # Next to its subject, its label repeats it.
-    is_called_by_subject: bool = False
     # A change as its attributes are shown.
     displayed: Callable[[Change], Change] = lambda change: change
     # What is shown in place of its attributes.

@@ -160,7 +160,6 @@ ASPECT = Aspect(
     value_items=lambda name: (f"field:{name}",),
     is_value=True,
     subject=lambda change: change.key,
-    is_called_by_subject=True,
     timeline=_timeline,
     undo=_undo,
 )

@@ -247,7 +247,7 @@ def _delete(context: PlanContext, folder: Folder, title: str, source: TaskSource
             source,
             "remove it by hand",
         )
-    number = context.builder.change("delete", "link", key, key, None, source, reversible=True, losses=int(exactly))
+    number = context.builder.change("delete", "link", key, key, None, source, losses=int(exactly))
     path = _path_by_title(context, title)
     # A server that deletes the clip instead of its link must not pass verification.
     stays = Expectation("asset", context.title, True)
@@ -281,14 +281,12 @@ def link_entry(key: str, live: LiveTarget) -> Entry | None:
 
 
 def _alike(expect: Expectation, live: LiveTarget) -> list[str]:
-    *folder, title = parse_folder(expect.key) or ("",)
-    entries = live.folders.get(tuple(folder)) or ()
-    found = entry_called(entries, tuple(folder), title) if expect.desired == expect.key else None
-    return [f"link_id {each.link_id}" for each in entries if found and _place(each) == _place(found)]
-
-
-def _place(entry: Entry) -> tuple[Folder, str]:
-    return entry.folder, entry.title
+    found = link_entry(expect.key, live) if expect.desired == expect.key else None
+    if found is None:
+        return []
+    entries = live.folders.get(parse_folder(expect.key)[:-1]) or ()
+    place = found.folder, found.title
+    return [f"link_id {each.link_id}" for each in entries if (each.folder, each.title) == place]
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:

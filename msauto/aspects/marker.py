@@ -543,7 +543,6 @@ ASPECT = Aspect(
     undo=_undo,
     label=_label,
     subject=_subject,
-    is_called_by_subject=True,
     displayed=_displayed,
     in_frames=True,
     is_on_timeline=True,

@@ -24,6 +24,10 @@ T = TypeVar("T")
 V = TypeVar("V", bound=Struct)
 
 
+def _show(value: object) -> str:
+    return str(value) if isinstance(value, Struct) else repr(value)
+
+
 class Merging(Struct):
     """What merging the parts of one target works with. Equal keys mean the same thing, or the same value.
 
@@ -46,9 +50,8 @@ class Merging(Struct):
         message = f"{what} is removed by {removing} and declared by {desired.description}"
         self.found.append(refuse(message, desired, "remove one of the two tasks, or declare the same in both"))
 
-    def differ(self, what: str, one: Sourced[T], other: Sourced[T], show: Callable[[T], str] | None = None) -> None:
+    def differ(self, what: str, one: Sourced[T], other: Sourced[T], show: Callable[[T], str] = _show) -> None:
         """Note that two tasks declare different values for one thing."""
-        show = show or _show
         both = f"{show(one.value)} by {one.source.description}, {show(other.value)} by {other.source.description}"
         message = f"{what}: two tasks declare different values: {both}"
         self.found.append(refuse(message, other.source, "declare the same value in both"))
@@ -80,9 +83,7 @@ class Merging(Struct):
                 return True
         return self.comparable(one, name) == self.comparable(other, name)
 
-    def one(
-        self, what: str, declared: Sequence[Sourced[T]], show: Callable[[T], str] | None = None
-    ) -> Sourced[T] | None:
+    def one(self, what: str, declared: Sequence[Sourced[T]], show: Callable[[T], str] = _show) -> Sourced[T] | None:
         """Return the one value that all tasks declare; ``None`` where none does."""
         for other in declared:
             if not self.same(declared[0].value, other.value):
@@ -182,9 +183,3 @@ _EACH_ROUND: Final = (
 def exactly_of(lists: Iterable[DesiredList[Any]]) -> TaskSource | None:
     """Return the first place that makes a list complete."""
     return next((one.exactly for one in lists if one.exactly is not None), None)
-
-
-def _show(value: object) -> str:
-    if isinstance(value, tuple):
-        return repr(value[0] if len(value) == 1 else list(value))
-    return str(value) if isinstance(value, Struct) else repr(value)

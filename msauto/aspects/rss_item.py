@@ -576,12 +576,8 @@ def _former_text(before: Attributes) -> str:
 
 def _displayed(change: Change) -> Change:
     """Show the live title and description as one text where a text is desired."""
-    before = mapping(change.before)
-    title, description = (str(before.get(name) or "") for name in ("title", "description"))
-    if "text" not in mapping(change.after) or not (title or description):
-        return change
-    text = description if description.startswith(title) else "\n".join(filter(None, (title, description)))
-    return structs.replace(change, before={"text": text})
+    text = _former_text(mapping(change.before))
+    return structs.replace(change, before={"text": text}) if text and "text" in mapping(change.after) else change
 
 
 ASPECT = Aspect(

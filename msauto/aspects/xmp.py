@@ -201,7 +201,6 @@ ASPECT = Aspect(
     value_items=lambda name: (f"xmp:{name}",),
     is_value=True,
     subject=lambda change: change.key,
-    is_called_by_subject=True,
     dialect=("list_separator", "xmp_read"),
     undo=_undo,
 )

@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from msauto.aspects import ASPECTS
+from msauto.aspects.rss_item import show_item
 from msauto.documents.writer import CommentedValue, FlowStyle, comment, yaml_lines
 from msauto.model import fields as registry
 from msauto.model.live import (
@@ -112,9 +113,6 @@ def _put(args: dict[str, Any], name: str, written: Any) -> None:
         args[name] = CommentedValue(tuple(f"{name}: {note}" for item in items for note in item.notes))
 
 
-_RSS_FIELDS = ("title", "description", "link", "pubDate")
-
-
 def channel_task(channel: RssChannel, rss_guid: str) -> dict[str, Any]:
     """Return the task that describes all items of a channel; ``rss_guid`` is the server's dialect."""
     items: list[Any] = []
@@ -160,8 +158,7 @@ def _taken(sourced: dict[str, Any], taken: dict[str, str], rss_guid: str) -> str
 
 def _rss_item(item: RssItem, rss_guid: str) -> dict[str, Any]:
     """Return an item as a text if it came as one, else by its fields; empty ones are left out."""
-    fields = dict(zip(_RSS_FIELDS, (item.title, item.description, item.link, item.pub_date), strict=True))
-    sourced = {name: text for name, text in fields.items() if text and text.strip()}
+    sourced: dict[str, Any] = {name: text for name, text in show_item(item).items() if str(text).strip()}
     ending = ending_of(item.guid).lower() if rss_guid in {"auto", "file"} and _is_file(item.guid) else ""
     named = rss_guid == "file" or ending in {".txt", ".xml"}
     head = {"guid": item.guid} | ({"file": item.guid} if named else {})
