@@ -119,12 +119,8 @@ def check_names(text: str, names: TemplateNames, node: SourceNode, *, expression
             )
 
 
-def check_template(text: str, node: SourceNode, *, expression: bool = False) -> None:
-    """Raise :class:`InputError` for an invalid template or expression."""
-    _compiled(text, node, expression=expression)
-
-
-def _compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
+def compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
+    """Return a template or expression, compiled; raises :class:`InputError` for an invalid one."""
     try:
         return compile_expression(text) if expression else compile_template(text)
     except (TemplateError, RecursionError, SyntaxError, ValueError) as error:
@@ -189,7 +185,7 @@ def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: 
 
 def _run(text: str, names: TemplateNames, node: SourceNode, *, expression: bool) -> Any:
     try:
-        return plain_result(_compiled(text, node, expression=expression)(names))
+        return plain_result(compiled(text, node, expression=expression)(names))
     except (Need, NoAssetError, UsesAssetError, InputError):
         raise
     except sandbox.MissingNameError as error:

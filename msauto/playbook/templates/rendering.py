@@ -24,17 +24,7 @@ def _engine() -> ModuleType:
 
 def check_template(text: str, node: SourceNode, *, expression: bool = False) -> None:
     """Raise :class:`InputError` for an invalid template or expression."""
-    _engine().check_template(text, node, expression=expression)
-
-
-def check_names(text: str, names: TemplateNames, node: SourceNode, *, expression: bool = False) -> None:
-    """Raise :class:`InputError` for an undefined name in a template that cannot be rendered yet."""
-    _engine().check_names(text, names, node, expression=expression)
-
-
-def evaluate_expression(text: str, names: TemplateNames, node: SourceNode) -> Any:
-    """Evaluate a bare expression; raises as ``environment.render_text``."""
-    return _engine().evaluate_expression(text, names, node)
+    _engine().compiled(text, node, expression=expression)
 
 
 def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool = False) -> Any:
@@ -77,7 +67,7 @@ def _render(data: Any, names: TemplateNames, root: SourceNode, path: Path, probl
         if not keep:
             raise
         with problems.gather():
-            check_names(data, names, node)
+            _engine().check_names(data, names, node)
     return data
 
 
@@ -92,14 +82,14 @@ def undecided(conditions: Sequence[SourceText], scope: TemplateNames) -> tuple[S
             if not holds(condition, scope):
                 return None
         except UsesAssetError:
-            check_names(condition.text, scope, condition.node, expression=True)
+            _engine().check_names(condition.text, scope, condition.node, expression=True)
             remaining.append(condition)
     return tuple(remaining)
 
 
 def holds(condition: SourceText, scope: TemplateNames) -> bool:
     """Return whether a condition holds; raises :class:`InputError` for text, because ``"false"`` would be true."""
-    value = evaluate_expression(condition.text, scope, condition.node)
+    value = _engine().evaluate_expression(condition.text, scope, condition.node)
     if isinstance(value, str):
         raise condition.node.error(
             "the condition gives text, not true or false", "compare it, or use | bool", kind="template"
