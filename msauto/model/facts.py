@@ -13,8 +13,7 @@ from typing import Any, Literal
 from msgspec import Struct, field, structs
 
 from msauto.model.fields import NUMBERS, SEGMENT_NAMES
-from msauto.model.live import Asset, Entry, Link, Marker, Segment, Xmp, show_folder, typed, whole
-from msauto.model.timecode import TimecodeError, rate_of
+from msauto.model.live import Asset, ClipAttributes, Entry, Link, Marker, Segment, Xmp, show_folder, typed
 
 Layer = Literal["clip", "xmp", "links"]
 
@@ -158,18 +157,27 @@ class Facts:
         return tuple(sorted(known))
 
     def _find(self, name: str) -> Any:
-        special = {
-            "fps": self._fps,
-            "rate": self._fps,
-            "duration": self._duration,
-            "markers": lambda: list(map(_marker, self._clip().markers)),
-            "segments": lambda: list(map(_segment, self._clip().segments)),
-            "links": self._links,
-            "parameters": lambda: list(self._clip().parameters),
-            "xmp": self._xmp,
-        }.get(name)
-        if special is not None:
-            return special()
+        match name:
+            case "fps" | "rate":
+                return self._fps()
+            case "duration":
+                frames = self._reporting("frames").frames
+                if frames is None:
+                    raise AttributeError("duration: the asset reports no frames")
+                seconds = Fraction(frames) / self._fps()
+                return seconds.numerator if seconds.denominator == 1 else float(seconds)
+            case "markers":
+                return list(map(_marker, self._clip().markers))
+            case "segments":
+                return list(map(_segment, self._clip().segments))
+            case "parameters":
+                return list(self._clip().parameters)
+            case "links":
+                if self.links is None:
+                    raise Need("links")
+                return [{"folder": show_folder(link.folder), "title": link.title} for link in self.links]
+            case "xmp":
+                return self._xmp()
         if self.asset is None and self.entry is not None:
             found = _of_entry(self.entry, name)
             if found is not None:
@@ -181,33 +189,15 @@ class Facts:
             raise Need("clip")
         return self.asset
 
-    def _attribute(self, name: str) -> str | None:
-        if self.asset is None and self.entry is not None and name in self.entry.attributes:
-            return self.entry.attributes[name]
-        return self._clip().attributes.get(name)
-
-    def _rate(self) -> Fraction:
-        text = self._attribute("frame_time")
-        try:
-            return rate_of(text or "")
-        except TimecodeError as error:
-            raise AttributeError("fps: the asset reports no usable frame_time") from error
+    def _reporting(self, name: str) -> ClipAttributes:
+        """Return the layer that reports an attribute: the entry, else the clip."""
+        return self.entry if self.asset is None and self.entry and name in self.entry.names else self._clip()
 
     def _fps(self) -> int | Fraction:
-        rate = self._rate()
-        return rate.numerator if rate.denominator == 1 else rate
-
-    def _duration(self) -> int | float:
-        frames = whole(self._attribute("frames"))
-        if frames is None:
-            raise AttributeError("duration: the asset reports no frames")
-        seconds = frames / self._rate()
-        return seconds.numerator if seconds.denominator == 1 else float(seconds)
-
-    def _links(self) -> list[dict[str, Any]]:
-        if self.links is None:
-            raise Need("links")
-        return [{"folder": show_folder(link.folder), "title": link.title} for link in self.links]
+        fps = self._reporting("frame_time").fps
+        if fps is None:
+            raise AttributeError("fps: the asset reports no usable frame_time")
+        return fps
 
     def _xmp(self) -> Mapping[str, list[str]]:
         if self.named is not None:

@@ -150,7 +150,7 @@ class Entry(ClipAttributes, Struct, frozen=True, gc=False):
     packed: bytes
 
     def __repr__(self) -> str:
-        return f"Entry({show_folder(self.folder)!r}, {self.attributes})"
+        return f"Entry({show_folder(self.folder)!r}, link_id {self.link_id}, {self.attributes})"
 
     @property
     def attributes(self) -> dict[str, str]:
