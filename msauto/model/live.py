@@ -41,7 +41,12 @@ def parse_folder(text: str) -> Folder:
 
 def show_folder(folder: Folder) -> str:
     r"""Write a folder as playbooks do: the inverse of :func:`parse_folder`."""
-    return "/".join(name.replace("\\", "\\\\").replace("/", "\\/") for name in folder)
+    return "/".join(map(escape_name, folder))
+
+
+def escape_name(name: str) -> str:
+    r"""Apply the backslash rule (interface, «Folder»): ``/`` becomes ``\/`` and ``\`` becomes ``\\``."""
+    return name.replace("\\", "\\\\").replace("/", "\\/")
 
 
 class Marker(Struct, frozen=True, gc=False):

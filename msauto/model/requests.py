@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from msauto.errors import AddressError, UnsupportedError
 from msauto.model.fields import LINK_FIELD
-from msauto.model.live import Folder, RssItem, show_folder
+from msauto.model.live import Folder, RssItem, escape_name, show_folder
 from msauto.model.plan import Address, Body, Request
 from msauto.model.server import Dialect, ServerSpec
 
@@ -99,11 +99,6 @@ def folder_value(folder: Folder) -> str:
     for name in folder:
         named(name, "a folder's name")
     return show_folder(folder)
-
-
-def escape_name(name: str) -> str:
-    r"""Apply the backslash rule (interface, «Folder»): ``/`` becomes ``\/`` and ``\`` becomes ``\\``."""
-    return name.replace("\\", "\\\\").replace("/", "\\/")
 
 
 @lru_cache(maxsize=4096)  # a title is in several requests of its asset, a constant value in all assets

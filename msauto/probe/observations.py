@@ -16,9 +16,9 @@ from msgspec import Struct, field
 from msauto.errors import UNINFORMATIVE_STATUSES, AddressError, InDoubtError, MsautoError, NotSentError, ServerError
 from msauto.model import requests
 from msauto.model.identity import same_text
-from msauto.model.live import Entry, Folder
+from msauto.model.live import Entry, Folder, escape_name
 from msauto.model.plan import Address, Request
-from msauto.model.requests import asset_path, channel_path, encode, escape_name, folder_path
+from msauto.model.requests import asset_path, channel_path, encode, folder_path
 from msauto.model.server import Dialect
 from msauto.server.answers import RawAnswer, clean, judge_status, parse_failure, show_body
 from msauto.server.client import AsyncMediaServer
