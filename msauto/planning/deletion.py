@@ -138,6 +138,8 @@ async def check_deletion(
         if answer is None or is_other_clip(answer, found.asset):
             return None
     _check_is_no_link(found, chosen, entries, desired.source)
+    if found.asset.title is None and not by_id and entries.same:
+        _check_is_called(found.title, entries.same, desired.source)
     namesakes = [entry for entry in entries.namesakes if entry.title == titled.title]
     if namesakes and not by_id and desired.folder is None:
         raise refuse(
@@ -174,6 +176,16 @@ def _check_is_no_link(found: FoundClip, chosen: Sequence[Entry], entries: ClipEn
         source,
         "address the clip by its own title, or select it in its home folder",
     )
+
+
+def _check_is_called(title: str, same: Sequence[Entry], source: TaskSource) -> None:
+    """Refuse to delete a clip whose answer has no title, where no entry that shows it has the title asked for."""
+    if not any(same_text(entry.title, title) for entry in same):
+        raise refuse(
+            f"the server answers {title!r} with the clip that it lists as {_listed(same)}",
+            source,
+            "write the title exactly as the server shows it",
+        )
 
 
 def _listed(entries: Sequence[Entry]) -> str:
@@ -217,13 +229,37 @@ async def _why_not_removed(reader: Reader, database: str, asset: Asset, change: 
     answer = await reader.read_asset(database, Address(called))
     if answer is None:
         return "its title leads nowhere, so no request can mean it"
-    why = _why_not_a_link(asset, tuple(folder), answer)
+    why = await _why_another_entry(reader, database, asset, (tuple(folder), called), answer)
+    why = why or _why_not_a_link(asset, tuple(folder), answer)
     if why is not None or not change.losses:
         return why
     # No task names an entry that `exactly` removes: it must surely be a link.
     if await are_one_clip(reader, database, asset, structs.replace(answer, title=called)):
         return None
     return "the server reports nothing that distinguishes it from another clip of the same length and creation time"
+
+
+async def _why_another_entry(
+    reader: Reader, database: str, asset: Asset, link: tuple[Folder, str], answer: Asset
+) -> str | None:
+    """Return why the answer to a link's title may be of another entry.
+
+    A ``link_id`` that the link has and its clip does not have shows that the answer is of the link.
+    """
+    entry, answered = await _entry_at(reader, database, *link), answer.link_id
+    listed = None if entry is None else entry.link_id
+    if None not in {answered, listed} and answered not in {listed, asset.link_id}:
+        return "its title leads to another entry, which would be deleted"
+    if listed is not None and listed == answered != asset.link_id:
+        return None
+    found = await reader.read_entries(database, structs.replace(answer, title=link[1]))
+    others = [each for each in (*found.same, *found.namesakes) if each != entry and same_text(each.title, link[1])]
+    return f"{_listed(others)} has its title, too" if others else None
+
+
+async def _entry_at(reader: Reader, database: str, folder: Folder, title: str) -> Entry | None:
+    listing = await reader.read_folder(database, folder)
+    return entry_called(listing.entries if listing else (), folder, title)
 
 
 async def _check_address(reader: Reader, database: str, change: Change) -> None:
@@ -235,8 +271,7 @@ async def _check_address(reader: Reader, database: str, change: Change) -> None:
             return
         why = "another entry has its title already"
     else:
-        listing = await reader.read_folder(database, tuple(folder))
-        entry = entry_called(listing.entries if listing else (), tuple(folder), title)
+        entry = await _entry_at(reader, database, tuple(folder), title)
         if answer and entry and answer.link_id is not None and answer.link_id == entry.link_id:
             return
         ids = ["no link_id" if each is None or each.link_id is None else str(each.link_id) for each in (answer, entry)]

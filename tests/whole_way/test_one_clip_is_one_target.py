@@ -270,6 +270,23 @@ def test_a_link_is_not_removed_where_its_clip_cannot_be_told(stage: Stage) -> No
     assert "too little" in error
 
 
+@pytest.mark.parametrize("has_link_ids", [True, False])
+def test_a_clip_with_the_title_of_a_link_is_not_deleted_for_it(stage: Stage, has_link_ids: bool) -> None:
+    """Sixty archived spots of one length, ingested together: equal values identify nothing."""
+    news = stage.sim.state.databases["NEWS"]
+    for number in range(60):
+        spot = news.add_clip(f"Spot {number:02}", "Spots", create_time="2026-11-14T10:00:00", frames=750)
+        spot.online, spot.archive, spot.omitted = False, f"tape/{number}.mxf", ("orig_name",)
+    news.add_entry(news.clip("Spot 07"), "Playout/Late", "Spot on air")
+    news.change_entry(news.clip("Spot 08").home, title="Spot on air")
+    for entry in news.root.walk():
+        entry.link_id = entry.link_id if has_link_ids else 7
+    by_title = Stage(stage.sim, stage.folder, {"link_delete": "by_title"})
+    gone = {"folder": "Playout/Late", "title": "Spot on air", "state": "absent"}
+    (error,) = errors(by_title.plan(asset("Spot 07", links=[gone])))
+    assert "the link Playout/Late/Spot on air cannot be removed" in error
+
+
 def test_a_clip_is_not_removed_as_a_link_of_its_link(tmp_path: Path) -> None:
     """All entries have one link_id, and each reports its own folder: which of them is the clip is unknown."""
     with Simulator(dialect=["link_folder=own", "link_delete=clip"]) as sim:

@@ -261,6 +261,21 @@ def test_never_the_wrong_clip() -> None:
     assert "another clip" in str(only(_survey(reader, intent(film(), comment("x")))).error)
 
 
+@dataclass
+class _Folding(WorldReader):
+    """A server that finds titles in any case, and whose answers have no title."""
+
+    async def read_asset(self, database: str, address: Address) -> Asset | None:
+        asset = await WorldReader.read_asset(self, database, Address(address.name.lower()))
+        return None if asset is None else structs.replace(asset, title=None)
+
+
+def test_a_clip_that_is_listed_under_another_title_is_not_deleted() -> None:
+    reader = _Folding(Server({"film": raw("film")}, folders={"Raw"}))
+    assert "lists as Raw/film" in str(only(_survey(reader, intent(film(), absent()))).error)
+    assert only(_survey(reader, intent(film("film"), absent()))).requests[0].method == "DELETE"
+
+
 def test_the_database_is_asked_for_before_not_there_is_success() -> None:
     context = stage(databases={"OTHER"})
     found = context.plan(intent(film("A"), absent()), intent(film("B"), comment("x")))
