@@ -189,18 +189,21 @@ class TargetExecutor:
         A deletion that may have been done before is settled by what is read.
         """
         context, target, progress = self._context, self._target, self._progress
-        since, clock = context.read_since if index == 0 and not progress.tries else None, context.clock
-        deletes = any(is_deletion(target.changes[each]) for each in target.requests[index].changes)
+        since, now = context.read_since if index == 0 and not progress.tries else None, context.clock.now()
+        is_old = since is not None and not verification.is_recent(since, now)
+        deletes = target.kind == "asset" and any(
+            is_deletion(target.changes[each]) for each in target.requests[index].changes
+        )
+        if not is_old and not deletes:
+            return None
         maybe_done = isinstance(progress.failure, states.Rejected)
-        why = None
+        why, recent = None, self._server.shared.recent(self._server.reader, now)
         try:
-            if since is not None and not verification.is_recent(since, clock.now()):
-                reader = self._server.shared.recent(self._server.reader, clock.now())
-                why = await self._ask(target_reading.what_changed(target, reader))
-            if deletes and why is None and target.kind == "asset":
+            if is_old:
+                why = await self._ask(target_reading.what_changed(target, recent))
+            if deletes and why is None:
                 listed = await self._ask(self._server.shared.listed(self._server.reader, target.database))
-                reader = self._server.reader.fresh()
-                why = await self._ask(deletion.why_not_deleted(target, listed, reader, again=maybe_done))
+                why = await self._ask(deletion.why_not_deleted(target, listed, recent, again=maybe_done))
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
             return states.Blocked(f"it cannot be read again before it is changed: {one_line(error)}", maybe_done)
         if why is None:

@@ -187,13 +187,16 @@ async def are_one_clip(reader: Reader, database: str, one: Asset, other: Asset) 
     return await _is_link_of(reader, database, one, other) or await _is_link_of(reader, database, other, one)
 
 
-async def read_entries_of(reader: Reader, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
+async def read_entries_of(
+    reader: Reader, database: str, asset: Asset, *, listed: Reader | None = None, in_doubt: bool = False
+) -> ClipEntries:
     """Return the entries that show a clip; one of another title counts where its own answer is of the same clip.
 
-    ``in_doubt``, before a deletion: also where nothing that is reported distinguishes a link from another clip, and
-    however many entries have its values.
+    ``listed`` has a newer listing of the database than ``reader``, which has the answers. ``in_doubt``, before a
+    deletion: also where nothing that is reported distinguishes a link from another clip, and however many entries have
+    its values.
     """
-    found = await reader.read_entries(database, asset)
+    found = await (listed or reader).read_entries(database, asset)
     own = [entry for entry in found.same if _bears(entry, asset)]
     others = [entry for entry in found.same if not _bears(entry, asset)]
     if len(others) > MOST_LINKS and not in_doubt:

@@ -59,13 +59,13 @@ def is_home_of(target: Target, asset: Asset) -> bool:
     return target.folder is None or not homes or any(same_text(home, target.folder) for home in homes)
 
 
-async def why_not_deleted(target: Target, listed: Reader, reader: Reader, *, again: bool) -> str | None:
+async def why_not_deleted(target: Target, listed: Reader, recent: Reader, *, again: bool) -> str | None:
     """Return what has changed, so that the planned DELETE must not be sent; ``None`` if it may. Raises ``MsautoError``.
 
-    ``listed`` has just read the listing of the database; ``reader`` has no answers. ``again``: the DELETE was sent
-    before, and the server may show its effect late.
+    ``listed`` has just read the listing of the database; ``recent`` has answers of other clips, not older than a
+    minute. ``again``: the DELETE was sent before, and the server may show its effect late.
     """
-    asset = await reader.read_asset(target.database, target.address)
+    asset = await listed.fresh().read_asset(target.database, target.address)
     if asset is None:
         return "it no longer exists"
     if is_another_clip(target.clip, asset):
@@ -79,9 +79,9 @@ async def why_not_deleted(target: Target, listed: Reader, reader: Reader, *, aga
     if not is_home_of(target, asset):
         return f"it is in {show_folder(asset.folder or ())!r}, and was in {target.folder!r}"
     titled = structs.replace(asset, title=asset.title or target.name)
-    entries, new = await _entries_now(target, titled, listed)
-    if new:
-        entries, new = await _entries_now(target, titled, reader.fresh())  # a clip that this run renames is not new
+    entries, new = await _entries_now(target, titled, listed, recent)
+    if new:  # a clip that this run renames, or has just deleted, is not new
+        entries, new = await _entries_now(target, titled, listed.fresh(), recent)
     if new:
         return f"{', '.join(new)} {'shows' if len(new) == 1 else 'show'} it, too"
     if again and entries.namesakes:
@@ -91,9 +91,9 @@ async def why_not_deleted(target: Target, listed: Reader, reader: Reader, *, aga
     return None
 
 
-async def _entries_now(target: Target, asset: Asset, reader: Reader) -> tuple[ClipEntries, list[str]]:
+async def _entries_now(target: Target, asset: Asset, listed: Reader, recent: Reader) -> tuple[ClipEntries, list[str]]:
     """Return the entries of a clip, and the places of those that the plan did not show."""
-    entries = await read_entries_of(reader, target.database, asset, in_doubt=True)
+    entries = await read_entries_of(recent, target.database, asset, listed=listed, in_doubt=True)
     shown = {plain(place) for place in target.places}
     places = map(show_folder, places_of(asset, target.name, entries))
     return entries, [place for place in places if plain(place) not in shown]
