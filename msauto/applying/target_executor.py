@@ -15,7 +15,7 @@ from msauto.applying.apply_context import ApplyContext, ServerConnection
 from msauto.applying.circuit_breaker import TargetContact
 from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
-from msauto.applying.verification import Comparison, memories
+from msauto.applying.verification import Comparison
 from msauto.aspects import is_deletion
 from msauto.concurrency import ConcurrencySlot
 from msauto.errors import (
@@ -77,7 +77,7 @@ class TargetExecutor:
         self._guard_holds = False
         self._began = context.clock.monotonic()
         self._all_sent: float | None = None
-        self._comparison = Comparison((), {}, 0, ())
+        self._comparison = Comparison()
         self.result: TargetResult | None = None
 
     async def run(self) -> None:
@@ -279,21 +279,21 @@ class TargetExecutor:
 
     async def _verify(self) -> states.Event:
         done = verification.only(self._target, 0, self._progress.done)
-        can_see, nothing = verification.can_see(done), LiveTarget()
+        can_see = verification.can_see(done)
         try:
             live = await self._read(done, self._progress.index)
-            comparison = verification.compare(done, live if can_see else nothing)
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing is verified
             if can_see:
                 return states.Unreadable(one_line(error), self._elapsed())
-            comparison = verification.compare(done, nothing)
-        self._comparison = comparison
+        if not can_see:  # what is run
+            live = LiveTarget()
+        self._comparison = comparison = verification.compare(done, live)
         if can_see:
-            self._memory.verified(done, live, comparison.differences)
-        else:  # what is run
-            self._memory.keep(memories(done, nothing))
+            self._memory.verified(done, live, comparison)
+        else:
+            self._memory.keep(comparison.remembered)
         return states.TargetRead(comparison.differences, self._elapsed())
 
     # Reading: every answer, and every error, is reported to the circuit breaker ------------------------------------
@@ -337,19 +337,19 @@ class TargetExecutor:
         context, progress = self._context, self._progress
         outcome, message = states.conclude(progress)
         if progress.another:
-            self._comparison = Comparison((), {}, 0, ())
+            self._comparison = Comparison()
             self._memory.another_clip(progress.results)
         self._contact.end(failed=outcome in {"failed", "unverified"})
-        results, (_, learned, seen, unseen) = progress.all_results, self._comparison
+        results, found = progress.all_results, self._comparison
         self.result = TargetResult(
             self._target,
             outcome,
             message,
             results,
             progress.differences,
-            learned,
-            seen,
-            unseen,
+            found.learned,
+            found.seen,
+            found.unseen,
             context.clock.monotonic() - self._began,
         )
         self._memory.target_finished(results)

@@ -17,13 +17,13 @@ from typing import NamedTuple
 from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext, Call
-from msauto.applying.verification import expectation_key, memories, rename_of
+from msauto.applying.verification import Comparison, rename_of
 from msauto.aspects import ASPECTS
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import BETWEEN, PENDING_PREFIX
 from msauto.model.plan import Json, Request, Target, TargetId
 from msauto.model.ports import LiveTarget
-from msauto.model.result import Difference, RequestResult
+from msauto.model.result import RequestResult
 
 Items = dict[str, Json]
 
@@ -86,7 +86,7 @@ class TargetMemory:
         elif result.status is not None:
             self.keep(self._in_doubt(index, {"status": result.status}))
 
-    def verified(self, done: Target, live: LiveTarget, differences: Sequence[Difference]) -> None:
+    def verified(self, done: Target, live: LiveTarget, found: Comparison) -> None:
         """Note what the last read of the target showed; ``done`` is the target with its finished requests alone.
 
         What differs is not remembered. The rest is: else a value that is not reported would be written in every run, as
@@ -94,11 +94,10 @@ class TargetMemory:
         title. A deleted asset has none.
         """
         self._verified = []
-        doubtful = frozenset(map(expectation_key, differences))
-        if any(ASPECTS[each.aspect].is_rename or ASPECTS[each.aspect].deletes_target for each in differences):
+        if any(ASPECTS[each.aspect].is_rename or ASPECTS[each.aspect].deletes_target for each in found.differences):
             return
         recall = self._context.memory.recall
-        if done.kind == "asset" and live.asset is None and not doubtful:
+        if done.kind == "asset" and live.asset is None and not found.differences:
             self._verified = [(name, dict.fromkeys(recall(name))) for name in self._ids]
             return
         items: Items = {}
@@ -107,7 +106,7 @@ class TargetMemory:
             carried = recall(old)
             items |= carried
             self._verified.append((old, dict.fromkeys(carried)))
-        self._verified.append((after, items | memories(done, live, doubtful)))
+        self._verified.append((after, items | found.remembered))
 
     def another_clip(self, results: Sequence[RequestResult]) -> None:
         """Remember nothing of what may have reached another clip; what runs once may have run, or not."""

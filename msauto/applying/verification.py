@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Set
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from msgspec import Struct, field, structs
 
@@ -56,17 +56,24 @@ def final_expectations(target: Target) -> tuple[Expectation, ...]:
     )
 
 
-class Comparison(NamedTuple):
+def expectation_key(sourced: Expectation | Difference) -> ExpectationKey:
+    """Return aspect and key of a thing: what an expectation and a difference from it have in common."""
+    return sourced.aspect, sourced.key
+
+
+class Comparison(Struct, frozen=True):
     """What the last read of a target shows of what its requests should have done.
 
-    ``learned`` is how the run left list items, by ``<aspect>:<key>``: undo compares with it. ``seen`` counts what
-    reading shows; ``unseen`` are the aspects of what it does not show, or not the whole of.
+    ``learned`` is how the run left list items, by ``<aspect>:<key>``: undo compares with it. ``remembered`` are the
+    items that the ledger keeps, ``None`` forgets one. ``seen`` counts what reading shows; ``unseen`` are the aspects of
+    what it does not show, or not the whole of.
     """
 
-    differences: tuple[Difference, ...]
-    learned: dict[str, Json]
-    seen: int
-    unseen: tuple[AspectName, ...]
+    differences: tuple[Difference, ...] = ()
+    learned: dict[str, Json] = field(default_factory=dict)
+    remembered: dict[str, Json] = field(default_factory=dict)
+    seen: int = 0
+    unseen: tuple[AspectName, ...] = ()
 
 
 def compare(target: Target, live: LiveTarget) -> Comparison:
@@ -87,7 +94,8 @@ def compare(target: Target, live: LiveTarget) -> Comparison:
         if differs is not None and (each.desired is not None or each.key not in taken):
             differences.append(differs)
     differences += _no_longer_so(target, live, taken)
-    return Comparison(tuple(differences), learned, seen, tuple(unseen))
+    remembered = _memories(target, expected, live, frozenset(map(expectation_key, differences)))
+    return Comparison(tuple(differences), learned, remembered, seen, tuple(unseen))
 
 
 def _no_longer_so(target: Target, live: LiveTarget, taken: Container[str]) -> Iterator[Difference]:
@@ -99,6 +107,30 @@ def _no_longer_so(target: Target, live: LiveTarget, taken: Container[str]) -> It
         differs = difference(each, live) if expectation_key(each) not in requested else None
         if differs is not None and (each.desired is not None or each.key not in taken):
             yield differs
+
+
+def _memories(
+    target: Target, final: Iterable[Expectation], live: LiveTarget, doubtful: Set[ExpectationKey]
+) -> dict[str, Json]:
+    """Return the items ``aspect:key`` to keep of what the target's requests have done; ``None`` forgets one.
+
+    They are what the server does not report, and which uid and guid is whose. Nothing is kept of what is ``doubtful``:
+    what was read differs from it. ``final``: the last expectation of each thing.
+    """
+    kept: dict[str, Json] = {}
+    for request in target.requests:
+        if doubtful.isdisjoint(map(expectation_key, request.expect)):
+            for change in (target.changes[number] for number in request.changes):
+                kept.update(ASPECTS[change.aspect].forget(change))
+    for expect in final:
+        aspect = ASPECTS[expect.aspect]
+        hidden = expect.secret and aspect.value_items is not None  # its value is not known any more
+        if not hidden and expectation_key(expect) not in doubtful:
+            kept.update(aspect.remember(expect, live))
+    expects = _expected(target)
+    for name in {each.aspect: None for each in expects}:
+        kept.update(ASPECTS[name].remember_all(expects, live))
+    return kept
 
 
 def not_seen(target: Target, live: LiveTarget) -> tuple[str, ...]:
@@ -293,33 +325,3 @@ async def _renamed_by_another(reader: Reader, shared: SharedReads, target: Targe
         if (now.create_time or now.frames) and not is_another_clip(target.clip, shown):
             return shown
     return None
-
-
-# Memory --------------------------------------------------------------------------------------------------------
-
-
-def memories(target: Target, live: LiveTarget, doubtful: Set[ExpectationKey] = frozenset()) -> dict[str, Json]:
-    """Return the items ``aspect:key`` to keep of what the target's requests have done; ``None`` forgets one.
-
-    They are what the server does not report, and which uid and guid is whose. Nothing is kept of what is ``doubtful``:
-    what was read differs from it.
-    """
-    kept: dict[str, Json] = {}
-    for request in target.requests:
-        if doubtful.isdisjoint(map(expectation_key, request.expect)):
-            for change in (target.changes[number] for number in request.changes):
-                kept.update(ASPECTS[change.aspect].forget(change))
-    for expect in final_expectations(target):
-        aspect = ASPECTS[expect.aspect]
-        hidden = expect.secret and aspect.value_items is not None  # its value is not known any more
-        if not hidden and expectation_key(expect) not in doubtful:
-            kept.update(aspect.remember(expect, live))
-    expects = _expected(target)
-    for name in {each.aspect: None for each in expects}:
-        kept.update(ASPECTS[name].remember_all(expects, live))
-    return kept
-
-
-def expectation_key(sourced: Expectation | Difference) -> ExpectationKey:
-    """Return aspect and key of a thing: what an expectation and a difference from it have in common."""
-    return sourced.aspect, sourced.key

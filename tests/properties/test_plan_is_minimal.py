@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msauto.applying.verification import compare, final_expectations, memories
+from msauto.applying.verification import compare, final_expectations
 from msauto.aspects import holds
 from msauto.model.ports import LiveTarget
 from msauto.model.server import Dialect
@@ -184,7 +184,7 @@ def test_what_a_server_hides_is_written_once(data: st.DataObject) -> None:
             context.server.apply(request)
         live.xmp = None  # ... and shows nothing of it
         after = read_after(target, context.reader)
-        context.memory.remember(target.id, memories(target, after))
+        context.memory.remember(target.id, compare(target, after).remembered)
     again = context.plan(intent)
     assert [t for t in again.targets if t.error is None] == [], context.server.sent
 

@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 
 from msauto.applying.apply_context import Cancellation
+from msauto.applying.verification import Comparison, compare
 from msauto.errors import LedgerError
 from msauto.model.events import (
     RequestSending,
@@ -22,6 +23,7 @@ from msauto.model.events import (
 )
 from msauto.model.live import Asset, RssChannel, RssItem
 from msauto.model.plan import Address, Change, Expectation, Plan, Request, Target
+from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference, Result
 from tests.unit.applying.applying_world import (
     SOURCE,
@@ -394,12 +396,12 @@ def test_an_internal_error_is_the_result_of_one_target(monkeypatch: pytest.Monke
     stage = Stage()
     targets = [fields_target(stage.world, name, 1) for name in ("Film", "Other")]
 
-    def fail(target: Target, live: object, doubtful: object) -> dict[str, object]:
+    def fail(target: Target, live: LiveTarget) -> Comparison:
         if target.name == "Film":
             raise KeyError("oh")
-        return {}
+        return compare(target, live)
 
-    monkeypatch.setattr("msauto.applying.target_memory.memories", fail)
+    monkeypatch.setattr("msauto.applying.verification.compare", fail)
     result = stage.run(*targets)
     assert [outcome for outcome, _ in told(result)] == ["unverified", "changed"]
     assert result.targets[0].message == "internal error: 'oh'"

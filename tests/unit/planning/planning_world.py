@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote
 from msgspec import structs
 
 from msauto.applying.target_memory import download_items
-from msauto.applying.verification import compare, expectation_key, memories
+from msauto.applying.verification import compare
 from msauto.model.clip_entries import index_links, links_of
 from msauto.model.desired import Intent, SelectRef
 from msauto.model.live import (
@@ -377,9 +377,9 @@ class Stage:
             for index, request in enumerate(target.requests):
                 self._send(target, index, request)
             live = read_after(target, self.reader)
-            wrong = compare(target, live).differences
-            self.memory.remember(target.id, memories(target, live, frozenset(map(expectation_key, wrong))))
-            differences += wrong
+            comparison = compare(target, live)
+            self.memory.remember(target.id, comparison.remembered)
+            differences += comparison.differences
         return differences
 
     def _send(self, target: Target, index: int, request: Request) -> None:
