@@ -49,11 +49,12 @@ def final_expectations(target: Target) -> tuple[Expectation, ...]:
     last = {expectation_key(each): each for each in _expected(target)}.values()
     if _delete_asset(last):
         return tuple(each for each in last if ASPECTS[each.aspect].survives_deletion)
-    return tuple(
-        each
-        for each in last
-        if each.desired is not None or not any(ASPECTS[each.aspect].is_overruled(each, other) for other in last)
-    )
+
+    def is_overruled(each: Expectation) -> bool:
+        overrules = ASPECTS[each.aspect].is_overruled if each.desired is None else None
+        return overrules is not None and any(overrules(each, other) for other in last)
+
+    return tuple(each for each in last if not is_overruled(each))
 
 
 def expectation_key(sourced: Expectation | Difference) -> ExpectationKey:

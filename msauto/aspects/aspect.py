@@ -204,7 +204,7 @@ class Aspect(Struct, frozen=True, kw_only=True):
     # Reading does not show the whole of it.
     is_partly_hidden: Callable[[Expectation, LiveTarget], bool] = lambda *_: False
     # A later expectation (the second one) replaces the deletion that the first one expects.
-    is_overruled: Callable[[Expectation, Expectation], bool] = lambda *_: False
+    is_overruled: Callable[[Expectation, Expectation], bool] | None = None
     # Without the asset nothing of it holds.
     needs_asset: bool = True
     # It is expected of a deleted asset, too.

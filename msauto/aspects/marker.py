@@ -5,6 +5,7 @@ No other marker is ever moved or reused: what ``exactly`` removes is deleted, an
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from sys import intern
@@ -247,35 +248,41 @@ def _delete(
 
 def marker_expected(expect: Expectation, live: LiveTarget) -> Marker | None:
     """Return the expected marker: by its uid, or the new one that matches."""
-    markers = live.asset.markers if live.asset else ()
     expected = mapping(expect.desired)
-    uid = f"uid {expected['uid']}" if "uid" in expected else expect.key
-    if uid.startswith("uid "):
-        return next((marker for marker in markers if f"uid {marker.uid}" == uid), None)
-    new = [marker for marker in markers if marker.uid not in expect.not_uids]
+    named = f"uid {expected['uid']}" if "uid" in expected else expect.key
+    if named.startswith("uid "):
+        uid, markers = int(named[4:]), live.asset.markers if live.asset else ()
+        return next((marker for marker in markers if marker.uid == uid), None)
     place = {name: expected[name] for name in ("frame", "track")}
-    found = (marker for wanted in (expected, place) for marker in new if marker_matches(wanted, marker))
-    return next(found, None)
+    new = _new_there(expect, live)
+    return next((marker for wanted in (expected, place) for marker in new if marker_matches(wanted, marker)), None)
+
+
+def _new_there(expect: Expectation, live: LiveTarget) -> list[Marker]:
+    """Return the markers at the frame of a new one that did not exist when it was planned."""
+    there = live.markers_at.get(mapping(expect.desired)["frame"], ())
+    return [marker for marker in there if marker.uid not in expect.not_uids]
 
 
 def _alike(expect: Expectation, live: LiveTarget) -> list[str]:
     if expect.key.startswith("uid "):
         return []
-    markers, expected = live.asset.markers if live.asset else (), mapping(expect.desired)
-    new = (marker for marker in markers if marker.uid not in expect.not_uids)
-    return [f"uid {marker.uid}" for marker in new if marker_matches(expected, marker)]
+    expected = mapping(expect.desired)
+    return [f"uid {marker.uid}" for marker in _new_there(expect, live) if marker_matches(expected, marker)]
 
 
 def _strangers(expect: Expectation, live: LiveTarget) -> list[Json]:
     """Return the markers of a list with ``exactly`` that did not exist when planned, and that no task asks for."""
     only = mapping(expect.desired)
-    new = only["new"] if isinstance(only["new"], list) else []
+    asked: dict[object, list[Attributes]] = defaultdict(list)
+    for place in map(mapping, only["new"] if isinstance(only["new"], list) else ()):
+        asked[place["frame"]].append(place)
     return [
         show_marker(marker)
         for marker in (live.asset.markers if live.asset else ())
         if marker.uid not in expect.not_uids
         and ("tracks" not in only or track_of(marker) in texts(only["tracks"]))
-        and not any(marker_matches(mapping(place), marker) for place in new)
+        and not any(marker_matches(place, marker) for place in asked.get(marker.frame, ()))
     ]
 
 
@@ -488,12 +495,11 @@ def _displayed(change: Change) -> Change:
 
 def _timeline(change: Change, target: Target) -> Iterator[TimelineItem]:
     before, after = mapping(change.before), mapping(change.after)
-    uid = before.get("uid")
-    # The texts that no task names: verification expects them to stay.
-    expects = (expect for request in target.requests for expect in request.expect if expect.aspect == change.aspect)
-    kept = (each.preserved for each in expects if uid and mapping(each.desired).get("uid") == uid)
-    before = {**next(kept, {}), **before}
-    name = f"uid {uid}" if "uid" in before else change.key
+    if "uid" in before:  # the texts that no task names: verification expects them to stay
+        expects = (expect for request in target.requests for expect in request.expect if expect.aspect == change.aspect)
+        kept = (each.preserved for each in expects if mapping(each.desired).get("uid") == before["uid"])
+        before = {**next(kept, {}), **before}
+    name = f"uid {before['uid']}" if "uid" in before else change.key
     yield TimelineItem(change.action, name, _place(before), _place(after and {**before, **after}))
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct, field
 
 from msauto.model.desired import SelectRef
-from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
+from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, Marker, RssChannel, Xmp
 from msauto.model.plan import Address, Json, Plan, Request, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
 
@@ -196,7 +198,7 @@ class Journal(Protocol):
         """Close the run."""
 
 
-class LiveTarget(Struct, frozen=True):
+class LiveTarget(Struct, frozen=True, dict=True):
     """Everything that the verification of one target reads. ``asset``: ``None`` if it does not exist.
 
     ``folders`` maps each folder of a desired link to its entries, ``None`` if the folder does not exist. ``links``: all
@@ -208,3 +210,11 @@ class LiveTarget(Struct, frozen=True):
     folders: Mapping[Folder, Sequence[Entry] | None] = field(default_factory=dict)
     channel: RssChannel | None = None
     links: tuple[Link, ...] | None = None
+
+    @cached_property
+    def markers_at(self) -> Mapping[object, Sequence[Marker]]:
+        """The markers of the asset by their frames."""
+        found: dict[object, list[Marker]] = defaultdict(list)
+        for marker in self.asset.markers if self.asset else ():
+            found[marker.frame].append(marker)
+        return found
