@@ -75,7 +75,7 @@ class JobResult(Struct, frozen=True, kw_only=True):
     runs: Annotated[tuple[str, ...], Meta(description="the runs in the history that sent requests")] = ()
     summary: Annotated[dict[str, int], Meta(description="the counts of the plan, and of the outcomes")] = {}
     warnings: Annotated[tuple[str, ...], Meta(description="what its plan warned of")] = ()
-    drift: Annotated[tuple[DifferingTarget, ...], Meta(description="with do: plan, what differs")] = ()
+    drift: Annotated[tuple[DifferingTarget, ...], Meta(description="with do: plan, what was last seen to differ")] = ()
     would_change: Annotated[
         tuple[DifferingTarget, ...], Meta(description="with --check, what it would change, each with its action")
     ] = ()
@@ -88,8 +88,8 @@ class JobResult(Struct, frozen=True, kw_only=True):
 
     @property
     def reported_drift(self) -> tuple[DifferingTarget, ...]:
-        """The targets that differ long enough to be reported."""
-        return tuple(each for each in self.drift if each.reported)
+        """The targets that this run found to differ, long enough to be reported."""
+        return tuple(each for each in self.drift if each.reported) if self.done else ()
 
 
 class SentMessage(Struct, frozen=True, kw_only=True):

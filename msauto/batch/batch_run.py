@@ -384,7 +384,7 @@ def _drift_changed(result: JobResult, before: JobResult | None) -> bool:
     """Return whether other targets drift than the night before; a job that failed found nothing out."""
     if result.code != 0:
         return False
-    known = {each.id for each in before.reported_drift} if before else set()
+    known = {each.id for each in before.drift if each.reported} if before else set()
     return {each.id for each in result.reported_drift} != known
 
 

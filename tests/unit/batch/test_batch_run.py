@@ -15,7 +15,15 @@ from msgspec import structs
 
 from msauto.batch.batch_file import BatchFile, Job, load_batch
 from msauto.batch.batch_job import JobAttempt
-from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, code_of, outcome_of
+from msauto.batch.batch_result import (
+    SUMMARY_FORMS,
+    BatchResult,
+    DifferingTarget,
+    JobResult,
+    code_of,
+    outcome_of,
+    render_text,
+)
 from msauto.batch.batch_run import BatchRun, failed_jobs, why_missed
 from msauto.batch.monitoring import events_of
 from msauto.batch.schedule import due_starts
@@ -212,6 +220,21 @@ def test_a_night_without_a_plan_does_not_interrupt_drift(load: Callable[[str], B
     assert not second.drift_changed
     third = run(batch, Night({"a": [drifting("A")]}), second)
     assert [(each.name, each.nights) for each in third.jobs[0].reported_drift] == [("A", 2)]
+
+
+def test_a_night_without_a_plan_shows_no_drift_of_the_night_before(load: Callable[[str], BatchFile]) -> None:
+    batch = load("jobs: {a: {playbooks: p.yml, do: plan}}")
+    first = run(batch, Night({"a": [drifting("A")]}))
+    second = run(batch, Night({"a": [UNREACHABLE]}), first)
+    third = run(batch, Night({"a": [drifting("A")]}), second)
+    nights = [structs.replace(each, started=f"{START}") for each in (first, second, third)]
+    shown = [render_text(each, "UTC") for each in nights]
+    assert ["s/N: A differs" in text for text in shown] == [True, False, True]
+    pages = [SUMMARY_FORMS["html"][1](each, "UTC", None) for each in nights]
+    for word in ("<h2>What differs</h2>", "Show its targets</button>", '"status":"differs"'):
+        assert [word in page for page in pages] == [True, False, True], word
+    assert [each.drift_changed for each in (first, second, third)] == [True, False, False]
+    assert "for 2 nights" in shown[2]
 
 
 def test_a_night_in_which_the_job_is_skipped_does_not_interrupt_drift(load: Callable[[str], BatchFile]) -> None:
