@@ -15,6 +15,7 @@ from msauto.api.forms import report_form, report_name
 from msauto.api.inputs import PLAYS
 from msauto.api.loading import Loaded
 from msauto.errors import SourceLocation
+from msauto.ledger.locks import this_user
 from msauto.model import plan as model
 from msauto.model.plan import Change, Refusal, Summary, Target
 from msauto.model.result import Result as AppliedPlan
@@ -178,7 +179,7 @@ class RunResult:
 def _form(name: str, value: model.Plan | AppliedPlan, verbose: int = 0) -> str:
     plan = value if isinstance(value, model.Plan) else value.plan
     playbook, form = next(iter(plan.options.playbooks), "plan"), report_form(name)
-    layout = Layout(verbosity=verbose, width=_WIDTH, name=report_name(playbook))
+    layout = Layout(verbosity=verbose, width=_WIDTH, name=report_name(playbook), by=this_user())
     return "".join(form.plan(value, layout) if isinstance(value, model.Plan) else form.result(value, layout))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import re
 import shutil
-import socket
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -51,8 +50,7 @@ def layout_of(
     display: Display, *, keep_going: bool = False, error: MsautoError | None = None, stream: IO[str] | None = None
 ) -> Layout:
     """Return the layout for stdout, or another stream: its colour, width and signs, and the playbook's name."""
-    from msauto.ledger.locks import user_name
-    from msauto.model.result import user_at
+    from msauto.ledger.locks import this_user
     from msauto.report.layout import Layout
 
     return Layout(
@@ -64,7 +62,7 @@ def layout_of(
         report_name(display.playbook),
         keep_going,
         error,
-        by=user_at(user_name(), socket.gethostname()),
+        by=this_user(),
     )
 
 

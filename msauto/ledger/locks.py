@@ -28,6 +28,7 @@ from msauto.concurrency import is_over
 from msauto.errors import LedgerError, LockedError
 from msauto.model.ledger_url import LedgerUrl
 from msauto.model.ports import Clock
+from msauto.model.result import user_at
 from msauto.model.server import server_key
 
 if TYPE_CHECKING:
@@ -223,6 +224,11 @@ def user_name() -> str:
         return getpass.getuser()
     except (AttributeError, ImportError, KeyError, OSError):
         return str(os.getuid()) if hasattr(os, "getuid") else "unknown"
+
+
+def this_user() -> str:
+    """Return the user and the machine of this process, as ``user@host``."""
+    return user_at(user_name(), socket.gethostname())
 
 
 @asynccontextmanager

@@ -24,6 +24,7 @@ from msauto.cli.commands import apply as apply_command
 from msauto.cli.commands import export as export_command
 from msauto.cli.commands import history as history_command
 from msauto.cli.main import main
+from msauto.ledger.locks import this_user
 from msauto.model.events import Event, RequestSending, RunStarted
 from msauto.model.result import RunDetails
 from msauto.simulator import Simulator, empty_state
@@ -487,10 +488,12 @@ def test_the_forms_are_those_of_the_command(
             assert ours == theirs
         else:
             assert ours.splitlines()[0] == theirs.splitlines()[0]
+            assert (this_user() in ours) == (this_user() in theirs) == (form == "html")
     result = msauto.apply(plan)
     assert json.loads(result.to_json())["result"]["ok"] is True
     assert "<testsuites" in result.to_junit()
     assert result.to_html().startswith("<!DOCTYPE html>")
+    assert this_user() in result.to_html()
     assert "3 changed" in result.to_text()
     assert result.to_markdown()
 
