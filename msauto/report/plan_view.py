@@ -29,7 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct, structs
 
@@ -362,7 +362,7 @@ def _alike_key(first: dict[bytes, Target], target: Target) -> object:
 
     Positions are compared as they are shown: only at another frame rate do the same frames show other time codes.
     """
-    changes = [_compared(each, target) for each in _kept(target)]
+    changes = [_shared(each, target) for each in _kept(target)]
     content = to_key((target.kind, changes, target.emptied, target.wait))
     key = blake2b(content, digest_size=16).digest()  # 300,000 targets: their content is not held twice
     known = first.setdefault(key, target)
@@ -392,10 +392,9 @@ def _block(level: Level, targets: Sequence[Target], *, short: bool) -> Block:
         pairs = tuple(zip(targets, changes, strict=True))
         target, change = pairs[0]
         same = level != "similar" or _are_same(pairs)
-        own_title = same and level != "alone"
         examples = pairs if short else pairs[:_EXAMPLES]
         if same:
-            examples = ((target, _with_own_title(change, target) if own_title else change),)
+            examples = ((target, change if level == "alone" else _shared(change, target)),)
         rows.append(Row(kind_of(change), pairs, examples, same))
     whole = short or any(_loses(change) for row in rows for _, change in row.examples)
     return Block(tuple(targets), level, tuple(rows), whole)
@@ -422,7 +421,7 @@ def _differs_in_one_value(block: Block) -> bool:
 
 def _are_same(pairs: Sequence[PlannedChange]) -> bool:
     """Return whether changes are the same, and their positions are shown alike."""
-    compared = (to_key(_compared(change, target)) for target, change in pairs)
+    compared = (to_key(_shared(change, target)) for target, change in pairs)
     first = next(compared)
     if any(each != first for each in compared):
         return False
@@ -433,22 +432,17 @@ def _positions(change: Change, target: Target) -> tuple[str, ...]:
     """Return the positions of a change as they are shown."""
     if not (ASPECTS[change.aspect].in_frames or change.key in _FIELDS_IN_FRAMES):
         return ()
-    return tuple(map(str, change_parts(_with_own_title(change, target), target)))
+    return tuple(map(str, change_parts(_shared(change, target), target)))
 
 
-def _compared(change: Change, target: Target) -> Change:
-    """Return a change as it is compared with those of other targets: without its source and its own title."""
-    return _with_own_title(change, target, source=_NO_SOURCE)
-
-
-def _with_own_title(change: Change, target: Target, **more: Any) -> Change:
+def _shared(change: Change, target: Target) -> Change:
+    """Return what a change may share with those of other targets: all but its source and its own title."""
     name = target.name
     key = change.key
     if ASPECTS[change.aspect].is_entry and key.endswith(f"/{name}"):
         key = key.removesuffix(name) + OWN_TITLE
-    return structs.replace(
-        change, key=key, before=_without_title(change.before, name), after=_without_title(change.after, name), **more
-    )
+    before, after = _without_title(change.before, name), _without_title(change.after, name)
+    return structs.replace(change, key=key, before=before, after=after, source=_NO_SOURCE)
 
 
 def _without_title(value: Json, name: str) -> Json:

@@ -44,22 +44,26 @@ def view_result(result: Result, *, folded: bool = True) -> ResultView:
     Otherwise at least 3 results with the same outcome for the same reason are a group, and the others are alone.
     """
     result = Redactor(result.plan.secrets)(result)
-    if not folded:
-        groups = [ResultGroup((each.target,), each.outcome, tuple(result_lines(each, whole=True)))
-                  for each in result.targets]  # fmt: skip
-        return ResultView(result, result_sentence(result), settings_line(result.plan), recap_of(result), tuple(groups))
+    groups = _folded(result) if folded else (_group(each, whole=True) for each in result.targets)
+    return ResultView(result, result_sentence(result), settings_line(result.plan), recap_of(result), tuple(groups))
+
+
+def _folded(result: Result) -> Iterator[ResultGroup]:
+    """Yield the targets that are not as desired, those with the same lines together."""
     found: dict[tuple[Outcome, str, tuple[tuple[Kind, str], ...]], list[TargetResult]] = {}
     for each in result.targets:
         if each.outcome in NOT_DONE:
             lines = tuple((kind, _without_title(line, each.target)) for kind, line in result_lines(each))
             found.setdefault((each.outcome, each.target.kind, lines), []).append(each)
-    groups = []
     for (outcome, _, lines), results in found.items():
         if len(results) >= FEWEST_ALIKE:
-            groups.append(ResultGroup(tuple(each.target for each in results), outcome, lines))
+            yield ResultGroup(tuple(each.target for each in results), outcome, lines)
         else:
-            groups += (ResultGroup((each.target,), outcome, tuple(result_lines(each))) for each in results)
-    return ResultView(result, result_sentence(result), settings_line(result.plan), recap_of(result), tuple(groups))
+            yield from map(_group, results)
+
+
+def _group(result: TargetResult, *, whole: bool = False) -> ResultGroup:
+    return ResultGroup((result.target,), result.outcome, tuple(result_lines(result, whole=whole)))
 
 
 def _without_title(line: str, target: Target) -> str:
@@ -101,7 +105,7 @@ def _count(results: Iterable[TargetResult], unchanged: int, skipped: int, left_o
 def result_sentence(result: Result) -> str:
     """Return the closing sentence of a run."""
     counts = _count(result.targets, result.plan.unchanged, result.plan.skipped, result.plan.left_out)
-    requests = plural(sum(counts["requests"] for counts in recap_of(result).values()), "request")
+    requests = plural(sum(request.tries for each in result.targets for request in each.requests), "request")
     targets = count_outcomes(counts)
     took = "" if result.seconds is None else f" in {show_duration(result.seconds)}"
     shown = f"{targets}; {requests}{took}" if targets else f"{requests}{took}"
