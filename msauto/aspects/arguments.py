@@ -10,10 +10,9 @@ from typing import Annotated, Any, Final, Literal, Protocol, TypeVar
 from msgspec import Struct, field
 from pydantic import TypeAdapter, ValidationError, create_model
 
-from msauto.documents import value_types as types
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key
-from msauto.documents.value_types import TEMPLATED, Pos, Text, UnrenderedTemplate
+from msauto.documents.value_types import TEMPLATED, ClearablePos, Pos, Rating, Text, UnrenderedTemplate
 from msauto.documents.writer import CommentedValue
 from msauto.errors import Problem
 from msauto.model import fields as registry
@@ -24,7 +23,7 @@ State = Literal["present", "absent"]
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
 _LINK_FIELDS: Final = sorted(registry.names(registry.LINK_FIELDS))
-_TYPES: Mapping[registry.Kind, Any] = {"text": Text, "number": Text, "integer": types.Rating, "position": Pos}
+_TYPES: Mapping[registry.Kind, Any] = {"text": Text, "number": Text, "integer": Rating, "position": Pos}
 
 
 def with_keys(model: type[M], keys: Mapping[str, tuple[Any, Any]]) -> type[M]:
@@ -34,7 +33,7 @@ def with_keys(model: type[M], keys: Mapping[str, tuple[Any, Any]]) -> type[M]:
 
 def with_attributes(attributes: Iterable[registry.Attribute]) -> Callable[[type[M]], type[M]]:
     """Return a decorator that adds attributes of the registry to the keys of a model, after its own."""
-    kinds = {each.name: types.ClearablePos if each.clearable else _TYPES[each.kind] for each in attributes}
+    kinds = {each.name: ClearablePos if each.clearable else _TYPES[each.kind] for each in attributes}
     fields = {each.name: (Annotated[kinds[each.name] | None, TEMPLATED], key(each.description)) for each in attributes}
     return lambda model: with_keys(model, fields)
 

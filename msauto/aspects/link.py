@@ -20,7 +20,7 @@ from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import key, need
-from msauto.documents.value_types import Flag, FolderText, Name, Opt, Value
+from msauto.documents.value_types import FolderText, Name, Opt, Value
 from msauto.documents.writer import FlowStyle
 from msauto.errors import Problem
 from msauto.model import requests
@@ -397,7 +397,7 @@ ASPECT = Aspect(
     name="link",
     keys={"links": asset_key(list[Value[LinkArgs]], "links to the asset in folders")},
     rules=(rule.complete("links", ("links",)),),
-    exactly=("links", asset_key(Flag, "remove other links")),
+    exactly=("links", asset_key(bool, "remove other links")),
     check=_check,
     declare=_declare,
     export=_export,

@@ -11,10 +11,9 @@ from msauto.aspects import arguments
 from msauto.aspects.comparison import as_number, track_of
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.documents import key_rules as rule
-from msauto.documents import value_types as types
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
-from msauto.documents.value_types import Else, Flag, Opt, Pos, Read, Text, Then, Value, invalid
+from msauto.documents.value_types import IF_MAP, Count, Else, Opt, Pos, Read, Text, Then, Value, invalid, reportable
 from msauto.documents.writer import FlowStyle
 from msauto.errors import Problem
 from msauto.model import fields as registry
@@ -29,7 +28,7 @@ _MARKER_PARAMETERS = frozenset({"uid", "frame", "pos", "command"})
 
 def _attribute_name(value: Any) -> str:
     """Read the name of a further attribute of a marker: none that the command or the marker has already."""
-    name = types.reportable(value) if isinstance(value, str) else ""
+    name = reportable(value) if isinstance(value, str) else ""
     if not name.strip() or name != name.strip():
         why = f"{str(value)[:60]!r} is not a valid attribute name"
         raise invalid(why, "use a text without leading or trailing spaces")
@@ -49,7 +48,7 @@ AttributeName = Annotated[str, Read(_attribute_name, type="string", **_ATTRIBUTE
 class MarkerKeys(Model):
     """What a marker is and has."""
 
-    uid: Opt[types.Count] = key("the marker's identifier; without it, the marker of the same track and position")
+    uid: Opt[Count] = key("the marker's identifier; without it, the marker of the same track and position")
     at: Opt[Pos] = key("its position: a time code or frames")
     track: Opt[registry.Track] = key("its type")
 
@@ -77,7 +76,7 @@ class MarkersExactly(Model):
 
 MARKER_KEYS = {"markers": arguments.asset_key(list[Value[MarkerArgs]], "key frame markers")}
 MARKERS_EXACTLY = arguments.asset_key(
-    Annotated[Then[MarkersExactly] | Else[Flag], types.IF_MAP],
+    Annotated[Then[MarkersExactly] | Else[bool], IF_MAP],
     "remove other markers; {tracks: [...]} limits it to these types",
 )
 

@@ -6,7 +6,7 @@ from msauto.aspects.arguments import TaskArguments, asset_key
 from msauto.aspects.aspect import Aspect, Detail
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.documents.strict_model import Model, key
-from msauto.documents.value_types import IF_MAP, Else, Flag, Opt, Span, Then
+from msauto.documents.value_types import IF_MAP, Else, Opt, Span, Then
 from msauto.model import requests
 from msauto.model.desired import Sourced
 from msauto.model.plan import Expectation
@@ -54,7 +54,7 @@ ASPECT = Aspect(
     name="restore",
     keys={
         "restore": asset_key(
-            Annotated[Then[RestoreArgs] | Else[Flag], IF_MAP],
+            Annotated[Then[RestoreArgs] | Else[bool], IF_MAP],
             "the high-resolution file is on disk; if not, restore it from the archive",
         )
     },

@@ -11,7 +11,7 @@ from msauto.aspects.merging import Merging, exactly_of
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
-from msauto.documents.value_types import Flag, Name, OneName, Opt, Text, UnrenderedTemplate, Value
+from msauto.documents.value_types import Name, OneName, Opt, Text, UnrenderedTemplate, Value
 from msauto.errors import Problem
 from msauto.model.desired import ABSENT, DesiredChannel, DesiredList, DesiredRssItem, Sourced
 from msauto.model.identity import plain
@@ -60,7 +60,7 @@ class RssArgs(Model):
 
     channel: Value[OneName] = need("name of the channel")
     items: Opt[list[Value[RssItemArgs]]] = key("items of the channel")
-    exactly: Opt[Flag] = key("remove other items")
+    exactly: Opt[bool] = key("remove other items")
 
 
 # Checks of validated arguments. Templates that are not rendered yet are skipped ----------------------------------

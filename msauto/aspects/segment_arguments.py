@@ -8,10 +8,9 @@ from msgspec import Struct, field
 from msauto.aspects import arguments
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.documents import key_rules as rule
-from msauto.documents import value_types as types
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
-from msauto.documents.value_types import Flag, Opt, Pos, Text, Value
+from msauto.documents.value_types import Count, Opt, Pos, Text, Value
 from msauto.documents.writer import FlowStyle
 from msauto.errors import Problem
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced
@@ -32,7 +31,7 @@ _SEGMENT_IS_NAMED = rule.any_of(
 class SegmentKeys(Model):
     """What a segment is and has."""
 
-    number: Opt[types.Count] = key("the segment's number; a list numbers all of its segments or none")
+    number: Opt[Count] = key("the segment's number; a list numbers all of its segments or none")
     start: Opt[Pos] = key("where it starts: a time code or frames")
     duration: Opt[Pos] = key("how long it is: a time code or frames")
 
@@ -64,7 +63,7 @@ SEGMENT_RULES = (
     rule.complete("segments", ("segments", "segmentation")),
     rule.all_or_none("segments", "number", "this segment has no number, but others do", "number all segments or none"),
 )
-SEGMENTS_EXACTLY = arguments.asset_key(Flag, "remove other segments")
+SEGMENTS_EXACTLY = arguments.asset_key(bool, "remove other segments")
 
 
 def check_segments(args: Any, node: SourceNode) -> Iterator[Problem]:

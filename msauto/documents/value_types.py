@@ -297,12 +297,10 @@ Quoted = Annotated[str, Read(strict_text, "text, quoted", type="string")]
 Name = Annotated[str, Read(_name, "text", type=["string", "integer"], pattern=r"\S")]
 OneName = Annotated[str, Read(_one_name, "text", type=["string", "integer"], pattern=r"\S")]
 """The name of the target of a task: several targets need a loop."""
-SecretText = str
 Rating = Annotated[int, between(-MOST - 1, MOST, "a whole number")]
 Count = Annotated[int, between(0, MOST, "a whole number, 0 or more")]
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_TIMEOUT)]
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False, json_schema_extra={KIND: "a number, 0 or more"})]
-Flag = bool
 FolderText = Annotated[Folder, Read(lambda value: parse_folder(_text(value)), "text", type=["string", "integer"])]
 Expressions = Annotated[
     tuple[str, ...],

@@ -15,8 +15,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from msauto.documents import value_types as types
 from msauto.documents.strict_model import Model
+from msauto.documents.value_types import KIND, TEMPLATE_SCHEMA
 from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES
 from msauto.playbook.schema import play
 from msauto.playbook.schema.json_schema import schema_of_model
@@ -101,8 +101,8 @@ def _inside(
 def _kind(value: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the kind of a value, and whether it may be a template."""
     choices = _choices(value)
-    kinds = list(dict.fromkeys(_one(each) for each in choices if each != types.TEMPLATE_SCHEMA))
-    template = types.TEMPLATE_SCHEMA in choices or (value.get("type") == "string" and "pattern" not in value)
+    kinds = list(dict.fromkeys(_one(each) for each in choices if each != TEMPLATE_SCHEMA))
+    template = TEMPLATE_SCHEMA in choices or (value.get("type") == "string" and "pattern" not in value)
     lists = [kind for kind in kinds if kind.startswith("a list of ")]
     single = " or ".join(kind for kind in kinds if kind not in lists)
     if lists == [f"a list of {single}"]:
@@ -111,14 +111,14 @@ def _kind(value: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _choices(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    if types.KIND in value or "anyOf" not in value:
+    if KIND in value or "anyOf" not in value:
         return [value]
     return [inner for each in value["anyOf"] for inner in _choices(each)]
 
 
 def _one(value: Mapping[str, Any]) -> str:
-    if types.KIND in value:
-        return str(value[types.KIND])
+    if KIND in value:
+        return str(value[KIND])
     if "enum" in value or "const" in value:
         return ", ".join(f"`{each}`" for each in value.get("enum", [value.get("const")]))
     if value.get("type") == "array":

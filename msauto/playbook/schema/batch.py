@@ -10,7 +10,7 @@ from msauto.concurrency import MOST_FORKS
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, Model, key, need
-from msauto.documents.value_types import IF_MAP, Count, Flag, Name, Plain, Read, Texts, between, invalid, matching
+from msauto.documents.value_types import IF_MAP, Count, Else, Name, Plain, Read, Texts, Then, between, invalid, matching
 from msauto.playbook.schema.settings import Days
 
 Event = Literal["failed", "refused", "locked", "missed", "changed", "drift", "ok", "recovered"]
@@ -110,7 +110,7 @@ class SecretSource(Model):
     credential: Plain[CredentialName] = key("name of a file in $CREDENTIALS_DIRECTORY, as systemd sets it")
 
 
-SecretOrText = Annotated[types.Then[SecretSource] | types.Else[types.SecretText], IF_MAP]
+SecretOrText = Annotated[Then[SecretSource] | Else[str], IF_MAP]
 """A text, or the source of a secret one."""
 
 
@@ -185,7 +185,7 @@ class JobKeys(Model):
     limit: Plain[Name] = key("only these hosts")
     tags: Plain[Texts] = key("only tasks with one of these tags")
     forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512")
-    keep_going: Plain[Flag] = key("leave out targets in error and apply the rest; the job then ends with 3")
+    keep_going: Plain[bool] = key("leave out targets in error and apply the rest; the job then ends with 3")
     max_time: Plain[UpToAWeek] = key("begin no further target or attempt after this time, such as 90m")
     lock_timeout: Plain[UpToAWeek] = key("wait this long for another run that holds a lock; default 0")
     retry: Plain[RetryArgs] = key("further attempts if a server is unreachable, or another run holds the lock")
@@ -219,7 +219,7 @@ class JobArgs(JobKeys):
 
     playbooks: Plain[Texts] = key("playbook, or a list, relative to this file")
     plan: Plain[Name] = key("saved plan to apply, relative to this file, instead of playbooks")
-    optional: Plain[Flag] = key("skip the job if the saved plan does not exist; default false: that is an error")
+    optional: Plain[bool] = key("skip the job if the saved plan does not exist; default false: that is an error")
     needs: Plain[Requirements] = key(
         "earlier jobs that must have ended with 0; {name: any} only requires that the job has ended"
     )

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, create_model
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, DocumentModel, Model, key, need
-from msauto.documents.value_types import Flag, Name, Opt, Read, Seconds, SecretText, Value, between, invalid
+from msauto.documents.value_types import Name, Opt, Quoted, Read, Seconds, Value, between, invalid, matching
 from msauto.model.server import Dialect, UrlError, parse_server_url
 
 
@@ -30,7 +30,7 @@ _RequestsPerSecond = Annotated[float, between(0.1, 10_000)]
 _RequestLine = Annotated[int, between(256, 2**20)]  # every server takes the least; none takes lines of megabytes
 _Version = Annotated[
     tuple[int, ...],
-    types.matching(
+    matching(
         r"^\s*[0-9]{1,6}(\.[0-9]{1,6}){0,5}\s*$",
         "{} is not a valid version",
         'write it as "2.9.87"',
@@ -70,8 +70,8 @@ class BasicArgs(Model):
         rule.one_of(_SOURCES, _BOTH, ("has no password", "add password, password_file or password_keyring")),
     )
 
-    username: Value[types.Quoted] = need("user name")
-    password: Opt[SecretText] = key(_IN_PLACE)
+    username: Value[Quoted] = need("user name")
+    password: Opt[str] = key(_IN_PLACE)
     password_file: Opt[Name] = key(_IN_FILE)
     password_keyring: Opt[Name] = key(_IN_KEYRING)
 
@@ -82,19 +82,19 @@ class AuthArgs(Model):
     rules: ClassVar = (rule.one_of(("basic", "bearer", "bearer_file", "bearer_keyring"), _BOTH),)
 
     basic: Opt[BasicArgs] = key("HTTP basic authentication")
-    bearer: Opt[SecretText] = key("bearer token")
+    bearer: Opt[str] = key("bearer token")
     bearer_file: Opt[Name] = key("file with the bearer token, relative to the inventory")
     bearer_keyring: Opt[Name] = key("service name of this host's token in the system keyring")
-    headers: Opt[dict[str, Value[SecretText]]] = key("additional headers")
+    headers: Opt[dict[str, Value[str]]] = key("additional headers")
 
 
 class TlsArgs(Model):
     """TLS options of an https server; paths of PEM files are relative to the inventory."""
 
-    verify: Opt[Flag] = key("verify the server certificate; default true")
+    verify: Opt[bool] = key("verify the server certificate; default true")
     ca: Opt[Name] = key("certificate authority to trust")
     cert: Opt[Name] = key("client certificate")
-    key_password: Opt[SecretText] = key("password of an encrypted key")
+    key_password: Opt[str] = key("password of an encrypted key")
     key: Opt[Name] = key("key of the client certificate")
 
 

@@ -17,15 +17,15 @@ from msauto.aspects.xmp_batch import XmpBatchArgs
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, DocumentModel, Model, key, need
-from msauto.documents.value_types import Else, Expressions, Flag, Label, Name, Opt, Plain, Text, Texts, Then, Value
+from msauto.documents.value_types import Count, Else, Expressions, Label, Name, Opt, Plain, Text, Texts, Then, Value
 from msauto.model import fields as registry
 
 
 class ExpectedCount(Model):
     """How many assets a selection may find. Any other number is a planning error."""
 
-    min: Opt[types.Count] = key("minimum number of assets")
-    max: Opt[types.Count] = key("maximum number of assets")
+    min: Opt[Count] = key("minimum number of assets")
+    max: Opt[Count] = key("maximum number of assets")
 
 
 _MimeTypes = Annotated[Then[list[Value[registry.MimeType]]] | Else[registry.MimeType], types.IF_LIST]
@@ -37,7 +37,7 @@ class SelectArgs(Model):
     folder: Opt[types.FolderText] = key(
         "folder to search, such as Raw/2026; an unknown folder is an error; default: the root"
     )
-    recursive: Opt[Flag] = key("search subfolders too; default false")
+    recursive: Opt[bool] = key("search subfolders too; default false")
     created_after: Opt[types.When] = key(
         "only assets created after this date or time; without a zone, in the time zone of the server"
     )
@@ -46,7 +46,7 @@ class SelectArgs(Model):
     )
     created_within: Opt[types.Span] = key("only assets created within this duration before now: 90s, 30m, 2h, 3d")
     mimetype: Opt[_MimeTypes] = key("one or more types of assets")
-    where: Plain[types.Expressions] = key("condition on asset, an expression without braces: asset.frames > 250")
+    where: Plain[Expressions] = key("condition on asset, an expression without braces: asset.frames > 250")
     expect: Opt[ExpectedCount] = key("how many assets may be found")
 
 
@@ -82,7 +82,7 @@ _KEYS = {name: each for aspect in ASPECTS.values() for name, each in aspect.keys
 class _Named(TargetKeys):
     rules: ClassVar[tuple[rule.KeyRule, ...]] = ()
 
-    was: Opt[types.Texts] = key("former titles: an asset found under one of them is renamed to title")
+    was: Opt[Texts] = key("former titles: an asset found under one of them is renamed to title")
     folder: Opt[types.FolderText] = key("guard: the home folder of the clip must be this folder")
 
 
@@ -106,9 +106,9 @@ class AssetArgs(
     unfinalized: Opt[Literal["error", "skip", "allow"]] = key(
         "how to handle a clip that is still being recorded; default error"
     )
-    lossy: Opt[Flag] = key("allow changes that lose data that the interface cannot write back")
+    lossy: Opt[bool] = key("allow changes that lose data that the interface cannot write back")
     state: Opt[State] = key("present (default) or absent: the asset is deleted")
-    with_links: Opt[Flag] = key("delete the asset with state: absent even if links show it; default false")
+    with_links: Opt[bool] = key("delete the asset with state: absent even if links show it; default false")
 
 
 @cache
@@ -296,7 +296,7 @@ class HandlerArgs(_TaskKeys):
     thumbnail: Plain[ThumbnailOnly] = key("a still image of the asset")
     proxy: Plain[ProxyOnly] = key("a viewing copy of the asset")
     command: Plain[CommandOnly] = key("a command that is run, not compared")
-    before: Opt[Flag] = key("the handler runs before a deletion of the asset; always true")
+    before: Opt[bool] = key("the handler runs before a deletion of the asset; always true")
 
     @model_validator(mode="after")
     def _plain_name(self) -> Self:
@@ -305,7 +305,7 @@ class HandlerArgs(_TaskKeys):
         return self
 
 
-_Serial = Annotated[Then[types.Count] | Else[types.Quoted], types.IF_NUMBER]
+_Serial = Annotated[Then[Count] | Else[types.Quoted], types.IF_NUMBER]
 
 
 class BatchKeys(Model):
@@ -315,7 +315,7 @@ class BatchKeys(Model):
         "number or percentage of servers at a time"
     )
     max_fail_percentage: Opt[types.Number] = key("stop if more than this percentage of servers failed")
-    any_errors_fatal: Opt[Flag] = key("stop if a server failed")
+    any_errors_fatal: Opt[bool] = key("stop if a server failed")
 
 
 _ADD_HOSTS = "add hosts: all, or a host, a group, a pattern"

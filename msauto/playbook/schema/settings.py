@@ -7,9 +7,8 @@ from pydantic import Discriminator, Field, Tag
 
 from msauto.concurrency import MOST_FORKS
 from msauto.documents import key_rules as rule
-from msauto.documents import value_types as types
 from msauto.documents.strict_model import Model, key, need
-from msauto.documents.value_types import Count, Flag, Name, Plain, Read, Texts, TimezoneName, When, between, invalid
+from msauto.documents.value_types import Count, Label, Name, Plain, Read, Texts, TimezoneName, When, between, invalid
 from msauto.model.ledger_url import LedgerUrlError, parse_ledger_url
 from msauto.playbook.change_windows import Day
 
@@ -53,7 +52,7 @@ class DatedFreezeArgs(Model):
 
     start: When = need("first day, or date and time, such as 2026-12-24")
     end: When = need("last day, which is frozen as well, or date and time")
-    reason: Plain[types.Label] = key("why, shown where a run is refused")
+    reason: Plain[Label] = key("why, shown where a run is refused")
     tz: Plain[TimezoneName] = key("the time zone of start and end; default `tz` of this file, or this machine's")
 
 
@@ -98,7 +97,7 @@ class StateArgs(Model):
     password_env: Plain[Name] = key("environment variable with the password of url")
     password_file: Plain[Name] = key("file with the password of url, relative to this file")
     password_keyring: Plain[Name] = key("service name of the password in the system keyring, for the user of url")
-    require: Plain[Flag] = key("refuse an empty ledger, for example in a container without its volume")
+    require: Plain[bool] = key("refuse an empty ledger, for example in a container without its volume")
     keep_runs: Plain[Count] = key("runs that the ledger keeps; default all")
     keep_days: Plain[Count] = key("days for which the ledger keeps its runs; default unlimited")
 
