@@ -67,7 +67,7 @@ def folder_path(database: str, folder: Folder = ()) -> str:
     '/storage/NEWS/Raw/a%5C%2Fb'
     """
     segments = [_segment(escape_name(named(name, "a folder's name"))) for name in folder]
-    return "/".join(["/storage", _database(database), *segments])
+    return "/".join(["/storage", _segment(named(database, "the database")), *segments])
 
 
 def channel_path(channel: str) -> str:
@@ -119,10 +119,6 @@ def encode(text: str) -> str:
         raise AddressError(f"a text is needed in place of {text!r}", remedy="give a str") from None
 
 
-def _database(name: str) -> str:
-    return _segment(named(name, "the database"))
-
-
 def _segment(text: str) -> str:
     # A whole segment of dots would be a dot segment (RFC 3986, 5.2.4), which anything on the way may remove.
     encoded = encode(text)
@@ -132,10 +128,9 @@ def _segment(text: str) -> str:
 def named(name: object, what: str) -> str:
     """Return a name; raises :class:`AddressError` for an empty one, and for a value of another type."""
     if not isinstance(name, str):
-        what = what.removeprefix("the name of ")
         raise AddressError(f"the name of {what} must be a text, not {name!r}", remedy="give a str")
     if not name:
-        raise AddressError(f"the name of {what.removeprefix('the name of ')} is empty", remedy="give it a name")
+        raise AddressError(f"the name of {what} is empty", remedy="give it a name")
     return name
 
 

@@ -39,7 +39,7 @@ class XmpAnswers(Struct):
 
     batches: Mapping[str, TaskSource] = field(default_factory=dict)
     reports_all: bool = False
-    doubted: dict[TaskSource | None, None] = field(default_factory=dict)
+    doubted: dict[TaskSource, None] = field(default_factory=dict)
 
     def warnings(self) -> tuple[str, ...]:
         """Return a warning for each task that used an empty answer, which may be incomplete."""
@@ -77,9 +77,7 @@ class Layers:
             self._was_sought = True
         return self._found
 
-    async def evaluate(
-        self, function: Callable[[Facts], T], entry: Entry | None = None, source: TaskSource | None = None
-    ) -> T:
+    async def evaluate(self, function: Callable[[Facts], T], entry: Entry | None, source: TaskSource) -> T:
         """Evaluate with the facts read so far; where a layer is missing, read it and evaluate again.
 
         ``source`` is the task, for messages.
@@ -113,7 +111,7 @@ class Layers:
         asset = asset if asset.title is not None else structs.replace(asset, title=title)
         return Facts(entry=entry, asset=asset, xmp=self.xmp, named=self.named, links=self.links)
 
-    async def _read_layer(self, need: Need, source: TaskSource | None) -> None:
+    async def _read_layer(self, need: Need, source: TaskSource) -> None:
         found = await self.clip()
         if need.layer == "clip" or found is None:
             return
@@ -153,5 +151,5 @@ class Layers:
             self.named.fields.update(fields)
 
 
-def _name_of(source: TaskSource | None) -> str:
-    return f"the task {source.task!r}" if source and source.task else "a template"
+def _name_of(source: TaskSource) -> str:
+    return f"the task {source.task!r}" if source.task else "a template"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from fnmatch import fnmatchcase
 
 from msgspec import structs
@@ -22,15 +21,15 @@ def assemble(
     resolved: ResolvedPlaybooks,
     surveys: Sequence[Survey],
     *,
-    created: datetime | str,
+    created: str,
     version: str,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits,
 ) -> Plan:
-    """Return the plan of all surveys, with refusals. ``created`` becomes ISO 8601, ``version`` is that of msauto."""
+    """Return the plan of all surveys, with refusals. ``created`` is ISO 8601, ``version`` that of msauto."""
     urls = {work.server.name: work.server.url for work in resolved.work}
     targets = (target for survey in surveys for target in survey.targets)
     plan = Plan(
-        created=created if isinstance(created, str) else created.isoformat(timespec="seconds"),
+        created=created,
         msauto=version,
         inputs=tuple(_hash_of(file, resolved.secrets) for file in resolved.inputs),
         targets=_refuse_shared_files(sorted(targets, key=lambda target: (target.batch, target.kind != "database"))),

@@ -64,7 +64,7 @@ def task_intents(task: Task, context: TaskContext) -> Iterator[Intent]:
     for variables in _items(task, base):
         with problems.gather():
             scope = base.with_variables(variables) if variables else base
-            host_task = _on_host(task, context, scope, _task_name)
+            host_task = _on_host(task, context, scope)
             intent = None if host_task is None else _intent(host_task, context.database)
             notify = _notified(task, context, scope)
             if intent is not None:
@@ -95,7 +95,7 @@ def task_handlers(task: Task, context: TaskContext, order: tuple[int, ...]) -> I
     for number, variables in enumerate(_items(task, base)):
         with problems.gather():
             scope = base.with_variables(variables) if variables else base
-            host_task = _on_host(task, context, scope, lambda task, _: str(task.data["name"]))
+            host_task = _on_host(task, context, scope, task.name)
             if host_task is not None:
                 evaluate = host_task.evaluator(host_task.arguments())
                 yield Handler(host_task.name, host_task.source, evaluate, (*order, number))
@@ -234,14 +234,15 @@ class _Evaluator(Struct, frozen=True):
         return host_task.desired(args, scope)
 
 
-def _on_host(
-    task: Task, context: TaskContext, scope: TemplateScope, name_of: Callable[[Task, TemplateScope], str]
-) -> _HostTask | None:
-    """Return a task on one host, for one item of its loop; ``None`` if a condition is false for every asset."""
+def _on_host(task: Task, context: TaskContext, scope: TemplateScope, name: str | None = None) -> _HostTask | None:
+    """Return a task on one host, for one item of its loop; ``None`` if a condition is false for every asset.
+
+    ``name`` is that of a handler, which is the same for all items.
+    """
     conditions = undecided(task.inherited.conditions, scope)
     if conditions is None:
         return None
-    name = name_of(task, scope)
+    name = _task_name(task, scope) if name is None else name
     node = task.args_node
     data = render_task(task.module, task.data[task.module], scope, node, keep=True)
     return _HostTask(task, scope, context.server.dialect, conditions, name, data, node)

@@ -243,7 +243,7 @@ class _Resolver(Struct):
         intents = self.intents.setdefault(name, [])
         context = TaskContext(server, scope, partial(_database, play, name), batch=batch)
         for index, task in enumerate(play.handlers):  # handlers ignore tags
-            handlers = context.handlers.setdefault(str(task.data["name"]), [])
+            handlers = context.handlers.setdefault(task.name, [])
             with self.hosts.files.problems.gather():
                 handlers.extend(task_handlers(task, context, (self.played, index)))
         for task in play.tasks:

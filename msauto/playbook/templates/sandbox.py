@@ -369,19 +369,14 @@ def _check_format(text: str, values: Iterable[Any] = ()) -> None:
 
 def _check_text_call(owner: str, name: str, args: tuple[Any, ...]) -> None:
     if name in {"center", "ljust", "rjust", "zfill", "expandtabs"}:
-        _check_widths(args, owner.count("\t") or 1)
+        widths = [width for width in args if isinstance(width, int)]
+        _check_length(max(widths, default=0) * (owner.count("\t") or 1))
     if name == "replace" and len(args) > 1:
         _check_length((owner.count(str(args[0])) + 1) * len(str(args[1])) + len(owner))
     if name == "translate" and args and isinstance(args[0], Mapping):
         _check_length(len(owner) * max((len(str(each)) for each in args[0].values()), default=0))
     if name == "join" and args and isinstance(args[0], list | tuple):
         _check_length(len(owner) * len(args[0]) + sum(len(str(each)) for each in args[0]))
-
-
-def _check_widths(values: Iterable[Any], times: int = 1) -> None:
-    for value in values:
-        if isinstance(value, int):
-            _check_length(value * times)
 
 
 @pass_environment
