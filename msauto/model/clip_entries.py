@@ -69,6 +69,7 @@ class LinkIndex:
         self._heads = array("l", [-1]) * (1 << (len(entries) * _KEYS).bit_length())
         self._next = array("l", [-1]) * (len(entries) * _KEYS)
         self._incomplete: dict[int, dict[Identity, list[int]]] = {}
+        self._reporting: dict[frozenset[int], array[int]] = {}
 
     def add(self, number: int, entry: Entry) -> None:
         """Add an entry by its number."""
@@ -81,11 +82,15 @@ class LinkIndex:
         """Return the links of an asset as :func:`links_of` does."""
         return links_of(asset, self._near(asset))
 
-    def entries_of(self, asset: Asset) -> ClipEntries:
-        """Return all entries that may show the asset, and those of its title that are certainly other clips."""
+    def entries_of(self, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
+        """Return all entries that may show the asset, and those of its title that are certainly other clips.
+
+        ``in_doubt``: also those that report too little to compare two values.
+        """
         near = self._near(asset)
+        vague = self._vague(asset) if in_doubt else ()
         return ClipEntries(
-            same=tuple(entry for entry in near if _is_same(asset, entry)),
+            same=(*(entry for entry in near if _is_same(asset, entry)), *vague),
             namesakes=tuple(
                 entry for entry in near if same_text(entry.title, asset.title or "") and not _is_same(asset, entry)
             ),
@@ -115,6 +120,17 @@ class LinkIndex:
                     found.setdefault(_without(identity, place), []).append(number)
         return self._incomplete[place]
 
+    def _vague(self, asset: Asset) -> Iterator[Entry]:
+        """Yield the entries that do not count as the same, and that report too little to be surely of other clips."""
+        if not self._reporting:
+            for number, entry in enumerate(self._entries):
+                self._reporting.setdefault(_reported(entry), array("l")).append(number)
+        known = _reported(asset)
+        numbers = (each for names, some in self._reporting.items() if len(names & known) < 2 for each in some)
+        for entry in map(self._entries.__getitem__, numbers):
+            if not _is_same(asset, entry) and not differing(asset, entry):
+                yield entry
+
     def _chain(self, key: object) -> Iterator[int]:
         place = self._heads[self._head(key)]
         while place >= 0:
@@ -138,6 +154,11 @@ def _keys(clip: Asset | Entry) -> list[object]:
     keys += [] if clip.link_id is None else [("link", clip.link_id)]
     identity = known_identity(clip)
     return keys if identity.count(None) > 1 else [*keys, identity]
+
+
+def _reported(clip: Asset | Entry) -> frozenset[int]:
+    """Return which values of its identity a clip reports."""
+    return frozenset(place for place, value in enumerate(known_identity(clip)) if value is not None)
 
 
 def _without(identity: Identity, place: int) -> Identity:
@@ -194,9 +215,9 @@ async def read_entries_of(
 
     ``listed`` has a newer listing of the database than ``reader``, which has the answers. ``in_doubt``, before a
     deletion: also where nothing that is reported distinguishes a link from another clip, and however many entries have
-    its values.
+    its values, or report none of them.
     """
-    found = await (listed or reader).read_entries(database, asset)
+    found = await (listed or reader).read_entries(database, asset, in_doubt=in_doubt)
     own = [entry for entry in found.same if _bears(entry, asset)]
     others = [entry for entry in found.same if not _bears(entry, asset)]
     if len(others) > MOST_LINKS and not in_doubt:

@@ -51,10 +51,10 @@ class Reader(Protocol):
     async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
         """Return all links to an asset: from a listing of the whole database, unless the clip lists them itself."""
 
-    async def read_entries(self, database: str, asset: Asset) -> ClipEntries:
+    async def read_entries(self, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
         """Return the entries that may show an asset, its home among them, from one listing of the database per run.
 
-        Entries of another title are candidates: their creation time and length are equal.
+        Entries of another title are candidates: their creation time and length are equal, or ``in_doubt`` not reported.
         """
 
     async def read_other_clips(self, database: str, asset: Asset, most: int) -> Sequence[Entry]:

@@ -201,9 +201,9 @@ class ServerReader:
             return asset.links
         return (await self._link_index(database)).all_of(asset)
 
-    async def read_entries(self, database: str, asset: Asset) -> ClipEntries:
+    async def read_entries(self, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
         """Return all entries that show an asset, its home among them, by a listing of the whole database."""
-        return (await self._link_index(database)).entries_of(asset)
+        return (await self._link_index(database)).entries_of(asset, in_doubt=in_doubt)
 
     async def read_other_clips(self, database: str, asset: Asset, most: int) -> Sequence[Entry]:
         """Return some entries of clips that surely are others: their creation time, length or original name differ."""

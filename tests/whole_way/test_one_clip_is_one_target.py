@@ -228,6 +228,18 @@ def test_a_link_among_many_clips_of_equal_values_counts_before_a_deletion(stage:
     assert [clip.title for clip in news.clips() if clip.create_time == "2026-11-14T10:00:00"] == ["Spot 07"]
 
 
+@pytest.mark.parametrize("missing", [("create_time", "orig_name"), ("frames", "orig_name"), ("create_time", "frames")])
+def test_a_link_counts_before_a_deletion_where_too_little_is_reported(stage: Stage, missing: tuple[str, ...]) -> None:
+    for clip in stage.sim.state.databases["NEWS"].clips():
+        clip.omitted = missing
+    (error,) = errors(stage.plan(asset("Promo 1", state="absent")))
+    assert "has several entries" in error
+    assert TONIGHT in error
+    assert "EP00" not in error
+    stage.apply(asset("EP002", state="absent"))
+    assert "EP002" not in {clip.title for clip in stage.sim.state.databases["NEWS"].clips()}
+
+
 def test_a_clip_with_many_links_of_other_titles_is_not_deleted(stage: Stage) -> None:
     news = stage.sim.state.databases["NEWS"]
     for number in range(60):

@@ -212,7 +212,7 @@ class WorldReader:
     async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
         raise NotImplementedError
 
-    async def read_entries(self, database: str, asset: Asset) -> ClipEntries:
+    async def read_entries(self, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
         await self._read(f"entries {database}")
         return ClipEntries()
 

@@ -314,9 +314,9 @@ class WorldReader:
         self.asked.append(f"links {asset.title}")
         return links_of(asset, self.server.entries())
 
-    async def read_entries(self, database: str, asset: Asset) -> ClipEntries:
+    async def read_entries(self, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
         self.asked.append("entries")
-        return (await index_links(self.server.entries())).entries_of(asset)
+        return (await index_links(self.server.entries())).entries_of(asset, in_doubt=in_doubt)
 
     async def read_other_clips(self, database: str, asset: Asset, most: int) -> Sequence[Entry]:
         self.asked.append("others")
