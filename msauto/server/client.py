@@ -19,14 +19,14 @@ Names and values that no server accepts raise :class:`msauto.AddressError` befor
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TypeVar, get_args
 
-from msauto.errors import AddressError, UnreadableError, nearest
+from msauto.errors import AddressError, nearest
 from msauto.model import requests
 from msauto.model.fields import LINK_FIELD, MARKER_ATTRIBUTES, TRACKS, Attribute, MimeType, unreportable
 from msauto.model.live import Asset, Database, Folder, Listing, MamAsset, RssChannel, Xmp, parse_folder, whole
@@ -94,7 +94,8 @@ class AsyncMediaServer(HttpClient):
 
     async def databases(self) -> tuple[Database, ...]:
         """List the databases. The server describes all its content, so this may take long («List databases»)."""
-        return await self._parsed(requests.get_databases(), parse_databases, listing=True)
+        request = requests.get_databases()
+        return await self.read(request, lambda reply: parse_databases(reply.data, reply.charset), listing=True)
 
     async def list(
         self,
@@ -134,15 +135,15 @@ class AsyncMediaServer(HttpClient):
         """List assets as a plain list (format=mam); ``recursive`` as for :meth:`list`."""
         asked, moment = _folder(folder), _iso(created_after)
         request = requests.get_listing(database, asked, format="mam", datetime=moment, mimetype=_mimetype(mimetype))
-        found = await self._parsed(request, parse_mam, listing=True)
+        found = await self.read(request, lambda reply: parse_mam(reply.data, reply.charset), listing=True)
         if _is_deep(asked, recursive):
             return found
         return tuple(each for each in found if each.folder in (asked, (database, *asked)))
 
     async def asset(self, database: str, asset: str | Address) -> Asset:
         """Describe one asset; raises ``NotFoundError`` («Asset information»)."""
-        parse = partial(parse_clip, database=database)
-        return await self._parsed(requests.get_asset(self.path(database, asset)), parse)
+        request = requests.get_asset(self.path(database, asset))
+        return await self.read(request, lambda reply: parse_clip(reply.data, reply.charset, database=database))
 
     async def xmp(self, database: str, asset: str | Address, field: str | None = None) -> Xmp | None:
         """Read XMP fields, or one; ``None`` if the answer cannot be read («XMP field values»)."""
@@ -166,7 +167,7 @@ class AsyncMediaServer(HttpClient):
         path = self.path(database, asset)
         at, length = [None if each is None else (await self._frames(database, asset, each))[0] for each in (pos, dur)]
         request = requests.get_thumbnail(path, pos=at, dur=length, w=w, h=h, params=_mapping("params", params))
-        return await self.read(request, self._parse_png)
+        return await self.read(request, _png_of)
 
     async def download_proxy(
         self, database: str, asset: str | Address, profile: str, dest: str | Path, *, preview: bool = False
@@ -321,11 +322,12 @@ class AsyncMediaServer(HttpClient):
 
     async def channels(self) -> tuple[str, ...]:
         """List the names of the RSS channels («RSS channel list»)."""
-        return await self._parsed(requests.get_channels(), parse_channels)
+        return await self.read(requests.get_channels(), lambda reply: parse_channels(reply.data, reply.charset))
 
     async def channel(self, name: str) -> RssChannel:
         """Read a channel; raises ``NotFoundError`` («RSS channel»)."""
-        return await self._parsed(requests.get_channel(name), lambda data, charset: parse_channel(data, name, charset))
+        request = requests.get_channel(name)
+        return await self.read(request, lambda reply: parse_channel(reply.data, name, reply.charset))
 
     async def put_rss(self, channel: str, file: str, content: bytes | str, media_type: str | None = None) -> Answer:
         """Add data to a channel («RSS add data»)."""
@@ -368,35 +370,17 @@ class AsyncMediaServer(HttpClient):
         entries = tuple(entry for entry in listing.entries if entry.folder == folder)
         return Listing(folder, entries, tuple(each for each in listing.folders if each[:-1] == folder))
 
-    def _parsed(
-        self,
-        request: Request,
-        parse: Callable[[bytes, str | None], T],
-        *,
-        listing: bool = False,
-    ) -> Awaitable[T]:
-        """Read and parse. An answer that can be parsed is never an error, whatever its text."""
-
-        def parsed(reply: RawAnswer) -> T:
-            try:
-                return parse(reply.data, reply.charset)
-            except UnreadableError:
-                judge_body(reply, self.spec.dialect)
-                raise
-
-        return self.read(request, parsed, listing=listing)
-
     def _parse_xmp(self, reply: RawAnswer, field: str | None) -> Xmp | None:
         fields = parse_xmp(reply.data, self.spec.dialect.list_separator, reply.charset, asked=field)
         if not fields:  # it may be an error text
             judge_body(reply, self.spec.dialect)
         return fields
 
-    def _parse_png(self, reply: RawAnswer) -> bytes:
-        if not reply.data.startswith(_PNG):
-            judge_body(reply, self.spec.dialect)
-            raise unreadable(f"the answer is not a PNG image but {reply.media_type or 'something else'}")
-        return reply.data
+
+def _png_of(reply: RawAnswer) -> bytes:
+    if not reply.data.startswith(_PNG):
+        raise unreadable(f"the answer is not a PNG image but {reply.media_type or 'something else'}")
+    return reply.data
 
 
 # What callers give: refused before anything is sent -----------------------------------------------------------

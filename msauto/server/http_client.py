@@ -160,13 +160,18 @@ class HttpClient:
     async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
         """Send a read, up to four times, and return the parsed answer.
 
-        A ``listing`` may take longer and be larger. A status of 300 and above is an error.
+        A ``listing`` may take longer and be larger. A status of 300 and above is an error. An answer that can be parsed
+        is never an error, whatever its text.
         """
 
         async def attempt() -> T:
             reply = await self._exchange(request, listing=listing)
             judge_status(reply, self.spec.dialect)
-            return parse(reply)
+            try:
+                return parse(reply)
+            except UnreadableError:
+                judge_body(reply, self.spec.dialect)
+                raise
 
         return await self._read(request, attempt, "listing" if listing else "read")
 
