@@ -166,11 +166,11 @@ class Aspect(Struct, frozen=True, kw_only=True):
     reads: Callable[[Any, Asset, str], Reads] | None = None
     # Turns a part that a task declares for another entry of the clip into one for the clip; the title of the entry is
     # given where both are one target.
-    of_entry: Callable[[Any, Asset, str | None], Any] | None = None
+    of_entry: Callable[[Any, Asset, str | None], Any] = lambda part, *_: part
     # Compares a part with the asset, and adds changes and requests.
     plan: Callable[[PlanContext, Any], None] = lambda *_: None
     # Adds what one desired operation runs.
-    run: Callable[[PlanContext, Any, Trigger], None] | None = None
+    run: Callable[[PlanContext, Any, Trigger], None] = lambda *_: None
     # The names that the fingerprint covers, each with what it covers: of the asset, the live target, the rest of the
     # name.
     looks: Mapping[str, Callable[[Any, LiveTarget, str], Any]] = field(default_factory=dict)

@@ -46,7 +46,7 @@ def wire_value(asset: Asset, name: str, value: str | Position, source: TaskSourc
     return str(frame)
 
 
-def shown_field(name: str, text: str | None) -> Json:
+def shown_field(name: str, text: str) -> Json:
     """Return a field's value as plans show it: a number where the field is one."""
     number = as_number(text) if name in NUMBERS else None
     return text if number is None else number

@@ -299,11 +299,11 @@ class AssetSurvey:
             if isinstance(run, DesiredOperation):
                 cause = Trigger(handler.name, since, before=desired is not None and not desired.present)
                 alone = structs.replace(plan, builder=PlanBuilder())
-                _run(alone, run, cause)
+                ASPECTS[run.aspect].run(alone, run, cause)
                 keys = {(str(change.after), change.aspect, change.key) for change in alone.builder.changes}
                 if not keys & ran:
                     ran |= keys
-                    _run(plan, run, cause)
+                    ASPECTS[run.aspect].run(plan, run, cause)
         name = self._group.name
         plan.builder.warnings += [f"{name!r} is not deleted: {warning}" for warning in due.in_doubt]
         plan.builder.warnings += [f"{name}: {warning}" for warning in due.warnings]
@@ -356,7 +356,7 @@ def _plan_tasks(plan: PlanContext, desired: DesiredAsset | None, runs: Sequence[
             steps.append(partial(_check_editorial, plan, desired))
         else:
             steps.append(partial(plan_deletion, plan, desired.source))
-    steps += [partial(_run, plan, run, TASK) for run in runs]
+    steps += [partial(ASPECTS[run.aspect].run, plan, run, TASK) for run in runs]
     errors: list[MsautoError] = []
     for step in steps:
         try:
@@ -413,13 +413,6 @@ def _outside_in_and_out(
             where = span.misses(first, last) if moved or source.place in set_here else None
             if where is not None:
                 yield f"{what} {where} ({source.place})"
-
-
-def _run(plan: PlanContext, desired: DesiredOperation, cause: Trigger) -> None:
-    run = ASPECTS[desired.aspect].run
-    if run is None:
-        raise TypeError(desired)
-    run(plan, desired, cause)
 
 
 def finished(

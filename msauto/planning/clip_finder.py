@@ -295,8 +295,7 @@ class ClipFinder:
         named: Sourced[str] | None = parts.pop("title", None)  # by which it only names the asset
         if desired.present and not self._is_main(title):
             entry = title if self._group.merged else None
-            for name, of_entry in ((name, ASPECTS[name].of_entry) for name in parts):
-                parts[name] = parts[name] if of_entry is None else of_entry(parts[name], asset, entry)
+            parts = {name: ASPECTS[name].of_entry(part, asset, entry) for name, part in parts.items()}
         keeps = self._keeps_former_title or not same_text(member.title, part.name) or same_text(title, part.name)
         if desired.present and not keeps:
             parts["title"] = Sourced(part.name, (named or desired).source)
