@@ -63,7 +63,7 @@ def to_frames(position: Position, asset: Asset, source: TaskSource) -> int:
 def to_point(position: Position, asset: Asset, source: TaskSource) -> int:
     """Return the frame of a position that must lie within the clip."""
     frame = to_frames(position, asset, source)
-    if asset.frames is not None and frame >= asset.frames:
+    if (length := asset.frames) is not None and frame >= length:
         shown = f"frame {frame}" if position.timecode.kind == "frames" else f"{position} (frame {frame})"
         raise beyond(f"{shown} lies beyond the end", asset, source)
     return frame

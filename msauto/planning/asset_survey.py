@@ -403,8 +403,8 @@ def _outside_in_and_out(
     changes = context.builder.changes
     moved = any("frames" in ASPECTS[change.aspect].alters(change, context.title) for change in changes)
     clip = after() if moved else context.asset
-    span = InAndOut.of(clip)
-    is_whole = clip.frames is not None and span.misses(0, clip.frames - 1) is None
+    span, length = InAndOut.of(clip), clip.frames
+    is_whole = length is not None and span.misses(0, length - 1) is None
     if is_whole or span.is_reversed:
         return
     set_here = {change.source.place for change in changes}

@@ -282,7 +282,7 @@ async def _members_of(
     try:
         if isinstance(ref, SelectRef):
             members = await _select(intent, ref, server, reader, forks, answers)
-            return ((("asset", ref.database, m.entry.title), None, m) for m in members if m.entry is not None)
+            return ((("asset", ref.database, m.title), None, m) for m in members if m.title is not None)
         requests.require(server, requests.Feature.KEY_ID)
         address = Address(ref.identifier, ref.namespace)
         group.by_id = (address, await reader.read_asset(ref.database, address))
