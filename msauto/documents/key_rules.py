@@ -96,17 +96,6 @@ def any_of(sets: tuple[tuple[str, ...], ...], message: str, remedy: str = "") ->
     return KeyRule(broken, {"anyOf": [{"required": list(keys)} for keys in sets]})
 
 
-def none_of(keys: tuple[str, ...], message: str, remedy: str = "") -> KeyRule:
-    """Allow none of the keys. The message has ``{}`` for the key."""
-
-    def broken(given: Given) -> Iterator[BrokenRule]:
-        for key in keys:
-            if key in given:
-                yield BrokenRule(message.format(key), remedy, (key,), on_key=True)
-
-    return KeyRule(broken, {"not": _any_of(keys)})
-
-
 def when_value(key: str, value: Any, *rules: KeyRule, default: bool = False) -> KeyRule:
     """Apply the rules if ``key`` has this value; with ``default``, also if the key is missing."""
 
@@ -124,8 +113,15 @@ def when_value(key: str, value: Any, *rules: KeyRule, default: bool = False) -> 
 
 def absent_has_none(keys: tuple[str, ...]) -> KeyRule:
     """Allow none of the keys with ``state: absent``."""
-    message = "{} cannot be used with state: absent"
-    return when_value("state", "absent", none_of(keys, message, "remove one of the two"))
+
+    def broken(given: Given) -> Iterator[BrokenRule]:
+        for key in keys:
+            if key in given:
+                yield BrokenRule(
+                    f"{key} cannot be used with state: absent", "remove one of the two", (key,), on_key=True
+                )
+
+    return when_value("state", "absent", KeyRule(broken, {"not": _any_of(keys)}))
 
 
 def never(key: str, value: Any, message: str, remedy: str = "") -> KeyRule:

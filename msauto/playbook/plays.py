@@ -125,7 +125,7 @@ class Loader:
         inner = structs.replace(inner, handlers=tuple(_handler_names(body.get("handlers"))))
         handlers = tuple(self._handlers(body.get("handlers"), node.child("handlers"), inner, checked))
         tasks = tuple(self._tasks(body.get("tasks"), node.child("tasks"), inner, checked))
-        if any(path == node.path for path in checked.broken):
+        if node.path in checked.broken:
             return []
         return [Play(node, file, body, inner, tasks, handlers, frozenset(self._notified))]
 

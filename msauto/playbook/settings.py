@@ -95,12 +95,12 @@ def _files_above(start: Path) -> Iterator[Path]:
 def _settings(document: Document, path: Path, sha256: str) -> Settings:
     from msauto.documents.value_types import as_list
     from msauto.playbook.schema.schema_errors import read_as
-    from msauto.playbook.schema.settings import LimitArgs, SettingsArgs, StateArgs
+    from msauto.playbook.schema.settings import SettingsArgs, StateArgs
 
     node = SourceNode(document)
     args = read_as(SettingsArgs, document.data, node)
-    limits, state = args.limits or LimitArgs(), args.state or StateArgs()
-    default = Limits()
+    state = args.state or StateArgs()
+    limits = {name: value for name, value in args.limits or () if value is not None}
     return Settings(
         file=str(path),
         sha256=sha256,
@@ -110,12 +110,7 @@ def _settings(document: Document, path: Path, sha256: str) -> Settings:
         state_dir=_beside(path, args.state_dir) if args.state_dir else None,
         ledger_url=_ledger_url(path, state),
         timezone=args.tz,
-        limits=Limits(
-            delete_assets=default.delete_assets if limits.delete_assets is None else limits.delete_assets,
-            remove_items=default.remove_items if limits.remove_items is None else limits.remove_items,
-            requests=limits.requests,
-            protected=tuple(args.protected or ()),
-        ),
+        limits=Limits(**limits, protected=tuple(args.protected or ())),
         freezes=tuple(
             _freeze(each, args.tz, node.child("freeze", index)) for index, each in enumerate(args.freeze or ())
         ),

@@ -205,16 +205,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         """Wrap ``str.format`` as the sandbox does, after a check of its widths."""
         wrapped = super().wrap_str_format(value)
-        if wrapped is not None:
-            text: str = value.__self__
-            _check_format(text)
+        if wrapped is None:
+            return None
 
-            def bounded(*args: Any, **kwargs: Any) -> str:
-                _check_format(text, (*args, *kwargs.values()))
-                return wrapped(*args, **kwargs)
+        def bounded(*args: Any, **kwargs: Any) -> str:
+            _check_format(value.__self__, (*args, *kwargs.values()))
+            return wrapped(*args, **kwargs)
 
-            return bounded
-        return None
+        return bounded
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as in Jinja
         """Call a method after a check of the size of its result."""
@@ -360,7 +358,7 @@ def _check_bits(bits: float) -> None:
         raise SecurityError("a number in a template is too large")
 
 
-def _check_format(text: str, values: Iterable[Any] = ()) -> None:
+def _check_format(text: str, values: Iterable[Any]) -> None:
     if re.search(r"\d{5,}|[*]", text):
         raise SecurityError("the width of a format is limited to 4 digits")
     longest = max((len(str(weigh(value))) for value in values), default=0)
