@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import os
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,11 +15,11 @@ from msgspec import Struct, structs
 
 from msauto.api.inputs import PLAYS, Inputs, Tell, read_inputs
 from msauto.documents.document import Document, given_document
+from msauto.documents.writer import flow
 from msauto.errors import MsautoError
 from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import PlanOptions
 from msauto.model.server import Transport, is_transport
-from msauto.secrets.sources import TAG, MarkedText
 
 File = str | Path
 Data = Mapping[str, Any]
@@ -117,20 +116,8 @@ def _split(tags: Texts) -> tuple[str, ...]:
 def _variables(given: Data | Texts) -> tuple[str, ...]:
     """Return variables as texts of ``-e``: a plan keeps them so."""
     if isinstance(given, Mapping):
-        return (_flow(given_document(given, "extra_vars").data),) if given else ()
+        return (flow(given_document(given, "extra_vars").data),) if given else ()
     return texts_of(given)
-
-
-def _flow(value: Any) -> str:
-    """Return data as YAML in one line, with its secrets tagged."""
-    if isinstance(value, dict):
-        return (
-            f"{{{', '.join(f'{json.dumps(name, ensure_ascii=False)}: {_flow(each)}' for name, each in value.items())}}}"
-        )
-    if isinstance(value, list):
-        return f"[{', '.join(map(_flow, value))}]"
-    text = json.dumps(value, ensure_ascii=False)
-    return f"{TAG} {text}" if isinstance(value, MarkedText) else text
 
 
 class CallingObserver(Struct, frozen=True):

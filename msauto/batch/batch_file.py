@@ -19,8 +19,8 @@ from msgspec import Struct
 from msauto.api.inputs import state_folder
 from msauto.batch.schedule import Schedule, clock_changes, closing_of, time_between
 from msauto.documents.document import Problems, SourceNode
-from msauto.documents.loader import plain
 from msauto.documents.value_types import as_list
+from msauto.documents.writer import flow
 from msauto.errors import InputError, Problem, nearest
 from msauto.planning.saved_plan import plan_from_json
 from msauto.playbook.change_windows import DAYS, ActiveFreeze, DatedFreeze, Freeze, Window, freezes_between
@@ -32,7 +32,6 @@ from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.validate import validate
 from msauto.playbook.variables import Level, read_variables
-from msauto.secrets.sources import TAG, MarkedText
 
 _YEAR: Final = timedelta(days=365)
 
@@ -62,7 +61,7 @@ class Job(Struct, frozen=True):
     @property
     def extra_vars(self) -> tuple[str, ...]:
         """The variables as texts for ``-e``; secrets keep their tag."""
-        return () if self.args.extra_vars is None else (_flow_yaml(plain(self.args.extra_vars, keep_secrets=True)),)
+        return () if self.args.extra_vars is None else (flow(self.args.extra_vars),)
 
     def place_of(self, key: str) -> SourceNode:
         """Return the node of a key: in the job, or in the defaults."""
@@ -175,16 +174,6 @@ def _job_problems(job: Job, earlier: list[str]) -> Iterator[Problem]:
     if job.args.drift is not None and job.args.do != "plan":
         remedy = "add do: plan, or remove drift"
         yield job.place_of("drift").problem("drift is only for jobs with do: plan", remedy, key=True)
-
-
-def _flow_yaml(value: Any) -> str:
-    """Return plain data as YAML in one line, in which tagged texts keep their tag."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_flow_yaml(name)}: {_flow_yaml(each)}" for name, each in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_flow_yaml, value)) + "]"
-    tag = f"{TAG} " if isinstance(value, MarkedText) else ""
-    return tag + json.dumps(value, ensure_ascii=False)
 
 
 def check_batch(batch: BatchFile, env: Mapping[str, str], now: datetime, state_dir: str | None) -> list[Problem]:

@@ -7,6 +7,7 @@ that it renders to itself.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from msgspec import Struct
 
 from msauto.documents.scalars import resolve_scalar
 from msauto.documents.value_types import is_template
+from msauto.secrets.sources import TAG, MarkedText
 
 WIDTH = 110
 """The maximum length of a line with a mapping or list."""
@@ -66,6 +68,16 @@ def verbatim(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: verbatim(each) for name, each in value.items()}
     return [verbatim(each) for each in value] if isinstance(value, list) else value
+
+
+def flow(value: Any) -> str:
+    """Return plain data as YAML in one line, in which secrets keep their tag; templates are written as they are."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{flow(name)}: {flow(each)}' for name, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(flow, value))}]"
+    tag = f"{TAG} " if isinstance(value, MarkedText) else ""
+    return tag + json.dumps(value, ensure_ascii=False)
 
 
 def comment(text: str) -> str:

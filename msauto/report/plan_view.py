@@ -37,7 +37,7 @@ from msauto.aspects import ASPECTS, is_deletion
 from msauto.model.codec import to_key
 from msauto.model.desired import TaskSource
 from msauto.model.fields import LINK_FIELDS, names
-from msauto.model.plan import Action, AspectName, Change, Json, Plan, Target
+from msauto.model.plan import Action, AspectName, Change, Plan, Target
 from msauto.report.clip_timeline import Timeline, timeline_of
 from msauto.report.sanitizing import NameRange, message_lines, name_ranges, show, show_range
 from msauto.report.texts import (
@@ -54,7 +54,7 @@ from msauto.report.texts import (
     show_key,
     target_heading,
 )
-from msauto.secrets.redactor import redact_plan
+from msauto.secrets.redactor import map_texts, redact_plan
 
 OWN_TITLE: Final = "<title>"
 """Stands for the title of each target."""
@@ -441,16 +441,12 @@ def _shared(change: Change, target: Target) -> Change:
     key = change.key
     if ASPECTS[change.aspect].is_entry and key.endswith(f"/{name}"):
         key = key.removesuffix(name) + OWN_TITLE
-    before, after = _without_title(change.before, name), _without_title(change.after, name)
+
+    def without_title(text: str) -> str:
+        return OWN_TITLE if text == name else text
+
+    before, after = map_texts(change.before, without_title), map_texts(change.after, without_title)
     return structs.replace(change, key=key, before=before, after=after, source=_NO_SOURCE)
-
-
-def _without_title(value: Json, name: str) -> Json:
-    if isinstance(value, list):
-        return [_without_title(each, name) for each in value]
-    if isinstance(value, dict):
-        return {key: _without_title(each, name) for key, each in value.items()}
-    return OWN_TITLE if value == name else value
 
 
 # Counts and errors ---------------------------------------------------------------------------------------------
