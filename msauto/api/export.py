@@ -20,7 +20,6 @@ from msauto.file_writing import FileNames, NewFile, write_file
 from msauto.model.live import (
     AssetSnapshot,
     ChannelSnapshot,
-    Folder,
     ListedEntry,
     SkippedEntry,
     parse_folder,
@@ -329,7 +328,10 @@ class _Exporter(Struct):
         snapshots = Snapshots(server.spec, database, read_each, links=links)
         found = await self._list(snapshots)
         folders = [(folder, list(group)) for folder, group in groupby(found, key=lambda each: each.folder)]
-        plays = [_play_of_folder(prefix, database, folder) for folder, _ in folders]
+        plays = [
+            ExportedPlay((*prefix, database, *folder), f"folder {show_folder(folder) or '/'} of {database}")
+            for folder, _ in folders
+        ]
         titled = ExportedPlay((*prefix, f"{database}@titles"), f"assets of {database}")
         self.output.expect([titled, *plays] if self.selection.titles else plays)
         if self.selection.titles:
@@ -422,7 +424,3 @@ class _Exporter(Struct):
             self.exported.broken += 1
             path = show_folder((*snapshot.folder, snapshot.title))
             self.exported.warnings.append(f"{snapshot.database}: {path} is left out: {snapshot.why}")
-
-
-def _play_of_folder(prefix: tuple[str, ...], database: str, folder: Folder) -> ExportedPlay:
-    return ExportedPlay((*prefix, database, *folder), f"folder {show_folder(folder) or '/'} of {database}")

@@ -168,16 +168,12 @@ def checked(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Corout
 
 
 def _check(name: str, value: object, remedy: str) -> None:
-    fits, form = _FORMS.get(name, (_is_anything, ""))
-    if not fits(value):
+    fits, form = _FORMS.get(name, (None, ""))
+    if fits is not None and not fits(value):
         shown = repr(value) if not value or isinstance(value, int | float) else f"of type {type(value).__name__}"
         raise MsautoError(f"{name} must be {form}, not {shown}", remedy=remedy)
     if name in _SELECTING and not isinstance(value, str) and not value:
         raise MsautoError(f"{name} is empty and selects nothing", remedy=f"leave out {name} to select everything")
-
-
-def _is_anything(_: object) -> bool:
-    return True
 
 
 def _is_name(value: object) -> bool:

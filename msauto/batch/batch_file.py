@@ -27,7 +27,7 @@ from msauto.playbook.change_windows import DAYS, ActiveFreeze, DatedFreeze, Free
 from msauto.playbook.file_kinds import another_kind
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files, beside, how_to_find
-from msauto.playbook.schema.batch import BatchFileArgs, DefaultArgs, JobArgs, ScheduleArgs, SecretSource
+from msauto.playbook.schema.batch import BatchFileArgs, DefaultArgs, JobArgs, SecretSource
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.validate import validate
@@ -115,7 +115,10 @@ def load_batch(path: str, files: Files | None = None) -> BatchFile:
     if error := another_kind(node.document, "batch"):
         raise error
     args = read_as(BatchFileArgs, node.document.data, node)
-    schedule, window = _schedule(args.schedule), _window(args)
+    start, hours = args.schedule, args.window
+    days = tuple(day for day in DAYS if day in (start.days or DAYS))
+    schedule = Schedule(start.at, start.tz, days, start.spread or timedelta())
+    window = Window(hours.start, hours.to, start.tz) if hours else None
     jobs = tuple(_job(name, each, args.defaults, node.child("jobs", name)) for name, each in args.jobs.items())
     problems = Problems()
     problems.add(*_schedule_problems(schedule, window, node))
@@ -128,15 +131,6 @@ def load_batch(path: str, files: Files | None = None) -> BatchFile:
         problems.add(node.child("metrics", "file").problem("the metrics file does not end with .prom", remedy))
     problems.check()
     return BatchFile(args, node, schedule, window, jobs)
-
-
-def _schedule(args: ScheduleArgs) -> Schedule:
-    days = tuple(day for day in DAYS if day in (args.days or DAYS))
-    return Schedule(args.at, args.tz, days, args.spread or timedelta())
-
-
-def _window(args: BatchFileArgs) -> Window | None:
-    return Window(args.window.start, args.window.to, args.schedule.tz) if args.window else None
 
 
 _NOT_OF_PLANS = ("extra_vars", "limit", "tags", "do", "drift")

@@ -115,9 +115,10 @@ def clock_changes(schedule: Schedule, first: date, last: date) -> Iterator[Clock
     for number in range((last - first).days + 1):
         day = first + timedelta(days=number)
         if DAYS[day.weekday()] in schedule.days:
-            kind = clock_change(datetime.combine(day, schedule.at), schedule.zone)
-            if kind:
-                yield ClockChange(day, kind, schedule.start_on(day))
+            wall = datetime.combine(day, schedule.at)
+            before, after = (wall.replace(tzinfo=schedule.zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+            if before != after:
+                yield ClockChange(day, "repeated" if before < after else "skipped", schedule.start_on(day))
 
 
 def instant_of(wall: datetime, zone: ZoneInfo) -> datetime:
@@ -136,9 +137,3 @@ def instant_of(wall: datetime, zone: ZoneInfo) -> datetime:
         else:
             late = middle
     return late
-
-
-def clock_change(wall: datetime, zone: ZoneInfo) -> str:
-    """Return ``skipped`` or ``repeated`` if the wall-clock time is so in a zone, else an empty text."""
-    first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
-    return "" if first == second else "repeated" if first < second else "skipped"

@@ -24,7 +24,6 @@ from msauto.report.sanitizing import visible
 
 if TYPE_CHECKING:
     from msauto.api.inputs import Inputs
-    from msauto.errors import MsautoError
     from msauto.report.layout import Layout
 
 PLAN_FORMS: Final = tuple(form for form in FORMS if form != "junit")
@@ -46,9 +45,7 @@ _WIDTH = 100
 """Columns of text that does not go to a terminal, unless ``COLUMNS`` is set: as logs and mails show it."""
 
 
-def layout_of(
-    display: Display, *, keep_going: bool = False, error: MsautoError | None = None, stream: IO[str] | None = None
-) -> Layout:
+def layout_of(display: Display, *, keep_going: bool = False, stream: IO[str] | None = None) -> Layout:
     """Return the layout for stdout, or another stream: its colour, width and signs, and the playbook's name."""
     from msauto.ledger.locks import this_user
     from msauto.report.layout import Layout
@@ -61,7 +58,6 @@ def layout_of(
         display.summary,
         report_name(display.playbook),
         keep_going,
-        error,
         by=this_user(),
     )
 

@@ -184,7 +184,7 @@ class TimelineClock:
     @property
     def first(self) -> int:
         """The time code of the first frame, in frames."""
-        return 0 if self.origin is None else self._frames(self.origin)
+        return 0 if self.origin is None else self.origin.to_frames(self.rate)
 
     @property
     def drop(self) -> bool:
@@ -194,11 +194,11 @@ class TimelineClock:
 
     def position(self, text: str, line: int, *, drop: bool = False) -> int:
         """Return the frame of the clip at a time code; ``drop``: in this file, colons mean drop frame."""
-        timecode = self._timecode(text, line, drop=drop)
+        timecode = self._on_line(lambda: _parse(text, drop=drop), line)
         if timecode.kind == "frames":
             return timecode.frames
         self._check_counting(timecode, line)
-        frame = self._on_line(lambda: self._frames(timecode), line) - self.first
+        frame = self._on_line(lambda: timecode.to_frames(self.rate), line) - self.first
         if frame < 0:
             raise TimelineError(
                 f"{text} is before the first frame of the clip, {self.origin or '00:00:00:00'}",
@@ -209,7 +209,7 @@ class TimelineClock:
 
     def duration(self, text: str, line: int) -> int:
         """Return a duration in frames; a number is frames."""
-        return self._on_line(lambda: self._frames(self._timecode(text, line, drop=False)), line)
+        return self._on_line(lambda: _parse(text).to_frames(self.rate), line)
 
     def show(self, frame: int) -> str:
         """Return the time code of a frame of the clip."""
@@ -218,12 +218,6 @@ class TimelineClock:
     def show_duration(self, frames: int) -> str:
         """Return a duration as a time code."""
         return show_timecode(frames, self.rate, drop=self.drop)
-
-    def _frames(self, timecode: Timecode) -> int:
-        return timecode.to_frames(self.rate)
-
-    def _timecode(self, text: str, line: int, *, drop: bool) -> Timecode:
-        return self._on_line(lambda: _parse(text, drop=drop), line)
 
     def _on_line(self, function: Callable[[], _Found], line: int) -> _Found:
         try:
