@@ -276,5 +276,5 @@ async def history(
     place = (await asyncio.to_thread(inputs_of, config=config, state_dir=state_dir)).ledger
     if run is None:
         return (await asyncio.to_thread(list_runs, place, batch=batch, since=since, every=all)).runs
-    one = await asyncio.to_thread(read_attempt, place, run)
-    return one.details or RunDetails(one.summary, 0, one.summary.host, "")
+    summary, details = await asyncio.to_thread(read_attempt, place, run)
+    return details or RunDetails(summary, 0, summary.host, "")

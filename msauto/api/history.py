@@ -55,24 +55,17 @@ def _is_of(run: RunSummary, repository: Path) -> bool:
     return any(place.is_relative_to(repository) for place in places)
 
 
-class PastAttempt(Struct, frozen=True):
-    """One attempt: with its details if it is a run, or with the record of a batch. One that wrote nothing has none."""
+def read_attempt(place: LedgerPlace, name: str) -> tuple[RunSummary, RunDetails | None]:
+    """Return the attempt of a name, the start of one, or ``last``, with its details if it is a run.
 
-    summary: RunSummary
-    details: RunDetails | None = None
-    batch: str | None = None
-
-
-def read_attempt(place: LedgerPlace, name: str) -> PastAttempt:
-    """Return the attempt of a name, the start of one, or ``last``; raises ``LedgerError`` if it is not found."""
+    Raises ``LedgerError`` if it is not found.
+    """
     with Ledger.open(place, readonly=True) as ledger:
-        one = ledger.find(name)
-        if one.batch and not one.job:
-            return PastAttempt(one, batch=next(text for each, text in ledger.batches() if each.run == one.run))
-        details = ledger.run_details(one.run) if ledger.is_run(one.run) else None
-    if details is not None and details.summary.status != "running":
+        summary = ledger.find(name)
+        details = ledger.run_details(summary.run) if ledger.is_run(summary.run) else None
+    if details is not None and summary.status != "running":
         details = structs.replace(details, targets=tuple(map(_as_left, details.targets)))
-    return PastAttempt(one, details)
+    return summary, details
 
 
 def _as_left(record: TargetRecord) -> TargetRecord:

@@ -197,6 +197,12 @@ def past_results(ledger: Ledger, batch: str | None = None) -> Iterator[BatchResu
             yield structs.replace(result, outcome="interrupted", reason="its process died") if died else result
 
 
+def read_result(place: LedgerPlace, summary: RunSummary) -> BatchResult:
+    """Return the result of a batch of the ledger."""
+    with Ledger.open(place, readonly=True) as ledger:
+        return next(each for each in past_results(ledger, summary.batch) if each.run == summary.run)
+
+
 def last_result(ledger: Ledger, batch: str) -> BatchResult | None:
     """Return the newest result, with the jobs of the one before as ``earlier`` if it ran none."""
     results = list(past_results(ledger, batch))

@@ -122,8 +122,7 @@ class Ledger:
         """
         summary = self._newest(self.history()) if run == "last" else self.find(run)
         if not self.is_run(summary.run):
-            is_batch = bool(summary.batch) and not summary.job
-            why = "is a batch, not a run" if is_batch else f"wrote nothing: {summary.reason or summary.status}"
+            why = "is a batch, not a run" if summary.is_batch else f"wrote nothing: {summary.reason or summary.status}"
             raise RefusedError(f"{summary.run} {why}", remedy=history.HISTORY)
         return history.read_run(self._store, self._locks, summary.run)
 

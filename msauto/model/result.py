@@ -178,6 +178,11 @@ class RunSummary(Struct, frozen=True):
         return f"<Run {self.run}: {self.status}, {' '.join(self.playbooks)}>"
 
     @property
+    def is_batch(self) -> bool:
+        """Whether it is a batch, not a job of one."""
+        return bool(self.batch) and not self.job
+
+    @property
     def who(self) -> str:
         """The user and the host, as far as they are known."""
         return user_at(self.user, self.host)

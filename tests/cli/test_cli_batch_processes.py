@@ -108,6 +108,11 @@ def test_after_kill_9_there_is_a_start_alone_and_the_rest_is_known(
     sim.faults.clear()
     (of_batch,) = [each for each in history(desk) if not each["job"]]
     assert of_batch["status"] == "died"
+    shown = desk.run("history", of_batch["run"], *STATE)
+    assert shown.out.startswith("nightly: interrupted: 2 of 2 jobs not ok (its process died)\n")
+    assert shown.out == desk.run("report", of_batch["run"], *STATE).out
+    story = desk.run("history", of_batch["run"], *STATE, "--format", "json").json
+    assert (story["status"], story["outcome"]) == ("died", "interrupted")
     status = desk.run("batch", "status", "batch.yml", *STATE, "--format", "json")
     assert (status.code, {each["last_success"] for each in status.json}) == (3, {None})
     again = desk.run(*RUN, "--failed")

@@ -14,7 +14,7 @@ from msauto.cli.flags import Flags, parse_age, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message, print_result, print_table, terminal_width
 from msauto.ledger.history import OPTIONS
-from msauto.model.codec import load, to_json
+from msauto.model.codec import to_json
 from msauto.model.result import RequestRecord, RunDetails, RunStatus, RunSummary, TargetRecord, seconds_between
 from msauto.report.json import dump
 from msauto.report.layout import GREEN, MAGENTA, RED, YELLOW
@@ -49,13 +49,13 @@ def command(*, flags: Flags, run: str | None, every: bool, batch: str | None, si
     if run is None:
         _list_runs(list_runs(flags.inputs.ledger, batch=batch, since=since, every=every), flags)
         return
-    one = read_attempt(flags.inputs.ledger, run)
-    if one.batch is not None:
-        _show_batch(one.summary, one.batch, flags)
-    elif one.details is not None:
-        _show_run(one.details, flags)
+    summary, details = read_attempt(flags.inputs.ledger, run)
+    if summary.is_batch:
+        _show_batch(summary, flags)
+    elif details is not None:
+        _show_run(details, flags)
     else:
-        _show_attempt(one.summary, flags)
+        _show_attempt(summary, flags)
 
 
 def _list_runs(found: PastRuns, flags: Flags) -> None:
@@ -74,11 +74,11 @@ def _list_runs(found: PastRuns, flags: Flags) -> None:
         print_message(f"No runs in {found.ledger}.")
 
 
-def _show_batch(summary: RunSummary, record: str, flags: Flags) -> None:
+def _show_batch(summary: RunSummary, flags: Flags) -> None:
     """Show a batch: its summary, and what was delivered to other systems."""
-    from msauto.batch.batch_result import BatchResult, render_text
+    from msauto.batch.batch_result import read_result, render_text
 
-    result = load(BatchResult, record)
+    result = read_result(flags.inputs.ledger, summary)
     if flags.format == "json":
         print_result(dump({**to_json(result), "status": summary.status}))
         return

@@ -8,7 +8,7 @@ import click
 from msgspec import structs
 
 from msauto.api.forms import FORMS, report_form
-from msauto.batch.batch_result import SUMMARY_FORMS, past_results
+from msauto.batch.batch_result import SUMMARY_FORMS, read_result
 from msauto.cli.flags import SUMMARY_OPTION, Flags, layout_of, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
@@ -22,11 +22,11 @@ def command(*, flags: Flags, run: str) -> None:
     """Show a past run again, in any form: by its name in `msauto history`, the start of it, or `last`."""
     with Ledger.open(flags.inputs.ledger, readonly=True) as ledger:
         found = ledger.find(run)
-        if found.batch and not found.job:
-            result = next(each for each in past_results(ledger, found.batch) if each.run == found.run)
-            print_result(SUMMARY_FORMS[flags.format][1](result, "", flags.inputs.ledger))
-            return
-        details = ledger.run_details(found.run)
+        details = None if found.is_batch else ledger.run_details(found.run)
+    if details is None:
+        result = read_result(flags.inputs.ledger, found)
+        print_result(SUMMARY_FORMS[flags.format][1](result, "", flags.inputs.ledger))
+        return
     form, past = report_form(flags.format), details.result
     layout = structs.replace(layout_of(flags), by=details.summary.who)
     plan = form.plan(past.plan, layout) if flags.format in {"text", "markdown"} else ()  # other results contain it
