@@ -15,7 +15,6 @@ from msgspec import Struct, structs
 
 from msauto.api.inputs import PLAYS, Inputs, Tell, read_inputs
 from msauto.documents.document import Document, given_document
-from msauto.documents.writer import flow
 from msauto.errors import MsautoError
 from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import PlanOptions
@@ -116,6 +115,8 @@ def _split(tags: Texts) -> tuple[str, ...]:
 def _variables(given: Data | Texts) -> tuple[str, ...]:
     """Return variables as texts of ``-e``: a plan keeps them so."""
     if isinstance(given, Mapping):
+        from msauto.documents.writer import flow  # with pydantic, which a list of runs does not need
+
         return (flow(given_document(given, "extra_vars").data),) if given else ()
     return texts_of(given)
 
