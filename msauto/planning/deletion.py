@@ -19,6 +19,7 @@ from msauto.errors import PlanningError
 from msauto.model.clip_entries import are_one_clip, read_entries_of
 from msauto.model.desired import DesiredAsset, TaskSource
 from msauto.model.identity import (
+    ClipIdentity,
     describe_clip,
     is_another_clip,
     is_other_clip,
@@ -137,7 +138,7 @@ async def check_deletion(
         answer = await reader.read_asset(database, Address(found.title))
         if answer is None or is_other_clip(answer, found.asset):
             return None
-    _check_is_no_link(found, chosen, entries, desired.source)
+    await _check_is_no_link(reader, database, found, chosen, entries, desired.source)
     if found.asset.title is None and not by_id and entries.same:
         _check_is_called(found.title, entries.same, desired.source)
     namesakes = [entry for entry in entries.namesakes if entry.title == titled.title]
@@ -158,17 +159,29 @@ async def check_deletion(
     return entries
 
 
-def _check_is_no_link(found: FoundClip, chosen: Sequence[Entry], entries: ClipEntries, source: TaskSource) -> None:
-    """Refuse to delete a clip for an entry outside its home folder."""
+async def _check_is_no_link(
+    reader: Reader, database: str, found: FoundClip, chosen: Sequence[Entry], entries: ClipEntries, source: TaskSource
+) -> None:
+    """Refuse to delete a clip for an entry outside its home folder.
+
+    A link is created after its clip. So an entry is a link if all older entries of the clip have another title, and in
+    an unknown home folder if the entry that answers is older. Without a file, older entries must surely be of the clip.
+    """
     home, mine = found.asset.folder, found.asset.link_id
-    if home is None or found.asset.folder_otherwise is not None:
+    if found.asset.folder_otherwise is not None:
         return
     by_id, called = _Own.of(found.asset, found.title, entries.same)
     named = chosen or (by_id if found.address.namespace else called)
-    # A link is created after its clip. So if all older entries have another title, this entry is a link.
     older = [each for each in entries.same if mine is not None and each.link_id is not None and each.link_id < mine]
-    is_link = older and not any(entry in called for entry in older)
-    if not named or (not is_link and any(same_folder(entry.folder, home) for entry in named)):
+    is_link = bool(older) and not any(entry in called for entry in older)
+    if is_link and not ClipIdentity.of(found.asset).files:
+        titled = structs.replace(found.asset, title=found.asset.title or found.title)
+        sure = (await read_entries_of(reader, database, titled)).same
+        is_link = any(entry in sure for entry in older)
+    at_home = [entry for entry in named if home is None or same_folder(entry.folder, home)]
+    if home is None and mine is not None:
+        at_home = [entry for entry in named if entry.link_id is None or entry.link_id <= mine]
+    if not named or (at_home and not is_link):
         return
     raise refuse(
         f"the entry {_listed(named[:1])} is a link, and a clip is not deleted through a link; entries of the clip: "

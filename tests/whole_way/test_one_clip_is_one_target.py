@@ -240,6 +240,16 @@ def test_a_link_counts_before_a_deletion_where_too_little_is_reported(stage: Sta
     assert "EP002" not in {clip.title for clip in stage.sim.state.databases["NEWS"].clips()}
 
 
+def test_a_clip_without_a_file_among_older_ones_of_equal_values_is_deleted_with_consent(stage: Stage) -> None:
+    """Each of them may be a link of the others, and no title would be that of the clip."""
+    news = stage.sim.state.databases["NEWS"]
+    for number in range(3):
+        news.add_clip(f"Spot {number}", "Spots", online=False, omitted=("orig_name",))
+    plan = stage.plan(asset("Spot 2", state="absent", with_links=True))
+    assert errors(plan) == []
+    assert plan.requests == 1
+
+
 def test_a_clip_with_many_links_of_other_titles_is_not_deleted(stage: Stage) -> None:
     news = stage.sim.state.databases["NEWS"]
     for number in range(60):

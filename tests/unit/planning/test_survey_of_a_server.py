@@ -220,6 +220,15 @@ def test_a_clip_is_not_deleted_for_a_link_to_it() -> None:
     assert consented.requests[0].method == "DELETE"
 
 
+def test_a_clip_is_not_deleted_for_a_link_where_no_folder_is_reported() -> None:
+    context = stage(raw("Film", links=["Playout/Film", "Late/Film on air"]), folders={"Raw", "Playout", "Late"})
+    context.server.clips["Film"].folder = None
+    consented = absent(with_links=True)
+    for ref in (film("Film on air"), SelectRef("NEWS", ("Late",)), SelectRef("NEWS", ("Playout",))):
+        assert "is a link" in str(only(context.plan(intent(ref, consented))).error)
+    assert only(context.plan(intent(film(), consented))).requests[0].method == "DELETE"
+
+
 # Errors stay with their target ---------------------------------------------------------------------------------
 
 
