@@ -14,7 +14,7 @@ from msauto.documents.value_types import Count, Opt, Pos, Text, Value
 from msauto.documents.writer import FlowStyle
 from msauto.errors import Problem
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced
-from msauto.model.fields import SEGMENT_ATTRIBUTES, names
+from msauto.model.fields import SEGMENT_ATTRIBUTES, SEGMENT_NAMES
 from msauto.model.identity import plain
 from msauto.model.live import AssetSnapshot, Segment
 from msauto.model.server import Dialect
@@ -180,7 +180,7 @@ def export_segments(snapshot: AssetSnapshot, _: Dialect) -> arguments.ExportedPa
             "start": arguments.exported_position(start, asset.rate),
             "duration": arguments.exported_position(segment.duration, asset.rate),
         }
-        sourced |= {name: text for name in names(SEGMENT_ATTRIBUTES) if (text := segment.text(name))}
+        sourced |= {name: text for name in SEGMENT_NAMES if (text := segment.text(name))}
         part.add(FlowStyle(sourced), tuple(_lossy(segment)))
     return part
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import starmap
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import UNSET, Struct, field, structs
 
@@ -18,7 +18,7 @@ from msauto.aspects.positions import InAndOut, in_point
 from msauto.errors import MsautoError, PlanningError
 from msauto.model import requests
 from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation
-from msauto.model.events import Notify
+from msauto.model.events import Notify, PlannedState
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import ClipIdentity, plain, same_text
 from msauto.model.live import Asset, ClipEntries, Folder, show_folder
@@ -34,8 +34,6 @@ from msauto.planning.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.target_reading import fingerprint, read_folders, read_xmp_fields
 from msauto.planning.titles import SimilarTitles, TargetChoice, not_found
 from msauto.secrets.redaction import Secrets
-
-State = Literal["changed", "unchanged", "skipped", "left out"]
 
 
 class SurveyContext(Struct, frozen=True):
@@ -65,7 +63,7 @@ class SurveyContext(Struct, frozen=True):
 class SurveyedTarget(Struct):
     """The outcome of one target; ``target`` is kept only if it changes or is in error."""
 
-    state: State
+    state: PlannedState
     target: Target | None = None
     warnings: tuple[str, ...] = ()
     settlements: tuple[Settlement, ...] = ()
@@ -129,7 +127,7 @@ class AssetSurvey:
             self._finder.check_entry(member, desired)
         return declared, unknown
 
-    async def _check_missing(self, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]) -> State:
+    async def _check_missing(self, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]) -> PlannedState:
         """Return the state for intents whose asset is missing. Raises ``PlanningError`` unless they allow for that."""
         if not away and not unknown:
             return "unchanged"
@@ -137,7 +135,7 @@ class AssetSurvey:
         if not await self._reader.has_database(group.database):
             source = group.members[0].intent.source
             raise await not_found(self._reader, context.server, "database", group.database, source)
-        state: State = "unchanged"
+        state: PlannedState = "unchanged"
         for member, desired in (*away, *((member, None) for member in unknown)):
             intent, asset = member.intent, desired if isinstance(desired, DesiredAsset) else None
             if intent.absent or (asset is not None and not asset.present):
@@ -187,7 +185,7 @@ class AssetSurvey:
         if not await self._plan_handlers(plan, here, desired):
             return SurveyedTarget("left out", None, tuple(builder.warnings), recalled.settlements)
         if not builder.changes:
-            state: State = "unchanged" if here else "skipped"
+            state: PlannedState = "unchanged" if here else "skipped"
             return SurveyedTarget(state, None, tuple(builder.warnings), recalled.settlements)
         builder.look(*self._layers.looked)
         outcome = finished(

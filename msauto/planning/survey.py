@@ -153,7 +153,7 @@ def _without_shared_places(
             group = planned[number][0]
             error = refuse(what, source, "give all but one of them another title or another folder")
             target = structs.replace(in_error(context, group, error), batch=group.batch)
-            outcomes[number] = SurveyedTarget("changed", target)
+            outcomes[number] = SurveyedTarget("error", target)
     return outcomes
 
 
@@ -169,10 +169,9 @@ async def _plan(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     """Plan one group, and notify of it."""
     outcome = await plan_group(context, group)
     target = outcome.target or Target(context.server.name, group.database, group.kind, group.name)
-    state: events.PlannedState = outcome.state if target.error is None else "error"
     named = target.server, target.database, target.kind, target.name
     counts = len(target.changes), len(target.requests)
-    context.notify(events.TargetPlanned(*named, state, *counts, target.error or ""))
+    context.notify(events.TargetPlanned(*named, outcome.state, *counts, target.error or ""))
     return outcome
 
 
@@ -186,7 +185,7 @@ async def plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarg
     except PostponedError as postponed:
         outcome = SurveyedTarget("left out", warnings=(str(postponed),))
     except (MsautoError, TimecodeError) as error:
-        outcome = SurveyedTarget("changed", in_error(context, group, error))
+        outcome = SurveyedTarget("error", in_error(context, group, error))
     if outcome.target is not None and group.batch:
         outcome.target = structs.replace(outcome.target, batch=group.batch)
     return outcome

@@ -243,7 +243,7 @@ def _on_host(task: Task, context: TaskContext, scope: TemplateScope, name: str |
     if conditions is None:
         return None
     name = _task_name(task, scope) if name is None else name
-    node = task.args_node
+    node = task.node.child(task.module)
     data = render_task(task.module, task.data[task.module], scope, node, keep=True)
     return _HostTask(task, scope, context.server.dialect, conditions, name, data, node)
 

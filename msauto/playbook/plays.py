@@ -53,11 +53,6 @@ class Task(Struct, frozen=True):
         """The name as it is written; empty without one."""
         return str(self.data.get("name") or "")
 
-    @property
-    def args_node(self) -> SourceNode:
-        """The node of the module's arguments."""
-        return self.node.child(self.module)
-
 
 class Play(Struct, frozen=True):
     """A play: ``data`` is its mapping with its templates unrendered, ``file`` the playbook that holds it.
