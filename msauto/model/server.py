@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -136,28 +136,21 @@ class UrlError(ValueError):
 
 
 class ServerUrl(Struct, frozen=True):
-    """Scheme and host in lower case, the port or ``None``, and the decoded user name and password."""
+    """``url`` is scheme, host and port alone; ``username`` and ``password`` are decoded."""
 
-    scheme: str
+    url: str
     host: str
-    port: int | None
     username: str | None = None
     password: str | None = None
 
-    def shown(self, default_port: int = DEFAULT_PORT) -> str:
-        """Return scheme, host and port, without the user.
 
-        >>> parse_server_url("HTTP://Studio-A/").shown()
-        'http://studio-a:7901'
-        """
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{default_port if self.port is None else self.port}"
-
-
-def parse_server_url(text: str, schemes: Collection[str] = ("http", "https")) -> ServerUrl:
+def parse_server_url(text: str) -> ServerUrl:
     """Parse a URL. Raises :class:`UrlError`, which does not show the text, because it may hold a password.
 
     Scheme, host and port alone: a path, a query or a fragment would never reach the server.
+
+    >>> parse_server_url("HTTP://Studio-A/").url
+    'http://studio-a:7901'
     """
     text = text.strip()
     try:
@@ -165,15 +158,17 @@ def parse_server_url(text: str, schemes: Collection[str] = ("http", "https")) ->
         port, host = parts.port, parts.hostname
     except ValueError as error:
         raise UrlError("cannot be read as a URL") from error
-    if parts.scheme.lower() not in schemes or not host:
-        raise UrlError(f"must begin with {' or '.join(f'{each}://' for each in schemes)} and name a host")
+    if parts.scheme.lower() not in {"http", "https"} or not host:
+        raise UrlError("must begin with http:// or https:// and name a host")
     if port == 0:
         raise UrlError("must not have the port 0")
     if parts.path.rstrip("/") or "?" in text or "#" in text:
         raise UrlError("must be scheme, host and port only")
     if any(sign.isspace() or not sign.isprintable() for sign in parts.netloc):
         raise UrlError("must not contain characters that are invalid in a host name")
-    return ServerUrl(parts.scheme.lower(), host, port, *_user(parts))
+    named = f"[{host}]" if ":" in host else host
+    url = f"{parts.scheme.lower()}://{named}:{DEFAULT_PORT if port is None else port}"
+    return ServerUrl(url, host, *_user(parts))
 
 
 def with_scheme(address: str) -> str:

@@ -182,7 +182,7 @@ class Hosts(Struct):
             url = block.get("url") if isinstance(block, dict) else None
             if isinstance(url, str) and not isinstance(url, UnrenderedTemplate):
                 host = self.inventory.hosts[name].node
-                return ServerAddress(name, parse_server_url(url).shown(), node.child("url"), host)
+                return ServerAddress(name, parse_server_url(url).url, node.child("url"), host)
         return None
 
     def know_secrets(self) -> None:

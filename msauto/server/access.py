@@ -45,7 +45,7 @@ def spec_of(url: str) -> ServerSpec:
     auth = Auth()
     if found.username is not None:
         auth = Auth(username=found.username, password=Secret(found.password or ""))
-    return ServerSpec(name=found.host, url=found.shown(), auth=auth)
+    return ServerSpec(name=found.host, url=found.url, auth=auth)
 
 
 def spec_with(

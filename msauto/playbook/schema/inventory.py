@@ -15,12 +15,12 @@ from msauto.model.server import Dialect, UrlError, parse_server_url
 def _url(value: Any) -> str:
     """Scheme, host and port; port 7901 where it has none (interface, «Limits»)."""
     try:
-        found = parse_server_url(value if isinstance(value, str) else "", ("http", "https"))
+        found = parse_server_url(value if isinstance(value, str) else "")
     except UrlError as error:
         raise invalid(str(error), "write http://host:7901") from error
     if found.username is not None:
         raise invalid("must not contain a password", "declare it under auth: {basic: {...}}")
-    return found.shown()
+    return found.url
 
 
 _HOST = r"(?!\S*:0+/*\s*$)[^/?#@\s]+"
