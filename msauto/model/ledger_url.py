@@ -45,7 +45,7 @@ class LedgerUrl(Struct, frozen=True):
         return self.url
 
 
-def parse_ledger_url(text: str, password: PasswordSource | None = None) -> LedgerUrl:
+def parse_ledger_url(text: str) -> LedgerUrl:
     """Return the address of a shared ledger; raises :class:`LedgerUrlError`, which does not show the text."""
     text = text.strip()
     try:
@@ -62,7 +62,7 @@ def parse_ledger_url(text: str, password: PasswordSource | None = None) -> Ledge
         )
     if any(not sign.isprintable() or sign.isspace() for sign in text):
         raise LedgerUrlError("must not contain spaces or control characters", "write them as %20, for example")
-    return LedgerUrl(text, password)
+    return LedgerUrl(text)
 
 
 def is_ledger_url(text: str) -> bool:

@@ -17,7 +17,7 @@ from msauto.documents.document import Document, SourceNode, outside_node
 from msauto.documents.document import Path as DataPath
 from msauto.documents.scalars import BOOLEAN_WORDS
 from msauto.errors import InputError, SourceLocation
-from msauto.model.ledger_url import LedgerUrl, PasswordSource, parse_ledger_url
+from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import InputHash, Limits
 from msauto.playbook.change_windows import DAYS, DatedFreeze, Freeze
 from msauto.playbook.input_files import how_to_find
@@ -133,7 +133,7 @@ def _ledger_url(path: Path, state: StateArgs) -> LedgerUrl | None:
         source = PasswordSource("file", _beside(path, state.password_file))
     elif state.password_keyring is not None:
         source = PasswordSource("keyring", state.password_keyring)
-    return parse_ledger_url(state.url, source)
+    return LedgerUrl(state.url, source)
 
 
 def _freeze(args: FreezeArgs | DatedFreezeArgs, timezone: str | None, node: SourceNode) -> Freeze | DatedFreeze:
