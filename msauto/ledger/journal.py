@@ -121,12 +121,12 @@ class LedgerJournal:
         record, now = self._record(run, target), self._time()
         tries = record.requests[index].tries + 1
         changed = _with(record, index, state="sending", tries=tries, sent=now)
-        self._write(run, structs.replace(changed, begun=record.begun or now))
+        self._write(run, target, structs.replace(changed, begun=record.begun or now))
 
     def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
         """Record the outcome of a request."""
         outcome = {"state": result.outcome, "status": result.status, "message": result.message}
-        self._write(run, _with(self._record(run, target), index, **outcome, settled=self._time()))
+        self._write(run, target, _with(self._record(run, target), index, **outcome, settled=self._time()))
 
     def finished(self, run: str, result: TargetResult) -> None:
         """Record the outcome of a target, and of its requests that are not settled yet."""
@@ -134,8 +134,9 @@ class LedgerJournal:
         for index, each in enumerate(result.requests):
             if each.outcome == "not sent" and record.requests[index].state in {"planned", "sending"}:
                 record = _with(record, index, state="not sent", message=each.message)
-        outcome = {"outcome": result.outcome, "message": result.message}
-        self._write(run, structs.replace(record, **outcome, differences=result.differences, learned=result.learned))
+        ended = {"outcome": result.outcome, "message": result.message}
+        changed = structs.replace(record, **ended, differences=result.differences, learned=result.learned)
+        self._write(run, result.target, changed)
 
     def end(self, run: str, result: Result) -> None:
         """Close the run."""
@@ -183,15 +184,12 @@ class LedgerJournal:
         if position is None:
             position = journalled.add(target)
             self._write_targets(journalled.id, position, [target])
-        record = journalled.records.get(position)
-        if record is None:
-            return TargetRecord(target, not_begun(target))
-        return structs.replace(record, target=target)
+        return journalled.records.get(position) or TargetRecord(target, not_begun(target))
 
-    def _write(self, run: str, record: TargetRecord) -> None:
+    def _write(self, run: str, target: Target, record: TargetRecord) -> None:
         """Write how far a target has come. It is held until the target has an outcome."""
         journalled = self._runs[run]
-        position = journalled.positions[id(record.target)]
+        position = journalled.positions[id(target)]
         if record.outcome is None:
             journalled.records[position] = record
         else:

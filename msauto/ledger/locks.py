@@ -16,7 +16,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -283,14 +283,7 @@ def _path(folder: Path, scope: LockScope) -> Path:
 
 # Of a shared ledger ---------------------------------------------------------------------------------------------------
 
-_HELD = """
-    SELECT h.run, h.pid, h.host, h.since, h."user" FROM pg_locks l
-    JOIN holder h ON h.session = l.pid AND h.lock = ?
-    WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND l.classid::bigint = ? AND l.objid::bigint = ?
-    ORDER BY h.since, l.pid LIMIT 1"""
-_HOLDERS = 'SELECT lock, session, run, pid, host, since, "user" FROM holder ORDER BY lock, since'
+_HOLDERS = 'SELECT lock, session, run, pid, host, since, "user" FROM holder ORDER BY lock, since, session'
 _ALL = """
     SELECT l.classid::bigint, l.objid::bigint, l.pid FROM pg_locks l
     WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
@@ -338,8 +331,7 @@ class AdvisoryLock:
 
     def holder(self) -> str:
         """Return who holds the lock, as a text; the holder may not have recorded it yet."""
-        rows = self._store.read(_HELD, (self.name, *_halves(key_of(self.name))))
-        return str(Holder(*rows[0])) if rows else "another run"
+        return next((str(holder) for lock, holder in _holders(self._store) if lock == self.name), "another run")
 
     def release(self) -> None:
         """Release the lock if it is held; a lost session has released it."""
@@ -391,18 +383,17 @@ class AdvisoryLocks:
 
     def alive(self, runs: Collection[str]) -> set[str]:
         """Return those of the runs whose process, or a worker of them, is alive. Writes nothing."""
-        held = self._sessions() if runs else {}
+        held = _sessions(self._store) if runs else {}
         return {run for run in runs if key_of(self.run(run).name) in held}
 
     def held(self) -> list[tuple[str, str]]:
         """Return the locks of scopes and batches that are held now, and by whom. Writes nothing."""
-        held = self._sessions()
         found = []
-        for lock, session, *holder in self._store.read(_HOLDERS):
+        for lock, holder in _holders(self._store):
             kind, _, name = lock.partition(" ")
-            if kind in {"scope", "batch"} and session in held.get(key_of(lock), ()):
+            if kind in {"scope", "batch"}:
                 shown = f"batch {name}" if kind == "batch" else str(LockScope(*json.loads(name)))
-                found.append((shown, str(Holder(*holder))))
+                found.append((shown, str(holder)))
         return found
 
     def join(self, run: str, session: int, scopes: Iterable[LockScope]) -> list[AdvisoryLock]:
@@ -417,7 +408,7 @@ class AdvisoryLocks:
                 if not lock.try_hold(this_process(run, datetime.now(UTC).isoformat(timespec="seconds"))):
                     raise LedgerError(f"a worker of run {run} cannot begin: {lock.name} is held by {lock.holder()}")
                 taken.append(lock)
-            if session not in self._sessions().get(key_of(taken[0].name), ()):
+            if session not in _sessions(self._store).get(key_of(taken[0].name), ()):
                 raise LedgerError(f"run {run} has ended, or its session is lost: its workers send nothing more")
         except BaseException:
             for lock in taken:
@@ -425,22 +416,26 @@ class AdvisoryLocks:
             raise
         return taken
 
-    def _sessions(self) -> dict[int, set[int]]:
-        """Return the keys of all locks that are held, with the sessions that hold them."""
-        found: dict[int, set[int]] = {}
-        for high, low, session in self._store.read(_ALL):
-            found.setdefault(_signed(high << 32 | low), set()).add(session)
-        return found
+
+def _holders(store: PostgresStore) -> Iterator[tuple[str, Holder]]:
+    """Yield the locks that are held now, with who holds them."""
+    held = _sessions(store)
+    for lock, session, *holder in store.read(_HOLDERS):
+        if session in held.get(key_of(lock), ()):
+            yield lock, Holder(*holder)
+
+
+def _sessions(store: PostgresStore) -> dict[int, set[int]]:
+    """Return the keys of all locks that are held, with the sessions that hold them."""
+    found: dict[int, set[int]] = {}
+    for high, low, session in store.read(_ALL):
+        found.setdefault(_signed(high << 32 | low), set()).add(session)
+    return found
 
 
 def key_of(name: str) -> int:
     """Return the key of a lock: a signed number of 64 bits."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
-
-
-def _halves(key: int) -> tuple[int, int]:
-    unsigned = key & 0xFFFF_FFFF_FFFF_FFFF
-    return unsigned >> 32, unsigned & 0xFFFF_FFFF
 
 
 def _signed(unsigned: int) -> int:
