@@ -17,6 +17,7 @@ from msgspec import structs
 from msauto.concurrency import in_turns
 from msauto.errors import RejectedError, UnreadableError
 from msauto.model.identity import (
+    ClipIdentity,
     Identity,
     content_of,
     differing,
@@ -201,7 +202,8 @@ async def are_one_clip(reader: Reader, database: str, one: Asset, other: Asset) 
     """Return whether two answers, each with its title, are certainly of one clip; reads the listing of the database."""
     if not is_same_clip(one, other):
         return False
-    if one.link_id is not None and one.link_id == other.link_id and same_text(one.title or "", other.title or ""):
+    is_known = one.link_id is not None or ClipIdentity.of(one).files
+    if is_known and one.link_id == other.link_id and same_text(one.title, other.title):
         return True  # one entry, asked for in two ways
     if await _files_tell_clips_apart(reader, database, one):
         return True

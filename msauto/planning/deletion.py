@@ -40,8 +40,9 @@ _MOST_LISTED: Final = 10
 def places_of(asset: Asset, title: str, entries: ClipEntries) -> tuple[Folder, ...]:
     """Return folder and title of every entry that shows the clip, except the target itself."""
     own = _own_entry(asset, title, entries.same)
-    if own is not None and (asset.folder is None or not same_folder(own.folder, asset.folder)):
-        own = None  # a link: the target is known by the folder of its clip
+    at_home = own is not None and asset.folder is not None and same_folder(own.folder, asset.folder)
+    if own is not None and not (at_home and same_text(own.title, title)):
+        own = None  # a link, or listed under a title that the answer does not show: the target is known by neither
     return tuple((*entry.folder, entry.title) for entry in entries.same if entry is not own)
 
 

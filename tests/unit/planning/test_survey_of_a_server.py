@@ -275,7 +275,7 @@ class _Folding(WorldReader):
     """A server that finds titles in any case, and whose answers have no title."""
 
     async def read_asset(self, database: str, address: Address) -> Asset | None:
-        asset = await WorldReader.read_asset(self, database, Address(address.name.lower()))
+        asset = await WorldReader.read_asset(self, database, Address(address.name.lower(), address.namespace))
         return None if asset is None else structs.replace(asset, title=None)
 
 
@@ -283,6 +283,18 @@ def test_a_clip_that_is_listed_under_another_title_is_not_deleted() -> None:
     reader = _Folding(Server({"film": raw("film")}, folders={"Raw"}))
     assert "lists as Raw/film" in str(only(_survey(reader, intent(film(), absent()))).error)
     assert only(_survey(reader, intent(film("film"), absent()))).requests[0].method == "DELETE"
+
+
+def test_the_listed_title_of_a_clip_found_by_its_id_is_a_place_of_it() -> None:
+    """So a protected title protects it, although its answer has no title."""
+    reader = _Folding(Server({"film": raw("film")}, folders={"Raw"}, ids={"handle:7": "film"}))
+    assert only(_survey(reader, intent(IdRef("NEWS", "handle", "7"), absent()))).places == ("Raw/film",)
+
+
+def test_a_title_and_an_id_that_get_one_answer_are_one_target_without_a_link_id() -> None:
+    context = stage(raw("Film", link_id=None), ids={"handle:7": "Film"})
+    by_id = intent(IdRef("NEWS", "handle", "7"), comment("x"))
+    assert "different values" in str(only(context.plan(by_id, intent(film(), comment("y")))).error)
 
 
 def test_the_database_is_asked_for_before_not_there_is_success() -> None:
