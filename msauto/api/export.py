@@ -19,8 +19,8 @@ from msauto.errors import MsautoError, RefusedError
 from msauto.file_writing import FileNames, NewFile, write_file
 from msauto.model.live import (
     AssetSnapshot,
-    ChannelSnapshot,
     ListedEntry,
+    RssChannel,
     SkippedEntry,
     parse_folder,
     show_folder,
@@ -32,7 +32,7 @@ from msauto.server.snapshots import ReadEach, Snapshots, channel_snapshot
 from msauto.timelines.formats import WRITERS
 from msauto.timelines.timeline import TimelineError, parse_origin
 
-Snapshot = AssetSnapshot | ChannelSnapshot | SkippedEntry
+Snapshot = AssetSnapshot | RssChannel | SkippedEntry
 
 
 class ExportSelection(Struct, frozen=True):
@@ -418,7 +418,7 @@ class _Exporter(Struct):
 
     def _count(self, snapshot: Snapshot) -> None:
         self.exported.assets += isinstance(snapshot, AssetSnapshot)
-        self.exported.channels += isinstance(snapshot, ChannelSnapshot)
+        self.exported.channels += isinstance(snapshot, RssChannel)
         self.exported.links += isinstance(snapshot, SkippedEntry) and not snapshot.broken
         if isinstance(snapshot, SkippedEntry) and snapshot.broken:
             self.exported.broken += 1

@@ -358,5 +358,4 @@ class ResolvedPlaybooks:
     inputs: tuple[InputFile, ...] = ()
     warnings: tuple[str, ...] = ()
     batches: tuple[Batch, ...] = ()
-    extra: Mapping[str, Any] = field(default_factory=dict)
     secrets: Secrets = field(default_factory=Secrets, compare=False, repr=False)

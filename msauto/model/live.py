@@ -296,19 +296,12 @@ class AssetSnapshot(Struct, frozen=True):
     which the server counts positions.
     """
 
-    database: str
     title: str
     asset: Asset
     xmp: Xmp | None = None
     links: tuple[Link, ...] | None = None
     strangers: tuple[Link, ...] = ()
     origin: int = 0
-
-
-class ChannelSnapshot(Struct, frozen=True):
-    """One RSS channel."""
-
-    channel: RssChannel
 
 
 class SkippedEntry(Struct, frozen=True):

@@ -20,7 +20,6 @@ from msauto.documents.writer import CommentedValue, FlowStyle, comment, yaml_lin
 from msauto.model import fields as registry
 from msauto.model.live import (
     AssetSnapshot,
-    ChannelSnapshot,
     Marker,
     RssChannel,
     RssItem,
@@ -64,14 +63,14 @@ def play_lines(name: str, hosts: str, database: str | None = None) -> Iterator[s
     yield "  tasks:"
 
 
-def task_lines(snapshot: AssetSnapshot | ChannelSnapshot | SkippedEntry, dialect: Dialect) -> Iterator[str]:
+def task_lines(snapshot: AssetSnapshot | RssChannel | SkippedEntry, dialect: Dialect) -> Iterator[str]:
     """Yield the lines of one task, or the comment on what was left out."""
     if isinstance(snapshot, SkippedEntry):
         yield f"    {comment(f'{show_folder((*snapshot.folder, snapshot.title))}: {snapshot.why}.')}"
     elif isinstance(snapshot, AssetSnapshot):
         yield from yaml_lines([asset_task(snapshot, dialect)], 4)
     else:
-        yield from yaml_lines([channel_task(snapshot.channel, dialect.rss_guid)], 4)
+        yield from yaml_lines([channel_task(snapshot, dialect.rss_guid)], 4)
 
 
 # Assets --------------------------------------------------------------------------------------------------------

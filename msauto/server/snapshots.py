@@ -19,12 +19,12 @@ from msauto.model.identity import same_folder
 from msauto.model.live import (
     Asset,
     AssetSnapshot,
-    ChannelSnapshot,
     ClipEntries,
     Entry,
     Folder,
     Link,
     ListedEntry,
+    RssChannel,
     SkippedEntry,
     Snapshot,
     Xmp,
@@ -97,7 +97,6 @@ class SnapshotReading(Struct, frozen=True):
     async def _snapshot(self, reader: ServerReader, title: str, asset: Asset) -> AssetSnapshot:
         links, strangers = await self._links(reader, asset)
         return AssetSnapshot(
-            database=self.database,
             title=title,
             asset=asset,
             xmp=await self._xmp(reader, title),
@@ -191,14 +190,14 @@ class Snapshots:
             self._xmp_empty += snapshot.xmp is not None and not snapshot.xmp
 
 
-async def channel_snapshot(server: ServerSpec, read_each: ReadEach, name: str) -> AsyncIterator[ChannelSnapshot]:
+async def channel_snapshot(server: ServerSpec, read_each: ReadEach, name: str) -> AsyncIterator[RssChannel]:
     """Yield an RSS channel; raises ``MsautoError`` for an unknown one."""
     async for channel in read_each(ServerReader.read_channel, [name]):
         if channel is None:
             raise MsautoError(
                 f"{server.name} has no RSS channel {name!r}", remedy="`msauto show channels` lists the channels"
             )
-        yield ChannelSnapshot(channel)
+        yield channel
 
 
 def _older(entries: ClipEntries, asset: Asset) -> list[Entry]:
