@@ -94,7 +94,7 @@ def _inventory(inventories: Sequence[str], server_url: str | None, files: Files)
             raise node.error(why, "add the server to the inventory, and use -l", kind="host")
         url = with_scheme(server_url)
         name = urlsplit(read_as(ServerArgs, {"url": url}, node).url).hostname or ""
-        host = Host(name, node, (Variable("server", {"url": url}, Level.INVENTORY_HOST, node),))
+        host = Host(node, (Variable("server", {"url": url}, Level.INVENTORY_HOST, node),))
         return Inventory({name: host}, {"all": (name,)}, single=True)
     if not inventories:
         raise outside_node("inventory").error("no inventory", "use -i INVENTORY or --server URL", kind="host")

@@ -28,7 +28,6 @@ _VARS_ENDINGS = (*_ENDINGS, ".json", "")
 class _Group(Struct):
     """A group while it is read: its own hosts, groups and variables."""
 
-    name: str
     node: SourceNode
     hosts: dict[str, None] = field(default_factory=dict)
     children: dict[str, None] = field(default_factory=dict)
@@ -38,7 +37,6 @@ class _Group(Struct):
 class Host(Struct, frozen=True):
     """A host is a media server; ``variables`` are its definitions in the inventory, weakest first."""
 
-    name: str
     node: SourceNode
     variables: tuple[Variable, ...] = ()
 
@@ -113,7 +111,7 @@ class _InventoryBuilder:
 
     def _group(self, name: str, body: dict[str, Any], node: SourceNode) -> None:
         _check_host_name(name, node)
-        group = self.groups.setdefault(name, _Group(name, node))
+        group = self.groups.setdefault(name, _Group(node))
         group.variables += read_variables(body.get("vars"), Level.INVENTORY_GROUP, node.child("vars"))
         for host, values in (body.get("hosts") or {}).items():
             here = node.child("hosts", host)
@@ -127,7 +125,7 @@ class _InventoryBuilder:
 
     def order_groups(self) -> None:
         """Note the order of the groups, children first; raises :class:`InputError` for a group that contains itself."""
-        self.groups.setdefault("all", _Group("all", SourceNode(Document("inventory"))))
+        self.groups.setdefault("all", _Group(SourceNode(Document("inventory"))))
         graph = {name: group.children for name, group in self.groups.items()}
         try:
             self.children_first += TopologicalSorter(graph).static_order()
@@ -180,7 +178,7 @@ class _InventoryBuilder:
         for name, node in self.hosts.items():
             around = [group for group in ordered if name in members[group]]
             of_groups = [each for group in around for each in (*self.groups[group].variables, *self.extra[group])]
-            hosts[name] = Host(name, node, (*of_groups, *self.host_variables[name]))
+            hosts[name] = Host(node, (*of_groups, *self.host_variables[name]))
         groups = {name: tuple(host for host in self.hosts if host in members[name]) for name in ordered}
         return Inventory(hosts, groups, warnings=tuple(dict.fromkeys(self.warnings)))
 

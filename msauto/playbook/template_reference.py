@@ -71,9 +71,7 @@ class _SampleFiles(Files):
 def _scope() -> TemplateScope:
     node = outside_node("reference")
     variables = tuple(read_variables(_TEXTS["sample"]["variables"], Level.PLAY, node))
-    inventory = Inventory(
-        {"studio-a": Host("studio-a", node, variables)}, dict.fromkeys(("all", "playout"), ("studio-a",))
-    )
+    inventory = Inventory({"studio-a": Host(node, variables)}, dict.fromkeys(("all", "playout"), ("studio-a",)))
     now = datetime(2026, 11, 20, 18, tzinfo=UTC)
     hosts = Hosts(inventory, (), ResolveOptions((), env={"HOME": "/home/ops"}, now=now), _SampleFiles())
     facts = Facts(asset=SAMPLE, xmp={"dc:subject": ("news", "evening")}, links=(Link(("Playout",), "Evening News"),))

@@ -19,7 +19,7 @@ from tests.tables import table
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 NODE = outside_node("hosts")
 INVENTORY = Inventory(
-    {name: Host(name, NODE) for name in ("a1", "a2", "b1")},
+    dict.fromkeys(("a1", "a2", "b1"), Host(NODE)),
     {"all": ("a1", "a2", "b1"), "alpha": ("a1", "a2"), "beta": ("b1",), "mixed": ("a2", "b1")},
 )
 
