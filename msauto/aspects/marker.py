@@ -495,7 +495,7 @@ def _displayed(change: Change) -> Change:
 
 def _timeline(change: Change, target: Target) -> Iterator[TimelineItem]:
     before, after = mapping(change.before), mapping(change.after)
-    if "uid" in before:  # the texts that no task names: verification expects them to stay
+    if change.action == "change" and "uid" in before:  # verification expects texts that no task names to stay
         expects = (expect for request in target.requests for expect in request.expect if expect.aspect == change.aspect)
         kept = (each.preserved for each in expects if mapping(each.desired).get("uid") == before["uid"])
         before = {**next(kept, {}), **before}
