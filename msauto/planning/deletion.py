@@ -165,24 +165,17 @@ async def _check_is_no_link(
 ) -> None:
     """Refuse to delete a clip for an entry outside its home folder.
 
-    A link is created after its clip. So an entry is a link if all older entries of the clip have another title, and in
-    an unknown home folder if the entry that answers is older. Without a file, older entries must surely be of the clip.
+    In an unknown home folder, an entry that is younger than the one that answers is a link.
     """
     home, mine = found.asset.folder, found.asset.link_id
     if found.asset.folder_otherwise is not None:
         return
     by_id, called = _Own.of(found.asset, found.title, entries.same)
     named = chosen or (by_id if found.address.namespace else called)
-    older = [each for each in entries.same if mine is not None and each.link_id is not None and each.link_id < mine]
-    is_link = bool(older) and not any(entry in called for entry in older)
-    if is_link and not ClipIdentity.of(found.asset).files:
-        titled = structs.replace(found.asset, title=found.asset.title or found.title)
-        sure = (await read_entries_of(reader, database, titled)).same
-        is_link = any(entry in sure for entry in older)
     at_home = [entry for entry in named if home is None or same_folder(entry.folder, home)]
     if home is None and mine is not None:
         at_home = [entry for entry in named if entry.link_id is None or entry.link_id <= mine]
-    if not named or (at_home and not is_link):
+    if not named or (at_home and not await _is_younger_link(reader, database, found, called, entries)):
         return
     raise refuse(
         f"the entry {_listed(named[:1])} is a link, and a clip is not deleted through a link; entries of the clip: "
@@ -190,6 +183,24 @@ async def _check_is_no_link(
         source,
         "address the clip by its own title, or select it in its home folder",
     )
+
+
+async def _is_younger_link(
+    reader: Reader, database: str, found: FoundClip, called: Sequence[Entry], entries: ClipEntries
+) -> bool:
+    """Return whether all older entries of the clip have another title: a link is created after its clip.
+
+    Without a file, at least one of them must surely be of the clip.
+    """
+    mine = found.asset.link_id
+    older = [each for each in entries.same if mine is not None and each.link_id is not None and each.link_id < mine]
+    if not older or any(entry in called for entry in older):
+        return False
+    if ClipIdentity.of(found.asset).files:
+        return True
+    titled = structs.replace(found.asset, title=found.asset.title or found.title)
+    sure = (await read_entries_of(reader, database, titled)).same
+    return any(entry in sure for entry in older)
 
 
 def _check_is_called(title: str, same: Sequence[Entry], source: TaskSource) -> None:
