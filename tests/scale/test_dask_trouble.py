@@ -27,7 +27,8 @@ pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("dask")]
 
 EVERYTHING = {"folder": "/", "recursive": True}
 TITLES = [f"EP{number:03}" for number in range(40)]
-IN_FLIGHT = 8
+IN_FLIGHT = 16
+"""The connections of a server by default, and so its targets at a time."""
 
 
 @pytest.fixture
