@@ -8,7 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from msauto.model.desired import TaskSource
-from msauto.model.plan import Change, Json, Plan, Request, ShownMarker, ShownSegment, Target, TargetContext
+from msauto.model.plan import Change, Plan, Request, ShownItem, Target, TargetContext
+from msauto.model.snapshot import Json
 from msauto.report import html
 from tests.browser.chromium import launch
 
@@ -43,7 +44,8 @@ def _target(number: int) -> Target:
             Request("POST", f"{path}SETFIELD&name=comment&val=Ready%20{number}", (2,)),
         ),
         context=TargetContext(
-            30_000 + number, (ShownSegment(2, 20_000, 5000, "Rest"),), (ShownMarker(3, 777, "General", "Slate"),)
+            30_000 + number,
+            (ShownItem("2", "Segments", 20_000, 5000, "Rest"), ShownItem("3", "General", 777, title="Slate")),
         ),
     )
 

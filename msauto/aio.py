@@ -208,7 +208,7 @@ async def export(
     links: bool = True,
     out: File | None = None,
     force: bool = False,
-    format: str = "text",  # noqa: A002 - the name of the flag
+    format: str = "text",
     origin: str | None = None,
     inventory: File | Data | Sequence[File | Data] = (),
     server: str | None = None,
@@ -258,7 +258,7 @@ async def history(
     *,
     batch: str | None = None,
     since: timedelta | None = None,
-    all: bool = False,  # noqa: A002 - the name of the flag
+    all: bool = False,
     config: File | None = None,
     state_dir: File | None = None,
 ) -> tuple[RunSummary, ...] | RunDetails:

@@ -25,7 +25,7 @@ A message names the problem and its location; ``remedy`` what to do. No message 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -58,28 +58,7 @@ ProblemKind = Literal[
     "invalid-value", "template", "undefined-name", "time-code", "conflict", "file", "host", "variable", "secret",
     "unused", "plan-file",
 ]  # fmt: skip
-
-PROBLEM_KINDS: Final[Mapping[ProblemKind, str]] = {
-    "yaml": "The text is not valid YAML or TOML: indentation, quotes, or characters that are not UTF-8.",
-    "duplicate-key": "A key occurs twice in one mapping. The first one would be lost without notice.",
-    "unknown-key": "A key or module does not exist here. Mostly it is misspelled, or at the wrong level.",
-    "not-supported": "A key or module of Ansible that msauto does not have. The remedy names what does the same.",
-    "missing-key": "A required key is missing.",
-    "keys-together": "Keys are used together that exclude each other, or one is used without the key that it needs.",
-    "wrong-type": "A value is of another type: a list, a mapping, text, a number, or true and false.",
-    "invalid-value": "A value of the right type is not allowed: out of range, misspelled, or used twice.",
-    "template": "A template or an expression is invalid, or fails when it is evaluated.",
-    "undefined-name": "A template uses a name, a fact, a filter or a key that does not exist.",
-    "time-code": "A position or duration is not a valid time code, or does not exist at the frame rate.",
-    "conflict": "Two tasks want different things of one target.",
-    "file": "A file cannot be found or read, or is outside the repository.",
-    "host": "A host, group, pattern or server of the inventory is missing or invalid.",
-    "variable": "A variable has an invalid name, is missing, or refers to itself.",
-    "secret": "A secret is missing, or a value that is secret is used where it would show.",
-    "unused": "Something is valid, and has no effect.",
-    "plan-file": "A saved plan cannot be applied: it is incomplete, or names what only the command line can.",
-}
-"""The kinds of problems, and what each means: the codes of messages and of JSON."""
+"""The kinds of problems: the codes of messages and of JSON. The error index of the docs explains each."""
 
 
 @dataclass(frozen=True, slots=True)

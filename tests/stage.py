@@ -16,13 +16,14 @@ from typing import Any
 
 import yaml
 
-from msauto.api.stages import apply_plan, make_plan, specs_of, undo_of
+from msauto.api.stages import StageContext, apply_plan, make_plan, specs_of, undo_of
 from msauto.applying.states import RetryPolicy
 from msauto.concurrency import SystemClock
 from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import SilentObserver
 from msauto.model.plan import Limits, Plan
+from msauto.model.ports import Clock
 from msauto.model.result import Result
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
@@ -41,8 +42,8 @@ class Stage:
     """Plans and applies tasks or plays as the command line does it.
 
     The servers are ``studio``, or hosts of the group ``playout`` by their names; the inventory holds what they want to
-    know of who asks. ``dialect`` is that of the inventory. ``place`` is where the ledger is; default is in the folder.
-    A run waits shortly for what shows late.
+    know of who asks. ``dialect`` is that of the inventory, ``block`` more of its ``server:``. ``place`` is where the
+    ledger is; default is in the folder. A run waits shortly for what shows late.
     """
 
     servers: Simulator | Mapping[str, Simulator]
@@ -51,6 +52,8 @@ class Stage:
     version: str | None = None
     policy: RetryPolicy = QUICK
     place: Path | str = ""
+    block: Mapping[str, Any] = field(default_factory=dict)
+    clock: Clock = field(default_factory=SystemClock)
 
     def __post_init__(self) -> None:
         self.place = self.place or self.folder / "state"
@@ -86,8 +89,16 @@ class Stage:
             )
         )
 
-    def plan(self, *work: Work, limits: Limits = BOLD, forget_pending: bool = False, **options: Any) -> Plan:
-        return self._plan(self.resolved(*work, **options), limits=limits, forget_pending=forget_pending)
+    def plan(
+        self,
+        *work: Work,
+        limits: Limits = BOLD,
+        forget_pending: bool = False,
+        targets: tuple[str, ...] = (),
+        **options: Any,
+    ) -> Plan:
+        resolved = self.resolved(*work, **options)
+        return self._plan(resolved, limits=limits, forget_pending=forget_pending, targets=targets)
 
     def planned(self, resolved: ResolvedPlaybooks) -> Plan:
         """Plan; nothing may be sent by that but reads. The log is that of it alone."""
@@ -98,7 +109,7 @@ class Stage:
 
     def _plan(self, resolved: ResolvedPlaybooks, **options: Any) -> Plan:
         with Ledger.open(self.place, readonly=True) as ledger:
-            options = {"limits": BOLD, "forks": 8, "clock": SystemClock(), **options}
+            options = {"limits": BOLD, "forks": 8, "clock": self.clock, **options}
             return asyncio.run(make_plan(resolved, memory=ledger.memory, **options))
 
     def apply(self, *work: Work, forks: int = 8, **options: Any) -> Result:
@@ -113,17 +124,15 @@ class Stage:
             return asyncio.run(self._apply(plan, specs_of(resolved), ledger, forks))
 
     async def _apply(self, plan: Plan, specs: Any, ledger: Ledger, forks: int = 8) -> Result:
-        clock, observer = SystemClock(), SilentObserver()
-        return await apply_plan(
-            plan, specs, ledger=ledger, clock=clock, observer=observer, forks=forks, policy=self.policy
-        )
+        context = StageContext(ledger, specs, self.clock, plan.secrets, forks, policy=self.policy)
+        return await apply_plan(plan, context, SilentObserver())
 
     def undo(self, run: str = "last", *, dry: bool = False, limits: Limits = BOLD) -> Any:
         """Take a run back, as ``msauto undo`` does; ``dry``: the plan of it."""
         specs = specs_of(self.resolved())
         with Ledger.open(self.place) as ledger:
             resolved = undo_of(ledger.run_details(run), specs)
-            plan = asyncio.run(make_plan(resolved, memory=ledger.memory, clock=SystemClock(), forks=8, limits=limits))
+            plan = asyncio.run(make_plan(resolved, memory=ledger.memory, clock=self.clock, forks=8, limits=limits))
             return plan if dry else asyncio.run(self._apply(plan, specs, ledger))
 
     def killed(self, *work: Work, when: Callable[[], bool]) -> None:
@@ -175,7 +184,7 @@ class Stage:
 
     def _server(self, sim: Simulator) -> dict[str, Any]:
         block: dict[str, Any] = {"url": sim.url, "dialect": dict(self.dialect), "auth": auth_of(sim.dialect)}
-        return block | ({"version": self.version} if self.version else {})
+        return block | dict(self.block) | ({"version": self.version} if self.version else {})
 
 
 def _is_download(target: str) -> bool:

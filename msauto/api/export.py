@@ -17,14 +17,7 @@ from msauto.api.inputs import Inputs, require_database
 from msauto.api.stages import ReadServer, reading_here, reading_on
 from msauto.errors import MsautoError, RefusedError
 from msauto.file_writing import FileNames, NewFile, write_file
-from msauto.model.live import (
-    AssetSnapshot,
-    ListedEntry,
-    RssChannel,
-    SkippedEntry,
-    parse_folder,
-    show_folder,
-)
+from msauto.model import live
 from msauto.playbook.export import HEADER, TimelineForm, header_lines, play_lines, task_lines
 from msauto.playbook.hosts import NamedServer, named_servers
 from msauto.secrets.redaction import Secrets
@@ -32,7 +25,7 @@ from msauto.server.snapshots import ReadEach, Snapshots, channel_snapshot
 from msauto.timelines.formats import WRITERS
 from msauto.timelines.timeline import TimelineError, parse_origin
 
-Snapshot = AssetSnapshot | RssChannel | SkippedEntry
+Snapshot = live.AssetSnapshot | live.RssChannel | live.SkippedEntry
 
 
 class ExportSelection(Struct, frozen=True):
@@ -193,15 +186,13 @@ class FolderExport:
 
     def write(self, lines: Iterable[str]) -> None:
         """Add lines to the file."""
-        if self._file is None:
-            raise RuntimeError("begin a play before adding lines")
+        assert self._file is not None
         with _file_errors(self._target):
             self._file.write(f"{line}\n" for line in lines)
 
     def end(self) -> None:
         """Move the complete file into its place."""
-        if self._file is None:
-            return
+        assert self._file is not None
         with _file_errors(self._target):
             self._file.keep()
         self._file = None
@@ -241,7 +232,7 @@ class TimelineFiles:
         self._text: str | None = None
         self.written: list[Path] = []
 
-    def add(self, folder: tuple[str, ...], snapshot: AssetSnapshot) -> tuple[str, ...]:
+    def add(self, folder: tuple[str, ...], snapshot: live.AssetSnapshot) -> tuple[str, ...]:
         """Write an asset, or keep its text; return the warnings. Raises :class:`TimelineError`."""
         timeline = self._form.write(snapshot)
         if self._folder is not None:
@@ -329,7 +320,7 @@ class _Exporter(Struct):
         found = await self._list(snapshots)
         folders = [(folder, list(group)) for folder, group in groupby(found, key=lambda each: each.folder)]
         plays = [
-            ExportedPlay((*prefix, database, *folder), f"folder {show_folder(folder) or '/'} of {database}")
+            ExportedPlay((*prefix, database, *folder), f"folder {live.show_folder(folder) or '/'} of {database}")
             for folder, _ in folders
         ]
         titled = ExportedPlay((*prefix, f"{database}@titles"), f"assets of {database}")
@@ -347,12 +338,12 @@ class _Exporter(Struct):
                 f"{path} is from an earlier export: its folder holds no assets now" for path in outdated
             ]
 
-    async def _list(self, snapshots: Snapshots) -> Sequence[ListedEntry]:
+    async def _list(self, snapshots: Snapshots) -> Sequence[live.ListedEntry]:
         if self.selection.whole:
             return await snapshots.list((), recursive=True)
-        found: set[ListedEntry] = set()
+        found: set[live.ListedEntry] = set()
         for folder in self.selection.folders:
-            found.update(await snapshots.list(parse_folder(folder), recursive=self.selection.recursive))
+            found.update(await snapshots.list(live.parse_folder(folder), recursive=self.selection.recursive))
         return sorted(found)
 
     def _warn_of_xmp(self, server: NamedServer, snapshots: Snapshots) -> None:
@@ -381,11 +372,11 @@ class _Exporter(Struct):
             return
         dialect = server.spec.dialect
         hosts = "all" if self.inputs.resolving.server_url is not None else server.spec.name
-        waiting: list[SkippedEntry] = []
+        waiting: list[live.SkippedEntry] = []
         begun = False
         async for snapshot in snapshots:
             self._count(snapshot)
-            if isinstance(snapshot, SkippedEntry) and not begun:
+            if isinstance(snapshot, live.SkippedEntry) and not begun:
                 waiting.append(snapshot)
                 continue
             if not begun:
@@ -402,12 +393,12 @@ class _Exporter(Struct):
         self, output: TimelineFiles, play: ExportedPlay, snapshots: AsyncIterator[Snapshot]
     ) -> None:
         async for snapshot in snapshots:
-            if not isinstance(snapshot, AssetSnapshot):
+            if not isinstance(snapshot, live.AssetSnapshot):
                 self._count(snapshot)
                 continue
             if snapshot.asset.rate is None:
                 self.exported.broken += bool(self.selection.titles)
-                self.exported.warnings.append(f"{snapshot.title} is left out: the server reports no frame rate of it")
+                self.exported.warnings.append(f"{snapshot.title} is left out: {live.why_no_rate(snapshot.asset)}")
                 continue
             try:
                 warnings = output.add(play.names, snapshot)
@@ -417,10 +408,10 @@ class _Exporter(Struct):
             self.exported.warnings += [f"{snapshot.title}: {warning}" for warning in warnings]
 
     def _count(self, snapshot: Snapshot) -> None:
-        self.exported.assets += isinstance(snapshot, AssetSnapshot)
-        self.exported.channels += isinstance(snapshot, RssChannel)
-        self.exported.links += isinstance(snapshot, SkippedEntry) and not snapshot.broken
-        if isinstance(snapshot, SkippedEntry) and snapshot.broken:
+        self.exported.assets += isinstance(snapshot, live.AssetSnapshot)
+        self.exported.channels += isinstance(snapshot, live.RssChannel)
+        self.exported.links += isinstance(snapshot, live.SkippedEntry) and not snapshot.broken
+        if isinstance(snapshot, live.SkippedEntry) and snapshot.broken:
             self.exported.broken += 1
-            path = show_folder((*snapshot.folder, snapshot.title))
+            path = live.show_folder((*snapshot.folder, snapshot.title))
             self.exported.warnings.append(f"{snapshot.database}: {path} is left out: {snapshot.why}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -93,35 +93,6 @@ class Inputs(Struct, frozen=True):
         )
 
 
-def read_inputs(
-    given: PlanOptions,
-    *,
-    paths: Sequence[str] = (),
-    state_dir: str | None = None,
-    forks: int | None = None,
-    on: str | None = None,
-    tell: Tell = tell_nothing,
-    documents: Mapping[str, Document] | None = None,
-) -> Inputs:
-    """Return the inputs with the settings that hold, those nearest to the first playbook (or of ``paths``).
-
-    A plan file in place of playbooks names those that it was made from. Raises :class:`InputError`.
-    """
-    typed, agreed, base = given, None, Path()
-    if given.playbooks:
-        from msauto.api.saved_plans import is_plan_file, open_plan_file
-
-        if is_plan_file(given.playbooks[0]):
-            agreed, given, base = open_plan_file(given.playbooks, given)
-    named = (*given.playbooks, *paths)
-    settings = load_settings(given.config, *(_folder_of(path) for path in named[:1]))
-    folder = state_folder(state_dir, settings)
-    place = ledger_place(state_dir, settings)
-    return Inputs(
-        given, settings, place, folder, typed, forks, agreed, base, documents=documents or {}, on=on, tell=tell
-    )
-
-
 def usual_playbooks(config: str | None) -> tuple[str, ...]:
     """Return what commands take that get no playbook: `playbook` of the settings, or ``playbooks/site.yml``."""
     settings = load_settings(config)
@@ -130,10 +101,6 @@ def usual_playbooks(config: str | None) -> tuple[str, ...]:
         remedy = f"name one, or set `playbook` in msauto.toml; without it, {usual} is used where it exists"
         raise MsautoError("no playbook is named", remedy=remedy)
     return settings.playbooks or (str(usual),)
-
-
-def _folder_of(path: str) -> Path:
-    return Path(path) if os.path.isdir(path) else Path(path).parent  # noqa: PTH112 - no error for a bad name
 
 
 def state_folder(given: str | None, settings: Settings) -> Path:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from msauto.api.inputs import PLAYS, Inputs, Tell, read_inputs
+from msauto.api.inputs import PLAYS, Inputs, Tell, ledger_place, state_folder
 from msauto.documents.document import Document, given_document
 from msauto.errors import MsautoError
 from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import PlanOptions
 from msauto.model.server import Transport, is_transport
+from msauto.playbook.settings import load_settings
 
 File = str | Path
 Data = Mapping[str, Any]
@@ -55,34 +56,37 @@ def inputs_of(
     on: str | None = None,
     transport: Transport | None = None,
     paths: Sequence[str] = (),
+    beside: str = "",
+    now: datetime | None = None,
     tell: Tell = _warn,
 ) -> Inputs:
     """Return the inputs; raises :class:`InputError`. ``tell`` gets warnings and notes.
 
-    The settings are those nearest to the first playbook, or of ``paths``.
+    The settings are those nearest to the first playbook (that of a plan file), or of ``paths``, else to ``beside``.
     """
     if on is not None and transport is not None:
         raise MsautoError("on and transport cannot be given together", remedy="workers of a cluster use the network")
-    given, inventories = _listed(playbooks), _listed(inventory)
-    documents = dict(_documents(given, inventories))
-    options = PlanOptions(
-        playbooks=() if PLAYS in documents else _paths(given),
-        undo=undo or "",
-        resume=resume or "",
-        inventories=_paths(inventories),
-        server=server,
-        config=None if config is None else os.fspath(config),
-        extra_vars=_variables(extra_vars),
-        limit=limit,
-        tags=_split(tags),
-        skip_tags=_split(skip_tags),
-        targets=texts_of(target),
-        forget_pending=forget_pending,
-        now=datetime.now(UTC).isoformat(),
-    )
+    plays, inventories = _listed(playbooks), _listed(inventory)
+    documents = dict(_documents(plays, inventories))
+    given = PlanOptions(
+        playbooks=() if PLAYS in documents else _paths(plays), undo=undo or "", resume=resume or "",
+        inventories=_paths(inventories), server=server, config=None if config is None else os.fspath(config),
+        extra_vars=_variables(extra_vars), limit=limit, tags=_split(tags), skip_tags=_split(skip_tags),
+        targets=texts_of(target), forget_pending=forget_pending, now=(now or datetime.now(UTC)).isoformat(),
+    )  # fmt: skip
+    typed, agreed, base = given, None, Path()
+    if given.playbooks:
+        from msauto.api.saved_plans import is_plan_file, open_plan_file
+
+        if is_plan_file(given.playbooks[0]):
+            agreed, given, base = open_plan_file(given.playbooks, given)
+    first = map(Path, filter(None, (*(*given.playbooks, *paths)[:1], beside)))
+    settings = load_settings(given.config, *(path if os.path.isdir(path) else path.parent for path in first))  # noqa: PTH112 - no error for a bad name
     where = None if state_dir is None else os.fspath(state_dir)
-    inputs = read_inputs(options, paths=paths, state_dir=where, forks=forks, on=on, tell=tell, documents=documents)
-    return structs.replace(inputs, transport=transport)
+    return Inputs(
+        given, settings, ledger_place(where, settings), state_folder(where, settings), typed, forks, agreed, base,
+        documents=documents, transport=transport, on=on, tell=tell,
+    )  # fmt: skip
 
 
 def _documents(playbooks: Sequence[File | Data], inventories: Sequence[File | Data]) -> Iterator[tuple[str, Document]]:
@@ -226,29 +230,24 @@ def _is_plan(value: object) -> bool:
     return _is_loaded(value) or isinstance(value, RunPlan)
 
 
-_FORMS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
-    "playbooks": (_is_playbooks, "the path of a file, or a list of paths or of plays"),
-    "inventory": (_is_files_or_data, "a path, data, or a list of these"),
-    "extra_vars": (lambda value: _is_data(value) or _is_texts(value), "a mapping, or texts as of -e"),
-    **dict.fromkeys(
-        ("limit", "format", "origin", "window", "override_freeze"), (lambda v: isinstance(v, str), "a text")
-    ),
-    **dict.fromkeys(("server", "database", "on", "run", "undo", "resume", "batch"), (_is_name, "a text")),
-    **dict.fromkeys(
-        ("tags", "skip_tags", "target", "title", "folder", "channel"), (_is_texts, "a text, or a list of texts")
-    ),
-    **dict.fromkeys(("config", "state_dir", "out"), (_is_path, "a path")),
-    **dict.fromkeys(
-        ("forget_pending", "keep_going", "recursive", "links", "force", "all"),
-        (lambda value: isinstance(value, bool), "True or False"),
-    ),
-    **dict.fromkeys(("allow_delete", "allow_remove", "allow_requests"), (_is_count, "a whole number")),
-    "forks": (lambda value: _is_count(value) and value >= 1, "a whole number of at least 1"),
-    "lock_timeout": (_is_number, "a number of seconds"),
-    "since": (lambda value: isinstance(value, timedelta), "a timedelta"),
-    "observer": (callable, "a function"),
-    "transport": (is_transport, "a transport of httpx2"),
-    "play": (_is_loaded, "what msauto.load returned"),
-    "plan": (_is_plan, "what msauto.plan or msauto.load returned"),
-}
+_ROWS: Final[Iterable[tuple[str, Callable[[Any], bool], str]]] = (
+    ("playbooks", _is_playbooks, "the path of a file, or a list of paths or of plays"),
+    ("inventory", _is_files_or_data, "a path, data, or a list of these"),
+    ("extra_vars", lambda value: _is_data(value) or _is_texts(value), "a mapping, or texts as of -e"),
+    ("limit format origin window override_freeze", lambda value: isinstance(value, str), "a text"),
+    ("server database on run undo resume batch", _is_name, "a text"),
+    ("tags skip_tags target title folder channel", _is_texts, "a text, or a list of texts"),
+    ("config state_dir out", _is_path, "a path"),
+    ("forget_pending keep_going recursive links force all", lambda value: isinstance(value, bool), "True or False"),
+    ("allow_delete allow_remove allow_requests", _is_count, "a whole number"),
+    ("forks", lambda value: _is_count(value) and value >= 1, "a whole number of at least 1"),
+    ("lock_timeout", _is_number, "a number of seconds"),
+    ("since", lambda value: isinstance(value, timedelta), "a timedelta"),
+    ("observer", callable, "a function"),
+    ("transport", is_transport, "a transport of httpx2"),
+    ("play", _is_loaded, "what msauto.load returned"),
+    ("plan", _is_plan, "what msauto.plan or msauto.load returned"),
+)
+_FORMS: Final = {name: (fits, form) for names, fits, form in _ROWS for name in names.split()}
+"""What a keyword takes: a check of the value, and the words for it."""
 _SELECTING: Final = frozenset({"tags", "target", "title", "folder", "channel"})

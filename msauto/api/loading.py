@@ -5,8 +5,9 @@ A saved plan, and the rest of a run, are planned again like anything else, and t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from msgspec import structs
@@ -14,20 +15,20 @@ from msgspec import structs
 from msauto.api.inputs import Inputs
 from msauto.api.saved_plans import changed_inputs, options_again
 from msauto.api.stages import check_servers, make_plan, scopes_of, specs_of, undo_of
+from msauto.codec import load as load_json
 from msauto.errors import RefusedError
 from msauto.ledger.history import OPTIONS
 from msauto.ledger.journal import LedgerMemory
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope
-from msauto.model.codec import load as load_json
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import Observer
-from msauto.model.plan import Limits, Plan, PlanOptions, TargetId
+from msauto.model.plan import Limits, Plan, PlanOptions, Target, TargetId
 from msauto.model.ports import Clock
-from msauto.model.result import RunDetails, RunSummary, TargetRecord
+from msauto.model.result import RunDetails
 from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import refusals
-from msauto.planning.saved_plan import refuse_differences
+from msauto.planning.saved_plan import refuse_differences, rest_of
 from msauto.planning.undo import servers_of
 from msauto.playbook.hosts import named_servers
 from msauto.playbook.resolve import resolve
@@ -84,20 +85,10 @@ def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:
 
 def loaded_from(resolved: ResolvedPlaybooks, inputs: Inputs) -> Loaded:
     """Return what to plan for playbooks, or for what undoes a run."""
-
-    async def plan(memory: LedgerMemory, clock: Clock, limits: Limits, observer: Observer) -> Plan:
-        return await make_plan(
-            resolved,
-            memory=memory,
-            clock=clock,
-            forks=inputs.forks,
-            limits=limits,
-            forget_pending=inputs.given.forget_pending,
-            targets=inputs.given.targets,
-            observer=observer,
-            on=inputs.on,
-        )
-
+    forget_pending, targets = inputs.given.forget_pending, inputs.given.targets
+    plan = partial(
+        make_plan, resolved, forks=inputs.forks, forget_pending=forget_pending, targets=targets, on=inputs.on
+    )
     return Loaded(inputs, specs_of(resolved), scopes_of(resolved), resolved.secrets, plan)
 
 
@@ -105,7 +96,7 @@ def held_to(
     agreed: Plan | None,
     loaded: Loaded,
     *,
-    only: Collection[TargetId] | None = None,
+    only: Sequence[Target] | None = None,
     begun: Collection[TargetId] = (),
     warnings: tuple[str, ...] = (),
 ) -> Loaded:
@@ -113,7 +104,7 @@ def held_to(
 
     async def plan(memory: LedgerMemory, clock: Clock, limits: Limits, observer: Observer) -> Plan:
         made = await loaded.plan(memory, clock, limits, observer)
-        targets = tuple(each for each in made.targets if only is None or each.id in only)
+        targets = made.targets if only is None else rest_of(made, only)
         made = structs.replace(made, targets=targets, warnings=(*warnings, *made.warnings))
         if agreed is not None:
             made = refuse_differences(made, agreed, begun)
@@ -152,18 +143,16 @@ def _rest_of(details: RunDetails, loaded: Loaded, *, as_planned: bool) -> Loaded
     if not rest:
         raise RefusedError(f"run {name} finished every target", remedy="apply the playbooks without --resume")
     check_servers(details, loaded.specs)
-    left = [each.target for each in rest if _was_not_reached(each)]
+    left = [
+        each.target for each in rest if each.outcome == "not attempted" or (each.begun is None and each.outcome is None)
+    ]
     return held_to(
         Plan(details.summary.started, details.msauto, targets=tuple(left)) if as_planned else None,
         loaded,
-        only={each.target.id for each in rest},
+        only=tuple(each.target for each in rest),
         begun={each.target.id for each in rest} - {each.id for each in left},
         warnings=(f"--resume narrows this plan to what run {name} did not finish",),
     )
-
-
-def _was_not_reached(record: TargetRecord) -> bool:
-    return record.outcome == "not attempted" or (record.begun is None and record.outcome is None)
 
 
 # Past runs -----------------------------------------------------------------------------------------------------------
@@ -212,19 +201,16 @@ def _find_run(inputs: Inputs, name: str, *, to_undo: bool = False) -> RunDetails
             inputs.tell(f"Note: the last attempt, {newest.run}, wrote nothing ({why}); the last run is {run}")
         if not to_undo or name != "last" or details.summary.status == "running" or servers_of(details):
             return details
-        earlier = (each for each in ledger.history() if each.run != run and _may_have_changed(each))
+        counts = ("changed", "failed", "unverified", "interrupted")  # a run that has not ended has none yet
+        earlier = (
+            each
+            for each in ledger.history()
+            if each.run != run and (each.ended is None or any(map(each.summary.get, counts)))
+        )
         changed = next((each.run for each in earlier if servers_of(ledger.run_details(each.run))), None)
     undo_it = f"undo the last run that did: msauto undo {changed}"
     raise RefusedError(
-        f"the last run, {run}, changed nothing",
-        remedy=undo_it if changed else "no run in the ledger changed anything",
-    )
-
-
-def _may_have_changed(run: RunSummary) -> bool:
-    """Return whether a run may have changed something, by its summary; a run that has not ended has no counts yet."""
-    return run.ended is None or any(
-        run.summary.get(each) for each in ("changed", "failed", "unverified", "interrupted")
+        f"the last run, {run}, changed nothing", remedy=undo_it if changed else "no run in the ledger changed anything"
     )
 
 

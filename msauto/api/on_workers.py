@@ -11,7 +11,6 @@ worker that the command awaits no more finishes the requests under way.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import unicodedata
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -36,10 +35,11 @@ from msauto.ledger.locks import LockScope
 from msauto.model.desired import ServerIntents
 from msauto.model.events import SILENT, Notify, RequestSettled, TargetFinished, TargetStarted
 from msauto.model.ledger_url import LedgerUrl
-from msauto.model.plan import Json, Plan, Target, TargetId
+from msauto.model.plan import Plan, Target, TargetId
 from msauto.model.ports import HashFile, Journal
 from msauto.model.result import RequestResult, TargetRecord, TargetResult
 from msauto.model.server import ServerSpec
+from msauto.model.snapshot import Json
 from msauto.planning.survey import Survey
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.names import EnvView, SecretTracker
@@ -176,7 +176,7 @@ async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedSer
             ledger.journal.attach(run, recorded, records)
             commits = GroupCommit(journal)
             context = ApplyContext(
-                run, journal, memory, clock, SILENT, commits, cancellation, shared.policy, shared.read_since
+                run, journal, memory, clock, SILENT, commits, cancellation, shared.policy, shared.read_since, secrets
             )
             if shared.settles:
                 cancellation()  # starts no request
@@ -251,9 +251,19 @@ class ServersOnWorkers:
         if not reason:
             watching = asyncio.ensure_future(self._watch(failures))
             is_over = False
+
+            async def work() -> None:
+                try:
+                    applied = await self._workers.apply(server, targets, failures, breaker.state, note)
+                except MsautoError as error:
+                    self._fail(error)
+                    return
+                breaker.state = applied.breaker
+                for found in applied.results.items():
+                    note(found)
+
             try:
-                working = self._work(server, targets, failures, breaker, note)
-                is_over = await run_unless(working, self._stopped) and not self._error
+                is_over = await run_unless(work(), self._stopped) and not self._error
             finally:
                 watching.cancel()
                 await asyncio.gather(watching, return_exceptions=True)
@@ -263,23 +273,6 @@ class ServersOnWorkers:
         for number, target in targets.items() if reason else ():
             if number not in self._known:
                 on_result(number, not_attempted(self._context, target, reason))
-
-    async def _work(
-        self,
-        server: str,
-        targets: Targets,
-        failures: BatchFailures,
-        breaker: CircuitBreaker,
-        note: Callable[[tuple[int, TargetResult]], None],
-    ) -> None:
-        try:
-            applied = await self._workers.apply(server, targets, failures, breaker.state, note)
-        except MsautoError as error:
-            self._fail(error)
-            return
-        breaker.state = applied.breaker
-        for found in applied.results.items():
-            note(found)
 
     def _note(
         self,
@@ -367,7 +360,7 @@ class WorkersOfRun:
         on_report: Callable[[tuple[int, TargetResult]], None],
     ) -> AppliedServer:
         """Apply targets of a server on a worker."""
-        spec = dataclasses.replace(self._servers[server], variables={})  # only playbooks use them
+        spec = self._servers[server]
         given = ServerApplying(self._shared, spec, targets, failures, breaker)
         applied: AppliedServer = await self._cluster.run(spec, apply_on_worker, given, on_report)
         return applied

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,12 +21,12 @@ from msauto.api.attempts import Attempt, origin_of
 from msauto.api.inputs import Inputs
 from msauto.api.loading import Loaded
 from msauto.api.saved_plans import kept_options
-from msauto.api.stages import apply_plan, recover_runs
+from msauto.api.stages import StageContext, apply_plan, recover_runs
+from msauto.codec import dump, to_json
 from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError, PlanningError, RefusedError
 from msauto.ledger.history import OPTIONS
 from msauto.ledger.ledger import Ledger
-from msauto.model.codec import dump, to_json
 from msauto.model.events import SILENT, Observer, PlanningEnded, PlanningStarted
 from msauto.model.plan import Limits, Plan, Refusal
 from msauto.model.ports import Clock
@@ -67,19 +68,13 @@ def _time(moment: datetime) -> str:
     return f"{moment:%a %H:%M %Z}"
 
 
-class TimesPassed(Struct, frozen=True):
-    """Returns why no more targets may begin: a freeze, or the window; ``closed`` collects it."""
-
-    times: AllowedTimes
-    closed: list[str]
-
-    def __call__(self, now: datetime) -> str | None:
-        """Return the reason, at this time."""
-        refusal = next(self.times.refusals(now), None)
-        if refusal is None:
-            return None
-        self.closed.append(refusal_reason(refusal))
-        return self.closed[-1]
+def why_closed(times: AllowedTimes, closed: list[str], now: datetime) -> str | None:
+    """Return why no more targets may begin at this time: a freeze, or the window; ``closed`` collects it."""
+    refusal = next(times.refusals(now), None)
+    if refusal is None:
+        return None
+    closed.append(refusal_reason(refusal))
+    return closed[-1]
 
 
 class RunOptions(Struct, frozen=True):
@@ -225,16 +220,12 @@ class Run(Struct, frozen=True):
             notes["override_freeze"] = plan.secrets.redact_message(options.override_freeze)
         result = await apply_plan(
             plan,
-            self.loaded.specs,
-            ledger=self.ledger,
-            clock=self.clock,
-            observer=self.observer,
-            forks=inputs.forks,
+            _stage_context(self.loaded, self.ledger, self.clock),
+            self.observer,
             playbooks=attempt.playbooks,
             cancellation=cancellation,
-            frozen=TimesPassed(options.times(inputs.settings), attempt.closed),
+            frozen=partial(why_closed, options.times(inputs.settings), attempt.closed),
             notes=notes,
-            on=inputs.on,
         )
         attempt.run, attempt.result = result.run, result
         try:
@@ -244,14 +235,13 @@ class Run(Struct, frozen=True):
         return result
 
 
+def _stage_context(loaded: Loaded, ledger: Ledger, clock: Clock) -> StageContext:
+    return StageContext(ledger, loaded.specs, clock, loaded.secrets, loaded.inputs.forks, loaded.inputs.on)
+
+
 @asynccontextmanager
 async def open_run(
-    loaded: Loaded,
-    options: RunOptions,
-    attempt: Attempt,
-    *,
-    clock: Clock | None = None,
-    observer: Observer = SILENT,
+    loaded: Loaded, options: RunOptions, attempt: Attempt, *, clock: Clock | None = None, observer: Observer = SILENT
 ) -> AsyncIterator[Run]:
     """Open the ledger, take the locks, and settle by reading what runs left in doubt when they died.
 
@@ -269,16 +259,7 @@ async def open_run(
         if inputs.on is not None:
             ledger.admit_workers()
         async with ledger.hold(loaded.scopes, clock, lock_timeout=options.lock_timeout):
-            lines = await recover_runs(
-                ledger,
-                loaded.specs,
-                loaded.scopes,
-                clock=clock,
-                forks=inputs.forks,
-                secrets=loaded.secrets,
-                on=inputs.on,
-            )
-            for line in lines:
+            for line in await recover_runs(_stage_context(loaded, ledger, clock), loaded.scopes):
                 inputs.tell(visible(line) if line.startswith(" ") else f"Warning: {visible(line)}")
             yield Run(loaded, options, attempt, ledger, clock, observer)
 

@@ -47,6 +47,7 @@ async def plan_server(given: ServerPlanning, memory: Memory, hash_file: HashFile
             forget=given.forget,
             secrets=known,
             choice=given.choice,
+            left_out=given.work.left_out,
             notify=notify_redacted,
         )
         found = await survey(given.work.intents, context, forks=given.forks or spec.connections)

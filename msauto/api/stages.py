@@ -4,7 +4,7 @@
 
     resolved = resolve(options)                       # playbook/: from text to intents, offline
     plan = await make_plan(resolved, ...)             # server/ reads, planning/ compares
-    result = await apply_plan(plan, specs, ...)       # applying/ sends, settles and verifies
+    result = await apply_plan(plan, context, ...)     # applying/ sends, settles and verifies
 
 The clients used for planning and recovery refuse everything but GET and HEAD. All functions raise ``MsautoError``.
 What only some commands need is imported where it is used, so that a plan starts soon.
@@ -19,7 +19,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.api.server_plan import ServerPlanning, plan_server
 from msauto.concurrency import concurrent_list, concurrent_map
@@ -36,6 +36,7 @@ from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import assemble
 from msauto.planning.survey import Survey
 from msauto.planning.titles import TargetChoice
+from msauto.report.texts import plural
 from msauto.secrets.redaction import Secrets
 from msauto.secrets.redactor import SecretMemory
 from msauto.server.client import AsyncMediaServer
@@ -52,6 +53,22 @@ if TYPE_CHECKING:
     from msauto.server.snapshots import ReadEach
 
 _URL_NOTE = "url of "
+
+
+class StageContext(Struct, frozen=True):
+    """What the stages that write to a ledger have in common.
+
+    ``secrets`` are redacted in all that is recorded and reported. ``forks``: the targets at a time. ``on``: the Dask
+    cluster whose workers do the work, such as ``dask://HOST:PORT``.
+    """
+
+    ledger: Ledger
+    specs: Sequence[ServerSpec]
+    clock: Clock
+    secrets: Secrets
+    forks: int | None = None
+    on: str | None = None
+    policy: RetryPolicy | None = None
 
 
 def specs_of(resolved: ResolvedPlaybooks) -> tuple[ServerSpec, ...]:
@@ -75,14 +92,14 @@ def scopes_of(resolved: ResolvedPlaybooks) -> frozenset[LockScope]:
 
 async def make_plan(
     resolved: ResolvedPlaybooks,
-    *,
     memory: LedgerMemory,
     clock: Clock,
-    forks: int | None,
     limits: Limits,
+    observer: Observer = SILENT,
+    *,
+    forks: int | None,
     forget_pending: bool = False,
     targets: Sequence[str] = (),
-    observer: Observer = SILENT,
     on: str | None = None,
 ) -> Plan:
     """Read the servers, compare, and return the plan. Sends GET and HEAD only, and downloads no file.
@@ -160,41 +177,29 @@ async def _cluster(on: str, specs: Sequence[ServerSpec]) -> AsyncIterator[Cluste
 
 
 @asynccontextmanager
-async def _connect(
-    specs: Sequence[ServerSpec], clock: Clock, forks: int | None, client_of: Callable[[ServerSpec], AsyncMediaServer]
-) -> AsyncIterator[dict[str, ServerConnection]]:
+async def _connect(context: StageContext, **options: Any) -> AsyncIterator[dict[str, ServerConnection]]:
+    """Connect to the servers; ``options`` as for ``AsyncMediaServer``."""
     from msauto.applying.apply_context import ServerConnection
 
-    of_all = asyncio.Semaphore(forks) if forks else None
+    of_all = asyncio.Semaphore(context.forks) if context.forks else None
     async with AsyncExitStack() as stack:
         servers = {}
-        for spec in specs:
-            client = await stack.enter_async_context(client_of(spec))
+        for spec in context.specs:
+            client = await stack.enter_async_context(AsyncMediaServer(spec, **options))
             slots = of_all or asyncio.Semaphore(spec.connections)
-            servers[spec.name] = ServerConnection(ServerReader(client, clock=clock), client, slots)
+            servers[spec.name] = ServerConnection(ServerReader(client, clock=context.clock), client, slots)
         yield servers
 
 
-async def recover_runs(
-    ledger: Ledger,
-    specs: Sequence[ServerSpec],
-    scopes: Collection[LockScope],
-    *,
-    clock: Clock,
-    forks: int | None,
-    policy: RetryPolicy | None = None,
-    secrets: Secrets | None = None,
-    on: str | None = None,
-) -> tuple[str, ...]:
+async def recover_runs(context: StageContext, scopes: Collection[LockScope]) -> tuple[str, ...]:
     """Settle what killed runs left in progress, by reading alone; return the lines to report.
 
-    Only targets within ``scopes``, whose locks the caller holds, so that no other run writes to them. ``secrets`` are
-    redacted: a server may repeat in an error what it was sent. ``on``: the Dask cluster whose workers read.
+    Only targets within ``scopes``, whose locks the caller holds, so that no other run writes to them.
     """
     from msauto.applying.executor import recover, settle_here
     from msauto.secrets.redactor import Redactor, redacted
 
-    secrets = Secrets() if secrets is None else secrets
+    ledger, specs, secrets = context.ledger, context.specs, context.secrets
     killed = [run.run for run in ledger.history() if run.status == "died"]
     if not killed:
         return ()
@@ -202,9 +207,8 @@ async def recover_runs(
     journal: Journal = redacted(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
     memory = ledger.memory.by_url(specs)
     async with AsyncExitStack() as stack:
-        read_only = partial(AsyncMediaServer, read_only=True)
-        connections = await stack.enter_async_context(_connect(specs, clock, forks, read_only))
-        cluster = await stack.enter_async_context(_cluster(on, specs)) if on is not None else None
+        connections = await stack.enter_async_context(_connect(context, read_only=True))
+        cluster = None if context.on is None else await stack.enter_async_context(_cluster(context.on, specs))
         for run in reversed(killed):
             details = ledger.run_details(run)
             urls = {spec.name: spec.url for spec in specs if _url_of(details, spec) == spec.url}
@@ -215,11 +219,11 @@ async def recover_runs(
                 connections=connections,
                 journal=journal,
                 memory=memory,
-                clock=clock,
-                policy=policy,
+                clock=context.clock,
+                policy=context.policy,
             )
             if cluster is not None:
-                workers = _workers_of(cluster, ledger, specs, run, scopes, secrets, forks, never_frozen, settles=True)
+                workers = _workers_of(context, cluster, run, scopes, never_frozen, settles=True)
                 settle = workers.settle
             results = await recover(details, settle, available, journal)
             lines += _report(details, results) if results else []
@@ -234,9 +238,8 @@ def _is_available(urls: Mapping[str, str], scopes: Collection[LockScope], target
 
 
 def _report(details: RunDetails, results: Sequence[TargetResult]) -> list[str]:
-    count = "1 target" if len(results) == 1 else f"{len(results)} targets"
     run = f"run {details.summary.run} (process {details.pid} on {details.host})"
-    lines = [f"{run} died with {count} in progress, which msauto has read; nothing was sent:"]
+    lines = [f"{run} died with {plural(len(results), 'target')} in progress, which msauto has read; nothing was sent:"]
     for each in results:
         outcome = f"{each.outcome}: {each.message}" if each.message else each.outcome
         lines.append(f"  {each.target.server}: {each.target.name}: {outcome}")
@@ -254,133 +257,106 @@ def never_frozen(_: datetime) -> None:
 
 async def apply_plan(
     plan: Plan,
-    specs: Sequence[ServerSpec],
-    *,
-    ledger: Ledger,
-    clock: Clock,
+    context: StageContext,
     observer: Observer,
-    forks: int | None,
+    *,
     playbooks: Sequence[str] = (),
     cancellation: Cancellation | None = None,
     frozen: Callable[[datetime], str | None] = never_frozen,
     notes: Mapping[str, str] | None = None,
-    policy: RetryPolicy | None = None,
-    on: str | None = None,
 ) -> Result:
     """Send the requests of a plan; settle, verify and record them. Return one result for each target.
 
     ``frozen`` is called with the time before each target: a text is why it is not attempted. ``notes`` are recorded
-    with the run. Secrets are redacted in the result, in the ledger, and in the events for ``observer``. ``on``: the
-    Dask cluster whose workers send, such as ``dask://HOST:PORT``; it needs a shared ledger, and a ``frozen`` that can
-    be pickled. Raises ``RefusedError`` for a plan with redacted requests, and for downloads on a cluster.
+    with the run. Secrets are redacted in the result, in the ledger, and in the events for ``observer``. A cluster
+    needs a shared ledger, and a ``frozen`` that can be pickled. Raises ``RefusedError`` for a plan with redacted
+    requests, and for downloads on a cluster.
     """
     from msauto.applying.executor import apply
     from msauto.secrets.redactor import Redactor, redacted
 
-    _refuse_redacted(plan)
+    for target in plan.targets:
+        if any(request.secret for request in target.requests):  # it holds ``***``
+            raise RefusedError(
+                f"{target.name!r}: a request sends a secret, which neither a plan nor the ledger stores",
+                remedy="apply the playbooks themselves: msauto apply PLAYBOOK",
+            )
+    ledger, specs, secrets = context.ledger, context.specs, context.secrets
     ledger.journal.notes.update({f"{_URL_NOTE}{spec.name}": spec.url for spec in specs} | dict(notes or {}))
-    memory = SecretMemory(ledger.memory.by_url(specs), plan.secrets)
+    memory = SecretMemory(ledger.memory.by_url(specs), secrets)
     journal: Journal = ledger.journal
-    redactor = Redactor(plan.secrets)
-    if plan.secrets:
+    redactor = Redactor(secrets)
+    if secrets:
         memory.settle_salt(journal)
         journal = redacted(journal, redactor)
         observer = redacted(observer, redactor)
-    with plan.secrets.redacted_errors():
-        here = _applying_here(specs, journal, clock, frozen, forks)
-        async with here if on is None else _applying_on(on, plan, specs, ledger, clock, frozen, forks) as servers_of:
+    with secrets.redacted_errors():
+        here = _applying_here(context, journal, frozen)
+        async with here if context.on is None else _applying_on(context.on, context, plan, frozen) as servers_of:
             result = await apply(
                 servers_of,
                 plan,
                 journal,
                 memory,
-                clock,
+                context.clock,
                 observer,
                 playbooks=playbooks,
                 cancellation=cancellation,
-                policy=policy,
+                policy=context.policy,
             )
     return redactor(result)
 
 
 @asynccontextmanager
 async def _applying_here(
-    specs: Sequence[ServerSpec],
-    journal: Journal,
-    clock: Clock,
-    frozen: Callable[[datetime], str | None],
-    forks: int | None,
+    context: StageContext, journal: Journal, frozen: Callable[[datetime], str | None]
 ) -> AsyncIterator[Callable[[ApplyContext], Servers]]:
     """Connect to the servers; return what applies them in this process."""
     from msauto.applying.executor import ServersHere
 
-    async with _connect(specs, clock, forks, partial(AsyncMediaServer, admit=journal.check)) as connections:
-        yield partial(ServersHere, connections=connections, frozen=lambda: frozen(clock.now()))
+    async with _connect(context, admit=journal.check) as connections:
+        yield partial(ServersHere, connections=connections, frozen=lambda: frozen(context.clock.now()))
 
 
 @asynccontextmanager
 async def _applying_on(
-    on: str,
-    plan: Plan,
-    specs: Sequence[ServerSpec],
-    ledger: Ledger,
-    clock: Clock,
-    frozen: Callable[[datetime], str | None],
-    forks: int | None,
+    on: str, context: StageContext, plan: Plan, frozen: Callable[[datetime], str | None]
 ) -> AsyncIterator[Callable[[ApplyContext], Servers]]:
     """Connect to a cluster; return what applies servers on its workers. Needs a shared ledger."""
     from msauto.api.on_workers import ServersOnWorkers
 
-    _refuse_downloads(plan)
-    urls = {spec.name: spec.url for spec in specs}
-    targets = (target for target in plan.targets if target.address.namespace != "handle")
-    scopes = {LockScope(urls[target.server], target.database) for target in targets}  # as in scopes_of
-    async with _cluster(on, specs) as cluster:
-
-        def servers_of(context: ApplyContext) -> Servers:
-            workers = _workers_of(
-                cluster, ledger, specs, context.run, scopes, plan.secrets, forks, frozen,
-                policy=context.policy, read_since=context.read_since,
-            )  # fmt: skip
-            return ServersOnWorkers(context, workers, lambda: frozen(clock.now()))
-
-        yield servers_of
-
-
-def _workers_of(
-    cluster: Cluster,
-    ledger: Ledger,
-    specs: Sequence[ServerSpec],
-    run: str,
-    scopes: Collection[LockScope],
-    secrets: Secrets,
-    forks: int | None,
-    frozen: Callable[[datetime], str | None],
-    **more: Any,
-) -> WorkersOfRun:
-    from msauto.api.on_workers import SharedRun, WorkersOfRun
-
-    shared = SharedRun(run, *ledger.admit_workers(), scopes, secrets, forks, frozen, **more)
-    return WorkersOfRun(cluster, ledger, {spec.name: spec for spec in specs}, shared)
-
-
-def _refuse_downloads(plan: Plan) -> None:
     for target in plan.targets:
         if any(request.dest is not None for request in target.requests):
             raise RefusedError(
                 f"{target.name!r}: a download is saved on this machine, and workers run on others",
                 remedy="apply the tasks with downloads without --on; choose them with --tags",
             )
+    urls = {spec.name: spec.url for spec in context.specs}
+    targets = (target for target in plan.targets if target.address.namespace != "handle")
+    scopes = {LockScope(urls[target.server], target.database) for target in targets}  # as in scopes_of
+    async with _cluster(on, context.specs) as cluster:
+
+        def servers_of(applying: ApplyContext) -> Servers:
+            more = {"policy": applying.policy, "read_since": applying.read_since}
+            workers = _workers_of(context, cluster, applying.run, scopes, frozen, **more)
+            return ServersOnWorkers(applying, workers, lambda: frozen(context.clock.now()))
+
+        yield servers_of
 
 
-def _refuse_redacted(plan: Plan) -> None:
-    """Refuse to send ``***``: a redacted secret cannot be applied."""
-    for target in plan.targets:
-        if any(request.secret for request in target.requests):
-            raise RefusedError(
-                f"{target.name!r}: a request sends a secret, which neither a plan nor the ledger stores",
-                remedy="apply the playbooks themselves: msauto apply PLAYBOOK",
-            )
+def _workers_of(
+    context: StageContext,
+    cluster: Cluster,
+    run: str,
+    scopes: Collection[LockScope],
+    frozen: Callable[[datetime], str | None],
+    **more: Any,
+) -> WorkersOfRun:
+    from msauto.api.on_workers import SharedRun, WorkersOfRun
+
+    ledger = context.ledger
+    shared = SharedRun(run, *ledger.admit_workers(), scopes, context.secrets, context.forks, frozen, **more)
+    return WorkersOfRun(cluster, ledger, {spec.name: spec for spec in context.specs}, shared)
 
 
 def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> ResolvedPlaybooks:

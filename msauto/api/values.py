@@ -50,8 +50,47 @@ def _error_of(target: Target) -> PlanError:
     return PlanError(target, text, place, remedy)
 
 
+class ReportForms:
+    """The forms of a plan, or of the result of applying it."""
+
+    @property
+    def _shown(self) -> model.Plan | AppliedPlan:
+        raise NotImplementedError
+
+    def to_text(self, *, verbose: int = 0) -> str:
+        """Return it as ``msauto plan`` or ``apply`` prints it; ``verbose``: 1 adds the requests, 2 also the sources."""
+        return self._form("text", verbose)
+
+    def to_json(self) -> str:
+        """Return the document of ``--format json``: of a plan, a saved plan for :func:`msauto.load`.
+
+        That of a result is the plan with a ``result`` for each target.
+        """
+        return self._form("json")
+
+    def to_markdown(self, *, verbose: int = 0) -> str:
+        """Return Markdown for a comment or a ticket."""
+        return self._form("markdown", verbose)
+
+    def to_html(self) -> str:
+        """Return a whole page, which loads nothing from elsewhere."""
+        return self._form("html")
+
+    def _repr_html_(self) -> str:
+        """Return a page as a notebook shows it: in a frame, so that neither's styles reach the other."""
+        style = "width: 100%; height: 32em; border: 0"
+        return f'<iframe srcdoc="{escape(self.to_html())}" sandbox="allow-scripts" style="{style}"></iframe>'
+
+    def _form(self, name: str, verbose: int = 0) -> str:
+        value, form = self._shown, report_form(name)
+        plan = value if isinstance(value, model.Plan) else value.plan
+        playbook = next(iter(plan.options.playbooks), "plan")
+        layout = Layout(verbosity=verbose, width=_WIDTH, name=report_name(playbook), by=this_user())
+        return "".join(form.plan(value, layout) if isinstance(value, model.Plan) else form.result(value, layout))
+
+
 @dataclass(frozen=True, eq=False)
-class RunPlan:  # not a Struct: see Loaded
+class RunPlan(ReportForms):  # not a Struct: see Loaded
     """What applying would do, from :func:`msauto.plan`. Pass it to :func:`msauto.apply`.
 
     ``unredacted`` holds the secrets of the playbooks: all other attributes show ``***`` in their place.
@@ -94,22 +133,6 @@ class RunPlan:  # not a Struct: see Loaded
         """What to know before applying."""
         return self._shown.warnings
 
-    def to_text(self, *, verbose: int = 0) -> str:
-        """Return the plan as ``msauto plan`` prints it; ``verbose``: 1 adds the requests, 2 also the sources."""
-        return _form("text", self._shown, verbose)
-
-    def to_json(self) -> str:
-        """Return the document of ``msauto plan --format json``: a saved plan, for :func:`msauto.load`."""
-        return _form("json", self._shown)
-
-    def to_markdown(self, *, verbose: int = 0) -> str:
-        """Return Markdown for a comment or a ticket."""
-        return _form("markdown", self._shown, verbose)
-
-    def to_html(self, *, verbose: int = 0) -> str:
-        """Return a whole page, which loads nothing from elsewhere."""
-        return _form("html", self._shown, verbose)
-
     def __repr__(self) -> str:
         counts = self.unredacted.summary
         changes = counts.add + counts.change + counts.delete + counts.run
@@ -118,15 +141,16 @@ class RunPlan:  # not a Struct: see Loaded
         shown = [plural(changes, "change"), plural(counts.requests, "request"), f"{counts.unchanged} unchanged", *more]
         return f"<Plan: {', '.join(shown)}>"
 
-    def _repr_html_(self) -> str:
-        return _in_frame(self.to_html())
-
 
 @dataclass(frozen=True, eq=False)
-class RunResult:
+class RunResult(ReportForms):
     """What came of a run, from :func:`msauto.apply` or :func:`msauto.undo`; ``run`` is its name in the history."""
 
     applied: AppliedPlan
+
+    @property
+    def _shown(self) -> AppliedPlan:
+        return self.applied
 
     @property
     def run(self) -> str:
@@ -148,47 +172,13 @@ class RunResult:
         """How many targets have each outcome: ``changed``, ``unchanged``, ``failed``, ``unverified``, and so on."""
         return self.applied.counts
 
-    def to_text(self, *, verbose: int = 0) -> str:
-        """Return the result as ``msauto apply`` prints it after the plan."""
-        return _form("text", self.applied, verbose)
-
-    def to_json(self) -> str:
-        """Return the document of ``msauto apply --format json``: the plan with a ``result`` for each target."""
-        return _form("json", self.applied)
-
-    def to_markdown(self, *, verbose: int = 0) -> str:
-        """Return Markdown for a comment or a ticket."""
-        return _form("markdown", self.applied, verbose)
-
-    def to_html(self, *, verbose: int = 0) -> str:
-        """Return a whole page, which loads nothing from elsewhere."""
-        return _form("html", self.applied, verbose)
-
     def to_junit(self) -> str:
         """Return JUnit XML, with a test case for each target."""
-        return _form("junit", self.applied)
+        return self._form("junit")
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {outcome}" for outcome, count in self.counts.items() if count)
         return f"<Result {self.run}: {'ok' if self.ok else 'not ok'}{', ' if counts else ''}{counts}>"
-
-    def _repr_html_(self) -> str:
-        return _in_frame(self.to_html())
-
-
-def _form(name: str, value: model.Plan | AppliedPlan, verbose: int = 0) -> str:
-    plan = value if isinstance(value, model.Plan) else value.plan
-    playbook, form = next(iter(plan.options.playbooks), "plan"), report_form(name)
-    layout = Layout(verbosity=verbose, width=_WIDTH, name=report_name(playbook), by=this_user())
-    return "".join(form.plan(value, layout) if isinstance(value, model.Plan) else form.result(value, layout))
-
-
-def _in_frame(page: str) -> str:
-    """Return a page as a notebook shows it: in a frame, so that neither's styles reach the other."""
-    return (
-        f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" style="width: 100%; height: 32em; border: 0">'
-        "</iframe>"
-    )
 
 
 Plan = RunPlan

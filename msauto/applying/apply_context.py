@@ -16,6 +16,7 @@ from msauto.concurrency import run_unless
 from msauto.errors import LedgerError, MsautoError
 from msauto.model import events
 from msauto.model.ports import Clock, Journal, Memory, Reader, Sender
+from msauto.secrets.redaction import Secrets
 
 
 class ServerConnection(Struct, frozen=True):
@@ -34,7 +35,8 @@ class ServerConnection(Struct, frozen=True):
 class ApplyContext(Struct, frozen=True):
     """The name of the run, its ports, and what all of its targets share.
 
-    ``read_since``: when the reading began that the plan was made from; ``None``: it is not compared again.
+    ``read_since``: when the reading began that the plan was made from; ``None``: it is not compared again. ``secrets``
+    must not be in a message.
     """
 
     run: str
@@ -46,6 +48,7 @@ class ApplyContext(Struct, frozen=True):
     cancellation: Cancellation
     policy: RetryPolicy
     read_since: datetime | None = None
+    secrets: Secrets = field(default_factory=Secrets)
 
     def notify(self, event: events.Event) -> None:
         """Notify the observer; its errors are ignored."""

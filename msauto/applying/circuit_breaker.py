@@ -65,7 +65,7 @@ def kind_of(request: Request) -> str:
     'SETFIELD'
     """
     command = command_of(request).get("command")
-    return command or " ".join((request.method, *(each.aspect for each in request.expect[:1])))
+    return command or " ".join((request.method, *(each.aspect for each in request.effects[:1])))
 
 
 def _without(message: str, name: str) -> str:

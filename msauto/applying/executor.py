@@ -81,7 +81,9 @@ async def apply(
     run = journal.start(plan, playbooks)
     cancellation, policy = cancellation or Cancellation(), policy or RetryPolicy()
     commits = GroupCommit(journal)
-    context = ApplyContext(run, journal, memory, clock, observer, commits, cancellation, policy, plan.read_since)
+    context = ApplyContext(
+        run, journal, memory, clock, observer, commits, cancellation, policy, plan.read_since, plan.secrets
+    )
     context.notify(events.RunStarted(run, len(plan.targets), plan.requests))
     plan_execution = _PlanExecution(context, plan, servers_of(context))
     try:

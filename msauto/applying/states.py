@@ -26,8 +26,8 @@ The driver (:mod:`.target_executor`) does what each state asks for, and passes t
     |                     | RunCancelled              | finished
 
 *Next request* is ready, or verifying after the last request. *End* sends nothing more: it is verifying if any request
-was done, else finished. A request is sent again only if it was certainly not done, or if it may be done twice, or once
-nothing of it was seen for as long as verification waits.
+was done, else finished. A request is sent again only if it was certainly not done, or if all that it touches is read as
+it was before. It is sent at once if it may be done twice, else once that was so for as long as verification waits.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from msauto.applying.verification import Verdict
-from msauto.aspects import ASPECTS
 from msauto.concurrency import is_over
 from msauto.errors import GATEWAY_STATUSES
 from msauto.model.result import Difference, Outcome, RequestOutcome, RequestResult
@@ -143,9 +142,10 @@ class InDoubt(Struct, frozen=True):
 
 
 class ExpectationRead(Struct, frozen=True):
-    """The target was read to settle one request."""
+    """The target was read to settle one request; ``detail``: what else the user must know of what was read."""
 
     verdict: Verdict
+    detail: str = ""
 
 
 class Unreadable(Struct, frozen=True):
@@ -156,10 +156,14 @@ class Unreadable(Struct, frozen=True):
 
 
 class TargetRead(Struct, frozen=True):
-    """The target was read after its last request, ``elapsed`` seconds after it, and compared."""
+    """The target was read after its last request, ``elapsed`` seconds after it, and compared.
+
+    ``restoring``: only a restored file is missing.
+    """
 
     differences: tuple[Difference, ...] = ()
     elapsed: float = 0.0
+    restoring: bool = False
 
 
 class PauseEnded(Struct, frozen=True):
@@ -180,9 +184,10 @@ class TargetProgress(Struct, frozen=True):
     """How far a target has come. ``results`` holds the settled requests, so its length is the next index.
 
     ``wait``: the seconds that a restore may take. ``failure``: why the current request needs settling. ``reads``: the
-    reads since then; ``restore_reads``: those for a restored file. ``problem``: what ended the target early;
-    ``another``: that another clip has its title, and what may have reached it. ``pause``: seconds to wait, in a
-    state that waits. ``repeated``: a request was sent again that may have been done.
+    reads since then; ``restore_reads``: those for a restored file. ``awaits_restore``: only a restored file is missing.
+    ``problem``: what ended the target early; ``another``: that another clip has its title, and what may have reached
+    it. ``pause``: seconds to wait, in a state that waits. ``repeated``: a request was sent again that may have been
+    done.
     """
 
     count: int
@@ -194,6 +199,7 @@ class TargetProgress(Struct, frozen=True):
     reads: int = 0
     restore_reads: int = 0
     differences: tuple[Difference, ...] = ()
+    awaits_restore: bool = False
     cancelled: bool = False
     problem: str = ""
     another: str = ""
@@ -214,11 +220,6 @@ class TargetProgress(Struct, frozen=True):
     def complete(self) -> bool:
         """All requests were done."""
         return self.done == self.count
-
-    @property
-    def awaits_restore(self) -> bool:
-        """Only a restored file is missing."""
-        return bool(self.differences) and all(ASPECTS[difference.aspect].is_slow for difference in self.differences)
 
     @property
     def all_results(self) -> tuple[RequestResult, ...]:
@@ -277,14 +278,18 @@ def step(progress: TargetProgress, event: Event, policy: RetryPolicy) -> TargetP
             return _read_expectation(replace(progress, failure=event, reads=0))
         case State.SENT, Failed(message, status):
             return _settle(progress, "failed", message, status)
-        case State.SETTLING, ExpectationRead(verdict):
+        case State.SETTLING, ExpectationRead(verdict, detail):
+            failure = progress.failure
+            if detail and failure is not None:
+                progress = replace(progress, failure=replace(failure, message=f"{failure.message}; {detail}"))
             return _after_reading(progress, verdict, policy)
         case State.SETTLING, Unreadable(message):
             return _after_failed_reading(progress, message, policy)
         case State.WAITING_TO_SETTLE, PauseEnded():
             return _read_expectation(progress)
         case State.VERIFYING, TargetRead():
-            return _after_verifying(replace(progress, differences=event.differences), event.elapsed, policy)
+            read = replace(progress, differences=event.differences, awaits_restore=event.restoring)
+            return _after_verifying(read, event.elapsed, policy)
         case State.VERIFYING, Unreadable():
             return _after_failed_verifying(progress, event, policy)
         case ((State.WAITING_TO_VERIFY | State.WAITING_FOR_RESTORE), PauseEnded()):
@@ -332,7 +337,8 @@ def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
     if progress.awaits_restore:
         return "failed", f"not restored within {progress.wait:g} s"
     if progress.differences:
-        return "failed", "not as desired when read again"
+        unsure = all(each.unsure for each in progress.differences)
+        return ("unverified" if unsure else "failed"), "not as desired when read again"
     return ("changed" if progress.count else "unchanged"), ""
 
 
@@ -419,12 +425,13 @@ def _settle_rejected(
     progress: TargetProgress, rejected: Rejected, verdict: Verdict, policy: RetryPolicy
 ) -> TargetProgress:
     busy = rejected.status in {429, 503}
-    if busy and rejected.repeatable and verdict in {"none", "hidden"}:
-        return _send_again(progress, rejected.retry_after, policy)
     if busy and verdict == "none":
+        if rejected.repeatable:
+            return _send_again(progress, rejected.retry_after, policy)
         return _look_longer(progress, rejected, policy) or _send_now(progress, rejected, policy)
-    if verdict == "hidden" and rejected.may_be_done:
-        return _settle(progress, "unverified", f"{progress.error}; reading cannot show whether it is done")
+    if verdict != "none" and rejected.may_be_done:
+        shows = "cannot show whether it is done" if verdict == "hidden" else "shows neither it nor what was before"
+        return _settle(progress, "unverified", f"{progress.error}; reading {shows}")
     partly = "; reading shows that part of it is done" if verdict == "some" else ""
     return _settle(progress, "failed", f"{progress.error}{partly}")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from msgspec import structs
 
@@ -14,8 +15,8 @@ from msauto.applying import states, verification
 from msauto.applying.apply_context import ApplyContext, ServerConnection
 from msauto.applying.circuit_breaker import TargetContact
 from msauto.applying.states import RetryPolicy, State
-from msauto.applying.target_memory import TargetMemory
-from msauto.applying.verification import Comparison
+from msauto.applying.target_memory import TargetMemory, is_numbered
+from msauto.applying.verification import Guard, Verification
 from msauto.aspects import is_deletion
 from msauto.concurrency import ConcurrencySlot
 from msauto.errors import (
@@ -29,10 +30,12 @@ from msauto.errors import (
 )
 from msauto.model import events
 from msauto.model.plan import Request, Target
-from msauto.model.ports import LiveTarget, WritePermit
+from msauto.model.ports import LiveTarget, Reader, WritePermit
 from msauto.model.requests import is_repeatable
 from msauto.model.result import TargetResult
-from msauto.planning import deletion, target_reading
+from msauto.model.snapshot import Effect, Thing
+from msauto.planning import deletion
+from msauto.planning.target_reading import why_title_is_taken
 
 T = TypeVar("T")
 
@@ -51,6 +54,9 @@ class DownloadProgress:
     def received(self, size: int, total: int | None) -> None:
         """Notify how much was received."""
         self._notify(events.DownloadReceived(*self._request, size, total))
+
+
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class TargetExecutor:
@@ -74,10 +80,11 @@ class TargetExecutor:
         self._progress = resumed or states.begin(len(target.requests), wait=target.wait)
         self._permit: WritePermit | None = None  # to send the request that is journalled
         self._started = resumed is not None
-        self._guard_holds = False
         self._began = context.clock.monotonic()
+        # What an earlier process has read may be hours old.
+        self._looked_at = _NEVER if resumed else context.read_since or context.clock.now()
         self._all_sent: float | None = None
-        self._comparison = Comparison()
+        self._verification = Verification()
         self.result: TargetResult | None = None
 
     async def run(self) -> None:
@@ -129,20 +136,26 @@ class TargetExecutor:
         return await self._pause()
 
     async def _write_ahead(self, index: int) -> states.Event:
+        """Take a permit, then check what must be checked, then journal: nothing else may wait before the request.
+
+        What an accepted request was to make may show late: then the check is made again.
+        """
         context, target = self._context, self._target
         event: states.Event | None = self._why_not(index)
-        if event is None and target.requests[index].guarded and not self._guard_holds:
-            event = await self._check_guard(index)
-        if event is None:
-            event = await self._check_again(index)
+        for pause in (*self._policy.read_pauses, None) if event is None else ():
+            if target.requests[index].dest is None:
+                self._permit = await self._server.sender.permit()
+            found = self._why_not(index) or await self._check(index)
+            if found is None:
+                break
+            self._release_permit()
+            if not isinstance(found, Guard):
+                return found
+            if not found.late or pause is None:
+                return self._blocked(found.why)
+            await context.clock.sleep(pause)
         if event is not None:
             return event
-        if target.requests[index].dest is None:
-            # Nothing may wait between the journal and the server, so the permit comes first.
-            self._permit = await self._server.sender.permit()
-            if (event := self._why_not(index)) is not None:
-                self._release_permit()
-                return event
         first = index == 0 and not self._progress.tries
         if first:
             self._started = True
@@ -154,6 +167,12 @@ class TargetExecutor:
             self._release_permit()
             return states.Blocked(one_line(error))
         return states.Journalled()
+
+    def _blocked(self, why: str) -> states.Blocked:
+        """Return why nothing more is sent: before the first request, in the middle, or after one in doubt."""
+        if isinstance(self._progress.failure, states.Rejected):
+            return states.Blocked(f"not sent again: {why}", in_doubt=True)
+        return states.Blocked(f"changed since it was planned: {why}")
 
     def _why_not(self, index: int) -> states.RunCancelled | states.Blocked | None:
         """Return why the request must not be sent; the first one also if a later one must not."""
@@ -168,49 +187,56 @@ class TargetExecutor:
             self._permit.release()
             self._permit = None
 
-    async def _check_guard(self, index: int) -> states.AnotherClip | states.Blocked | None:
-        """Return why a guarded request must not be sent; ``None`` once reading shows all requests before it."""
+    async def _check(self, index: int) -> Guard | states.AnotherClip | states.Blocked | None:
+        """Return why a request must not be sent, where that must be asked; ``None``: it may be.
+
+        It is asked before every deletion, also before the handlers that precede it. Before the first write, it is asked
+        if planning read long ago; later, once a minute has passed. It is also asked before a request is sent again, and
+        after a rename or a request that may have given items other numbers.
+        """
+        context, target, progress = self._context, self._target, self._progress
+        request, now = target.requests[index], context.clock.now()
+        is_old = not verification.is_recent(self._looked_at, now)
+        deleted = target.requests if index == 0 and verification.deletes_asset(target) else (request,)
+        deletes = target.kind == "asset" and any(is_deletion(target.changes[n]) for r in deleted for n in r.changes)
+        again = isinstance(progress.failure, states.Rejected)
+        renamed = index > 0 and verification.rename_of(target) == index - 1
+        follows = renamed or (index > 0 and self._may_be_renumbered(index))
+        if target.kind == "database" or not (is_old or deletes or again or request.guarded or follows):
+            return None
+        effects = [each for later in target.effects[0 if request.guarded else index :] for each in later]
+        if index > 0 and not renamed and not verification.can_see(effects):
+            return None
+        names = (name.partition(" ") for name in target.looked.names)
+        looked = [(aspect, key) for aspect, names_thing, key in names if index == 0 or names_thing]
+        looked += verification.held_things(target, effects) if index == 0 else []
+        shared = self._server.shared
+        recent = shared.recent(self._server.reader, now)
         try:
-            part = verification.only(self._target, 0, index)
-            missing = verification.not_seen(part, await self._read(part, index))
+            reader = recent if is_old and index == 0 and not deletes else self._server.reader.fresh(homes=True)
+            live = await self._read(index, (*looked, *_things(effects)), reader)
+            self._looked_at = now
+            if target.kind == "asset" and live.asset is None:
+                return Guard("it no longer exists", late=follows)
+            why = None
+            if live.asset is not None and deletes:
+                listed = await self._ask(shared.listed(self._server.reader, target.database))
+                why = await self._ask(deletion.why_not_deleted(target, index, live.asset, listed, recent, again=again))
+            elif live.asset is not None and is_old and index == 0:
+                why = await self._ask(why_title_is_taken(target, recent, live.asset))
+            if why is not None:
+                return Guard(why)
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
-            return states.Blocked(f"the rest was not sent, because the target cannot be read: {one_line(error)}")
-        self._guard_holds = not missing
-        if missing:
-            names = ", ".join(missing)
-            return states.Blocked(f"the rest was not sent, because reading does not show what was written: {names}")
-        return None
+            return states.Blocked(f"it cannot be read again before it is changed: {one_line(error)}", again)
+        found = verification.guard(target, index, live, context.secrets)
+        return found if found.why else None
 
-    async def _check_again(self, index: int) -> states.Blocked | None:
-        """Return why a request must not be sent any more: a deletion, and the first write some time after planning.
-
-        A deletion that may have been done before is settled by what is read.
-        """
-        context, target, progress = self._context, self._target, self._progress
-        since, now = context.read_since if index == 0 and not progress.tries else None, context.clock.now()
-        is_old = since is not None and not verification.is_recent(since, now)
-        deletes = target.kind == "asset" and any(
-            is_deletion(target.changes[each]) for each in target.requests[index].changes
-        )
-        if not is_old and not deletes:
-            return None
-        maybe_done = isinstance(progress.failure, states.Rejected)
-        why, recent = None, self._server.shared.recent(self._server.reader, now)
-        try:
-            if is_old:
-                why = await self._ask(target_reading.what_changed(target, recent))
-            if deletes and why is None:
-                listed = await self._ask(self._server.shared.listed(self._server.reader, target.database))
-                why = await self._ask(deletion.why_not_deleted(target, listed, recent, again=maybe_done))
-        except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
-            return states.Blocked(f"it cannot be read again before it is changed: {one_line(error)}", maybe_done)
-        if why is None:
-            return None
-        return states.Blocked(
-            f"not sent again: {why}" if maybe_done else f"changed since it was planned: {why}", maybe_done
-        )
+    def _may_be_renumbered(self, index: int) -> bool:
+        """Return whether a request addresses by number after one that may have given items other numbers."""
+        both = (self._target.requests[each].effects for each in (index - 1, index))
+        return all(any(is_numbered(each) for each in effects) for effects in both)
 
     async def _send(self, index: int) -> states.Event:
         self._context.notify(events.RequestSending(self._target, index, self._progress.tries))
@@ -264,24 +290,28 @@ class TargetExecutor:
         return states.PauseEnded()
 
     async def _settle(self, index: int) -> states.Event:
-        part = verification.only(self._target, index, index + 1)
-        if not verification.can_see(part):
+        effects = self._target.requests[index].effects
+        if not verification.can_see(effects):
             if isinstance(self._progress.failure, states.InDoubt):
                 await self._ping()
             return states.ExpectationRead("hidden")
         try:
-            live = await self._read(part, index + 1)
-            return states.ExpectationRead(verification.verdict_of(part, live))
+            live = await self._read(index + 1, _things(effects))
+            target, self._looked_at = self._target, _NEVER  # it may show that later requests do not fit any more
+            return states.ExpectationRead(
+                verification.verdict_of(target, index, live), verification.elsewhere(target, live)
+            )
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
             return states.Unreadable(one_line(error))
 
     async def _verify(self) -> states.Event:
-        done = verification.only(self._target, 0, self._progress.done)
-        can_see = verification.can_see(done)
+        target, progress = self._target, self._progress
+        effects = [each for done in target.effects[: progress.done] for each in done]
+        can_see = verification.can_see(effects)
         try:
-            live = await self._read(done, self._progress.index)
+            live = await self._read(progress.index, verification.things_to_verify(target, effects))
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing is verified
@@ -289,21 +319,23 @@ class TargetExecutor:
                 return states.Unreadable(one_line(error), self._elapsed())
         if not can_see:  # what is run
             live = LiveTarget()
-        self._comparison = comparison = verification.compare(done, live)
+        self._verification = found = verification.verify(target, progress.results, live, can_see=can_see)
         if can_see:
-            self._memory.verified(done, live, comparison)
+            self._memory.verified(progress.done, live, found)
         else:
-            self._memory.keep(comparison.remembered)
-        return states.TargetRead(comparison.differences, self._elapsed())
+            self._memory.keep(found.remembered)
+        slow = {each.thing for each in effects if each.slow}
+        restoring = bool(found.differences) and all(each.thing in slow for each in found.differences)
+        return states.TargetRead(found.differences, self._elapsed(), restoring)
 
     # Reading: every answer, and every error, is reported to the circuit breaker ------------------------------------
 
-    async def _read(self, part: Target, sent: int) -> LiveTarget:
-        """Read what the requests of ``part`` change; ``sent``: how many requests of the target may have been done."""
+    async def _read(self, end: int, things: Iterable[Thing], reader: Reader | None = None) -> LiveTarget:
+        """Read these things of the target, of which the requests before ``end`` may have been done."""
         if self._contact.shut_out:
             raise UnreachableError("not asked again, because the server rejects our credentials")
-        reader, places = self._server.reader.fresh(), verification.addresses(self._target, sent)
-        return await self._ask(verification.read_again(reader, self._server.shared, part, places))
+        reader = reader or self._server.reader.fresh(homes=True)
+        return await self._ask(verification.read_again(reader, self._server.shared, self._target, end, things))
 
     async def _ping(self) -> None:
         """Find out whether the server can be reached, by a read that it answers at once."""
@@ -337,20 +369,21 @@ class TargetExecutor:
         context, progress = self._context, self._progress
         outcome, message = states.conclude(progress)
         if progress.another:
-            self._comparison = Comparison()
+            self._verification = Verification()
             self._memory.another_clip(progress.results)
         self._contact.end(failed=outcome in {"failed", "unverified"})
-        results, found = progress.all_results, self._comparison
+        results, found = progress.all_results, self._verification
         self.result = TargetResult(
             self._target,
             outcome,
             message,
             results,
             progress.differences,
-            found.learned,
+            found.left,
             found.seen,
             found.unseen,
             context.clock.monotonic() - self._began,
+            found.notes,
         )
         self._memory.target_finished(results)
         if self._started:
@@ -365,3 +398,7 @@ def _event_of(error: Exception, request: Request) -> states.NotSent | states.Rej
     if isinstance(error, RejectedError):
         return states.Rejected(error.status, one_line(error), error.retry_after, is_repeatable(request))
     return states.InDoubt(one_line(error))
+
+
+def _things(effects: Iterable[Effect]) -> list[Thing]:
+    return [effect.thing for effect in effects]

@@ -17,13 +17,16 @@ from typing import NamedTuple
 from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext, Call
-from msauto.applying.verification import Comparison, rename_of
+from msauto.applying.verification import Verification, rename_of
 from msauto.aspects import ASPECTS
+from msauto.aspects.aspect import Operation
 from msauto.aspects.comparison import mapping
+from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.plan_builder import BETWEEN, PENDING_PREFIX
-from msauto.model.plan import Json, Request, Target, TargetId
+from msauto.model.plan import Request, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.result import RequestResult
+from msauto.model.snapshot import ASSET, EVERY, TITLE, Effect, Json
 
 Items = dict[str, Json]
 
@@ -38,6 +41,8 @@ class TargetMemory:
         if rename_of(target) is not None and not target.address.namespace:
             self._ids += (structs.replace(target.id, name=target.address.name),)
         self._handlers = tuple(_pending_handlers(target, context.run))
+        effects = ((index, each) for index, request in enumerate(target.effects) for each in request)
+        self._last_made = {each.thing: index for index, each in effects if is_numbered(each) and each.after is not None}
         self._journalled: int | None = None
         self._downloads: dict[int, str] = {}
         self._verified: list[tuple[TargetId, Items]] = []
@@ -53,24 +58,25 @@ class TargetMemory:
         items: Items = {}
         if index == 0:
             items |= {each.item: each.pending for each in self._handlers if not each.before}
-        items |= _segments_between(self._target, index)
+        items |= self._items_between(index)
         if self._target.requests[index].dest is None:
             items |= self._in_doubt(index)
         calls: list[Call] = [self._forget_overwritten] if first else []
         return [*calls, partial(self._context.memory.remember, self._ids[0], items)] if items else calls
 
     def _forget_overwritten(self) -> None:
-        """Forget the values that the target's requests overwrite: after a crash, only reading shows them."""
-        expects = [each for request in self._target.requests for each in request.expect]
-        kinds = ((ASPECTS[each.aspect].value_items, each.key) for each in expects)
-        names = {item: None for items, key in kinds if items is not None for item in items(key)}
-        prefixes = tuple(name[:-1] for name in names if name.endswith(":*"))
+        """Forget the values that the target's requests overwrite: after a crash, only reading shows them.
+
+        The key :data:`EVERY` stands for a value of every asset of the database, which a request may write.
+        """
+        effects = [each for request in self._target.effects for each in request if not _is_run(each)]
         memory = self._context.memory
+        names: Items = {f"{each.aspect}:{each.key}": None for each in effects if each.key != EVERY}
         for target in self._ids if names else ():
-            known = memory.recall(target) if prefixes else ()
-            memory.remember(target, {**names, **{item: None for item in known if item.startswith(prefixes)}})
-        for spoils in {ASPECTS[each.aspect].spoils for each in expects} - {""}:
-            memory.forget_assets(self._target.server, self._target.database, spoils)
+            memory.remember(target, names)
+        for each in effects:
+            if each.key == EVERY:
+                memory.forget_assets(self._target.server, self._target.database, f"{each.aspect}:")
 
     def downloaded(self, index: int, sha256: str) -> None:
         """Note the content of a download; it is remembered once its request is settled."""
@@ -86,23 +92,23 @@ class TargetMemory:
         elif result.status is not None:
             self.keep(self._in_doubt(index, {"status": result.status}))
 
-    def verified(self, done: Target, live: LiveTarget, found: Comparison) -> None:
-        """Note what the last read of the target showed; ``done`` is the target with its finished requests alone.
+    def verified(self, done: int, live: LiveTarget, found: Verification) -> None:
+        """Note what the last read of the target showed, of which the first ``done`` requests were done.
 
         What differs is not remembered. The rest is: else a value that is not reported would be written in every run, as
         long as another one of its target differs. A renamed asset takes its items along, if reading shows the new
         title. A deleted asset has none.
         """
         self._verified = []
-        if any(ASPECTS[each.aspect].is_rename or ASPECTS[each.aspect].deletes_target for each in found.differences):
+        if any(each.thing in (ASSET, TITLE) for each in found.differences):
             return
-        recall = self._context.memory.recall
-        if done.kind == "asset" and live.asset is None and not found.differences:
+        recall, target, renamed = self._context.memory.recall, self._target, rename_of(self._target)
+        if target.kind == "asset" and live.asset is None and not found.differences:
             self._verified = [(name, dict.fromkeys(recall(name))) for name in self._ids]
             return
         items: Items = {}
         after, *before = self._ids
-        for old in before if rename_of(done) is not None else ():
+        for old in before if renamed is not None and renamed < done else ():
             carried = recall(old)
             items |= carried
             self._verified.append((old, dict.fromkeys(carried)))
@@ -130,23 +136,30 @@ class TargetMemory:
         request = self._target.requests[index]
         later = {each.item: each.pending for each in self._handlers if each.request > index}
         items: Items = {each.item: later.get(each.item) for each in self._handlers if each.request == index}
-        for each in request.expect:
-            aspect = ASPECTS[each.aspect]
-            if aspect.runs_once:  # it must not be sent again
-                items.update(aspect.remember(each, LiveTarget()))
+        items |= run_items(request)
         return items | (download_items(self._target, index, self._downloads[index]) if index in self._downloads else {})
 
     def _items_if_not_done(self, index: int, results: Sequence[RequestResult]) -> Items:
         """Return what to remember if a request was not done; handlers are pending if the target may have changed."""
         touched = any(each.outcome in {"done", "unverified"} for each in results[:index])
         once = _once_items(self._target.requests[index])
-        items: Items = dict.fromkeys([*once, *_segments_between(self._target, index)])
+        items: Items = dict.fromkeys([*once, *self._items_between(index)])
         for each in self._handlers:
             if each.before:  # it is called again with its deletion
                 items |= {each.item: None} if each.request == index else {}
             elif each.request >= index:
                 items[each.item] = each.pending if touched or each.since else None
         return items
+
+    def _items_between(self, index: int) -> Items:
+        """Return the items that a request deletes and a later one creates again, as they should be then.
+
+        If the run ends between the two, the item is gone, with everything that no playbook declares.
+        """
+        effects = self._target.effects[index]
+        gone = {each.thing for each in effects if each.after is None and self._last_made.get(each.thing, -1) > index}
+        changes = (self._target.changes[each] for each in self._target.requests[index].changes) if gone else ()
+        return {f"{BETWEEN}{each.key}": each.after for each in changes if each.thing in gone}
 
     def _in_doubt(self, index: int, answer: Mapping[str, Json] | None = None) -> Items:
         """Return what to remember of a command or batch that may have run; ``answer``: the server's status."""
@@ -171,7 +184,7 @@ class _PendingHandler(NamedTuple):
 
 def _pending_handlers(target: Target, run: str) -> Iterator[_PendingHandler]:
     for index, request in enumerate(target.requests):
-        repeated = any(ASPECTS[each.aspect].runs_once and each.desired == "changed" for each in request.expect)
+        repeated = any(each.after == "changed" for each in _runs(request))
         for change in (target.changes[each] for each in request.changes):
             pending: Items = {"run": change.pending or run}
             if change.handler:
@@ -181,29 +194,34 @@ def _pending_handlers(target: Target, run: str) -> Iterator[_PendingHandler]:
                 yield _PendingHandler(index, f"pending:command:{change.key}", change.pending, False, pending)
 
 
+def run_items(request: Request) -> Items:
+    """Return what to remember of what ran: what runs once must not be sent again, and of the rest, that it did run."""
+    return {f"{each.aspect}:{each.key}": True for each in _runs(request) if each.after in ("once", "always")}
+
+
 def download_items(target: Target, index: int, sha256: str) -> Items:
     """Return what to remember of a download: the source of the file, and its content."""
     return {
-        f"{each.aspect}:{each.key}": {**mapping(each.desired), "sha256": sha256}
-        for each in target.requests[index].expect
+        f"{each.aspect}:{each.key}": {**mapping(each.after), "sha256": sha256}
+        for each in target.requests[index].effects
     }
+
+
+def is_numbered(effect: Effect) -> bool:
+    """Return whether an effect is on a list whose items may get other numbers from the server."""
+    aspect = ASPECTS[effect.aspect]
+    return isinstance(aspect, ListAspect) and aspect.numbered
+
+
+def _is_run(effect: Effect) -> bool:
+    return isinstance(ASPECTS[effect.aspect], Operation)
+
+
+def _runs(request: Request) -> list[Effect]:
+    """Return what a request runs, each with how often as its value."""
+    return [each for each in request.effects if _is_run(each)]
 
 
 def _once_items(request: Request) -> list[str]:
     """Return the items of commands and batches that are sent only once."""
-    once = (each for each in request.expect if each.desired == "once" and ASPECTS[each.aspect].runs_once)
-    return [f"{each.aspect}:{each.key}" for each in once]
-
-
-def _segments_between(target: Target, index: int) -> Items:
-    """Return the segments that a request deletes and a later one creates again, as they should be then.
-
-    If the run ends between the two, the segment is gone, with everything that no playbook declares.
-    """
-    request = target.requests[index]
-    deleted = {each.key for each in request.expect if ASPECTS[each.aspect].recreates and each.desired is None}
-    if not deleted:
-        return {}
-    changes = (target.changes[each] for each in request.changes)
-    recreated = (each for each in changes if each.action == "change" and ASPECTS[each.aspect].recreates)
-    return {f"{BETWEEN}{each.key}": each.after for each in recreated if each.key in deleted}
+    return [f"{each.aspect}:{each.key}" for each in _runs(request) if each.after == "once"]

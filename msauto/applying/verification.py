@@ -1,161 +1,340 @@
-"""Read a target again, and compare: what one request has done, and whether the whole is as desired."""
+"""Read a target again, and hold it against the prediction: before a request, after a rejection, after the last one."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Set
+from collections.abc import Awaitable, Callable, Collection, Container, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, Literal
 
-from msgspec import Struct, field, structs
+from msgspec import UNSET, Struct, field, structs
 
-from msauto.aspects import ASPECTS, can_show, difference, holds, is_deletion, twice
+from msauto.aspects import ASPECTS, snapshot_of
+from msauto.aspects.aspect import Operation
 from msauto.aspects.comparison import mapping
+from msauto.aspects.list_aspect import ListAspect, each_of
+from msauto.aspects.plan_builder import BETWEEN
+from msauto.codec import to_json
 from msauto.errors import AnotherClipError, UnreadableError
-from msauto.model.identity import ClipIdentity, describe_clip, is_another_clip, same_text
-from msauto.model.live import Asset, Folder, Listing, parse_folder
-from msauto.model.plan import Address, AspectName, Expectation, Json, Target
+from msauto.model.identity import ClipIdentity, describe_clip, differing, is_another_clip, same_text
+from msauto.model.live import Asset, Folder, Listing, show_folder
+from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
-from msauto.model.result import Difference
-from msauto.planning import target_reading
-from msauto.planning.deletion import is_home_of
+from msauto.model.result import LEFT_CLIP, Difference, RequestResult
+from msauto.model.snapshot import (
+    ASSET,
+    EVERY,
+    TITLE,
+    TWINS,
+    AspectName,
+    Comparison,
+    Effect,
+    Expected,
+    Json,
+    Thing,
+    compare,
+    is_equal,
+    lost_attributes,
+    no_longer_so,
+    predict,
+    predict_one,
+)
+from msauto.planning.target_reading import FACT, read_places, read_rest, shorten, snapshot_with_facts
+from msauto.secrets.redaction import Secrets
 
-ExpectationKey = tuple[str, str]
 Verdict = Literal["all", "some", "none", "hidden"]
 """How much of what a request should do is seen; ``hidden``: reading cannot show all of it."""
 
 
-def verdict_of(target: Target, live: LiveTarget) -> Verdict:
-    """Return how much of what the target's requests should do is seen in ``live``."""
-    is_planned = live.asset is None or (target.clip.is_known and is_home_of(target, live.asset))
-    expected = _expected(target)
-    if _delete_asset(expected) and not is_planned:
-        return "hidden"  # it may be another clip of the same title
-    if any(twice(each, live) for each in expected):
-        return "some"
-    seen = [holds(each, live) for each in expected]
-    if any(one is False for one in seen):
-        return "some" if any(seen) else "none"
-    return "all" if seen and all(seen) else "hidden"
+# Guards: is it still so? ----------------------------------------------------------------------------------------------
 
 
-def final_expectations(target: Target) -> tuple[Expectation, ...]:
-    """Return what all requests together must show: the last expectation of each thing, in the order of the first.
+class Guard(Struct, frozen=True):
+    """What must be so before a request is sent. ``late``: an accepted request may only not show yet."""
 
-    What a later request overrules is left out: all of a deleted asset, the numbers that a segmentation takes over,
-    the guid under which an item is put again.
+    why: str = ""
+    late: bool = False
+
+
+def guard(target: Target, index: int, live: LiveTarget, secrets: Secrets) -> Guard:
+    """Return why a request must not be sent: what it and the later ones touch must be as predicted.
+
+    Before anything is done, all that the plan looked at must be as it was. A guarded request also waits until all
+    earlier effects show.
     """
-    last = {expectation_key(each): each for each in _expected(target)}.values()
-    if _delete_asset(last):
-        return tuple(each for each in last if ASPECTS[each.aspect].survives_deletion)
+    expected = predict(target.effects, index)
+    held = {} if index else predict([target.holding or ()], 1)
+    expected = {**held, **expected}
+    done = {effect.thing for request in target.effects[:index] for effect in request}
+    changed = _looked_at(target, live, done)
+    if changed:
+        return Guard(f"{', '.join(_in_words(name) for name in changed)} changed")
+    read = snapshot_of(live, {aspect for aspect, _ in expected})
+    found = compare(expected, target.others.items(), read, ASPECTS)
+    later = {effect.thing for request in target.effects[index:] for effect in request}
+    for thing, verdict in found.verdicts.items():
+        each = expected[thing]
+        if verdict in ("hidden", "predicted" if each.done else "before"):
+            continue
+        if thing not in later and thing not in held and thing != TITLE and not target.requests[index].guarded:
+            continue
+        twins, value = each_of(each.before), found.values[thing]
+        left = [] if value is None else each_of(value)
+        if len(twins) > 1 and all(any(is_equal(twin, one, ASPECTS[thing[0]]) for twin in twins) for one in left):
+            continue  # any number of them may be left until the last request
+        shown = _what_differs(thing, each, found, secrets)
+        keys = [f"`{key}`" for key in ASPECTS[thing[0]].dialect if "number" in key] if each.done else []
+        return Guard(f"{shown}{f'; see the dialect key {keys[0]}' if keys else ''}", each.done and verdict == "before")
+    return Guard()
 
-    def is_overruled(each: Expectation) -> bool:
-        overrules = ASPECTS[each.aspect].is_overruled if each.desired is None else None
-        return overrules is not None and any(overrules(each, other) for other in last)
 
-    return tuple(each for each in last if not is_overruled(each))
-
-
-def expectation_key(sourced: Expectation | Difference) -> ExpectationKey:
-    """Return aspect and key of a thing: what an expectation and a difference from it have in common."""
-    return sourced.aspect, sourced.key
+def _what_differs(thing: Thing, each: Expected, found: Comparison, secrets: Secrets) -> str:
+    """Describe planned and live value; where the desired value holds a secret, the live one may be another secret."""
+    if secrets and secrets.occurs_in(repr(each.after)):
+        return f"{_in_words(' '.join(thing))} changed"
+    planned = each.after if each.done else each.before
+    return f"{_in_words(' '.join(thing))} was {shorten(planned)}, is {shorten(found.values.get(thing))}"
 
 
-class Comparison(Struct, frozen=True):
-    """What the last read of a target shows of what its requests should have done.
+def _in_words(name: str) -> str:
+    return name.removeprefix(f"{FACT} ").strip()
 
-    ``learned`` is how the run left list items, by ``<aspect>:<key>``: undo compares with it. ``remembered`` are the
-    items that the ledger keeps, ``None`` forgets one. ``seen`` counts what reading shows; ``unseen`` are the aspects of
-    what it does not show, or not the whole of.
+
+# Settling: was it done? -----------------------------------------------------------------------------------------------
+
+
+def verdict_of(target: Target, index: int, live: LiveTarget) -> Verdict:
+    """Return how much of what a request should do is seen in ``live``."""
+    expected = predict_one(target.effects, index)
+    found = compare(expected, target.others.items(), snapshot_of(live, {aspect for aspect, _ in expected}), ASPECTS)
+    things = [effect.thing for effect in target.requests[index].effects]
+    unseen = {  # reading shows just what it showed before
+        thing
+        for thing in found.unseen
+        if expected[thing].before is not None
+        and is_equal(expected[thing].before, found.values[thing], ASPECTS[thing[0]])
+    }
+    verdicts = {"hidden" if thing in unseen else found.verdicts[thing] for thing in things}
+    if verdicts == {"predicted"}:
+        return "all"
+    if verdicts == {"before"}:
+        return "none"
+    return "some" if verdicts & {"else", "predicted", "before"} and verdicts != {"before", "hidden"} else "hidden"
+
+
+def elsewhere(target: Target, live: LiveTarget) -> str:
+    """Return where a clip to be deleted is now, if another user has renamed or moved it; else an empty text."""
+    asset = live.asset
+    if asset is None or not deletes_asset(target) or same_text(asset.title, target.address_after.name):
+        return ""
+    return f"the clip is {show_folder((*(asset.folder or ()), asset.title or ''))!r} now"
+
+
+def can_see(effects: Iterable[Effect]) -> bool:
+    """Return whether reading can show anything of these effects."""
+    return any(
+        not (isinstance(ASPECTS[each.aspect], Operation) or each.secret or each.key == EVERY) for each in effects
+    )
+
+
+# Verification: is it as predicted, and all else as it was? ----------------------------------------------------------
+
+
+class Verification(Struct, frozen=True):
+    """What the last read of a target shows.
+
+    ``left`` is how the run left what it made and changed: live key and value by aspect and key. ``remembered`` are the
+    items that the ledger keeps of what reading does not show, ``None`` forgets one. ``seen`` counts what reading shows;
+    ``unseen`` are the aspects of what it does not show, or not the whole of.
     """
 
     differences: tuple[Difference, ...] = ()
-    learned: dict[str, Json] = field(default_factory=dict)
+    left: dict[str, Json] = field(default_factory=dict)
     remembered: dict[str, Json] = field(default_factory=dict)
     seen: int = 0
     unseen: tuple[AspectName, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def compare(target: Target, live: LiveTarget) -> Comparison:
-    """Compare what was read with the last expectation of each thing."""
-    expected = final_expectations(target)
-    learned = dict(item for each in expected for item in ASPECTS[each.aspect].learn(each, live))
-    # A server may give a new marker the uid of one that was deleted just before; the deletion still holds.
-    taken = {f"uid {mapping(item)['uid']}" for item in learned.values() if "uid" in mapping(item)}
-    differences: list[Difference] = []
-    unseen: list[AspectName] = []
-    seen = 0
-    for each in expected:
-        verdict = holds(each, live)
-        seen += verdict is not None
-        if verdict is None or ASPECTS[each.aspect].is_partly_hidden(each, live):
-            unseen.append(each.aspect)
-        differs = twice(each, live) or (difference(each, live) if verdict is False else None)
-        if differs is not None and (each.desired is not None or each.key not in taken):
-            differences.append(differs)
-    differences += _no_longer_so(target, live, taken)
-    remembered = _memories(target, expected, live, frozenset(map(expectation_key, differences)))
-    return Comparison(tuple(differences), learned, remembered, seen, tuple(unseen))
+def things_to_verify(target: Target, effects: Iterable[Effect]) -> list[Thing]:
+    """Return what the last read must show: what these effects touch, what the tasks hold, and the rest of these lists.
 
-
-def _no_longer_so(target: Target, live: LiveTarget, taken: Container[str]) -> Iterator[Difference]:
-    """Yield how what needed no change differs now: another user may have changed it after it was planned."""
-    if not target.holding or (live.asset is None and live.channel is None):
-        return
-    requested = set(map(expectation_key, _expected(target)))
-    for each in target.holding:
-        differs = difference(each, live) if expectation_key(each) not in requested else None
-        if differs is not None and (each.desired is not None or each.key not in taken):
-            yield differs
-
-
-def _memories(
-    target: Target, final: Iterable[Expectation], live: LiveTarget, doubtful: Set[ExpectationKey]
-) -> dict[str, Json]:
-    """Return the items ``aspect:key`` to keep of what the target's requests have done; ``None`` forgets one.
-
-    They are what the server does not report, and which uid and guid is whose. Nothing is kept of what is ``doubtful``:
-    what was read differs from it. ``final``: the last expectation of each thing.
+    XMP fields take a request of their own, so they are read again only if some were written.
     """
+    written = list(effects)
+    touched = {each.aspect for each in written}
+    others = (name.partition(" ") for name in target.others.names)
+    rest = [(aspect, key) for aspect, names_thing, key in others if names_thing and aspect in touched]
+    looked = (name.partition(" ") for name in target.looked.names)
+    named = [*(each.thing for each in written), *held_things(target, written), *rest]
+    return [*named, *((aspect, key) for aspect, is_thing, key in looked if is_thing)]
+
+
+def held_things(target: Target, effects: Iterable[Effect]) -> list[Thing]:
+    """Return what the tasks hold; XMP fields, which take a request of their own, only where some are written."""
+    touched = {each.aspect for each in effects}
+    held = target.holding or ()
+    return [each.thing for each in held if each.aspect in touched or not ASPECTS[each.aspect].needs((each.key,)).xmp]
+
+
+def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *, can_see: bool = True) -> Verification:
+    """Hold what was read against the prediction of the requests that were done: the first ones.
+
+    What no request names must not be lost, and must not move within a list that was written to; else it is a note.
+    ``can_see`` false: nothing was read, because reading shows nothing of what was done.
+    """
+    done = [result.outcome for result in results].count("done")
+    held = {each.thing for each in target.holding or ()} if can_see else set[Thing]()
+    named = predict(target.effects, done)
+    expected = {**(predict([target.holding or ()], 1) if can_see else {}), **named}
+    found = compare(expected, target.others.items() if can_see else (), snapshot_of(live) if can_see else {}, ASPECTS)
+    differences: list[Difference] = []
+    unread = {thing for thing in held if thing not in named and found.verdicts[thing] == "hidden"}
+    for thing, each in expected.items():
+        if each.done and found.verdicts[thing] in ("before", "else") and thing not in unread:
+            differences.append(_difference(thing, each, found))
+    differences += [_unnamed(each, "is gone, and no task names it") for each in found.lost if each[1]]
+    differences += [_unnamed(each, "has moved, and no task names it") for each in found.moved]
+    known = {each.aspect for each in differences}
+    lost = [name for name, key in found.lost if not key and name not in known]
+    differences += [_unnamed((name, ""), "shows less than before") for name in lost]
+    if where := elsewhere(target, live):
+        differences.append(_unnamed(ASSET, where))
+    new = dict.fromkeys([*found.new, *_new_in_untouched(found, expected, live)])
+    unwanted = [thing for thing in new if _is_unwanted(target, thing, live)]
+    differences += [_unnamed(thing, "is new, and the tasks want no other") for thing in unwanted]
+    moved = "files" in target.altered  # by a command of its own
+    changed = _looked_at(target, live, named) if can_see and named and not moved else []
+    things = [(aspect, key) for aspect, _, key in (name.partition(" ") for name in changed)]
+    differences += [_unnamed(thing, "changed meanwhile, and the plan depends on it") for thing in things]
+    notes = [f"{_in_words(' '.join(thing))} changed meanwhile, and no task names it" for thing in found.changed]
+    notes += [
+        f"{_in_words(' '.join(thing))} is new, and no task names it" for thing in found.new if thing not in unwanted
+    ]
+    things = [thing for thing, each in named.items() if each.done]
+    return Verification(
+        tuple(differences),
+        _left(target, results, things, named, found) | _left_clip(live),
+        _remembered(things, named, found),
+        sum(found.verdicts[thing] != "hidden" for thing in things),
+        tuple(ASPECTS[aspect].name for aspect, key in found.unseen if (aspect, key) in named),
+        tuple(notes),
+    )
+
+
+def _looked_at(target: Target, live: LiveTarget, done: Collection[Thing]) -> list[str]:
+    """Return the names of what the plan looked at, and that is not as it was though no request so far touched it.
+
+    Once something is done, whole lists and facts are not among them: a clip that is still recorded grows.
+    """
+    looked = [name for name, _ in target.looked.items()]
+    names = no_longer_so(target.looked.items(), snapshot_with_facts(live, looked))
+    if not done:
+        return names
+    things = [(name, name.partition(" ")) for name in names]
+    return [
+        name for name, (aspect, is_thing, key) in things if is_thing and aspect != FACT and (aspect, key) not in done
+    ]
+
+
+def _difference(thing: Thing, each: Expected, found: Comparison) -> Difference:
+    aspect = ASPECTS[thing[0]]
+    live, desired = found.values.get(thing), each.after
+    if isinstance(desired, dict):
+        lost = lost_attributes(each, live, aspect)
+        desired = {name: value for name, value in {**desired, **lost}.items() if name not in aspect.kept}
+    twins = mapping(live).get(TWINS)
+    firsts = [next(iter(mapping(each).items())) for each in twins] if isinstance(twins, list) else []
+    same = [f"{name} {value}" for name, value in firsts]
+    same += [f"{aspect.prefix}{key}" for key in found.twice.get(thing, ())]
+    if same:
+        desired, live = "once", f"twice: {' and '.join(same)}"
+    why = ""
+    if live is None and isinstance(aspect, ListAspect):
+        why = aspect.why_missing(each.after, [key for name, key in found.new if name == thing[0]])
+    return Difference(aspect.name, _called(thing), desired, live, why, bool(why))
+
+
+def _called(thing: Thing) -> str:
+    """Return the name of a thing in a plan, without its aspect: that of a new one is where it is to be."""
+    return f"{ASPECTS[thing[0]].prefix}{thing[1]}" if thing[1] else ""
+
+
+def _unnamed(thing: Thing, why: str) -> Difference:
+    return Difference(ASPECTS[thing[0]].name, _called(thing), None, None, why)
+
+
+def _new_in_untouched(found: Comparison, expected: Container[Thing], live: LiveTarget) -> list[Thing]:
+    """Return what may be new in lists that no request touches, and that have changed: what no task holds."""
+    read = snapshot_of(live, [aspect for aspect, key in found.changed if not key])
+    return [(aspect, key) for aspect, part in read.items() for key in part if (aspect, key) not in expected]
+
+
+def _is_unwanted(target: Target, thing: Thing, live: LiveTarget) -> bool:
+    """Return whether the tasks ask that there is no item like a new one."""
+    named = [each for aspect, each in target.unwanted if aspect == thing[0]]
+    value = snapshot_of(live, [thing[0]])[thing[0]][thing[1]] if named else None
+    return any(not ASPECTS[thing[0]].misses(each, value) for each in named)
+
+
+def _left(
+    target: Target,
+    results: Sequence[RequestResult],
+    things: Iterable[Thing],
+    named: dict[Thing, Expected],
+    found: Comparison,
+) -> dict[str, Json]:
+    """Return how the run left each thing. What was made is ours only if its request was accepted."""
+    ours: dict[Thing, bool] = {}
+    for request, result in zip(target.requests, results, strict=False):
+        accepted = result.status is not None and result.status < 400
+        ours |= {each.thing: accepted or each.before is not None or each.after is None for each in request.effects}
+    left: dict[str, Json] = {}
+    for thing in things:
+        verdict, each = found.verdicts[thing], named[thing]
+        if verdict == "predicted" and ours[thing]:
+            left[" ".join(thing)] = [found.keys.get(thing, thing[1]), found.values[thing]]
+        elif verdict == "hidden" and not isinstance(ASPECTS[thing[0]], Operation):
+            left[" ".join(thing)] = [thing[1], each.after]
+    return left
+
+
+def _left_clip(live: LiveTarget) -> dict[str, Json]:
+    return {} if live.asset is None else {LEFT_CLIP: to_json(ClipIdentity.of(live.asset))}
+
+
+def _remembered(things: Iterable[Thing], named: dict[Thing, Expected], found: Comparison) -> dict[str, Json]:
+    """Return what the ledger keeps: the values, or attributes, that reading does not show. What differs is not kept."""
     kept: dict[str, Json] = {}
-    for request in target.requests:
-        if doubtful.isdisjoint(map(expectation_key, request.expect)):
-            for change in (target.changes[number] for number in request.changes):
-                kept.update(ASPECTS[change.aspect].forget(change))
-    for expect in final:
-        aspect = ASPECTS[expect.aspect]
-        hidden = expect.secret and aspect.value_items is not None  # its value is not known any more
-        if not hidden and expectation_key(expect) not in doubtful:
-            kept.update(aspect.remember(expect, live))
-    expects = _expected(target)
-    for name in {each.aspect: None for each in expects}:
-        kept.update(ASPECTS[name].remember_all(expects, live))
+    for thing in things:
+        aspect, verdict, value = ASPECTS[thing[0]], found.verdicts[thing], named[thing].after
+        item = f"{thing[0]}:{found.keys.get(thing, thing[1])}"
+        if isinstance(aspect, Operation) or named[thing].secret or verdict in ("before", "else"):
+            continue
+        hidden = aspect.hidden(value, found.values.get(thing))
+        if verdict == "hidden" or (hidden and not isinstance(value, dict)):
+            kept[item] = value
+        else:
+            kept[item] = {name: mapping(value)[name] for name in hidden} if hidden else None
+            if isinstance(aspect, ListAspect) and aspect.numbered and value is not None:
+                kept[f"{BETWEEN}{thing[1]}"] = None
+            if aspect.missing is UNSET:
+                kept[f"reported:{thing[1]}"] = True
     return kept
 
 
-def not_seen(target: Target, live: LiveTarget) -> tuple[str, ...]:
-    """Return the keys of what the target's requests expect and reading does not show, or cannot."""
-    return tuple(each.key for each in final_expectations(target) if holds(each, live) is not True)
-
-
-def only(target: Target, first: int, end: int) -> Target:
-    """Return the target as if it had the requests ``first`` to before ``end`` alone."""
-    whole = first == 0 and end == len(target.requests)
-    return target if whole else structs.replace(target, requests=target.requests[first:end])
-
-
-def can_see(target: Target) -> bool:
-    """Return whether reading can show anything of what the target's requests do."""
-    return any(map(can_show, _expected(target)))
+# Where the target is --------------------------------------------------------------------------------------------------
 
 
 def rename_of(target: Target) -> int | None:
     """Return the index of the request that renames the asset: from then on it has its other address."""
-    if target.address == target.address_after:
-        return None
-    renames = {number for number, change in enumerate(target.changes) if ASPECTS[change.aspect].is_rename}
-    return next((index for index, request in enumerate(target.requests) if renames & {*request.changes}), None)
+    return None if target.address == target.address_after else target.request_with(TITLE)
+
+
+def deletes_asset(target: Target) -> bool:
+    """Return whether the target is deleted."""
+    return target.request_with(ASSET) is not None
 
 
 def addresses(target: Target, end: int) -> tuple[Address, ...]:
@@ -163,12 +342,87 @@ def addresses(target: Target, end: int) -> tuple[Address, ...]:
 
     A deleted one is looked for by its title alone: an open file may answer to its key id for as long as it is open.
     """
-    if any(is_deletion(change) and ASPECTS[change.aspect].deletes_target for change in target.changes):
+    if deletes_asset(target):
         return (target.address_after,)
     rename = rename_of(target)
     if rename is None or end <= rename:
         return (target.address,)
     return (target.address_after, target.address)
+
+
+async def read_again(
+    reader: Reader, shared: SharedReads, target: Target, end: int, things: Iterable[Thing]
+) -> LiveTarget:
+    """Return a target as it is once the requests before ``end`` were sent, read again; raises ``ServerError``.
+
+    ``things`` are what the reading must show. ``reader`` has asked nothing yet. An asset that is gone counts only where
+    its database is there.
+    """
+    if target.kind == "database":
+        return LiveTarget()
+    if target.kind == "rss_channel":
+        return LiveTarget(channel=await reader.read_channel(target.address.name))
+    address, asset = await _find(reader, target, end)
+    if asset is None and deletes_asset(target) and end == len(target.requests):
+        return await _after_deletion(reader, shared, target)
+    if asset is None:
+        return LiveTarget()
+    return await read_rest(reader, partial(shared.read, reader), target.database, address, asset, things)
+
+
+async def _find(reader: Reader, target: Target, end: int) -> tuple[Address, Asset | None]:
+    """Return the planned clip and where it is; raises ``AnotherClipError`` where another clip has its title.
+
+    A deleted clip is gone if another one has its title.
+    """
+    altered, places = frozenset(target.altered), addresses(target, end)
+    deletion = target.request_with(ASSET)
+    another: Asset | None = None
+    for address in places:
+        asset = await reader.read_asset(target.database, address)
+        if asset is None:
+            continue
+        if not is_another_clip(target.clip, asset, altered):
+            # Found by title, it has that title even if it reports none: that shows whether a rename was done.
+            by_title = asset.title is None and not address.namespace
+            return address, structs.replace(asset, title=address.name) if by_title else asset
+        # A link of a renamed clip may still have the former title.
+        if address == places[0] or is_another_clip(target.clip, asset, altered | {"link_id"}):
+            another = another or asset
+    if another is not None and not (deletion is not None and deletion < end):
+        raise AnotherClipError(f"another clip now has this title ({describe_clip(another)})")
+    if another is None and not await reader.has_database(target.database):
+        raise UnreadableError(f"database {target.database} not found", server=target.server)
+    return places[0], None
+
+
+async def _after_deletion(reader: Reader, shared: SharedReads, target: Target) -> LiveTarget:
+    """Return what is left of a deleted clip: its links, or the clip itself under another title or in another folder.
+
+    The listing that the next deletion needs anyway shows it. Another clip may be where a link was.
+    """
+    listed = await shared.listed(reader, target.database)
+    clip = target.clip
+    known = {"orig_name": clip.orig_name, "create_time": clip.create_time, "frames": clip.frames}
+    attributes = {name: str(value) for name, value in known.items() if value is not None}
+    asset = Asset(target.address_after.name, link_id=clip.link_id, attributes=attributes)
+    entries = await listed.read_entries(target.database, asset)
+    for entry in entries.same:
+        shown = Asset(entry.title, link_id=entry.link_id, finalized=entry.finalized, attributes=entry.attributes)
+        if is_another_clip(clip, shown, {"link_id"}) or (entry.link_id != clip.link_id and clip.link_id is not None):
+            continue
+        place = show_folder((*entry.folder, entry.title))
+        if not same_text(entry.title, target.address_after.name) and place not in target.places:
+            return LiveTarget(asset=structs.replace(shown, folder=entry.folder))
+    effects = (each for request in target.effects for each in request)
+    places = dict.fromkeys(place for each in effects for place in ASPECTS[each.aspect].needs((each.key,)).places)
+    there = await read_places(partial(shared.read, reader), target.database, places)
+    return LiveTarget(
+        places={place: [each for each in found or () if not differing(asset, each)] for place, found in there.items()}
+    )
+
+
+# Reads that targets share ---------------------------------------------------------------------------------------------
 
 
 class _SharedAnswer(Struct):
@@ -182,13 +436,13 @@ class _SharedAnswer(Struct):
     waiting: int = 0
 
 
-_RECENT: Final = timedelta(minutes=1)
+RECENT: Final = timedelta(minutes=1)
 """What was read longer ago is read again before it is changed."""
 
 
 def is_recent(read: datetime, now: datetime) -> bool:
     """Return whether what was read then need not be read again; not if the clock was set back."""
-    return timedelta() <= now - read <= _RECENT
+    return timedelta() <= now - read <= RECENT
 
 
 class SharedReads:
@@ -246,83 +500,3 @@ class SharedReads:
         if shelf.error is not None:
             raise shelf.error
         return shelf.answer
-
-
-async def read_again(reader: Reader, shared: SharedReads, target: Target, places: tuple[Address, ...]) -> LiveTarget:
-    """Return all that the target's requests expect something of, read again; raises ``ServerError``.
-
-    ``reader`` has asked nothing yet. An asset that is gone counts only where its database is there.
-    """
-    if target.kind == "database":
-        return LiveTarget()
-    if target.kind == "rss_channel":
-        return LiveTarget(channel=await reader.read_channel(target.address.name))
-    address, asset = await _find(reader, target, places)
-    expected = _expected(target)
-    links = (each.key for each in expected if ASPECTS[each.aspect].is_entry)
-    shared_read = partial(shared.read, reader)
-    folders = await target_reading.read_folders(
-        shared_read, target.database, dict.fromkeys(parse_folder(key)[:-1] for key in links)
-    )
-    deletes = _delete_asset(expected)
-    if asset is None and deletes:
-        asset = await _renamed_by_another(reader, shared, target)
-    if asset is None or deletes:
-        return LiveTarget(asset=asset, folders=folders)
-    names = frozenset(each.key for each in expected if ASPECTS[each.aspect].in_xmp)
-    if names:
-        names |= {each.key for each in target.holding or () if ASPECTS[each.aspect].in_xmp}
-    xmp = await target_reading.read_xmp_fields(reader, target.database, address, names) if names else None
-    return LiveTarget(asset=asset, xmp=xmp, folders=folders)
-
-
-def _delete_asset(expects: Iterable[Expectation]) -> bool:
-    """Return whether requests that must show this delete the asset."""
-    return any(ASPECTS[each.aspect].deletes_target and each.desired is None for each in expects)
-
-
-def _expected(target: Target) -> list[Expectation]:
-    """Return what the target's requests expect."""
-    return [each for request in target.requests for each in request.expect]
-
-
-async def _find(reader: Reader, target: Target, places: tuple[Address, ...]) -> tuple[Address, Asset | None]:
-    """Return the planned clip and where it is; raises ``AnotherClipError`` where another clip has its title.
-
-    A deleted clip is gone if another one has its title.
-    """
-    # The values of the clip's identity that the target's own changes may alter.
-    title = target.address_after.name
-    altered = frozenset(name for change in target.changes for name in ASPECTS[change.aspect].alters(change, title))
-    another: Asset | None = None
-    for address in places:
-        asset = await reader.read_asset(target.database, address)
-        if asset is None:
-            continue
-        if not is_another_clip(target.clip, asset, altered):
-            # Found by title, it has that title even if it reports none: that shows whether a rename was done.
-            by_title = asset.title is None and not address.namespace
-            return address, structs.replace(asset, title=address.name) if by_title else asset
-        # A link of a renamed clip may still have the former title.
-        if address == places[0] or is_another_clip(target.clip, asset, altered | {"link_id"}):
-            another = another or asset
-    if another is not None and not _delete_asset(_expected(target)):
-        raise AnotherClipError(f"another clip now has this title ({describe_clip(another)})")
-    if another is None and not await reader.has_database(target.database):
-        raise UnreadableError(f"database {target.database} not found", server=target.server)
-    return places[0], None
-
-
-async def _renamed_by_another(reader: Reader, shared: SharedReads, target: Target) -> Asset | None:
-    """Return the clip that was to be deleted, if its home folder now shows it under another title."""
-    if target.folder is None or target.clip.link_id is None:
-        return None
-    listing = await shared.read(reader, target.database, parse_folder(target.folder))
-    for entry in listing.entries if listing else ():
-        if entry.link_id != target.clip.link_id or same_text(entry.title, target.address_after.name):
-            continue
-        shown = Asset(entry.title, link_id=entry.link_id, finalized=entry.finalized, attributes=entry.attributes)
-        now = ClipIdentity.of(shown)
-        if (now.create_time or now.frames) and not is_another_clip(target.clip, shown):
-            return shown
-    return None

@@ -1,6 +1,6 @@
 """The registry of aspects: one module for each, independent of the others. A new aspect is one line here.
 
-What depends on an aspect is in its module, as :class:`~msauto.aspects.aspect.Aspect`; the stages look it
+What depends on an aspect is in its module, as a subclass of :class:`~msauto.aspects.aspect.Aspect`; the stages look it
 up here.
 """
 
@@ -11,91 +11,55 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from msauto.aspects import (
-    asset,
-    command,
-    field,
-    link,
-    marker,
-    proxy,
-    restore,
-    rss_item,
-    segment,
-    segmentation,
-    thumbnail,
-    title,
-    xmp,
-    xmp_batch,
-)
-from msauto.aspects.aspect import EXACTLY, Aspect
+from msauto.aspects.aspect import Aspect, Operation
+from msauto.aspects.asset import AssetDeletion
+from msauto.aspects.command import AssetCommands
+from msauto.aspects.field import LinkFields
+from msauto.aspects.link import Links
+from msauto.aspects.marker import Markers
 from msauto.aspects.merging import Merging
-from msauto.aspects.rss_arguments import merge_channels
+from msauto.aspects.proxy import Proxies
+from msauto.aspects.restore import Restore
+from msauto.aspects.rss_item import RssItems
+from msauto.aspects.segment import Segments
+from msauto.aspects.segmentation import Segmentation
+from msauto.aspects.thumbnail import Thumbnails
+from msauto.aspects.title import Title
+from msauto.aspects.xmp import XmpFields
+from msauto.aspects.xmp_batch import XmpBatches
 from msauto.errors import PlanningError
-from msauto.model.desired import DesiredAsset, DesiredChannel, DesiredList
+from msauto.model.desired import DesiredAsset, DesiredChannel, DesiredList, DesiredOperation, DesiredXmpBatch
 from msauto.model.live import Asset, show_folder
-from msauto.model.plan import Change, Expectation, Request
+from msauto.model.plan import Change
 from msauto.model.ports import LiveTarget
-from msauto.model.result import Difference
+from msauto.model.snapshot import Snapshot
 
-_MODULES = (
-    asset, title, restore, field, xmp, segmentation, segment, marker, link, rss_item,
-    command, thumbnail, proxy, xmp_batch,
+DELETION: Final = AssetDeletion()
+CHANNEL_ITEMS: Final = RssItems()
+_ALL: Final[tuple[Aspect, ...]] = (
+    DELETION, Title(), Restore(), LinkFields(), XmpFields(), Segmentation(), Segments(), Markers(), Links(),
+    CHANNEL_ITEMS, AssetCommands(), Thumbnails(), Proxies(), XmpBatches(),
 )  # fmt: skip
-ASPECTS: Final[Mapping[str, Aspect]] = {module.ASPECT.name: module.ASPECT for module in _MODULES}
+ASPECTS: Final[Mapping[str, Aspect]] = {each.name: each for each in _ALL}
 """All aspects by name, in the order in which an asset is planned."""
 
 
-def holds(expect: Expectation, live: LiveTarget) -> bool | None:
-    """Return whether an expectation holds; ``None`` where reading cannot show it."""
-    aspect = ASPECTS[expect.aspect]
-    if aspect.holds is None or expect.secret:
-        return None
-    if live.asset is None and aspect.needs_asset:
-        return False  # what was to be removed may be on the clip under another title
-    if aspect.strangers is not None and expect.key == EXACTLY:
-        return not aspect.strangers(expect, live)
-    return aspect.holds(expect, live)
+def snapshot_of(live: LiveTarget, names: Iterable[str] = ASPECTS) -> Snapshot:
+    """Return what a reading shows of a target: all aspects that were read, or those named."""
+    parts = ((name, ASPECTS[name].things(live)) for name in names)
+    return {name: part for name, part in parts if part is not None}
 
 
-def twice(expect: Expectation, live: LiveTarget) -> Difference | None:
-    """Return that something expected once has a duplicate, naming both; ``None`` if it has none."""
-    alike = ASPECTS[expect.aspect].alike(expect, live) if expect.desired is not None else ()
-    return Difference(expect.aspect, expect.key, "once", f"twice: {' and '.join(alike)}") if len(alike) > 1 else None
+def operation(desired: DesiredOperation | DesiredXmpBatch) -> Operation:
+    """Return the aspect that runs a desired operation."""
+    found = ASPECTS[desired.aspect]
+    assert isinstance(found, Operation)
+    return found
 
 
 def is_deletion(change: Change) -> bool:
     """Return whether a change counts as a deletion: of an asset, or of a link by its title."""
-    if change.action != "delete":
-        return False
-    aspect = ASPECTS[change.aspect]
-    return aspect.is_entry or aspect.deletes_target
-
-
-def asset_after(asset: Asset, requests: Iterable[Request]) -> Asset:
-    """Return an asset as the requests leave it, as the server counts.
-
-    It is computed from their expectations, exactly enough for warnings: a segmentation has no effect.
-    """
-    for expect in (each for request in requests for each in request.expect):
-        asset = ASPECTS[expect.aspect].leaves(asset, expect)
-    return asset
-
-
-def can_show(expect: Expectation) -> bool:
-    """Return whether reading the target can show a thing at all: what is run rather than compared is never seen."""
-    return ASPECTS[expect.aspect].holds is not None and not expect.secret
-
-
-def difference(expect: Expectation, live: LiveTarget) -> Difference | None:
-    """Return what is not as expected; ``None`` where it is, or where reading cannot show it."""
-    if holds(expect, live) is not False:
-        return None
-    aspect = ASPECTS[expect.aspect]
-    if aspect.strangers is not None and expect.key == EXACTLY:
-        return Difference(expect.aspect, expect.key, desired=None, live=aspect.strangers(expect, live) or None)
-    desired = aspect.show_desired(expect, live) if expect.desired is not None else None
-    shown = None if live.asset is None and aspect.needs_asset else aspect.show(expect, live)
-    return Difference(expect.aspect, expect.key, desired=desired, live=shown)
+    return change.action == "delete" and bool(ASPECTS[change.aspect].deletes)
 
 
 # What several tasks declare ------------------------------------------------------------------------------------------
@@ -120,7 +84,7 @@ def contradictions(declared: Sequence[DesiredAsset | DesiredChannel], title: str
     if assets:
         _merge(assets, merging)
     if channels:
-        merge_channels(channels, merging)
+        CHANNEL_ITEMS.merge(merging, channels)
     return merging.found
 
 

@@ -1,45 +1,31 @@
-"""What the stages must know of one kind of state: each module of ``msauto.aspects`` fills in one :class:`Aspect`."""
+"""What the stages ask of one kind of state: each module of ``msauto.aspects`` is a value, a list or an operation.
+
+The stages find an aspect in the registry, and never name one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field, structs
 
 from msauto.aspects.arguments import ExportedPart, TaskArguments
-from msauto.aspects.comparison import mapping
 from msauto.aspects.merging import Merging
-from msauto.aspects.plan_builder import PlanContext, Trigger
+from msauto.aspects.plan_builder import PlanContext, Trigger, left_alone, length_of
 from msauto.documents.document import SourceNode
 from msauto.documents.key_rules import KeyRule
 from msauto.documents.strict_model import Model
 from msauto.errors import Problem
-from msauto.model.desired import Sourced, TaskSource
-from msauto.model.facts import Need
-from msauto.model.live import Asset, AssetSnapshot, Folder, Link
-from msauto.model.plan import Action, AspectName, Change, Expectation, Json, Request, Target
+from msauto.model.desired import DesiredDownload, Sourced, TaskSource
+from msauto.model.live import Asset, AssetSnapshot, Folder
+from msauto.model.plan import Action, Basis, Change, Request, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import TargetRecord
 from msauto.model.server import Dialect, ServerSpec
+from msauto.model.snapshot import AspectName, Effect, Expected, Json, Part, Snapshot, Thing, is_equal, predict
 
 T = TypeVar("T")
-Item = tuple[str, Json]
-"""An item of the memory: its name and its value; ``None`` forgets it."""
-EXACTLY: Final = "exactly"
-"""The key of the expectation that a list has no items but those that existed when planned, or are desired."""
-
-Span = tuple[str, int, int, TaskSource]
-"""What a task places: what it is, its first and its last frame, and where the task names it."""
-
-
-class Detail(NamedTuple):
-    """A line on a change that takes the place of its attributes. ``name``: what the value is; ``""``: plain text."""
-
-    label: str
-    value: Json
-    name: str = ""
-
 
 SEGMENTS: Final = "Segments"
 POINTS: Final = "In and out"
@@ -66,210 +52,268 @@ class TimelineItem(NamedTuple):
     after: TimelinePlace | None
 
 
+class Detail(NamedTuple):
+    """A line on a change that takes the place of its attributes. ``name``: what the value is; ``""``: plain text."""
+
+    label: str
+    value: Json
+    name: str = ""
+
+
+class Shown(NamedTuple):
+    """A change as it is shown: how it is called, what many like it have in common, and its attributes."""
+
+    label: str
+    subject: str
+    change: Change
+
+
 class Reads(NamedTuple):
-    """What comparing a part takes beside the asset itself; ``links`` are all of the asset."""
+    """What comparing a part takes beside the asset itself.
+
+    ``places``: the entries of these folders and titles. ``links``: all links of the asset.
+    """
 
     xmp: frozenset[str] = frozenset()
-    folders: tuple[Folder, ...] = ()
+    places: tuple[Folder, ...] = ()
     links: bool = False
 
 
-class AppliedChange(Struct, frozen=True):
-    """A change that a run made, or may have made (``whole`` false), with the requests that were sent for it."""
-
-    change: Change
-    requests: tuple[Request, ...]
-    whole: bool
-
-    @property
-    def expects(self) -> tuple[Expectation, ...]:
-        """What its requests had to show."""
-        return tuple(expect for request in self.requests for expect in request.expect)
-
-
 class UndoContext(Struct, frozen=True):
-    """What an aspect needs to undo its changes of one asset.
+    """What an aspect needs to undo the changes of one target.
 
-    ``notes`` takes what the user must know, ``still`` the live values that the writes require.
+    ``changes`` are those that can be undone, with the number of each. ``notes`` takes what the user must know,
+    ``still`` how each thing must be to be written over: as the run left it, ``None``: not there.
     """
 
     record: TargetRecord
-    made: Sequence[AppliedChange]
+    changes: Mapping[int, Change]
     spec: ServerSpec
     source: TaskSource
-    asset: Asset
-    live_links: Sequence[Link] | None
-    notes: list[str]
+    origin: int = 0
+    notes: list[str] = field(default_factory=list)
     still: dict[str, Json] = field(default_factory=dict)
 
-    @property
-    def links(self) -> Sequence[Link]:
-        """The links of the asset; raises ``Need`` if they are not read."""
-        if self.live_links is None:
-            raise Need("links")
-        return self.live_links
+    def of(self, aspect: str) -> list[Change]:
+        """Return the changes of an aspect."""
+        return [change for change in self.changes.values() if change.aspect == aspect]
 
-    def of(self, *aspects: AspectName) -> list[AppliedChange]:
-        """Return the changes of these aspects."""
-        return [one for one in self.made if one.change.aspect in aspects]
+    def things(self, aspect: str) -> dict[str, Expected]:
+        """Return the things of an aspect that requests which were done have changed, by key."""
+        done = [number for number, each in enumerate(self.record.requests) if each.state == "done"]
+        sent = [self.record.target.requests[number] for number in done]
+        undone = [request.effects for request in sent if not self.changes.keys().isdisjoint(request.changes)]
+        return {key: each for (name, key), each in predict(undone, len(undone)).items() if name == aspect}
+
+    def seen(self, aspect: str) -> frozenset[str]:
+        """Return the keys of the things of an aspect that there were before the run."""
+        target = self.record.target
+        effects = (effect for request in target.requests for effect in request.effects)
+        named = {each.key for each in effects if each.aspect == aspect and each.before is not None}
+        names = (name.partition(" ") for name in target.others.names)
+        return frozenset(named | {key for name, _, key in names if name == aspect})
+
+    def left(self, thing: Thing) -> tuple[str, Json] | None:
+        """Return the live key and the value of a thing as the run left it; ``None`` where that is not known."""
+        found = self.record.left.get(" ".join(thing))
+        return (str(found[0]), found[1]) if isinstance(found, list) else None
 
     def sourced(self, value: T) -> Sourced[T]:
         """Return a value with the undo as its source."""
         return Sourced(value, self.source)
 
 
-def _no_items(*_: Any) -> Iterator[Any]:
-    return iter(())
+class Aspect:
+    """One kind of state: what the stages ask of it. The default is that it does not concern a stage."""
+
+    name: ClassVar[AspectName]
+    module: ClassVar[type[Model] | None] = None
+    """The keys of its module, where that is one of its own."""
+    prefix: ClassVar[str] = ""
+    """How the name of a thing begins in a plan, before its key."""
+    keys: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
+    """Its keys of the ``asset`` module, with their types and fields."""
+    rules: ClassVar[tuple[KeyRule, ...]] = ()
+    """How these keys depend on each other."""
+    dialect: ClassVar[tuple[str, ...]] = ()
+    """The keys of the server's dialect that may explain why it is not as desired."""
+    deletes: ClassVar[Literal["", "asset", "link"]] = ""
+    """What its deletion counts as."""
+    for_good: ClassVar[str] = ""
+    """Why no change of it can be undone."""
+    in_frames: ClassVar[bool] = False
+    """Its values count frames."""
+    missing: ClassVar[Json | UnsetType] = None
+    """The value of a key that a reading of it does not show; ``UNSET``: unknown."""
+    kept: ClassVar[frozenset[str]] = frozenset()
+    """The attributes that no server shows, and that the ledger keeps."""
+
+    # Playbooks -------------------------------------------------------------------------------------------------------
+
+    def check(self, args: Any, node: SourceNode, dialect: Dialect | None = None) -> Iterator[Problem]:
+        """Yield what is wrong with validated arguments; with ``dialect``, only what is wrong for such a server."""
+        return iter(())
+
+    def declare(self, task: TaskArguments) -> Any:
+        """Return the *part* that a task declares of it, if any; with a module of its own, all that the task asks."""
+        return None
+
+    def merge(self, merging: Merging, parts: Sequence[Any]) -> Any:
+        """Return one part for those of several tasks."""
+        return parts[0]
+
+    def export(self, snapshot: AssetSnapshot, dialect: Dialect) -> ExportedPart:
+        """Return live state as the value of its first key."""
+        return ExportedPart()
+
+    # Planning --------------------------------------------------------------------------------------------------------
+
+    def reads(self, part: Any, asset: Asset, title: str) -> Reads:
+        """Return what comparing a part takes beside the asset."""
+        return Reads()
+
+    def needs(self, keys: Collection[str]) -> Reads:
+        """Return what reading these things of it again takes beside the asset; the key ``""`` of a list: all of it."""
+        return Reads()
+
+    def of_entry(self, part: Any, asset: Asset, title: str | None) -> Any:
+        """Return a part that a task declares for another entry of the clip as one for the clip.
+
+        ``title`` is that of the entry, where both are one target.
+        """
+        return part
+
+    def plan(self, context: PlanContext, part: Any) -> None:
+        """Compare a part with the live target, and add changes and requests."""
+
+    def warn(self, context: PlanContext, part: Any, after: Callable[[], Snapshot]) -> Iterator[str]:
+        """Yield warnings from the snapshot after the run; raises ``PlanningError`` for what cannot be meant."""
+        return iter(())
+
+    # The snapshot ----------------------------------------------------------------------------------------------------
+
+    def things(self, live: LiveTarget) -> Part | None:
+        """Return what a reading shows of it, by key; ``None`` where it was not read."""
+        return None
+
+    def misses(self, named: Json, shown: Json) -> Sequence[str]:
+        """Implement :meth:`~msauto.model.snapshot.Rules.misses`."""
+        return () if named == shown else ("",)
+
+    def hidden(self, named: Json, shown: Json) -> Sequence[str]:
+        """Implement :meth:`~msauto.model.snapshot.Rules.hidden`."""
+        return ()
+
+    def place(self, value: Any) -> Hashable:
+        """Implement :meth:`~msauto.model.snapshot.Rules.place`."""
+        return None
+
+    # Undo ------------------------------------------------------------------------------------------------------------
+
+    def undo(self, context: UndoContext) -> Any:
+        """Return the part that brings back what there was, if anything."""
+        return None
+
+    # Shown -----------------------------------------------------------------------------------------------------------
+
+    def shown(self, change: Change) -> Shown:
+        """Return a change of it as it is shown."""
+        return Shown(change.key, "", change)
+
+    def details(self, change: Change, target: Target) -> Sequence[Detail]:
+        """Return what is shown in place of its attributes."""
+        return ()
+
+    def timeline(self, change: Change, target: Target) -> Iterator[TimelineItem]:
+        """Yield where it was and is."""
+        return iter(())
+
+
+class Value(Aspect):
+    """Values by name, each set by a request: link fields, XMP fields."""
+
+    def former(self, change: Change, context: UndoContext) -> Any:
+        """Return the value before a change as a task declares it; ``None``, with a note: it cannot be written."""
+        raise NotImplementedError
+
+    def is_due(self, context: PlanContext, effect: Effect, known: Json, basis: Basis, what: str) -> bool:
+        """Return whether a value is to be written: it differs from the one that is known, or none is.
+
+        One that is as desired is to stay so. Undo leaves alone, with a warning, what has changed since the run.
+        """
+        if basis == "none":
+            return True
+        if is_equal(effect.after, known, self):
+            if basis == "live":
+                context.builder.hold(effect)
+            return False
+        still = context.still.get(f"{self.name}:{effect.key}", known)
+        if not is_equal(still, known, self):
+            context.builder.warnings.append(left_alone(f"{context.title}: {what}", known, still))
+            return False
+        return True
+
+    def undo(self, context: UndoContext) -> Any:
+        """Return the former values by name, each with the value that it must still have: as the run left it."""
+        done, former = context.things(self.name), dict[str, Sourced[Any]]()
+        for change in context.of(self.name):
+            value = self.former(change, context) if change.key in done else None
+            if value is not None:
+                left = context.left((self.name, change.key))
+                context.still[f"{self.name}:{change.key}"] = left[1] if left else done[change.key].after
+                former[change.key] = context.sourced(value)
+        return former or None
+
+    def shown(self, change: Change) -> Shown:
+        """Return a change with its key as what many have in common."""
+        return Shown(change.key, change.key, change)
+
+
+class Operation(Aspect):
+    """What is run, not compared. Its effect has the value ``once``, ``always`` or ``changed``: how often it runs."""
+
+    missing = UNSET
+
+    def run(self, context: PlanContext, desired: Any, cause: Trigger) -> None:
+        """Add what one desired operation runs."""
+        raise NotImplementedError
+
+
+class Download(Operation):
+    """A file that is fetched of an asset, and fetched again once the clip or what was asked for differs.
+
+    It changes nothing on the server.
+    """
+
+    for_good = "the file stays where it was saved"
+
+    def has_file(self, context: PlanContext, run: DesiredDownload, asked: Mapping[str, Json], cause: Trigger) -> bool:
+        """Return whether a file is on disk as it was fetched of this clip; a handler fetches it again."""
+        context.builder.look(*length_of(context.asset))
+        remembered = context.memory.get(f"{self.name}:{run.dest}")
+        if cause.handler or not isinstance(remembered, dict):
+            return False
+        there = context.files.get(run.dest)
+        return there is not None and remembered == {**_made_from(context, asked), "sha256": there}
+
+    def fetch(
+        self, context: PlanContext, run: DesiredDownload, asked: dict[str, Json], request: Request, cause: Trigger
+    ) -> None:
+        """Add a download as what is run, with what its file is made from."""
+        number = context.builder.run(self.name, run.dest, asked, run.source, cause)
+        effect = Effect(self.name, run.dest, None, _made_from(context, asked), visible=False)
+        context.builder.send(cause.phase, structs.replace(request, dest=run.dest), [number], effect)
+
+
+def _made_from(context: PlanContext, asked: Mapping[str, Json]) -> dict[str, Json]:
+    """Return what a file of a clip is made from: where that is the same, so is the file."""
+    asset = context.asset
+    created = asset.attributes.get("create_time")
+    clip: dict[str, Json] = {"link_id": asset.link_id, "create_time": created, "frames": asset.frames}
+    return {"asked": dict(asked), "clip": clip}
 
 
 def frames_of(value: Json) -> int | None:
     """Return a number of frames; servers report positions of fields as text. ``None`` for anything else."""
     text = str(value).strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else None
-
-
-def titles_of_item(change: Change) -> tuple[str, str, str]:
-    """Return the title that an item of a list gets, with what it is of and what it was."""
-    was, now = (str(mapping(side).get("title", "")) for side in (change.before, change.after))
-    return f"the title of {change.aspect} {change.key!r}", was, now
-
-
-class Aspect(Struct, frozen=True, kw_only=True):
-    """One kind of state: what the stages ask of it. They never name it."""
-
-    name: AspectName
-
-    # Playbooks -------------------------------------------------------------------------------------------------------
-
-    # The keys of its module, where that is one of its own.
-    module: type[Model] | None = None
-    # Its keys of the ``asset`` module, with their types and fields.
-    keys: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    # How these keys depend on each other.
-    rules: tuple[KeyRule, ...] = ()
-    # The name of its list under ``exactly``, with the type and field of that key.
-    exactly: tuple[str, tuple[Any, Any]] | None = None
-    # Yields what is wrong with validated arguments.
-    check: Callable[[Any, SourceNode], Iterator[Problem]] = _no_items
-    # Yields what is wrong with them for a server of this dialect.
-    check_on_server: Callable[[Any, SourceNode, Dialect], Iterator[Problem]] = _no_items
-    # Returns the *part* that a task declares of it, if any; with a module of its own, all that the task asks for.
-    declare: Callable[[TaskArguments], Any] = lambda _: None
-    # Returns live state as the value of its first key.
-    export: Callable[[AssetSnapshot, Dialect], ExportedPart] = lambda *_: ExportedPart()
-    # Returns one part for those of several tasks.
-    merge: Callable[[Merging, Sequence[Any]], Any] = lambda _, parts: parts[0]
-
-    # Planning --------------------------------------------------------------------------------------------------------
-
-    # What comparing a part takes, if anything: from the part, the asset and its title.
-    reads: Callable[[Any, Asset, str], Reads] | None = None
-    # Turns a part that a task declares for another entry of the clip into one for the clip; the title of the entry is
-    # given where both are one target.
-    of_entry: Callable[[Any, Asset, str | None], Any] = lambda part, *_: part
-    # Compares a part with the asset, and adds changes and requests.
-    plan: Callable[[PlanContext, Any], None] = lambda *_: None
-    # Adds what one desired operation runs.
-    run: Callable[[PlanContext, Any, Trigger], None] = lambda *_: None
-    # The names that the fingerprint covers, each with what it covers: of the asset, the live target, the rest of the
-    # name.
-    looks: Mapping[str, Callable[[Any, LiveTarget, str], Any]] = field(default_factory=dict)
-    # It is another entry of the asset, which only a title names.
-    is_entry: bool = False
-    # Each entry of a clip has its own.
-    belongs_to_entry: bool = False
-    # Folder and title of an entry that a change makes or alters.
-    takes: Callable[[Change, Target], Folder | None] = lambda *_: None
-    # Which values of the clip's identity a change may alter, of an asset with this title.
-    alters: Callable[[Change, str], Collection[str]] = lambda *_: ()
-    # A change of it gives the asset its other address.
-    is_rename: bool = False
-    # Its deletion is that of the asset.
-    deletes_target: bool = False
-    # It fetches a file.
-    is_file: bool = False
-
-    # Verification ----------------------------------------------------------------------------------------------------
-
-    # Whether an expectation holds; ``None`` where reading cannot show it. An aspect without it is run, not compared.
-    holds: Callable[[Expectation, LiveTarget], bool | None] | None = None
-    # The live items that no task asks for and that did not exist when planned: an expectation :data:`EXACTLY` has none.
-    strangers: Callable[[Expectation, LiveTarget], list[Json]] | None = None
-    # The live side of a difference.
-    show: Callable[[Expectation, LiveTarget], Json] = lambda *_: None
-    # Its desired side.
-    show_desired: Callable[[Expectation, LiveTarget], Json] = lambda expect, _: expect.desired
-    # The live items that are what is expected once: a server may have done a request twice.
-    alike: Callable[[Expectation, LiveTarget], Sequence[str]] = lambda *_: ()
-    # Reading does not show the whole of it.
-    is_partly_hidden: Callable[[Expectation, LiveTarget], bool] = lambda *_: False
-    # A later expectation (the second one) replaces the deletion that the first one expects.
-    is_overruled: Callable[[Expectation, Expectation], bool] | None = None
-    # Without the asset nothing of it holds.
-    needs_asset: bool = True
-    # It is expected of a deleted asset, too.
-    survives_deletion: bool = False
-    # Reading it takes the XMP fields of its name.
-    in_xmp: bool = False
-    # Its effect may take minutes.
-    is_slow: bool = False
-
-    # Warnings --------------------------------------------------------------------------------------------------------
-
-    # The asset as an expectation leaves it.
-    leaves: Callable[[Asset, Expectation], Asset] = lambda asset, _: asset
-    # What a task places between frames.
-    spans: Callable[[PlanContext, Any], Iterator[Span]] = _no_items
-    # What the title of a change is of, what it was and is.
-    titles: Callable[[Change], tuple[str, str, str] | None] = lambda _: None
-    # Yields warnings of its own from the asset after the run; raises ``PlanningError`` for what cannot be meant.
-    warn: Callable[[PlanContext, Any, Callable[[], Asset]], Iterator[str]] = _no_items
-
-    # Memory and undo -------------------------------------------------------------------------------------------------
-
-    # How the items begin that it makes unknown for every asset of the database.
-    spoils: str = ""
-    # What it deletes may be created again by a later request.
-    recreates: bool = False
-    # What to keep of an expectation.
-    remember: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items
-    # What to learn from all of them together.
-    remember_all: Callable[[Sequence[Expectation], LiveTarget], Iterator[Item]] = _no_items
-    # What a change makes untrue.
-    forget: Callable[[Change], Iterator[Item]] = _no_items
-    # How an item was left, for undo.
-    learn: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items
-    # The items that hold values which are not reported.
-    value_items: Callable[[str], Sequence[str]] | None = None
-    # ``run: once`` is remembered.
-    runs_once: bool = False
-    # A change shows the whole value before and after.
-    is_value: bool = False
-    # Why no change of it can be undone.
-    for_good: str = ""
-    # Why this change cannot be undone.
-    why_not_undone: Callable[[Change, TargetRecord, ServerSpec], str | None] = lambda *_: None
-    # Returns the part that brings back what there was, if anything.
-    undo: Callable[[UndoContext], Any] = lambda _: None
-
-    # Shown -----------------------------------------------------------------------------------------------------------
-
-    # How a change of it is called.
-    label: Callable[[Change], str] = lambda change: change.key
-    # What many of its changes have in common: the field, the track, the folder.
-    subject: Callable[[Change], str] = lambda _: ""
-    # A change as its attributes are shown.
-    displayed: Callable[[Change], Change] = lambda change: change
-    # What is shown in place of its attributes.
-    details: Callable[[Change, Target], Sequence[Detail]] = lambda *_: ()
-    # Where it was and is.
-    timeline: Callable[[Change, Target], Iterator[TimelineItem]] = _no_items
-    # A change of it is drawn among what stays.
-    is_on_timeline: bool = False
-    # What stays, as its own fields of :class:`TargetContext`: from the asset, the frame from which the server counts,
-    # and the changes.
-    staying: Callable[[Asset, int, Sequence[Change]], Mapping[str, Any]] = lambda *_: {}
-    # Its values count frames.
-    in_frames: bool = False
-    # The keys of the server's dialect that may explain why it is not as desired.
-    dialect: tuple[str, ...] = ()

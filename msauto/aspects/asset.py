@@ -2,63 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from msauto.aspects.aspect import Aspect, Detail
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import Phase, PlanContext
 from msauto.model import requests
 from msauto.model.desired import TaskSource
-from msauto.model.identity import ClipIdentity
 from msauto.model.live import show_folder
-from msauto.model.plan import Change, Expectation, Json, Target
+from msauto.model.plan import Change, Target
+from msauto.model.ports import LiveTarget
+from msauto.model.snapshot import Effect, Json, Part
 
 
-def plan_deletion(context: PlanContext, source: TaskSource) -> None:
-    """Delete the asset. This cannot be undone."""
-    context.builder.look("asset", "folder", "length", "links")
-    asset, places = context.asset, [show_folder(place) for place in context.places]
-    folder = show_folder(asset.folder) if asset.folder is not None else None
-    created = asset.attributes.get("create_time")
-    shown: dict[str, Json] = {"folder": folder, "frames": asset.frames, "create_time": created}
-    shown |= {"links": list(places)} if places else {}
-    number = context.builder.change("delete", "asset", context.title, shown, None, source, reversible=False)
-    gone = [Expectation("asset", context.title, None), *(Expectation("link", place, None) for place in places)]
-    context.builder.send(Phase.ASSET_DELETE, requests.delete_asset(context.path), [number], *gone)
+class AssetDeletion(Aspect):
+    """The clip itself, under the key ``""``, and its home. Its part is the source of the task that deletes it."""
 
+    name = "asset"
+    deletes = "asset"
+    for_good = "a deleted asset does not come back"
 
-def _details(change: Change, target: Target) -> Iterator[Detail]:
-    """Yield what is lost with a deleted clip: folder, length, creation time, and the entries that show it."""
-    lost = mapping(change.before)
-    folder = target.folder if lost.get("folder") is None else str(lost["folder"])
-    if folder is not None:
-        yield Detail("in", folder or "the root folder")
-    if lost.get("frames") is not None:
-        yield Detail("length", lost["frames"], "frames")
-    created = lost.get("create_time") or target.clip.create_time
-    if created is not None:
-        yield Detail("created", created)
-    if target.places:
-        yield Detail("also shown as", list(target.places))
+    def plan(self, context: PlanContext, part: TaskSource) -> None:
+        """Delete the asset, and with it every entry that shows it. This cannot be undone."""
+        asset, places = context.asset, [show_folder(place) for place in context.places]
+        folder = show_folder(asset.folder) if asset.folder is not None else None
+        created = asset.attributes.get("create_time")
+        shown: dict[str, Json] = {"folder": folder, "frames": asset.frames, "create_time": created}
+        shown |= {"links": list(places)} if places else {}
+        number = context.builder.change("delete", self.name, context.title, shown, None, part, reversible=False)
+        gone = [Effect(self.name, key, value) for key, value in (self.things(context.live) or {}).items()]
+        gone += [Effect("link", place, {}, whole=False) for place in places]
+        context.builder.send(Phase.ASSET_DELETE, requests.delete_asset(context.path), [number], *gone)
 
+    def things(self, live: LiveTarget) -> Part | None:
+        """Return whether the clip is there, and in which folder."""
+        if live.channel is not None:
+            return None
+        if live.asset is None:
+            return {}
+        return {"": True} | ({} if live.asset.folder is None else {"folder": show_folder(live.asset.folder)})
 
-ASPECT = Aspect(
-    name="asset",
-    looks={
-        "asset": lambda *_: True,
-        "folder": lambda asset, *_: asset.folder,
-        "finalized": lambda asset, *_: asset.finalized,
-        "create_time": lambda asset, *_: asset.attributes.get("create_time"),
-        "length": lambda asset, *_: [
-            ClipIdentity.of(asset).frames,
-            *map(asset.attributes.get, ("frame_time", "create_time")),
-        ],
-    },
-    holds=lambda expect, live: (live.asset is None) == (expect.desired is None),
-    show=lambda _, live: live.asset.title if live.asset else None,
-    needs_asset=False,
-    survives_deletion=True,
-    deletes_target=True,
-    details=lambda change, target: tuple(_details(change, target)),
-    for_good="a deleted asset does not come back",
-)
+    def details(self, change: Change, target: Target) -> Sequence[Detail]:
+        """Return what is lost with a deleted clip: folder, length, creation time, and the entries that show it."""
+        found, lost = list[Detail](), mapping(change.before)
+        folder = target.folder if lost.get("folder") is None else str(lost["folder"])
+        if folder is not None:
+            found.append(Detail("in", folder or "the root folder"))
+        if lost.get("frames") is not None:
+            found.append(Detail("length", lost["frames"], "frames"))
+        created = lost.get("create_time") or target.clip.create_time
+        if created is not None:
+            found.append(Detail("created", created))
+        if target.places:
+            found.append(Detail("also shown as", list(target.places)))
+        return found

@@ -4,23 +4,23 @@ A partner command gets ``ns`` and ``id`` from the target's address. Without them
 path, and cannot find an open file that is known only by its ``handle``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar, Literal
 
 from msgspec import structs
 
 from msauto.aspects.arguments import OF_HANDLERS, TaskArguments
-from msauto.aspects.aspect import Aspect, Item
+from msauto.aspects.aspect import Operation, Shown
 from msauto.aspects.comparison import mapping
-from msauto.aspects.plan_builder import TASK, PlanContext, Trigger, answer_told, certain
+from msauto.aspects.plan_builder import PlanContext, Trigger, answer_told, certain
 from msauto.documents import key_rules as rule
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Opt, Text, Value
 from msauto.model import requests
 from msauto.model.desired import DesiredOperation
-from msauto.model.plan import Change, Expectation, Json
-from msauto.model.ports import LiveTarget
+from msauto.model.plan import Change
+from msauto.model.snapshot import Effect, Json
 
 _WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"})
 """Commands that take ``ns`` and ``id`` (interface, «Asset commands»)."""
@@ -88,32 +88,45 @@ class DesiredCommand(DesiredOperation, frozen=True):
     run: Literal["always", "once", "changed"] = "always"
 
 
-def _declare(task: TaskArguments) -> DesiredCommand:
-    args = task.args
-    return DesiredCommand(task.source(), args.name, tuple((args.params or {}).items()), args.run or "always")
+class AssetCommands(Operation):
+    """Commands, by their name and parameters."""
 
+    name = "command"
+    module = CommandOnly
+    for_good = "what a command did is not known"
 
-def plan_command(context: PlanContext, desired: DesiredCommand, cause: Trigger = TASK) -> None:
-    """Run a command: always, once in the life of the asset, or where the asset changes in this run."""
-    key = " ".join([desired.name, *(f"{name}={context.hide(value)}" for name, value in desired.params)])
-    if desired.run == "once" and not _is_due(context, key):
-        return
-    if desired.run == "changed" and not cause.handler:
-        pending = _pending_since(context, key)
-        if pending is None:
+    def declare(self, task: TaskArguments) -> DesiredCommand:
+        """Return the command that a task asks for."""
+        args = task.args
+        return DesiredCommand(task.source(), args.name, tuple((args.params or {}).items()), args.run or "always")
+
+    def run(self, context: PlanContext, desired: DesiredCommand, cause: Trigger) -> None:
+        """Run a command: always, once in the life of the asset, or where the asset changes in this run."""
+        key = " ".join([desired.name, *(f"{name}={context.hide(value)}" for name, value in desired.params)])
+        if desired.run == "once" and not _is_due(context, key):
             return
-        cause = Trigger(pending=pending)
-    feature = requests.feature_of_command(desired.name)
-    if feature is not None:
-        requests.require(context.server, feature)
-    params: dict[str, Json] = dict(desired.params)
-    mode = "handler" if cause.handler and desired.run == "always" else desired.run
-    number = context.builder.run("command", key, params, desired.source, cause)
-    sent, address = desired.params, context.address
-    if address.namespace and desired.name in _WITH_CLIP:  # without them: the title in the path
-        sent = (*sent, ("ns", address.namespace), ("id", address.name))
-    request = requests.command(context.path, desired.name, sent)
-    context.builder.send(cause.phase, request, [number], Expectation("command", key, mode, visible=False))
+        if desired.run == "changed" and not cause.handler:
+            pending = _pending_since(context, key)
+            if pending is None:
+                return
+            cause = Trigger(pending=pending)
+        feature = requests.feature_of_command(desired.name)
+        if feature is not None:
+            requests.require(context.server, feature)
+        params: dict[str, Json] = dict(desired.params)
+        mode = "handler" if cause.handler and desired.run == "always" else desired.run
+        number = context.builder.run(self.name, key, params, desired.source, cause)
+        sent, address = desired.params, context.address
+        if address.namespace and desired.name in _WITH_CLIP:  # without them: the title in the path
+            sent = (*sent, ("ns", address.namespace), ("id", address.name))
+        request = requests.command(context.path, desired.name, sent)
+        context.builder.send(cause.phase, request, [number], Effect(self.name, key, None, mode, visible=False))
+        context.builder.altered.add("files")
+
+    def shown(self, change: Change) -> Shown:
+        """Return a change by the name of the command, without the parameters that the key shows."""
+        params = {n: v for n, v in mapping(change.after).items() if f" {n}={v}" not in change.key}
+        return Shown(change.key, change.key.partition(" ")[0], structs.replace(change, after=params))
 
 
 def _is_due(context: PlanContext, key: str) -> bool:
@@ -146,30 +159,3 @@ def _pending_since(context: PlanContext, key: str) -> str | None:
             "If it has not, run it by a task with `run: always`"
         )
     return None
-
-
-def _remember(expect: Expectation, _: LiveTarget) -> Iterator[Item]:
-    """Keep that a command which runs once, or always, has run; of a handler only that it is pending is kept."""
-    if expect.desired in {"once", "always"}:
-        yield f"command:{expect.key}", True
-
-
-def _displayed(change: Change) -> Change:
-    """Leave out the parameters that the key shows."""
-    params = mapping(change.after)
-    return structs.replace(change, after={n: v for n, v in params.items() if f" {n}={v}" not in change.key})
-
-
-ASPECT = Aspect(
-    name="command",
-    module=CommandOnly,
-    declare=_declare,
-    run=plan_command,
-    survives_deletion=True,
-    alters=lambda *_: {"files"},
-    remember=_remember,
-    runs_once=True,
-    subject=lambda change: change.key.partition(" ")[0],
-    displayed=_displayed,
-    for_good="what a command did is not known",
-)

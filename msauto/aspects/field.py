@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
-from msgspec import structs
+from msgspec import UNSET
 
 from msauto.aspects.arguments import ExportedPart, TaskArguments, asset_key, exported_position
-from msauto.aspects.aspect import POINTS, Aspect, Item, TimelineItem, TimelinePlace, UndoContext, frames_of
+from msauto.aspects.aspect import POINTS, TimelineItem, TimelinePlace, UndoContext, Value, frames_of
 from msauto.aspects.comparison import same_value, text_of
-from msauto.aspects.link_fields import FieldsArgs, compare_field, field_holds, remember_field, shown_field, wire_value
+from msauto.aspects.link_fields import FieldsArgs, is_set, same_field, shown_field, shown_fields, wire_value
+from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import InAndOut
 from msauto.documents.writer import CommentedValue
@@ -20,113 +21,142 @@ from msauto.model import requests
 from msauto.model.desired import Position, Sourced
 from msauto.model.fields import LINK_FIELDS, Attribute
 from msauto.model.live import Asset, AssetSnapshot
-from msauto.model.plan import Change, Expectation, Json, Target
+from msauto.model.plan import Basis, Change, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.server import Dialect
+from msauto.model.snapshot import Effect, Json, Part, Snapshot
 from msauto.model.timecode import TimecodeError
 
 Fields = Mapping[str, Sourced[str | Position]]
 """Link fields by name: texts, or positions for first_frame, last_frame and icon_pos."""
 
-
-def _declare(task: TaskArguments) -> Fields | None:
-    fields = task.link_fields(task.args.fields) if task.args.fields else {}
-    return {name: Sourced(value, task.source("fields", name)) for name, value in fields.items()} or None
-
-
-def plan_fields(context: PlanContext, fields: Fields) -> None:
-    """Write each field that differs."""
-    for name, sourced in fields.items():
-        value = wire_value(context.asset, name, sourced.value, sourced.source)
-        known = compare_field(context, name, value, context.asset.attributes, f"{context.title}: field {name}")
-        if known is None:
-            context.builder.holding.append(Expectation("field", name, value))
-            continue
-        requests.require_field(context.server, name)
-        before, basis = known
-        after = shown_field(name, value)
-        number = context.builder.change("change", "field", name, before, after, sourced.source, basis=basis)
-        expect = Expectation("field", name, value, visible=basis == "live")
-        context.builder.send(Phase.FIELD, requests.set_field(context.path, name, value), [number], expect)
-
-
-def _not_yet(fields: Fields, entry: Asset, _: str | None) -> Fields:
-    """Return the link fields that another entry of the clip does not have yet: the others need no request."""
-    missing: dict[str, Sourced[str | Position]] = {}
-    for name, sourced in fields.items():
-        live, value = entry.attributes.get(name), sourced.value
-        with suppress(TimecodeError):  # a position that is invalid is reported where it is used
-            text = str(value.to_frames(entry.rate or Fraction(1)) if live and isinstance(value, Position) else value)
-            if live is not None and same_value(name, live, text):
-                continue
-        missing[name] = sourced
-    return missing
-
-
-def _warn(context: PlanContext, fields: Fields, after: Callable[[], Asset]) -> Iterator[str]:
-    """Check the in point before the out point; where tasks name both, it is an error."""
-    points = {"first_frame", "last_frame"}
-    moved = [change for change in context.builder.changes if change.aspect == ASPECT.name and change.key in points]
-    if not moved:
-        return
-    span = InAndOut.of(after())
-    if not span.is_reversed:
-        return
-    message = f"the IN point (first_frame, frame {span.first}) lies after the OUT point (last_frame, frame {span.last})"
-    if points <= fields.keys() and not context.still:  # undo brings back what there was
-        raise refuse(message, moved[0].source, "let first_frame be at most last_frame")
-    yield f"{message} ({moved[0].source.place})"
-
-
-def _leaves(asset: Asset, expect: Expectation) -> Asset:
-    return structs.replace(asset, attributes={**asset.attributes, expect.key: str(expect.desired)})
-
-
-def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
-    attributes = live.asset.attributes if live.asset else {}
-    return field_holds(expect.key, str(expect.desired), attributes, visible=expect.visible)
-
-
-def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
-    reported = expect.visible or (live.asset is not None and expect.key in live.asset.attributes)
-    return remember_field(f"field:{expect.key}", expect.desired, reported=reported)
-
-
-def _undo(context: UndoContext) -> Fields:
-    changes = [one.change for one in context.of("field")]
-    context.still.update({f"field:{change.key}": change.after for change in changes})
-    return {change.key: context.sourced(text_of(change.before)) for change in changes}
-
-
+_IN_AND_OUT = frozenset({"first_frame", "last_frame"})
 _POINTS = {"first_frame": "In", "last_frame": "Out", "icon_pos": "Icon"}
 """Fields that are positions of the clip, and how the timeline names them."""
 
 
-def _timeline(change: Change, _: Target) -> Iterator[TimelineItem]:
-    def place(value: Json) -> TimelinePlace | None:
-        frame = frames_of(value)
-        return None if frame is None else TimelinePlace(POINTS, frame, 0, _POINTS[change.key])
+class LinkFields(Value):
+    """The link fields of an asset, by name. Each entry of a clip has its own."""
 
-    if change.key in _POINTS:
-        yield TimelineItem(change.action, change.key, place(change.before), place(change.after))
+    name = "field"
+    keys: ClassVar = {"fields": asset_key(FieldsArgs, "link fields")}
+    missing = UNSET
 
+    # Playbooks -------------------------------------------------------------------------------------------------------
 
-# Export ------------------------------------------------------------------------------------------------------------
+    def declare(self, task: TaskArguments) -> Fields | None:
+        """Return the fields that a task names."""
+        fields = task.link_fields(task.args.fields) if task.args.fields else {}
+        return {name: Sourced(value, task.source("fields", name)) for name, value in fields.items()} or None
 
+    def merge(self, merging: Merging, parts: Sequence[Fields]) -> Fields:
+        """Return the fields of several tasks."""
+        return merging.mapping("the field", parts)
 
-def _export(snapshot: AssetSnapshot, _: Dialect) -> ExportedPart:
-    asset, fields = snapshot.asset, dict[str, Any]()
-    for each in LINK_FIELDS:
-        value = asset.attributes.get(each.name)
-        if not value:
-            continue
-        if each.kind != "position":
-            fields[each.name] = value
-        elif (why := _unfit(each, value, asset)) is not None:
-            fields[each.name] = CommentedValue((f"{each.name} is left out: {why}",))
-        else:
-            fields[each.name] = exported_position(int(value), asset.rate)
-    return ExportedPart(fields)
+    def of_entry(self, part: Fields, asset: Asset, title: str | None) -> Fields:
+        """Return the fields that another entry of the clip does not have yet: the others need no request."""
+        missing: dict[str, Sourced[str | Position]] = {}
+        for name, sourced in part.items():
+            live, value = asset.attributes.get(name), sourced.value
+            with suppress(TimecodeError):  # a position that is invalid is reported where it is used
+                text = str(
+                    value.to_frames(asset.rate or Fraction(1)) if live and isinstance(value, Position) else value
+                )
+                if live is not None and same_value(name, live, text):
+                    continue
+            missing[name] = sourced
+        return missing
+
+    def export(self, snapshot: AssetSnapshot, dialect: Dialect) -> ExportedPart:
+        """Return the fields that are set; a position as a time code."""
+        asset, fields = snapshot.asset, dict[str, Any]()
+        for each in LINK_FIELDS:
+            value = asset.attributes.get(each.name)
+            if not value:
+                continue
+            if each.kind != "position":
+                fields[each.name] = value
+            elif (why := _unfit(each, value, asset)) is not None:
+                fields[each.name] = CommentedValue((f"{each.name} is left out: {why}",))
+            else:
+                fields[each.name] = exported_position(int(value), asset.rate)
+        return ExportedPart(fields)
+
+    # Planning --------------------------------------------------------------------------------------------------------
+
+    def plan(self, context: PlanContext, part: Fields) -> None:
+        """Write each field that differs."""
+        shown, builder = self.things(context.live) or {}, context.builder
+        for name, sourced in part.items():
+            value = wire_value(context.asset, name, sourced.value, sourced.source)
+            desired, (before, basis) = shown_field(name, value), self._known(context, name, shown)
+            effect = Effect(self.name, name, shown.get(name, ""), desired, visible=basis == "live")
+            if not self.is_due(context, effect, before, basis, f"field {name}"):
+                continue
+            requests.require_field(context.server, name)
+            number = builder.change("change", self.name, name, before, desired, sourced.source, basis=basis)
+            builder.send(Phase.FIELD, requests.set_field(context.path, name, value), [number], effect)
+            if name in _IN_AND_OUT:
+                builder.altered.add("frames")
+
+    def _known(self, context: PlanContext, name: str, shown: Part) -> tuple[Json, Basis]:
+        """Return the value that a field has, and how we know."""
+        remembered = context.memory.get(f"{self.name}:{name}")
+        value = None if remembered is None else shown_field(name, str(remembered))
+        if self.hidden(value, shown.get(name)):
+            return value, "ledger"
+        if name in context.asset.attributes:
+            return shown[name], "live"
+        if context.memory.get(f"reported:{name}") is True:
+            return "", "live"  # this server showed the field before: not shown is empty
+        if value is None:
+            return None, "none"
+        return ("", "live") if is_set(value) and name in shown else (value, "ledger")
+
+    def warn(self, context: PlanContext, part: Fields, after: Callable[[], Snapshot]) -> Iterator[str]:
+        """Check the in point before the out point; where tasks name both, it is an error."""
+        moved = [each for each in context.builder.changes if each.aspect == self.name and each.key in _IN_AND_OUT]
+        if not moved:
+            return
+        span = InAndOut.of(context.asset, after())
+        if not span.is_reversed:
+            return
+        message = (
+            f"the IN point (first_frame, frame {span.first}) lies after the OUT point (last_frame, frame {span.last})"
+        )
+        if part.keys() >= _IN_AND_OUT and not context.still:  # undo brings back what there was
+            raise refuse(message, moved[0].source, "let first_frame be at most last_frame")
+        yield f"{message} ({moved[0].source.place})"
+
+    # The snapshot ----------------------------------------------------------------------------------------------------
+
+    def things(self, live: LiveTarget) -> Part | None:
+        """Return the fields that the answer shows, or shows to be empty."""
+        return None if live.asset is None else shown_fields(live.asset.attributes)
+
+    def misses(self, named: Json, shown: Json) -> Sequence[str]:
+        """Compare two values."""
+        return () if same_field(named, shown) or self.hidden(named, shown) else ("",)
+
+    def hidden(self, named: Json, shown: Json) -> Sequence[str]:
+        """Return whether the value is a number 0, which an answer may leave out: then the ledger holds it."""
+        return ("",) if named == 0 and shown == "" else ()
+
+    # Undo, shown -----------------------------------------------------------------------------------------------------
+
+    def former(self, change: Change, context: UndoContext) -> str:
+        """Return the value before."""
+        return text_of(change.before)
+
+    def timeline(self, change: Change, target: Target) -> Iterator[TimelineItem]:
+        """Yield a point of the clip before and after."""
+
+        def place(value: Json) -> TimelinePlace | None:
+            frame = frames_of(value)
+            return None if frame is None else TimelinePlace(POINTS, frame, 0, _POINTS[change.key])
+
+        if change.key in _POINTS:
+            yield TimelineItem(change.action, change.key, place(change.before), place(change.after))
 
 
 def _unfit(attribute: Attribute, value: str, asset: Asset) -> str | None:
@@ -139,27 +169,3 @@ def _unfit(attribute: Attribute, value: str, asset: Asset) -> str | None:
     if end is not None and int(value) > (end if attribute.end else end - 1):
         return f"frame {value} is beyond the end of the clip ({end} frames)"
     return None
-
-
-ASPECT = Aspect(
-    name="field",
-    belongs_to_entry=True,
-    keys={"fields": asset_key(FieldsArgs, "link fields")},
-    declare=_declare,
-    export=_export,
-    merge=lambda merging, parts: merging.mapping("the field", parts),
-    of_entry=_not_yet,
-    plan=plan_fields,
-    looks={"field": lambda asset, _, name: asset.attributes.get(name)},
-    holds=_holds,
-    show=lambda expect, live: live.asset.attributes.get(expect.key) if live.asset else None,
-    alters=lambda change, _: {"frames"} if change.key in {"first_frame", "last_frame"} else (),
-    leaves=_leaves,
-    warn=_warn,
-    remember=_remember,
-    value_items=lambda name: (f"field:{name}",),
-    is_value=True,
-    subject=lambda change: change.key,
-    timeline=_timeline,
-    undo=_undo,
-)

@@ -1,22 +1,23 @@
-"""Links: shortcuts in folders (COPYLINK). A link is there when its folder lists an entry of that title.
+"""Links: shortcuts in folders (COPYLINK). One is there when its folder lists its title, and not for another clip.
 
-Its own link fields (SETFIELD, interface «Link») are set by its title, where that is not the asset's, and read where its
-folder lists it.
+Its own link fields (SETFIELD, interface «Link») are set by its title, and read where its folder lists it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from msgspec import Struct, field, structs
 
 from msauto.aspects.arguments import ExportedPart, State, TaskArguments, asset_key, duplicates, known_items, or_absent
-from msauto.aspects.aspect import Aspect, Item, Reads, UndoContext
-from msauto.aspects.comparison import entry_called, mapping, same_shown, text_of
-from msauto.aspects.link_fields import FieldsArgs, compare_field, field_holds, remember_field, shown_field, wire_value
+from msauto.aspects.aspect import Reads, Shown, UndoContext
+from msauto.aspects.comparison import Attributes, mapping, text_of
+from msauto.aspects.link_fields import FieldsArgs, same_field, shown_field, shown_fields, wire_value
+from msauto.aspects.list_aspect import Item, ListAspect, Written
+from msauto.aspects.matching import ListItem
 from msauto.aspects.merging import Merging, exactly_of
-from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
+from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import key, need
@@ -28,10 +29,15 @@ from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced,
 from msauto.model.fields import LINK_FIELD
 from msauto.model.identity import differing, plain, same_folder, same_text
 from msauto.model.live import Asset, AssetSnapshot, Entry, Folder, Link, parse_folder, show_folder
-from msauto.model.plan import Address, Basis, Change, Expectation, Json
+from msauto.model.plan import Address, Basis, Change
 from msauto.model.ports import LiveTarget
-from msauto.model.result import TargetRecord
-from msauto.model.server import Dialect, ServerSpec
+from msauto.model.server import Dialect
+from msauto.model.snapshot import Effect, Json, Part
+
+_OTHER = "other_clip"  # in what an entry differs that is surely of another clip
+_COUNT = "entries"  # how many entries of the clip have this title in this folder
+_NO_WAY = "the interface has no way to remove a link"
+_OWN = "deleting by that title would delete the asset"
 
 
 class LinkArgs(FieldsArgs):
@@ -44,291 +50,265 @@ class LinkArgs(FieldsArgs):
     state: Opt[State] = key("present (default) or absent: not there")
 
 
-def _check(args: Any, node: SourceNode) -> Iterator[Problem]:
-    links, what = known_items(args.links, LinkArgs), "link with this folder and title"
-    yield from duplicates(links, node.child("links"), lambda item: (item.folder, item.title), "folder", what)
-
-
 class DesiredLink(Struct, frozen=True, gc=False):
-    """A shortcut. ``title`` ABSENT: the asset's own. ``fields``: link fields of the shortcut itself, those named."""
+    """A shortcut. ``title`` ABSENT: the asset's own. ``fields``: its own link fields. ``made``: by a run, for undo."""
 
     folder: Folder
     title: str | Absent = ABSENT
     present: bool = True
     fields: Mapping[str, str | Position] = field(default_factory=dict)
+    made: bool = False
+
+    def place(self, title: str) -> Folder:
+        """Return its folder and its title, which is by default that of the asset."""
+        return (*self.folder, title if self.title is ABSENT else self.title)
 
 
-Links = DesiredList[DesiredLink]
+class Links(ListAspect):
+    """The links of a clip, by folder and title as one path."""
 
+    name = "link"
+    called = "link"
+    keys: ClassVar = {"links": asset_key(list[Value[LinkArgs]], "links to the asset in folders")}
+    rules = (rule.complete("links", ("links",)),)
+    exactly = ("links", asset_key(bool, "remove other links"))
+    unreported = tuple(LINK_FIELD)
+    dialect = ("folder_missing",)
+    deletes = "link"
 
-def _declare(task: TaskArguments) -> Links | None:
-    def link(item: LinkArgs) -> DesiredLink:
-        present = item.state != "absent"
-        return DesiredLink(item.folder, or_absent(item.title), present=present, fields=task.link_fields(item))
+    # Playbooks -------------------------------------------------------------------------------------------------------
 
-    items, exactly = task.each("links", link), task.complete("links")
-    return Links(items, exactly) if items or exactly else None
+    def check(self, args: Any, node: SourceNode, dialect: Dialect | None = None) -> Iterator[Problem]:
+        """Yield the links that a task names twice."""
+        if dialect is None:
+            links, what = known_items(args.links, LinkArgs), "link with this folder and title"
+            yield from duplicates(links, node.child("links"), lambda item: (item.folder, item.title), "folder", what)
 
+    def declare(self, task: TaskArguments) -> DesiredList[DesiredLink] | None:
+        """Return the links that a task names."""
 
-def _merge(merging: Merging, declared: Sequence[Links]) -> Links:
-    def identity(link: DesiredLink) -> Hashable:
-        title = merging.title if link.title is ABSENT else link.title
-        return (*map(plain, link.folder), plain(title))
+        def link(item: LinkArgs) -> DesiredLink:
+            return DesiredLink(item.folder, or_absent(item.title), item.state != "absent", task.link_fields(item))
 
-    def called(link: DesiredLink) -> str:
-        return f"the link {'/'.join((*link.folder, *([] if link.title is ABSENT else [link.title])))}"
+        items, exactly = task.each("links", link), task.complete("links")
+        return DesiredList(items, exactly) if items or exactly else None
 
-    return Links(merging.items(declared, identity, called), exactly_of(declared))
+    def merge(self, merging: Merging, parts: Sequence[DesiredList[DesiredLink]]) -> DesiredList[DesiredLink]:
+        """Return the links of several tasks."""
 
+        def identity(link: DesiredLink) -> Hashable:
+            return tuple(map(plain, link.place(merging.title)))
 
-def _reads(links: Links, asset: Asset, title: str) -> Reads:
-    """Return the folders of the links, without the asset's own home."""
-    values = (sourced.value for sourced in links.items)
-    titled = ((link, title if link.title is ABSENT else link.title) for link in values)
-    folders = [link.folder for link, name in titled if not (link.present and is_home(asset, title, link.folder, name))]
-    return Reads(folders=tuple(dict.fromkeys(folders)), links=links.exactly is not None)
+        def called(link: DesiredLink) -> str:
+            return f"the link {'/'.join((*link.folder, *([] if link.title is ABSENT else [link.title])))}"
 
+        return DesiredList(merging.items(parts, identity, called), exactly_of(parts))
 
-def _of_entry(links: Links, _: Asset, title: str | None) -> Links:
-    """Return the links of another entry with its title, which is their default."""
-    if title is None:
-        return links
-    titled = (
-        structs.replace(each, value=structs.replace(each.value, title=title)) if each.value.title is ABSENT else each
-        for each in links.items
-    )
-    return structs.replace(links, items=tuple(titled))
+    def of_entry(self, part: DesiredList[DesiredLink], asset: Asset, title: str | None) -> DesiredList[DesiredLink]:
+        """Return the links of another entry with its title, which is their default."""
+        titled = (structs.replace(each.value, title=each.value.title or title or ABSENT) for each in part.items)
+        both = zip(part.items, titled, strict=True)
+        return structs.replace(part, items=tuple(structs.replace(each, value=link) for each, link in both))
 
+    def export(self, snapshot: AssetSnapshot, dialect: Dialect) -> ExportedPart:
+        """Return the links, without the asset's own home."""
+        # Where links cannot be removed, `exactly` never names them: a link made by hand would stop every later run.
+        part = ExportedPart(complete=dialect.removes_links)
+        title = snapshot.asset.title or snapshot.title
+        for stranger in snapshot.strangers:
+            place = show_folder((*stranger.folder, stranger.title))
+            part.leave_out(f"another clip is at {place}: no link, though it has the same title")
+        home = (snapshot.asset.folder, title)
+        for folder, name in sorted({(link.folder, link.title) for link in snapshot.links or ()} - {home}):
+            if name.strip():
+                sourced = {"folder": show_folder(folder) or "/"} | ({} if name == title else {"title": name})
+                part.add(FlowStyle(sourced))
+            else:
+                part.leave_out(f"a link without a title in {show_folder(folder) or '/'}")
+        return part
 
-def plan_links(context: PlanContext, links: Links) -> None:
-    """Make the links as desired; with ``exactly`` nothing else stays."""
-    named = []
-    for sourced in links.items:
-        title = context.title if sourced.value.title is ABSENT else sourced.value.title
-        named.append((sourced.value.folder, title))
-        if sourced.value.present:
-            _add(context, sourced, title)
-        elif sourced.value.fields:
-            raise refuse("a link that is to be absent has no fields", sourced.source, "leave one of the two out")
-        else:
-            context.builder.look(f"link:{_key(sourced.value.folder, title)}")
-            entry = _entry(context, sourced.value.folder, title, sourced.source)
-            if entry is None:
-                context.builder.holding.append(Expectation("link", _key(sourced.value.folder, title), None))
-            elif not _is_left(context, entry):
-                _delete(context, sourced.value.folder, title, sourced.source)
-    if links.exactly:
-        _only(context, named, links.exactly)
+    # Planning --------------------------------------------------------------------------------------------------------
 
+    def reads(self, part: DesiredList[DesiredLink], asset: Asset, title: str) -> Reads:
+        """Return where the links are to be, without the asset's own home; all links, to remove those that are not."""
+        links = [each.value for each in part.items if not _is_home(asset, title, each.value)]
+        every = part.exactly is not None or any(each.made for each in links)
+        return Reads(places=tuple(dict.fromkeys(each.place(title) for each in links)), links=every)
 
-def is_home(asset: Asset, title: str, folder: Folder, link_title: str) -> bool:
-    """Return whether a link would be the asset itself, where it lives."""
-    return asset.folder is not None and same_folder(asset.folder, folder) and same_text(link_title, title)
+    def needs(self, keys: Collection[str]) -> Reads:
+        """Return where these links are."""
+        return Reads(places=tuple(parse_folder(key) for key in keys if key))
 
+    def things(self, live: LiveTarget) -> Part | None:
+        """Return what is where links are to be."""
+        if not live.places:
+            return None
+        return {show_folder(place): _shown(live.asset, entries) for place, entries in live.places.items() if entries}
 
-def _is_left(context: PlanContext, entry: Entry) -> bool:
-    """Return whether a link is left alone, because it is no longer what the run wrote (undo)."""
-    key, shown = _key(entry.folder, entry.title), _shown(entry)
-    if f"link:{key}" not in context.still or same_shown(mapping(context.still[f"link:{key}"]), shown):
-        return False
-    context.builder.warnings.append(
-        left_alone(f"{context.title}: link {key}", shown, context.still[f"link:{key}"] or key)
-    )
-    return True
+    def same(self, name: str, one: Json, other: Json) -> bool:
+        """Compare link fields; a number 0 may not be shown, and a link_id or a count that is not known is equal."""
+        if name not in LINK_FIELD:
+            return None in (one, other) or one == other
+        one, other = ("" if value is None else value for value in (one, other))
+        return same_field(one, other) or (one == 0 and other == "" and not LINK_FIELD[name].clearable)
 
+    def misses(self, named: Json, shown: Json) -> Sequence[str]:
+        """Compare two links; the entry of another clip is not one."""
+        if (_OTHER in mapping(named)) != (_OTHER in mapping(shown)):
+            return (_OTHER,)
+        return super().misses(named, shown)
 
-def _shown(entry: Entry) -> dict[str, Json]:
-    """Return what distinguishes a link from others, and what can be changed of it."""
-    fields: dict[str, Json] = {name: text for name in LINK_FIELD if (text := entry.attributes.get(name))}
-    return {"link_id": entry.link_id, **fields}
+    def hidden(self, named: Json, shown: Json) -> Sequence[str]:
+        """Return the named fields that the folder does not list, also those that are to be empty."""
+        one, other = mapping(named), mapping(shown)
+        return [name for name in one if name in LINK_FIELD and name not in other]
 
+    def plan(self, context: PlanContext, part: DesiredList[DesiredLink]) -> None:
+        """Make the links as desired. The asset itself, where it lives, is not one of them."""
+        items = tuple(each for each in part.items if not _is_home(context.asset, context.title, each.value))
+        if len(items) < len(part.items):
+            context.builder.look("asset folder")
+        super().plan(context, structs.replace(part, items=items))
 
-def _key(folder: Folder, title: str) -> str:
-    return show_folder((*folder, title))
+    def live(self, context: PlanContext) -> dict[str, Item]:
+        """Return what is where links are to be, and all other links, where they were read, without the asset's home."""
+        found = super().live(context)
+        known = {plain(key) for key in found}
+        for link in context.live.links or ():
+            key, its = show_folder((*link.folder, link.title)), DesiredLink(link.folder, link.title)
+            if plain(key) not in known and not _is_home(context.asset, context.title, its):
+                found[key] = {"link_id": link.link_id}
+        return found
 
+    def watch(self, context: PlanContext) -> None:
+        """Note that the plan depends on all links, wherever they are."""
+        context.builder.look("fact links")
 
-def _entry(context: PlanContext, folder: Folder, title: str, source: TaskSource) -> Entry | None:
-    """Return the entry of that title in that folder; an entry of another clip is an error."""
-    entry = entry_called(context.live.folders.get(folder) or (), folder, title)
-    if entry is not None and differing(context.asset, entry):
-        raise refuse(
-            f"another clip is at {_key(folder, title)}: it differs in {', '.join(differing(context.asset, entry))}",
-            source,
-            "give the link another title, or check that entry",
+    def resolve(self, context: PlanContext, sourced: Sourced[DesiredLink], live: Mapping[str, Item]) -> ListItem:
+        """Return a link with its fields; the entry of another clip of its title is an error."""
+        link, source = sourced.value, sourced.source
+        *_, title = place = link.place(context.title)
+        key = show_folder(place)
+        if _OTHER in (there := live.get(key, {})) and f"{self.name}:{key}" not in context.still:
+            what = f"another clip is at {key}: it differs in {there[_OTHER]}"
+            raise refuse(what, source, "give the link another title, or check that entry")
+        if link.fields and not link.present:
+            raise refuse("a link that is to be absent has no fields", source, "leave one of the two out")
+        if link.fields and same_text(title, context.title):
+            why = "has the asset's own title, which leads to the asset: its fields cannot be set"
+            raise refuse(f"the link {key} {why}", source, "give the link a unique title, or use `fields` of the asset")
+        sent = {name: wire_value(context.asset, name, value, source) for name, value in link.fields.items()}
+        named = {name: shown_field(name, value) for name, value in sent.items()}
+        return ListItem(key, key, named, source, (), link.present)
+
+    def effect(self, key: str, before: Item | None, after: Item | None) -> Effect:
+        """Return an effect on a link, which stays one entry, or as many as there are."""
+        return super().effect(
+            key, before, after if after is None else {_COUNT: mapping(before).get(_COUNT, 1), **after}
         )
-    return entry
+
+    def create(self, context: PlanContext, item: Written) -> None:
+        """Create a link, then set its fields once reading shows that it is there, and no other clip."""
+        dialect, (*folder, title) = context.server.dialect, parse_folder(item.key)
+        if context.live.places.get((*folder, title)) is None and dialect.folder_missing == "refuse":
+            where = f"folder {show_folder(tuple(folder)) or '/'} not found in {context.database}"
+            remedy = "create the folder, or set `folder_missing: create` in the server's dialect if the server creates"
+            raise refuse(f"{where}: a link cannot be placed in it", item.source, f"{remedy} folders")
+        # Nothing in the interface takes a link away again, unless the dialect names a way.
+        reversible = dialect.removes_links and not same_text(title, context.title)
+        fields = {name: value for name, value in item.named.items() if value != ""}
+        after: Json = fields or item.key
+        number = context.builder.change("add", self.name, item.key, None, after, item.source, reversible=reversible)
+        request = requests.copy_link(context.path, title, tuple(folder))
+        context.builder.send(Phase.LINK_CREATE, request, [number], self.effect(item.key, None, {}))
+        self._set_fields(context, item, fields, number, {})
+        context.builder.warn_of_blanks(f"{context.title}: the title of link {item.key!r}", "", title, item.source)
+
+    def change(self, context: PlanContext, item: Written, basis: Basis) -> None:
+        """Set the fields of a link that differ from what its folder lists, else from what was last written."""
+        live, shown = item.live or {}, mapping((self.things(context.live) or {}).get(item.key))
+        fields = {name: item.named[name] for name in self.differs(item.named, live)}
+        before: Item = {name: live.get(name) for name in fields}
+        number = context.builder.change(
+            "change", self.name, item.key, before, dict(fields), item.source, basis=basis,
+            reversible=fields.keys() <= live.keys(),
+        )  # fmt: skip
+        # The ledger keeps, of what the folder does not list, what an effect names.
+        was = {name: value for name, value in live.items() if name in shown or name in item.named}
+        self._set_fields(context, item, fields, number, was)
+
+    def _set_fields(self, context: PlanContext, item: Written, fields: Attributes, number: int, before: Item) -> None:
+        """Send SETFIELD to the link by its own title; that this leads to the link is checked when planning."""
+        kept = {name: value for name, value in item.named.items() if item.live is not None and name not in fields}
+        for index, (name, value) in enumerate(fields.items()):
+            requests.require_field(context.server, name)
+            request = requests.set_field(_path_by_title(context, item.key), name, text_of(value))
+            request = structs.replace(request, guarded=item.live is None and index == 0)
+            effect = self.effect(item.key, before, {**kept, name: value})
+            context.builder.send(Phase.LINK_FIELD, request, [number], effect)
+        context.builder.taken.append((parse_folder(item.key), item.source))
+        if same_text(parse_folder(item.key)[-1], context.title):
+            context.builder.altered.add("link_id")  # the server may answer the title of both with the link
+
+    def delete(self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool) -> None:
+        """Delete a link by its title."""
+        title = parse_folder(key)[-1]
+        if f"{self.name}:{key}" in context.still and (why := why_ambiguous(title, context.live.links or ())):
+            context.builder.warnings.append(f"{context.title}: link {key} cannot be undone: {why}")
+            return
+        if not context.server.dialect.removes_links:
+            remedy = (
+                "remove it by hand; or, tried on a scratch clip, set `link_delete: by_title` in the server's dialect"
+            )
+            raise refuse(f"the link {key} cannot be removed: {_NO_WAY}", source, remedy)
+        if same_text(title, context.title):
+            raise refuse(f"the link {key} has the asset's own title: {_OWN}", source, "remove it by hand")
+        number = context.builder.change("delete", self.name, key, key, None, source, losses=int(exactly))
+        request = requests.delete_asset(_path_by_title(context, key))
+        effect = Effect(self.name, key, live, whole=_COUNT in live)  # the list of all links shows no more
+        context.builder.send(Phase.LINK_DELETE, request, [number], effect)
+
+    def undo(self, context: UndoContext) -> Any:
+        """Return the links as they were; a note names those that cannot be taken back."""
+        own = {number: each for number, each in context.changes.items() if each.aspect == self.name}
+        why = {number: _why_not_undone(each, context) for number, each in own.items()}
+        context.notes.extend(f"link {own[number].key} cannot be undone: {each}" for number, each in why.items() if each)
+        kept = {number: each for number, each in own.items() if not why[number]}
+        return super().undo(structs.replace(context, changes=kept))
+
+    def former(self, key: str, value: Attributes, besides: frozenset[str] | None) -> DesiredLink:
+        """Return a link with its former fields; one that the run deleted gets none."""
+        *folder, title = parse_folder(key)
+        fields = {name: text_of(was) for name, was in value.items() if name in LINK_FIELD and besides is None}
+        return DesiredLink(tuple(folder), title, fields=fields)
+
+    def absent(self, key: str) -> DesiredLink:
+        """Return a link that a run made as one to be removed."""
+        return structs.replace(self.former(key, {}, None), present=False, made=True)
+
+    def shown(self, change: Change) -> Shown:
+        """Return a change by its folder and title; many have the folder in common."""
+        return Shown(change.key, change.key.rpartition("/")[0], change)
 
 
-def _add(context: PlanContext, sourced: Sourced[DesiredLink], title: str) -> None:
-    folder, source = sourced.value.folder, sourced.source
-    if sourced.value.fields and same_text(title, context.title):
-        raise refuse(
-            f"the link {_key(folder, title)} has the asset's own title, which leads to the asset: its fields "
-            "cannot be set",
-            source,
-            "give the link a unique title, or use `fields` of the asset",
-        )
-    if is_home(context.asset, context.title, folder, title):
-        context.builder.look("folder")
-        return
-    context.builder.look(f"link:{_key(folder, title)}")
-    desired = {name: wire_value(context.asset, name, value, source) for name, value in sourced.value.fields.items()}
-    for name in desired:
-        requests.require_field(context.server, name)
-    entry = _entry(context, folder, title, source)
-    if entry is not None:
-        _change_fields(context, entry, desired, source)
-        return
-    dialect = context.server.dialect
-    if context.live.folders.get(folder) is None and dialect.folder_missing == "refuse":
-        raise refuse(
-            f"folder {show_folder(folder) or '/'} not found in {context.database}: a link cannot be placed in it",
-            source,
-            "create the folder, or set `folder_missing: create` in the server's dialect if the server creates folders",
-        )
-    key = _key(folder, title)
-    # Nothing in the interface takes a link away again, unless the dialect names a way.
-    reversible = dialect.removes_links and not same_text(title, context.title)
-    fields = {name: value for name, value in desired.items() if value}
-    after: Json = {name: shown_field(name, value) for name, value in fields.items()} or key
-    number = context.builder.change("add", "link", key, None, after, source, reversible=reversible)
-    request = requests.copy_link(context.path, title, folder)
-    context.builder.send(Phase.LINK_CREATE, request, [number], Expectation("link", key, key))
-    for name, value in fields.items():
-        _set_field(context, key, name, value, number)
+def _is_home(asset: Asset, title: str, link: DesiredLink) -> bool:
+    """Return whether a desired link is the asset itself, where it lives."""
+    is_there = asset.folder is not None and same_folder(asset.folder, link.folder)
+    return is_there and link.present and not link.fields and same_text(link.place(title)[-1], title)
 
 
-def _change_fields(context: PlanContext, entry: Entry, desired: Mapping[str, str], source: TaskSource) -> None:
-    """Set the fields of a link that differ from what its folder lists, else from what was last written."""
-    key = _key(entry.folder, entry.title)
-    context.builder.holding.append(Expectation("link", key, key))
-    known: dict[str, tuple[Json, Basis]] = {}
-    for name, value in desired.items():
-        what = f"{context.title}: {name} of link {key}"
-        found = compare_field(context, name, value, entry.attributes, what, link=key)
-        known |= {name: found} if found else {}
-        context.builder.holding.append(Expectation("link", f"{key}#{name}", {name: value}))
-    if not known:
-        return
-    before: dict[str, Json] = {name: value for name, (value, _) in known.items()}
-    after: dict[str, Json] = {name: shown_field(name, desired[name]) for name in known}
-    bases = [basis for _, basis in known.values()]
-    overall = min(bases, key=("live", "ledger", "none").index)
-    number = context.builder.change(
-        "change", "link", key, before, after, source, basis=overall, reversible="none" not in bases
-    )
-    for name, (_, basis) in known.items():
-        _set_field(context, key, name, desired[name], number, visible=basis == "live")
+def _shown(asset: Asset | None, entries: Sequence[Entry]) -> Item:
+    """Return what the entries at a place show of a link: those of the clip, or that they are of another one."""
+    mine = [entry for entry in entries if asset is None or not differing(asset, entry)]
+    if asset is not None and not mine:
+        return {"link_id": entries[0].link_id, _COUNT: 0, _OTHER: ", ".join(differing(asset, entries[0]))}
+    return {"link_id": mine[0].link_id, _COUNT: len(mine), **shown_fields(mine[0].attributes)}
 
 
-def _set_field(context: PlanContext, key: str, name: str, value: str, number: int, *, visible: bool = False) -> None:
-    """Send SETFIELD to the link by its own title; that this leads to the link is checked before (``unlink``)."""
-    request = requests.set_field(_path_by_title(context, parse_folder(key)[-1]), name, value)
-    expect = Expectation("link", f"{key}#{name}", {name: value}, visible=visible)
-    context.builder.send(Phase.LINK_FIELD, request, [number], expect)
-
-
-def _path_by_title(context: PlanContext, title: str) -> str:
-    requests.require_address(context.server, Address(title))
-    return requests.asset_path(context.database, Address(title), dialect=context.server.dialect)
-
-
-def _delete(context: PlanContext, folder: Folder, title: str, source: TaskSource, *, exactly: bool = False) -> None:
-    key = _key(folder, title)
-    if not context.server.dialect.removes_links:
-        raise refuse(
-            f"the link {key} cannot be removed: the interface has no way to remove a link",
-            source,
-            "remove it by hand; or, tried on a scratch clip, set `link_delete: by_title` in the server's dialect",
-        )
-    if same_text(title, context.title):
-        raise refuse(
-            f"the link {key} has the asset's own title: deleting by that title would delete the asset",
-            source,
-            "remove it by hand",
-        )
-    number = context.builder.change("delete", "link", key, key, None, source, losses=int(exactly))
-    path = _path_by_title(context, title)
-    # A server that deletes the clip instead of its link must not pass verification.
-    stays = Expectation("asset", context.title, True)
-    context.builder.send(
-        Phase.LINK_DELETE, requests.delete_asset(path), [number], Expectation("link", key, None), stays
-    )
-
-
-def _only(context: PlanContext, named: Sequence[tuple[Folder, str]], exactly: TaskSource) -> None:
-    context.builder.look("links")
-    live = context.live.links or ()
-    surplus = [
-        link
-        for link in live
-        if not is_home(context.asset, context.title, link.folder, link.title)
-        and not any(same_folder(link.folder, folder) and same_text(link.title, title) for folder, title in named)
-    ]
-    for link in surplus:
-        _delete(context, link.folder, link.title, exactly, exactly=True)
-    if surplus and len(surplus) == len(live):
-        context.builder.emptied.append(("link", len(surplus)))
-
-
-# Verification and memory ---------------------------------------------------------------------------------------
-
-
-def link_entry(key: str, live: LiveTarget) -> Entry | None:
-    """Return the entry that a link's folder lists."""
-    *folder, title = parse_folder(key) or ("",)
-    return entry_called(live.folders.get(tuple(folder)) or (), tuple(folder), title)
-
-
-def _alike(expect: Expectation, live: LiveTarget) -> list[str]:
-    found = link_entry(expect.key, live) if expect.desired == expect.key else None
-    if found is None:
-        return []
-    entries = live.folders.get(parse_folder(expect.key)[:-1]) or ()
-    place = found.folder, found.title
-    return [f"link_id {each.link_id}" for each in entries if (each.folder, each.title) == place]
-
-
-def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
-    for name, value in mapping(expect.desired).items():  # one field of the link
-        entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
-        if entry is None:
-            return False
-        return field_holds(name, str(value), entry.attributes, visible=expect.visible)
-    folder = parse_folder(expect.key)[:-1]
-    if folder not in live.folders:
-        return None if live.asset is not None else expect.desired is None
-    return (link_entry(expect.key, live) is None) == (expect.desired is None)
-
-
-def _show(expect: Expectation, live: LiveTarget) -> Json:
-    for name in mapping(expect.desired):
-        entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
-        return {name: entry.attributes.get(name)} if entry is not None else None
-    return None if expect.desired is not None else expect.key
-
-
-def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
-    """Keep a field of a link that its folder does not list."""
-    for name, value in mapping(expect.desired).items():
-        entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
-        reported = expect.visible or (entry is not None and name in entry.attributes)
-        yield from remember_field(f"link-field:{expect.key}", value, reported=reported)
-
-
-def _learn(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
-    """Keep a link as its folder listed it after our write: undo sees what others changed since."""
-    entry = link_entry(expect.key, live) if expect.desired == expect.key else None
-    if entry is not None:
-        yield f"link:{expect.key}", _shown(entry)
-
-
-# Undo ----------------------------------------------------------------------------------------------------------
-
-
-def _titles(change: Change) -> tuple[str, str, str]:
-    title = parse_folder(change.key)[-1]
-    return f"the title of link {change.key!r}", title if change.before is not None else "", title
+def _path_by_title(context: PlanContext, key: str) -> str:
+    title = Address(parse_folder(key)[-1])
+    requests.require_address(context.server, title)
+    return requests.asset_path(context.database, title, dialect=context.server.dialect)
 
 
 def why_ambiguous(title: str, links: Sequence[Link]) -> str | None:
@@ -337,95 +317,11 @@ def why_ambiguous(title: str, links: Sequence[Link]) -> str | None:
     return f"{count} links of the asset have its title, and the wrong one may go" if count > 1 else None
 
 
-def _why_not_undone(change: Change, record: TargetRecord, spec: ServerSpec) -> str | None:
+def _why_not_undone(change: Change, context: UndoContext) -> str | None:
     if change.action != "add":
-        return None
-    if not spec.dialect.removes_links:
-        return "the interface has no way to remove a link"
-    titles = {record.target.name, record.target.address_after.name, record.target.address.name}
-    own = any(same_text(parse_folder(change.key)[-1], title) for title in titles)
-    return "the link has the asset's own title: deleting by it would delete the asset" if own else None
-
-
-def _undo(context: UndoContext) -> Links:
-    """Return the links as they were, except those with an ambiguous title; add a note for each of these."""
-    links: list[Any] = []
-    for change in (one.change for one in context.of("link")):
-        if change.action == "add":
-            context.still[f"link:{change.key}"] = context.record.learned.get(f"link:{change.key}")
-        wrote = mapping(change.after)
-        context.still.update({f"link-field:{change.key}#{name}": value for name, value in wrote.items()})
-        *folder, title = parse_folder(change.key)
-        why = why_ambiguous(title, context.links) if change.action == "add" else None
-        if why is not None:
-            context.notes.append(f"link {change.key} cannot be undone: {why}")
-            continue
-        fields = mapping(change.before) if change.action == "change" else {}
-        before = {name: text_of(value) for name, value in fields.items()}
-        links.append(context.sourced(DesiredLink(tuple(folder), title, present=change.action != "add", fields=before)))
-    return Links(tuple(links))
-
-
-def _look_at_field(_: Asset, live: LiveTarget, key: str) -> Json:
-    link, _sign, name = key.rpartition("#")
-    entry = link_entry(link, live)
-    return None if entry is None else [entry.link_id, entry.attributes.get(name)]
-
-
-# Export ------------------------------------------------------------------------------------------------------------
-
-
-def _export(snapshot: AssetSnapshot, dialect: Dialect) -> ExportedPart:
-    # Where links cannot be removed, `exactly` never names them: a link made by hand would stop every later run.
-    part = ExportedPart(complete=dialect.removes_links)
-    title = snapshot.asset.title or snapshot.title
-    for stranger in snapshot.strangers:
-        place = show_folder((*stranger.folder, stranger.title))
-        part.leave_out(f"another clip is at {place}: no link, though it has the same title")
-    home = (snapshot.asset.folder, title)
-    places = sorted({(link.folder, link.title) for link in snapshot.links or ()} - {home})
-    for folder, name in places:
-        if name.strip():
-            sourced = {"folder": show_folder(folder) or "/"} | ({} if name == title else {"title": name})
-            part.add(FlowStyle(sourced))
-        else:
-            part.leave_out(f"a link without a title in {show_folder(folder) or '/'}")
-    return part
-
-
-ASPECT = Aspect(
-    name="link",
-    keys={"links": asset_key(list[Value[LinkArgs]], "links to the asset in folders")},
-    rules=(rule.complete("links", ("links",)),),
-    exactly=("links", asset_key(bool, "remove other links")),
-    check=_check,
-    declare=_declare,
-    export=_export,
-    merge=_merge,
-    reads=_reads,
-    of_entry=_of_entry,
-    plan=plan_links,
-    looks={
-        "link": lambda _, live, key: link_entry(key, live) is not None,
-        "links": lambda _, live, __: (
-            None if live.links is None else sorted([_key(link.folder, link.title) for link in live.links])
-        ),
-        "link-field": _look_at_field,
-    },
-    holds=_holds,
-    alike=_alike,
-    show=_show,
-    needs_asset=False,
-    is_entry=True,
-    survives_deletion=True,
-    # The server may answer the title of both with the link.
-    alters=lambda change, title: {"link_id"} if same_text(parse_folder(change.key)[-1], title) else (),
-    takes=lambda change, _: None if change.action == "delete" else parse_folder(change.key),
-    titles=_titles,
-    remember=_remember,
-    learn=_learn,
-    why_not_undone=_why_not_undone,
-    subject=lambda change: change.key.rpartition("/")[0],
-    dialect=("folder_missing",),
-    undo=_undo,
-)
+        return "what was there before was never known" if change.basis == "none" else None
+    if not context.spec.dialect.removes_links:
+        return _NO_WAY
+    target, title = context.record.target, parse_folder(change.key)[-1]
+    own = any(same_text(title, name) for name in (target.name, target.address_after.name, target.address.name))
+    return f"the link has the asset's own title: {_OWN}" if own else None

@@ -1,23 +1,25 @@
-"""Link fields of an asset, or of one of its links: their values in requests and plans, and what is known of them.
+"""Link fields of an asset, or of one of its links: their values in requests, plans and snapshots.
 
 A field that the server does not report is compared with the value that we last wrote. If none is recorded, the field
 is written once (field notes, «fields that the Clip XML does not report»). That holds only while an answer shows none of
 the fields: one that shows others, and not this one, shows that this one is not set.
 """
 
-from collections.abc import Iterator, Mapping
+from __future__ import annotations
+
+from collections.abc import Mapping
 from typing import ClassVar
 
 from msauto.aspects.arguments import with_attributes
-from msauto.aspects.aspect import Item
-from msauto.aspects.comparison import as_number, same_value
-from msauto.aspects.plan_builder import PlanContext, left_alone, refuse
+from msauto.aspects.comparison import as_number
+from msauto.aspects.plan_builder import refuse
 from msauto.aspects.positions import beyond, to_frames
 from msauto.documents.strict_model import Model
 from msauto.model.desired import Position, TaskSource
 from msauto.model.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD, LINK_FIELDS, NUMBERS
+from msauto.model.identity import same_text
 from msauto.model.live import Asset
-from msauto.model.plan import Basis, Json
+from msauto.model.snapshot import Json
 from msauto.model.timecode import Timecode, TimecodeError
 
 
@@ -47,59 +49,25 @@ def wire_value(asset: Asset, name: str, value: str | Position, source: TaskSourc
 
 
 def shown_field(name: str, text: str) -> Json:
-    """Return a field's value as plans show it: a number where the field is one."""
+    """Return a field's value as plans and snapshots have it: a number where the field is one."""
     number = as_number(text) if name in NUMBERS else None
     return text if number is None else number
 
 
-def compare_field(
-    context: PlanContext, name: str, value: str, attributes: Mapping[str, str], what: str, link: str = ""
-) -> tuple[Json, Basis] | None:
-    """Return the value that a field has, as plans show it, and how we know; ``None`` where it is not to be written.
-
-    ``link`` is the key of the link that the field belongs to, ``what`` names the field in a warning.
-    """
-    item = f"link-field:{link}#{name}" if link else f"field:{name}"
-    context.builder.look(item)
-    before, remembered = attributes.get(name), context.memory.get(item)
-    basis: Basis = "live"
-    if before is None and context.memory.get(item.replace("field:", "reported:", 1)) is True:
-        before = ""  # this server showed the field before: not shown is empty
-    elif before is None:
-        if remembered is None:
-            return None, "none"
-        lost = _is_set(name, str(remembered)) and _shows_fields(attributes)
-        before, basis = ("", "live") if lost else (str(remembered), "ledger")
-    if same_value(name, before, value):
-        return None
-    still = context.still.get(item, before)
-    if not same_value(name, before, None if still is None else str(still)):
-        context.builder.warnings.append(left_alone(what, shown_field(name, before), still))
-        return None
-    return shown_field(name, before), basis
+_SETTABLE = tuple(field.name for field in LINK_FIELDS if field.name not in FIELDS_OF_EVERY_CLIP)
 
 
-def _shows_fields(attributes: Mapping[str, str]) -> bool:
-    """Return whether an answer shows a field that was set."""
-    settable = (field.name for field in LINK_FIELDS if field.name not in FIELDS_OF_EVERY_CLIP)
-    return any(_is_set(name, attributes.get(name, "")) for name in settable)
+def shown_fields(attributes: Mapping[str, str]) -> dict[str, Json]:
+    """Return the fields that an answer shows; where one of them was set, those that it does not show are empty."""
+    shown = {name: shown_field(name, text) for name, text in attributes.items() if name in LINK_FIELD}
+    return {**dict.fromkeys(LINK_FIELD, ""), **shown} if any(map(is_set, map(shown.get, _SETTABLE))) else shown
 
 
-def _is_set(name: str, value: str) -> bool:
-    """Return whether a field with this value differs from one that was never set."""
-    return value != "" and not (name in NUMBERS and as_number(value) == 0)
+def is_set(value: Json) -> bool:
+    """Return whether a field with this value differs from one that was never set; ``None`` is not shown."""
+    return value not in (None, "", 0)
 
 
-def field_holds(name: str, value: str, attributes: Mapping[str, str], *, visible: bool) -> bool | None:
-    """Return whether a field has the value; ``None``: reading cannot show it. ``visible``: it was shown before."""
-    shown = attributes.get(name)
-    if shown is None and not visible:
-        return False if _is_set(name, value) and _shows_fields(attributes) else None
-    return same_value(name, shown, value)
-
-
-def remember_field(item: str, value: Json, *, reported: bool) -> Iterator[Item]:
-    """Keep a value that the server does not report, of an item ``field:…`` or ``link-field:…``."""
-    if reported:
-        yield item.replace("field:", "reported:", 1), True
-    yield item, None if reported else value
+def same_field(one: Json, other: Json) -> bool:
+    """Return whether two values of a field are the same: numbers, or texts."""
+    return one == other or (isinstance(one, str) and isinstance(other, str) and same_text(one, other))

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 
 from msauto.aspects import arguments
 from msauto.aspects.comparison import as_number, track_of
+from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
@@ -74,33 +75,13 @@ class MarkersExactly(Model):
     tracks: Value[list[Value[registry.Track]]] = need("only markers of these types are removed")
 
 
-MARKER_KEYS = {"markers": arguments.asset_key(list[Value[MarkerArgs]], "key frame markers")}
-MARKERS_EXACTLY = arguments.asset_key(
-    Annotated[Then[MarkersExactly] | Else[bool], IF_MAP],
-    "remove other markers; {tracks: [...]} limits it to these types",
-)
-
-
-def check_markers(args: Any, node: SourceNode) -> Iterator[Problem]:
-    """Yield what is wrong with a list of markers."""
-    markers, here = arguments.known_items(args.markers, MarkerArgs), node.child("markers")
-    yield from arguments.duplicates(markers, here, lambda item: item.uid, "uid", "marker uid")
-    without = [(index, item) for index, item in markers if item.uid is None and item.at is not None]
-    what = "marker with this track and position"
-    yield from arguments.duplicates(without, here, lambda item: (item.track, item.at), "at", what)
-    narrowed = getattr(args.exactly, "markers", None)
-    if isinstance(narrowed, MarkersExactly) and not narrowed.tracks:
-        here = node.child("exactly", "markers", "tracks")
-        yield here.problem("tracks is empty, so no marker can be removed", "name a track")
-
-
 # Desired state -----------------------------------------------------------------------------------------------------
 
 
 class DesiredMarker(Struct, frozen=True, gc=False):
     """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named.
 
-    ``anew`` above 0: one more, whatever is at its place; the number distinguishes it from others like it (undo).
+    ``besides`` (undo): the run deleted it; it is created again, beside the live markers of these uids.
     """
 
     uid: int | Absent = ABSENT
@@ -108,7 +89,7 @@ class DesiredMarker(Struct, frozen=True, gc=False):
     track: str | Absent = ABSENT
     fields: Mapping[str, str] = field(default_factory=dict)
     present: bool = True
-    anew: int = 0
+    besides: frozenset[str] | None = None
 
 
 class DesiredMarkers(DesiredList[DesiredMarker], frozen=True, gc=False):
@@ -117,81 +98,103 @@ class DesiredMarkers(DesiredList[DesiredMarker], frozen=True, gc=False):
     tracks: frozenset[str] | None = None
 
 
-def declare_markers(task: arguments.TaskArguments) -> DesiredMarkers | None:
-    """Return what a task declares of markers."""
-
-    def marker(item: MarkerArgs) -> DesiredMarker:
-        return DesiredMarker(
-            uid=arguments.or_absent(item.uid),
-            at=task.position(item.at),
-            track=arguments.or_absent(item.track),
-            fields=arguments.named_texts(item, registry.MARKER_ATTRIBUTES) | (item.attributes or {}),
-            present=item.state != "absent",
-        )
-
-    items, exactly = task.each("markers", marker), task.complete("markers")
-    narrowed = getattr(task.args.exactly, "markers", None)
-    tracks = frozenset(narrowed.tracks) if isinstance(narrowed, MarkersExactly) else None
-    return DesiredMarkers(items, exactly, tracks) if items or exactly else None
-
-
-def merge_markers(merging: Merging, declared: Sequence[DesiredMarkers]) -> DesiredMarkers:
-    """Merge the markers of several tasks."""
-
-    def identity(value: DesiredMarker) -> Hashable:
-        if value.uid is not ABSENT:
-            return value.uid
-        if value.anew:
-            return ("anew", value.anew)
-        return (DEFAULT_TRACK if value.track is ABSENT else value.track, merging.comparable(value.at))
-
-    def called(value: DesiredMarker) -> str:
-        if value.uid is not ABSENT:
-            return f"marker {value.uid}"
-        return f"the marker at {value.at} ({DEFAULT_TRACK if value.track is ABSENT else value.track})"
-
-    def covers(one: DesiredMarkers, value: DesiredMarker) -> bool:
-        """Return whether a marker has one of the tracks: its own, that of its uid, General."""
-        live = (m for m in (merging.asset.markers if merging.asset else ()) if m.uid == value.uid)
-        track = next(map(track_of, live), DEFAULT_TRACK) if value.track is ABSENT else value.track
-        return one.tracks is None or track in one.tracks
-
-    narrowed = [each.tracks for each in declared if each.exactly]
-    tracks = frozenset[str]().union(*(each for each in narrowed if each is not None))
-    return DesiredMarkers(
-        merging.items(declared, identity, called, ("at", "track"), covers),
-        exactly_of(declared),
-        tracks if narrowed and None not in narrowed else None,
-    )
-
-
-# Export ------------------------------------------------------------------------------------------------------------
-
 _NAME: TypeAdapter[str] = TypeAdapter(AttributeName)
 
 
-def export_markers(snapshot: AssetSnapshot, _: Dialect) -> arguments.ExportedPart:
-    """Return the live markers as a task writes them: by their place, or by their uid if that is not valid or unique."""
-    part = arguments.ExportedPart()
-    asset = snapshot.asset
-    markers = {marker.uid: marker for marker in asset.markers}
-    for uid in arguments.repeated(marker.uid for marker in asset.markers):
-        part.leave_out(f"several markers have uid {uid}: only one of them can be exported")
-    places = Counter((marker.frame, track_of(marker)) for marker in markers.values())
-    for marker in sorted(markers.values(), key=lambda marker: (marker.frame, track_of(marker), marker.uid)):
-        frame, track = marker.frame + snapshot.origin, track_of(marker)
-        inside, known = frame >= 0 and (asset.frames is None or frame < asset.frames), track in registry.TRACKS
-        by_uid = not inside or not known or places[marker.frame, track] > 1
-        if by_uid and marker.uid < 0:
-            part.leave_out(f"marker {marker.uid} at frame {frame} is left out: its uid is negative")
-            continue
-        sourced: dict[str, Any] = {"uid": marker.uid} if by_uid else {}
-        sourced |= {"at": arguments.exported_position(frame, asset.rate)} if inside else {}
-        sourced |= {"track": track} if known else {}
-        notes = [] if inside else [f"marker {marker.uid} lies outside the clip, at frame {frame}"]
-        notes += [] if known else [f"track of marker {marker.uid}, which no task can set: {marker.track}"]
-        part.add(FlowStyle(sourced | _exported_texts(marker, notes)), notes)
-    return part
+class MarkerArguments(ListAspect):
+    """What a task may write of markers."""
+
+    keys: ClassVar = {"markers": arguments.asset_key(list[Value[MarkerArgs]], "key frame markers")}
+    rules: ClassVar = (rule.complete("markers", ("markers",)),)
+    exactly: ClassVar = (
+        "markers",
+        arguments.asset_key(
+            Annotated[Then[MarkersExactly] | Else[bool], IF_MAP],
+            "remove other markers; {tracks: [...]} limits it to these types",
+        ),
+    )
+
+    def check(self, args: Any, node: SourceNode, dialect: Dialect | None = None) -> Iterator[Problem]:
+        """Yield what is wrong with a list of markers."""
+        if dialect is not None:
+            return
+        markers, here = arguments.known_items(args.markers, MarkerArgs), node.child("markers")
+        yield from arguments.duplicates(markers, here, lambda item: item.uid, "uid", "marker uid")
+        without = [(index, item) for index, item in markers if item.uid is None and item.at is not None]
+        what = "marker with this track and position"
+        yield from arguments.duplicates(without, here, lambda item: (item.track, item.at), "at", what)
+        narrowed = getattr(args.exactly, "markers", None)
+        if isinstance(narrowed, MarkersExactly) and not narrowed.tracks:
+            here = node.child("exactly", "markers", "tracks")
+            yield here.problem("tracks is empty, so no marker can be removed", "name a track")
+
+    def declare(self, task: arguments.TaskArguments) -> DesiredMarkers | None:
+        """Return what a task declares of markers."""
+
+        def marker(item: MarkerArgs) -> DesiredMarker:
+            return DesiredMarker(
+                uid=arguments.or_absent(item.uid),
+                at=task.position(item.at),
+                track=arguments.or_absent(item.track),
+                fields=arguments.named_texts(item, registry.MARKER_ATTRIBUTES) | (item.attributes or {}),
+                present=item.state != "absent",
+            )
+
+        items, exactly = task.each("markers", marker), task.complete("markers")
+        narrowed = getattr(task.args.exactly, "markers", None)
+        tracks = frozenset(narrowed.tracks) if isinstance(narrowed, MarkersExactly) else None
+        return DesiredMarkers(items, exactly, tracks) if items or exactly else None
+
+    def merge(self, merging: Merging, parts: Sequence[DesiredMarkers]) -> DesiredMarkers:
+        """Merge the markers of several tasks."""
+
+        def identity(value: DesiredMarker) -> Hashable:
+            if value.uid is not ABSENT:
+                return value.uid, value.besides
+            return (DEFAULT_TRACK if value.track is ABSENT else value.track, merging.comparable(value.at))
+
+        def called(value: DesiredMarker) -> str:
+            if value.uid is not ABSENT:
+                return f"marker {value.uid}"
+            return f"the marker at {value.at} ({DEFAULT_TRACK if value.track is ABSENT else value.track})"
+
+        def covers(one: DesiredMarkers, value: DesiredMarker) -> bool:
+            """Return whether a marker has one of the tracks: its own, that of its uid, General."""
+            live = (m for m in (merging.asset.markers if merging.asset else ()) if m.uid == value.uid)
+            track = next(map(track_of, live), DEFAULT_TRACK) if value.track is ABSENT else value.track
+            return one.tracks is None or track in one.tracks
+
+        narrowed = [each.tracks for each in parts if each.exactly]
+        tracks = frozenset[str]().union(*(each for each in narrowed if each is not None))
+        return DesiredMarkers(
+            merging.items(parts, identity, called, ("at", "track"), covers),
+            exactly_of(parts),
+            tracks if narrowed and None not in narrowed else None,
+        )
+
+    def export(self, snapshot: AssetSnapshot, dialect: Dialect) -> arguments.ExportedPart:
+        """Return the live markers as tasks write them: by place, or by uid where that is not valid or unique."""
+        part = arguments.ExportedPart()
+        asset = snapshot.asset
+        twins = arguments.repeated(marker.uid for marker in asset.markers)
+        for uid in twins:
+            part.leave_out(f"several markers have the uid {uid}: none of them can be named")
+        places = Counter((marker.frame, track_of(marker)) for marker in asset.markers)
+        single = [marker for marker in asset.markers if marker.uid not in twins]
+        for marker in sorted(single, key=lambda marker: (marker.frame, track_of(marker), marker.uid)):
+            frame, track = marker.frame + snapshot.origin, track_of(marker)
+            inside, known = frame >= 0 and (asset.frames is None or frame < asset.frames), track in registry.TRACKS
+            by_uid = not inside or not known or places[marker.frame, track] > 1
+            if by_uid and marker.uid < 0:
+                part.leave_out(f"marker {marker.uid} at frame {frame} is left out: its uid is negative")
+                continue
+            sourced: dict[str, Any] = {"uid": marker.uid} if by_uid else {}
+            sourced |= {"at": arguments.exported_position(frame, asset.rate)} if inside else {}
+            sourced |= {"track": track} if known else {}
+            notes = [] if inside else [f"marker {marker.uid} lies outside the clip, at frame {frame}"]
+            notes += [] if known else [f"track of marker {marker.uid}, which no task can set: {marker.track}"]
+            part.add(FlowStyle(sourced | _exported_texts(marker, notes)), notes)
+        return part
 
 
 def _exported_texts(marker: Marker, notes: list[str]) -> dict[str, Any]:

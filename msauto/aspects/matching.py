@@ -1,12 +1,12 @@
-"""Which desired item of a list is which live one: the same for markers and segments.
+"""Which desired item of a list is which live one.
 
-An explicit key (uid, number) means that item and no other. Of the rest, what fits best is paired first.
+An explicit key (uid, number, guid) means that item and no other. Of the rest, what fits best is paired first.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -16,105 +16,138 @@ from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.model.desired import TaskSource
 
-L = TypeVar("L")
+L = TypeVar("L", bound=Attributes)
 
 
-class ItemInFrames(Struct, frozen=True, eq=False):
+class ListItem(Struct, frozen=True, eq=False):
     """What a task asks of one item; positions count from the first frame of the file.
 
-    ``number`` is the explicit key, ``key`` how the plan names it, ``named`` what the task names. ``handles`` is what a
-    live item shares that may be this one, the surest first. ``present`` false: it is to be absent.
+    ``key`` is the explicit key, ``label`` how the plan names it, ``named`` what the task names. ``handles`` is what a
+    live item shares that may be this one, the surest first. ``present`` false: it is to be absent. ``besides`` (undo):
+    it is one more beside the live items of these keys, unless an equal one is there, too.
     """
 
-    number: int | None
-    key: str
+    key: str | None
+    label: str
     named: Attributes
     source: TaskSource
     handles: tuple[Hashable, ...]
     present: bool
+    besides: frozenset[str] | None = None
 
 
 class Matching(NamedTuple, Generic[L]):
     """Desired items and live ones.
 
-    ``kept`` are both, ``created`` only desired. Of the keys that are only live, tasks name ``removed`` as absent, and
-    no task names the ``others``.
+    ``present`` are the desired items in the order of the tasks, each with its live key, ``None`` for a new one. Of the
+    keys that are only live, tasks name ``removed`` as absent, and no task names the ``others``. ``spared`` are those
+    that a task names as absent and that stay: they have other attributes, or are desired. ``explicit`` are the keys
+    that tasks name.
     """
 
-    kept: list[tuple[ItemInFrames, L]]
-    created: list[ItemInFrames]
-    removed: dict[int, TaskSource]
-    others: list[int]
+    present: list[tuple[ListItem, str | None]]
+    removed: dict[str, TaskSource]
+    others: list[str]
+    spared: dict[str, ListItem]
+    explicit: Collection[str | None] = ()
 
+    @property
+    def kept(self) -> list[tuple[ListItem, str]]:
+        """The items that are live, with their keys."""
+        return [(item, key) for item, key in self.present if key is not None]
 
-Misses = Callable[[Attributes, L], Collection[str]]
-"""Returns the attributes in which a live item is not as desired."""
+    @property
+    def created(self) -> list[ListItem]:
+        """The items that are new."""
+        return [item for item, key in self.present if key is None]
 
 
 def match(
-    items: Sequence[ItemInFrames],
-    live: Mapping[int, L],
+    items: Sequence[ListItem],
+    live: Mapping[str, L],
     handles_of: Callable[[L], Collection[Hashable]],
-    misses: Misses[L],
+    misses: Callable[[Attributes, L], Collection[str]],
+    explicit: Collection[str | None],
+    prefix: str = "",
 ) -> Matching[L]:
-    """Match what tasks ask with the live items by their keys."""
+    """Match what tasks ask with the live items by their keys; ``misses`` names in what a live item differs.
+
+    A task that removes or changes one of several live items at its place is refused: it may mean any of them. What is
+    wholly as desired is the desired one, also under a key that a task removes: the server may give a key again.
+    """
     present = [item for item in items if item.present]
     if not live:
-        return Matching([], present, {}, [])
-    alike: dict[Hashable, dict[int, L]] = defaultdict(dict)
-    for number, each in live.items():
+        return Matching([(item, None) for item in present], {}, [], {}, explicit)
+    alike: dict[Hashable, dict[str, L]] = defaultdict(dict)
+    for key, each in live.items():
         for handle in handles_of(each):
-            alike[handle][number] = each
-    paired = _pair(present, alike, misses, {item.number for item in items})
-    explicit = {item.number: index for index, item in enumerate(present)}
-    paired |= {explicit[number]: number for number in live if number in explicit}
+            alike[handle][key] = each
+    going = {item.key for item in items if not item.present}
+    paired = _pair(present, alike, misses, explicit, going, prefix)
+    by_key = {item.key: index for index, item in enumerate(present) if item.key is not None}
+    paired |= {by_key[key]: key for key in live if key in by_key}
     kept = set(paired.values())
-    gone = _removed(items, alike, misses)
-    removed = {number: source for number, source in gone.items() if number in live and number not in kept}
+    removed: dict[str, TaskSource] = {}
+    spared: dict[str, ListItem] = {}
+    for item in (item for item in items if not item.present):
+        there: Iterable[str] = alike.get(item.handles[0], ()) if item.handles else ()
+        keys = [key for key in (there if item.key is None else {item.key} & live.keys()) if key not in kept]
+        meant = [key for key in keys if not misses(item.named, live[key])]
+        if item.key is None and len(meant) > 1:
+            raise _refuse_several(item, meant, prefix)
+        removed |= dict.fromkeys(meant, item.source)
+        spared |= {key: item for key in keys if key not in meant}
+        if item.key is not None and item.key in kept and not misses(item.named, live[item.key]):
+            spared[item.key] = item
     return Matching(
-        [(present[index], live[number]) for index, number in sorted(paired.items())],
-        [item for index, item in enumerate(present) if index not in paired],
+        [(item, paired.get(index)) for index, item in enumerate(present)],
         removed,
-        [number for number in live if number not in kept and number not in removed],
+        [key for key in live if key not in kept and key not in removed],
+        {key: item for key, item in spared.items() if key not in removed},
+        explicit,
     )
 
 
-def _removed(
-    items: Sequence[ItemInFrames], alike: Mapping[Hashable, Mapping[int, L]], misses: Misses[L]
-) -> dict[int, TaskSource]:
-    removed: dict[int, TaskSource] = {}
-    for item in (item for item in items if not item.present):
-        there = alike.get(item.handles[0], {}) if item.handles else {}
-        named = [number for number, each in there.items() if not misses(item.named, each)]
-        removed |= dict.fromkeys(named if item.number is None else [item.number], item.source)
-    return removed
-
-
 def _pair(
-    present: Sequence[ItemInFrames],
-    alike: Mapping[Hashable, Mapping[int, L]],
-    misses: Misses[L],
-    explicit: Collection[int | None],
-) -> dict[int, int]:
+    present: Sequence[ListItem],
+    alike: Mapping[Hashable, Mapping[str, L]],
+    misses: Callable[[Attributes, L], Collection[str]],
+    explicit: Collection[str | None],
+    going: Collection[str | None],
+    prefix: str,
+) -> dict[int, str]:
     """Pair what shares the surest handle, and of that what differs least; return keys by the index of their item."""
-    paired: dict[int, int] = {}
-    taken = set(explicit)
+    paired: dict[int, str] = {}
+    taken = set(explicit).difference(going)
     for rank in range(max((len(item.handles) for item in present), default=0)):
-        fitting = sorted(
-            (len(misses(item.named, each)), index, number)
-            for index, item in enumerate(present)
-            if item.number is None and index not in paired and rank < len(item.handles)
-            for number, each in alike.get(item.handles[rank], {}).items()
-            if number not in taken
-        )
-        for _, index, number in fitting:
-            if index not in paired and number not in taken:
-                paired[index] = number
-                taken.add(number)
+        there: dict[int, Mapping[str, L]] = {}
+        fitting: list[tuple[int, bool, int, int, str]] = []
+        for index, item in enumerate(present):
+            if item.key is not None or index in paired or rank >= len(item.handles):
+                continue
+            there[index] = alike.get(item.handles[rank], {})
+            for key, each in there[index].items():
+                missed = len(misses(item.named, each))
+                if item.besides is None or not (missed or key in item.besides):
+                    fitting.append((missed, key in going, index, len(key), key))
+        for missed, goes, index, _, key in sorted(fitting):  # of equal ones, the lowest number
+            if index in paired or key in taken or (goes and (missed or rank)):
+                continue
+            rivals = [other for other in there[index] if other not in taken and other not in going]
+            if missed and rank == 0 and len(rivals) > 1:
+                raise _refuse_several(present[index], rivals, prefix)
+            paired[index] = key
+            taken.add(key)
     return paired
 
 
-def refuse_contradiction(what: str, gone: ItemInFrames, desired: ItemInFrames) -> PlanningError:
+def _refuse_several(item: ListItem, keys: Sequence[str], prefix: str) -> PlanningError:
+    named = ", ".join(f"{prefix}{key}" for key in sorted(keys, key=lambda key: (len(key), key)))
+    message = f"{item.label} may be any of several live items: {named}"
+    return refuse(message, item.source, "name the one that you mean by its uid, number or guid")
+
+
+def refuse_contradiction(what: str, gone: ListItem, desired: ListItem) -> PlanningError:
     """Return the error of an item that one task removes and another one desires."""
-    message = f"{what} {gone.key} is removed here and desired at {desired.source.place}"
+    message = f"{what} {gone.label} is removed here and desired at {desired.source.place}"
     return refuse(message, gone.source, "remove one of the two")

@@ -132,15 +132,23 @@ class Merging(Struct):
     ) -> tuple[Sourced[V], ...]:
         """Merge the items of lists. Items of one identity are one; each attribute that both name must be equal.
 
-        What ``exactly`` removes depends on positions in frames, so it is looked for once the asset is known.
+        Of those that are to be absent each counts: what has all that one of them names goes. What ``exactly`` removes
+        depends on positions in frames, so it is looked for once the asset is known.
         """
         if self.asset is not None:
             self.check_complete(lists, identity, called, covers)
-        merged: dict[Hashable, Sourced[V]] = {}
-        for sourced in (sourced for one in lists for sourced in one.items):
-            key = identity(sourced.value)
-            merged[key] = self._item(merged[key], sourced, called, attributes) if key in merged else sourced
-        return tuple(merged.values())
+        merged: dict[Hashable, list[Sourced[Any]]] = {}
+        numbered = ((part, each) for part, one in enumerate(lists) for each in one.items)
+        for sourced in (structs.replace(each, part=part) if part else each for part, each in numbered):
+            value: Any = sourced.value
+            there = merged.setdefault(identity(value), [])
+            for index, each in enumerate(there):
+                if each.value.present or value.present or each.value == value:
+                    there[index] = self._item(each, sourced, called, attributes)
+                    break
+            else:
+                there.append(sourced)
+        return tuple(each for same in merged.values() for each in same)
 
     def disagree(self, what: str, one: Sourced[Any], other: Sourced[Any]) -> bool:
         """Return whether one task removes an item that another one declares, and note it."""

@@ -13,11 +13,12 @@ from operator import itemgetter
 from msgspec import Struct, field, structs
 
 from msauto.errors import PlanningError
-from msauto.model.desired import DesiredDownload, TaskSource
+from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Folder
-from msauto.model.plan import Action, Address, AspectName, Basis, Change, Expectation, Json, Request
+from msauto.model.plan import Action, Address, Basis, Change, Request
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
+from msauto.model.snapshot import AspectName, Effect, Json
 
 
 class Phase(Enum):
@@ -79,10 +80,20 @@ class PlanBuilder:
     def __init__(self) -> None:
         self.changes: list[Change] = []
         self.looked: set[str] = set()
+        """What decisions depend on: facts (``fact frames``), things (``field first_frame``), whole aspects."""
         self.warnings: list[str] = []
         self.emptied: list[tuple[AspectName, int]] = []
-        self.holding: list[Expectation] = []
-        """What the tasks ask and needs no change."""
+        self.holding: list[Effect] = []
+        """What the tasks ask and needs no change: it is to stay as it is."""
+        self.unwanted: list[tuple[AspectName, Json]] = []
+        """Attributes of items that no one may make meanwhile: the tasks exclude them."""
+        self.altered: set[str] = set()
+        """The values of the clip's identity that the changes may alter."""
+        self.taken: list[tuple[Folder, TaskSource]] = []
+        """Folder and title of each entry that the changes make or alter."""
+        self.placed: list[tuple[str, int, int, TaskSource]] = []
+        """What the tasks place: what it is, its first and its last frame, and where a task names it."""
+        self.news = 0
         self.wait = 0.0
         self._requests: list[tuple[int, Request]] = []
         self._runs: set[int] = set()
@@ -118,14 +129,23 @@ class PlanBuilder:
         self.changes.append(change)
         return len(self.changes) - 1
 
-    def send(self, phase: Phase, request: Request, changes: Sequence[int], *expect: Expectation) -> None:
-        """Add a request that makes these changes and must show this when read again."""
+    def send(self, phase: Phase, request: Request, changes: Sequence[int], *effects: Effect) -> None:
+        """Add a request that makes these changes and has these effects."""
         numbers = _shared_numbers(tuple(changes))
-        self._requests.append((_RANK[phase], structs.replace(request, changes=numbers, expect=expect)))
+        self._requests.append((_RANK[phase], structs.replace(request, changes=numbers, effects=effects)))
 
     def look(self, *names: str) -> None:
-        """Note what was compared: the fingerprint covers it."""
+        """Note what a decision depends on: it must still be so when the changes are made."""
         self.looked.update(names)
+
+    def hold(self, effect: Effect) -> None:
+        """Note what is as desired: it is to stay so."""
+        self.holding.append(effect)
+
+    def warn_of_blanks(self, what: str, was: str, now: str, source: TaskSource) -> None:
+        """Warn of a new title with blanks at an end: probably a mistake."""
+        if now != now.strip() and now != was:
+            self.warnings.append(f"{what} has blanks at an end: {now!r} ({source.place})")
 
     def requests(self) -> tuple[Request, ...]:
         """Return the requests in the order of the table; within one phase, as the aspects added them."""
@@ -135,10 +155,11 @@ class PlanBuilder:
 class PlanContext(Struct, frozen=True, eq=False):
     """One asset as an aspect sees it. ``path`` is its escaped address once renamed, ``path_before`` until then.
 
-    ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``address`` is
-    how it is found after the run. ``files`` are the SHA-256 of downloads that are on disk, by their path. ``batch`` is
-    the XMP batch that precedes it, and makes its XMP fields unknown. ``places`` are folder and title of every other
-    entry that shows an asset which is to be deleted. ``hide`` returns a text without secrets.
+    ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``still`` (undo):
+    how a thing must be to be written over, by ``aspect:key``. ``address`` is how it is found after the run. ``files``
+    are the SHA-256 of downloads that are on disk, by their path. ``batch`` is the XMP batch that precedes it, and makes
+    its XMP fields unknown. ``places`` are folder and title of every other entry that shows an asset which is to be
+    deleted. ``hide`` returns a text without secrets.
     """
 
     server: ServerSpec
@@ -152,38 +173,24 @@ class PlanContext(Struct, frozen=True, eq=False):
     builder: PlanBuilder
     memory: Mapping[str, Json] = field(default_factory=dict)
     lossy: bool = False
-    still: Mapping[str, Json] = field(default_factory=dict)  # what must still be there to be written over (undo)
+    still: Mapping[str, Json] = field(default_factory=dict)
     address: Address = Address("")
     files: Mapping[str, str | None] = field(default_factory=dict)
     batch: TaskSource | None = None
     places: tuple[Folder, ...] = ()
     hide: Callable[[str], str] = str
 
-    def made_from(self, asked: Mapping[str, Json]) -> dict[str, Json]:
-        """Return what a file of this clip is made from: where that is the same, so is the file."""
-        created = self.asset.attributes.get("create_time")
-        clip: dict[str, Json] = {"link_id": self.asset.link_id, "create_time": created, "frames": self.asset.frames}
-        return {"asked": dict(asked), "clip": clip}
 
-    def has_file(self, run: DesiredDownload, asked: Mapping[str, Json], cause: Trigger) -> bool:
-        """Return whether a download is on disk as it was fetched of this clip; a handler fetches it again."""
-        self.builder.look("length")
-        remembered = self.memory.get(f"{run.aspect}:{run.dest}")
-        if cause.handler or not isinstance(remembered, dict):
-            return False
-        there = self.files.get(run.dest)
-        return there is not None and remembered == {**self.made_from(asked), "sha256": there}
-
-    def fetch(self, run: DesiredDownload, asked: dict[str, Json], request: Request, cause: Trigger) -> None:
-        """Add a download as what is run, with what its file is made from."""
-        number = self.builder.run(run.aspect, run.dest, asked, run.source, cause)
-        expect = Expectation(run.aspect, run.dest, self.made_from(asked), visible=False)
-        self.builder.send(cause.phase, structs.replace(request, dest=run.dest), [number], expect)
+def length_of(asset: Asset) -> Sequence[str]:
+    """Return the facts that a position is held against; the length of a clip that is still recorded grows."""
+    facts = ("fact frame_time", "fact create_time", "fact finalized")
+    return facts if asset.finalized is False else ("fact frames", *facts)
 
 
 def left_alone(what: str, live: Json, wrote: Json) -> str:
     """Return the warning that undo leaves something alone that has changed since."""
-    return f"{what} is left alone: it is {live!r} now, and the run wrote {wrote!r}"
+    now = "it no longer exists" if live is None else f"it is {live!r} now"
+    return f"{what} is left alone: {now}, and the run wrote {wrote!r}"
 
 
 def refuse(message: str, source: TaskSource | None, remedy: str) -> PlanningError:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from msauto.aspects.plan_builder import PlanContext, refuse
 from msauto.errors import PlanningError
-from msauto.model.desired import ABSENT, Absent, Position, TaskSource
-from msauto.model.live import Asset, whole
-from msauto.model.plan import Json
+from msauto.model.desired import Position, TaskSource
+from msauto.model.live import Asset, whole, why_no_rate
 from msauto.model.server import Dialect
+from msauto.model.snapshot import Json, Snapshot
 from msauto.model.timecode import Timecode, TimecodeError, show_rate, show_timecode
 
 
@@ -34,7 +34,7 @@ def to_frames(position: Position, asset: Asset, source: TaskSource) -> int:
     if rate is None:
         if position.timecode.kind != "frames":
             raise refuse(
-                f"{position} needs a frame rate, and the clip reports none (frame_time)",
+                f"{position} needs a frame rate, and {why_no_rate(asset)}",
                 source,
                 "write the position as a number of frames",
             )
@@ -74,16 +74,6 @@ def beyond(what: str, asset: Asset, source: TaskSource) -> PlanningError:
     return refuse(f"{what}: {show_length(asset)}", source, "correct the position, or look at the clip")
 
 
-def frames_if_valid(position: Position | Absent, asset: Asset) -> int | None:
-    """Return the frame of a position; ``None`` where none is named, or it is invalid, which its own aspect reports."""
-    if position is ABSENT:
-        return None
-    try:
-        return position.to_frames(asset.rate or Fraction(1))
-    except TimecodeError:
-        return None
-
-
 class InAndOut(NamedTuple):
     """From the in point to the out point, both in frames of the file; ``None`` where the server does not report it.
 
@@ -94,9 +84,11 @@ class InAndOut(NamedTuple):
     last: int | None
 
     @classmethod
-    def of(cls, asset: Asset) -> InAndOut:
-        """Read both; an out point of 0 counts as missing."""
-        return cls(asset.first_frame, whole(asset.attributes.get("last_frame")) or None)
+    def of(cls, asset: Asset, after: Snapshot | None = None) -> InAndOut:
+        """Read both, from the snapshot after the run where it is given; an out point of 0 counts as missing."""
+        fields = {name: str(value) for name, value in (after or {}).get("field", {}).items()}
+        first, last = (fields.get(name, asset.attributes.get(name)) for name in ("first_frame", "last_frame"))
+        return cls(whole(first), whole(last) or None)
 
     @property
     def is_reversed(self) -> bool:
@@ -134,8 +126,11 @@ def to_wire(frame: int, origin: int, source: TaskSource) -> int:
 
 
 def check_in_point_stays(context: PlanContext) -> None:
-    """Refuse positions of a server that counts from the in point, where that moves in the same run."""
-    changes = context.builder.changes if context.server.dialect.counts_from_in else []
+    """Refuse positions of a server that counts from the in point, where that moves in the same run or meanwhile."""
+    if not context.server.dialect.counts_from_in:
+        return
+    context.builder.look("field first_frame")
+    changes = context.builder.changes
     for change in (change for change in changes if change.aspect == "field" and change.key == "first_frame"):
         raise refuse(
             "first_frame changes, and this server counts the positions of segments and markers from it",

@@ -2,14 +2,14 @@
 
 from typing import ClassVar, Literal
 
-from msauto.aspects.arguments import OF_HANDLERS
-from msauto.aspects.aspect import Aspect
-from msauto.aspects.plan_builder import TASK, PlanContext, Trigger
+from msauto.aspects.arguments import OF_HANDLERS, TaskArguments
+from msauto.aspects.aspect import Download
+from msauto.aspects.plan_builder import PlanContext, Trigger
 from msauto.documents.strict_model import Model, need
 from msauto.documents.value_types import Name, Value
 from msauto.model import requests
 from msauto.model.desired import DesiredDownload
-from msauto.model.plan import Json
+from msauto.model.snapshot import Json
 
 
 class ProxyOnly(Model):
@@ -28,19 +28,18 @@ class DesiredProxy(DesiredDownload, frozen=True):
     profile: str
 
 
-def plan_proxy(context: PlanContext, desired: DesiredProxy, cause: Trigger = TASK) -> None:
-    """Fetch the copy, unless the file on disk was fetched from this clip with the same profile."""
-    asked: dict[str, Json] = {"profile": desired.profile}
-    if not context.has_file(desired, asked, cause):
-        request = requests.get_proxy(context.path, desired.profile)
-        context.fetch(desired, asked, request, cause)
+class Proxies(Download):
+    """Viewing copies, by their files."""
 
+    name = "proxy"
+    module = ProxyOnly
 
-ASPECT = Aspect(
-    name="proxy",
-    module=ProxyOnly,
-    declare=lambda task: DesiredProxy(task.source(), task.dest(), task.args.profile),
-    run=plan_proxy,
-    is_file=True,
-    for_good="the file stays where it was saved",
-)
+    def declare(self, task: TaskArguments) -> DesiredProxy:
+        """Return the copy that a task asks for."""
+        return DesiredProxy(task.source(), task.dest(), task.args.profile)
+
+    def run(self, context: PlanContext, desired: DesiredProxy, cause: Trigger) -> None:
+        """Fetch the copy, unless the file on disk was fetched from this clip with the same profile."""
+        asked: dict[str, Json] = {"profile": desired.profile}
+        if not self.has_file(context, desired, asked, cause):
+            self.fetch(context, desired, asked, requests.get_proxy(context.path, desired.profile), cause)

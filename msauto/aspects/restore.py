@@ -1,15 +1,21 @@
 """Restore: the high-resolution file is on disk (RESTORE). It takes minutes: verification waits for it."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 from msauto.aspects.arguments import TaskArguments, asset_key
 from msauto.aspects.aspect import Aspect, Detail
+from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.documents.strict_model import Model, key
 from msauto.documents.value_types import IF_MAP, Else, Opt, Span, Then
 from msauto.model import requests
 from msauto.model.desired import Sourced
-from msauto.model.plan import Expectation
+from msauto.model.plan import Change, Target
+from msauto.model.ports import LiveTarget
+from msauto.model.snapshot import Effect, Part
 
 DEFAULT_WAIT = 1800.0
 """Seconds that verification waits for a file from the archive, by default."""
@@ -23,49 +29,54 @@ class RestoreArgs(Model):
     wait: Opt[Span] = key("how long verification waits for the file: 90s, 30m, 2h; default 30m")
 
 
-def _declare(task: TaskArguments) -> Sourced[float] | None:
-    args = task.args.restore
-    if args is None or args is False:
-        return None
-    wait = args.wait if isinstance(args, RestoreArgs) else None
-    return Sourced(DEFAULT_WAIT if wait is None else wait.total_seconds(), task.source("restore"))
+class Restore(Aspect):
+    """Whether the file is on disk. Its part is how many seconds verification may wait."""
 
-
-def plan_restore(context: PlanContext, wait: Sourced[float]) -> None:
-    """Bring the file back where it is not on disk; the value is how many seconds verification may wait."""
-    context.builder.look("hires")
-    if context.asset.hires:
-        return
-    if context.asset.archive == "":
-        raise refuse(
-            "the high-resolution file is not on disk, and the server reports no archive copy of it",
-            wait.source,
-            "archive it first, or leave `restore` out for this asset",
-        )
-    requests.require(context.server, requests.Feature.RESTORE)
-    number = context.builder.change("run", "restore", "hires", context.asset.hires, True, wait.source, reversible=False)
-    context.builder.send(
-        Phase.RESTORE, requests.restore(context.path), [number], Expectation("restore", "hires", desired=True)
-    )
-    context.builder.wait = max(context.builder.wait, wait.value)
-
-
-ASPECT = Aspect(
-    name="restore",
-    keys={
+    name = "restore"
+    keys: ClassVar = {
         "restore": asset_key(
             Annotated[Then[RestoreArgs] | Else[bool], IF_MAP],
             "the high-resolution file is on disk; if not, restore it from the archive",
         )
-    },
-    declare=_declare,
-    merge=lambda _, parts: max(parts, key=lambda sourced: sourced.value),
-    plan=plan_restore,
-    looks={"hires": lambda asset, *_: bool(asset.hires)},
-    holds=lambda _, live: bool(live.asset and live.asset.hires),
-    show=lambda _, live: live.asset.hires if live.asset else None,
-    is_slow=True,
-    alters=lambda *_: {"files"},
-    details=lambda _, target: (Detail("waits up to", target.wait, "wait"),) if target.wait else (),
-    for_good="the restored file stays on disk",
-)
+    }
+    for_good = "the restored file stays on disk"
+
+    def declare(self, task: TaskArguments) -> Sourced[float] | None:
+        """Return how long to wait."""
+        args = task.args.restore
+        if args is None or args is False:
+            return None
+        wait = args.wait if isinstance(args, RestoreArgs) else None
+        return Sourced(DEFAULT_WAIT if wait is None else wait.total_seconds(), task.source("restore"))
+
+    def merge(self, merging: Merging, parts: Sequence[Sourced[float]]) -> Sourced[float]:
+        """Return the longest wait."""
+        return max(parts, key=lambda sourced: sourced.value)
+
+    def plan(self, context: PlanContext, part: Sourced[float]) -> None:
+        """Bring the file back where it is not on disk."""
+        is_there = bool(context.asset.hires)
+        effect = Effect(self.name, "hires", is_there, True, slow=True)
+        if is_there:
+            context.builder.hold(effect)
+            return
+        if context.asset.archive == "":
+            raise refuse(
+                "the high-resolution file is not on disk, and the server reports no archive copy of it",
+                part.source,
+                "archive it first, or leave `restore` out for this asset",
+            )
+        requests.require(context.server, requests.Feature.RESTORE)
+        before = context.asset.hires
+        number = context.builder.change("run", self.name, "hires", before, True, part.source, reversible=False)
+        context.builder.send(Phase.RESTORE, requests.restore(context.path), [number], effect)
+        context.builder.wait = max(context.builder.wait, part.value)
+        context.builder.altered.add("files")
+
+    def things(self, live: LiveTarget) -> Part | None:
+        """Return whether the file is on disk."""
+        return None if live.asset is None else {"hires": bool(live.asset.hires)}
+
+    def details(self, change: Change, target: Target) -> Sequence[Detail]:
+        """Return how long verification waits."""
+        return (Detail("waits up to", target.wait, "wait"),) if target.wait else ()

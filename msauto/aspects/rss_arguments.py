@@ -1,20 +1,15 @@
-"""What a playbook may write of an RSS channel (interface, «RSS add data», «RSS delete data»), and what it comes to."""
+"""What a playbook may write of an RSS channel (interface, «RSS add data», «RSS delete data»)."""
 
 import unicodedata
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final, Literal
 
-from msgspec import structs
-
-from msauto.aspects.arguments import TaskArguments, duplicates, known_items
-from msauto.aspects.merging import Merging, exactly_of
+from msauto.aspects.arguments import duplicates, known_items
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Name, OneName, Opt, Text, UnrenderedTemplate, Value
 from msauto.errors import Problem
-from msauto.model.desired import ABSENT, DesiredChannel, DesiredList, DesiredRssItem, Sourced
-from msauto.model.identity import plain
 from msauto.model.requests import bad_character, default_file, file_key
 
 _BOTH = ("the item has both {0} and {1}", "keep one of them")
@@ -76,6 +71,7 @@ def check_items(args: RssArgs, node: SourceNode) -> Iterator[Problem]:
     for index, item in items:
         yield from _characters(item, here.child(index))
         yield from _file(item, here.child(index))
+        yield from _empty_headline(index, item, here.child(index))
     yield from duplicates(items, here, _guid, "guid", "guid")
     yield from _shared_files(items, here)
 
@@ -125,24 +121,21 @@ def _file(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
         yield node.child("file").problem(why, "use a file name such as n-1.txt")
 
 
-# Desired state -----------------------------------------------------------------------------------------------------
-
-
-def desired_channel(task: TaskArguments) -> DesiredChannel:
-    """Return the desired state of a channel, each item with its place."""
-    exactly = task.source("exactly") if task.args.exactly else None
-    return DesiredChannel(task.source(), task.each("items", _item), exactly)
-
-
-def _item(args: RssItemArgs) -> DesiredRssItem:
-    present = args.state != "absent"
-    return DesiredRssItem(
-        guid=args.guid or "",
-        file=file_name(args) if present else args.file or "",
-        text=ABSENT if args.text is None else args.text,
-        item=ABSENT if args.item is None else body_texts(args.item),
-        present=present,
-    )
+def _empty_headline(index: int, item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
+    """Yield a problem for an item without a visible text, such as one of an empty cell of a table."""
+    name, body = item.guid or item.file, item.item
+    if isinstance(name, UnrenderedTemplate):
+        return  # the message names the item of a row; it is checked once that is known
+    why = ""
+    if item.text is not None and not item.text.strip():
+        why = f"the text of item {index + 1}, {name!r}, is empty"
+    elif isinstance(body, RssBody):
+        named = [text for text in (body.title, body.description) if text is not None]
+        if named and not any(text.strip() for text in named):
+            why = f"item {index + 1}, {name!r}, has neither a title nor a description"
+    if why:
+        at = node.child("item" if item.text is None else "text")
+        yield at.problem(f"{why}: the headline would be empty", "write the text, or state: absent")
 
 
 def file_name(args: RssItemArgs) -> str:
@@ -154,31 +147,3 @@ def body_texts(body: RssBody) -> dict[str, str]:
     """Return the texts of an item's document by their names in RSS."""
     named = {"title": body.title, "description": body.description, "link": body.link, "pubDate": body.pub_date}
     return {name: value for name, value in named.items() if value is not None}
-
-
-def merge_channels(declared: Sequence[DesiredChannel], merging: Merging) -> DesiredChannel:
-    """Return what all tasks declare for one channel. An item without a guid is its file."""
-
-    def identity(item: DesiredRssItem) -> Hashable:
-        return (plain(item.guid), "" if item.guid else file_key(item.file))
-
-    def called(item: DesiredRssItem) -> str:
-        return f"item {item.key}"
-
-    lists = [DesiredList(each.items, each.exactly) for each in declared]
-    merging.check_complete(lists, identity, called)
-    items: dict[Hashable, Sourced[DesiredRssItem]] = {}
-    for sourced in (sourced for each in declared for sourced in each.items):
-        first, value = items.setdefault(identity(sourced.value), sourced), sourced.value
-        if (
-            not merging.disagree(called(value), first, sourced)
-            and structs.replace(first.value, guid=value.guid) != value
-        ):
-            merging.differ(called(value), first, sourced)
-    return DesiredChannel(
-        declared[0].source,
-        tuple(items.values()),
-        exactly_of(lists),
-        still={guid: value for each in declared for guid, value in each.still.items()},
-        notes=tuple(note for each in declared for note in each.notes),
-    )

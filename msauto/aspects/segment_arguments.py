@@ -1,16 +1,18 @@
 """What a playbook may write of segments, one by one or as a segmentation, and what it comes to."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from msgspec import Struct, field
 
 from msauto.aspects import arguments
+from msauto.aspects.comparison import Attributes, as_number, text_of
+from msauto.aspects.list_aspect import Item, ListAspect
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
-from msauto.documents.value_types import Count, Opt, Pos, Text, Value
+from msauto.documents.value_types import Count, Opt, Pos, Text, UnrenderedTemplate, Value
 from msauto.documents.writer import FlowStyle
 from msauto.errors import Problem
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced
@@ -20,6 +22,8 @@ from msauto.model.live import AssetSnapshot, Segment
 from msauto.model.server import Dialect
 from msauto.model.timecode import Timecode
 
+NEVER_WRITTEN: Final = ("track", "rating", "further_titles")
+"""What CREATESEGMENT cannot set (interface, «Asset commands»)."""
 _SEGMENT_IS_NAMED = rule.any_of(
     (("number",), ("start", "duration"), ("title",)),
     "the absent segment is not identified",
@@ -54,31 +58,20 @@ class SegmentationArgs(Model):
     title: Opt[Text] = key("title of the segments")
 
 
-SEGMENT_KEYS = {
-    "segments": arguments.asset_key(list[Value[SegmentArgs]], "segments"),
-    "segmentation": arguments.asset_key(SegmentationArgs, "segments of equal duration over the whole asset"),
-}
-SEGMENT_RULES = (
-    rule.excludes("segments", ("segmentation",), "{key} and {other} cannot be used together", "keep one of them"),
-    rule.complete("segments", ("segments", "segmentation")),
-    rule.all_or_none("segments", "number", "this segment has no number, but others do", "number all segments or none"),
-)
-SEGMENTS_EXACTLY = arguments.asset_key(bool, "remove other segments")
-
-
-def check_segments(args: Any, node: SourceNode) -> Iterator[Problem]:
-    """Yield what is wrong with a list of segments."""
-    segments, here = arguments.known_items(args.segments, SegmentArgs), node.child("segments")
+def _empty_titles(args: Any, segments: Sequence[tuple[int, SegmentArgs]], here: SourceNode) -> Iterator[Problem]:
+    """Yield a problem for each segment that only its empty title names: every untitled segment would be meant."""
+    asset = args.title or args.id
+    if isinstance(asset, UnrenderedTemplate):
+        return  # the message names the asset of a row; it is checked once that is known
     for index, item in segments:
-        if item.state != "absent" and _is_zero(item.duration):
-            yield here.child(index, "duration").problem(
-                "the duration of a segment cannot be 0", "write at least one frame, or state: absent"
+        by_title = item.number is None and (item.start is None or item.duration is None)
+        title = arguments.named_texts(item, SEGMENT_ATTRIBUTES).get("title")
+        if by_title and title is not None and not title.strip():
+            of = f" of {asset!r}" if asset else ""
+            yield here.child(index, "title").problem(
+                f"the title of item {index + 1} of segments{of} is empty, and identifies no segment",
+                "write the title, or add number, or start and duration",
             )
-    yield from arguments.duplicates(segments, here, lambda item: item.number, "number", "segment number")
-
-
-def _is_zero(position: Any) -> bool:
-    return isinstance(position, Timecode) and not (position.frames or position.seconds or position.fraction)
 
 
 # Desired state -----------------------------------------------------------------------------------------------------
@@ -87,7 +80,8 @@ def _is_zero(position: Any) -> bool:
 class DesiredSegment(Struct, frozen=True, gc=False):
     """A segment. ``number`` ABSENT: matched by start and duration, else title. ``present`` false removes it.
 
-    ``fields``: title and keywords as texts, only those named.
+    ``fields``: title and keywords as texts, only those named. ``besides`` (undo): it is one more, beside the live
+    segments of these numbers.
     """
 
     number: int | Absent = ABSENT
@@ -95,6 +89,7 @@ class DesiredSegment(Struct, frozen=True, gc=False):
     duration: Position | Absent = ABSENT
     fields: Mapping[str, str] = field(default_factory=dict)
     present: bool = True
+    besides: frozenset[str] | None = None
 
 
 class DesiredSegmentation(Struct, frozen=True, gc=False):
@@ -113,76 +108,110 @@ class DesiredSegments(DesiredList[DesiredSegment], frozen=True, gc=False):
     segmentation: Sourced[DesiredSegmentation] | None = None
 
 
-def declare_segments(task: arguments.TaskArguments) -> DesiredSegments | None:
-    """Return what a task declares of segments."""
+class SegmentArguments(ListAspect):
+    """What a task may write of segments."""
 
-    def segment(item: SegmentArgs) -> DesiredSegment:
-        return DesiredSegment(
-            number=arguments.or_absent(item.number),
-            start=task.position(item.start),
-            duration=ABSENT if item.duration is None else Position(item.duration),
-            fields=arguments.named_texts(item, SEGMENT_ATTRIBUTES),
-            present=item.state != "absent",
-        )
+    keys: ClassVar = {
+        "segments": arguments.asset_key(list[Value[SegmentArgs]], "segments"),
+        "segmentation": arguments.asset_key(SegmentationArgs, "segments of equal duration over the whole asset"),
+    }
+    rules: ClassVar = (
+        rule.excludes("segments", ("segmentation",), "{key} and {other} cannot be used together", "keep one of them"),
+        rule.complete("segments", ("segments", "segmentation")),
+        rule.all_or_none(
+            "segments", "number", "this segment has no number, but others do", "number all segments or none"
+        ),
+    )
+    exactly: ClassVar = ("segments", arguments.asset_key(bool, "remove other segments"))
 
-    items, exactly, equal = task.each("segments", segment), task.complete("segments"), task.args.segmentation
-    whole = None
-    if equal is not None:
-        parts = DesiredSegmentation(Position(equal.duration), arguments.or_absent(equal.title))
-        whole = Sourced(parts, task.source("segmentation"))
-    return DesiredSegments(items, exactly, whole) if items or exactly or whole else None
+    def check(self, args: Any, node: SourceNode, dialect: Dialect | None = None) -> Iterator[Problem]:
+        """Yield what is wrong with a list of segments."""
+        if dialect is not None:
+            return
+        segments, here = arguments.known_items(args.segments, SegmentArgs), node.child("segments")
+        for index, item in segments:
+            if item.state != "absent" and _is_zero(item.duration):
+                yield here.child(index, "duration").problem(
+                    "the duration of a segment cannot be 0", "write at least one frame, or state: absent"
+                )
+        yield from arguments.duplicates(segments, here, lambda item: item.number, "number", "segment number")
+        yield from _empty_titles(args, segments, here)
+
+    def declare(self, task: arguments.TaskArguments) -> DesiredSegments | None:
+        """Return what a task declares of segments."""
+
+        def segment(item: SegmentArgs) -> DesiredSegment:
+            return DesiredSegment(
+                number=arguments.or_absent(item.number),
+                start=task.position(item.start),
+                duration=ABSENT if item.duration is None else Position(item.duration),
+                fields=arguments.named_texts(item, SEGMENT_ATTRIBUTES),
+                present=item.state != "absent",
+            )
+
+        items, exactly, equal = task.each("segments", segment), task.complete("segments"), task.args.segmentation
+        whole = None
+        if equal is not None:
+            parts = DesiredSegmentation(Position(equal.duration), arguments.or_absent(equal.title))
+            whole = Sourced(parts, task.source("segmentation"))
+        return DesiredSegments(items, exactly, whole) if items or exactly or whole else None
+
+    def merge(self, merging: Merging, parts: Sequence[DesiredSegments]) -> DesiredSegments:
+        """Merge the segments of several tasks."""
+
+        def identity(value: DesiredSegment) -> Hashable:
+            if value.number is not ABSENT:
+                return value.number
+            place = (merging.comparable(value.start), merging.comparable(value.duration))
+            title = value.fields.get("title")
+            return (*place, plain(title)) if value.start is ABSENT and title is not None else place
+
+        def called(value: DesiredSegment) -> str:
+            if value.number is not ABSENT:
+                return f"segment {value.number}"
+            title = repr(value.fields.get("title"))
+            return f"segment {title}" if value.start is ABSENT else f"the segment at {value.start}"
+
+        whole = [each.segmentation for each in parts if each.segmentation is not None]
+        for other in whole[1:]:
+            one, another = whole[0].value, other.value
+            if not (merging.same(one.duration, another.duration) and merging.same(one.title, another.title)):
+                merging.differ("the segmentation", whole[0], other)
+        items = merging.items(parts, identity, called, ("start", "duration"))
+        return DesiredSegments(items, exactly_of(parts), whole[0] if whole else None)
+
+    def export(self, snapshot: AssetSnapshot, dialect: Dialect) -> arguments.ExportedPart:
+        """Return the live segments as a task writes them."""
+        part = arguments.ExportedPart()
+        asset = snapshot.asset
+        twins = arguments.repeated(segment.number for segment in asset.segments)
+        for number in sorted(twins):
+            part.leave_out(f"several segments have the number {number}: none of them can be named")
+        for segment in sorted(asset.segments, key=lambda segment: segment.number):
+            if segment.number in twins:
+                continue
+            start = segment.start + snapshot.origin
+            why = _unfit_segment(segment.number, start, segment.duration, asset.frames)
+            if why is not None:
+                part.leave_out(f"segment {segment.number} is left out: {why}")
+                continue
+            sourced: dict[str, Any] = {
+                "number": segment.number,
+                "start": arguments.exported_position(start, asset.rate),
+                "duration": arguments.exported_position(segment.duration, asset.rate),
+            }
+            sourced |= {name: text for name in SEGMENT_NAMES if (text := segment.text(name))}
+            notes = [
+                f"{name.replace('_', ' ')} of segment {segment.number}, which no task can set: {text}"
+                for name, value in cannot_write_back(attributes(segment)).items()
+                for text in (value if isinstance(value, list) else [value])
+            ]
+            part.add(FlowStyle(sourced), notes)
+        return part
 
 
-def merge_segments(merging: Merging, declared: Sequence[DesiredSegments]) -> DesiredSegments:
-    """Merge the segments of several tasks."""
-
-    def identity(value: DesiredSegment) -> Hashable:
-        if value.number is not ABSENT:
-            return value.number
-        place = (merging.comparable(value.start), merging.comparable(value.duration))
-        title = value.fields.get("title")
-        return (*place, plain(title)) if value.start is ABSENT and title is not None else place
-
-    def called(value: DesiredSegment) -> str:
-        if value.number is not ABSENT:
-            return f"segment {value.number}"
-        return f"segment {value.fields.get('title')!r}" if value.start is ABSENT else f"the segment at {value.start}"
-
-    whole = [each.segmentation for each in declared if each.segmentation is not None]
-    for other in whole[1:]:
-        one, another = whole[0].value, other.value
-        if not (merging.same(one.duration, another.duration) and merging.same(one.title, another.title)):
-            merging.differ("the segmentation", whole[0], other)
-    items = merging.items(declared, identity, called, ("start", "duration"))
-    return DesiredSegments(items, exactly_of(declared), whole[0] if whole else None)
-
-
-# Export ------------------------------------------------------------------------------------------------------------
-
-
-def export_segments(snapshot: AssetSnapshot, _: Dialect) -> arguments.ExportedPart:
-    """Return the live segments as a task writes them."""
-    part = arguments.ExportedPart()
-    asset = snapshot.asset
-    twins = arguments.repeated(segment.number for segment in asset.segments)
-    for number in sorted(twins):
-        part.leave_out(f"several segments have the number {number}: none of them can be named")
-    for segment in sorted(asset.segments, key=lambda segment: segment.number):
-        if segment.number in twins:
-            continue
-        start = segment.start + snapshot.origin
-        why = _unfit_segment(segment.number, start, segment.duration, asset.frames)
-        if why is not None:
-            part.leave_out(f"segment {segment.number} is left out: {why}")
-            continue
-        sourced: dict[str, Any] = {
-            "number": segment.number,
-            "start": arguments.exported_position(start, asset.rate),
-            "duration": arguments.exported_position(segment.duration, asset.rate),
-        }
-        sourced |= {name: text for name in SEGMENT_NAMES if (text := segment.text(name))}
-        part.add(FlowStyle(sourced), tuple(_lossy(segment)))
-    return part
+def _is_zero(position: Any) -> bool:
+    return isinstance(position, Timecode) and not (position.frames or position.seconds or position.fraction)
 
 
 def _unfit_segment(number: int, start: int, duration: int, frames: int | None) -> str | None:
@@ -195,11 +224,15 @@ def _unfit_segment(number: int, start: int, duration: int, frames: int | None) -
     return None
 
 
-def _lossy(segment: Segment) -> Iterator[str]:
-    """Yield the parts of a segment that the interface cannot write (interface, «Asset commands»: CREATESEGMENT)."""
-    if segment.track:
-        yield f"track of segment {segment.number}, which no task can set: {segment.track}"
-    if segment.rating and segment.rating.strip() != "0":
-        yield f"rating of segment {segment.number}, which no task can set: {segment.rating}"
-    for title in segment.titles[1:]:
-        yield f"further title of segment {segment.number}, which no task can set: {title}"
+def attributes(segment: Segment) -> Item:
+    """Return a live segment by its attributes: only what the server reports."""
+    texts = {name: text for name in SEGMENT_NAMES if (text := segment.text(name)) is not None}
+    more: Item = {"track": segment.track, "rating": segment.rating, "further_titles": list(segment.titles[1:])}
+    more = {name: value for name, value in more.items() if value}
+    return {"start": segment.start, "duration": segment.duration, **texts, **more}
+
+
+def cannot_write_back(live: Attributes) -> Item:
+    """Return what the interface cannot write again; a rating of 0 does not count."""
+    found = {name: live[name] for name in NEVER_WRITTEN if live.get(name)}
+    return {name: value for name, value in found.items() if name != "rating" or as_number(text_of(value)) != 0}

@@ -1,271 +1,273 @@
-"""What the aspects segment and segmentation share: live segments in frames of the file, and the two requests."""
+"""What the aspects segment and segmentation share: the changes and the requests of a list of segments."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Final
 
-from msgspec import Struct, field, structs
+from msgspec import structs
 
-from msauto.aspects.aspect import SEGMENTS, TimelinePlace, frames_of
-from msauto.aspects.comparison import Attributes, as_number, mapping, same_value
-from msauto.aspects.plan_builder import Phase, PlanContext, refuse
-from msauto.aspects.positions import in_point, to_wire
-from msauto.errors import PlanningError
+from msauto.aspects.comparison import Attributes, mapping, text_of
+from msauto.aspects.list_aspect import Item, ListAspect, each_of
+from msauto.aspects.matching import ListItem, Matching
+from msauto.aspects.plan_builder import BETWEEN, Phase, PlanContext, refuse
+from msauto.aspects.positions import to_wire
+from msauto.aspects.segment_arguments import NEVER_WRITTEN, cannot_write_back
 from msauto.model import requests
 from msauto.model.desired import TaskSource
 from msauto.model.fields import SEGMENT_NAMES
-from msauto.model.identity import plain
-from msauto.model.live import Segment
-from msauto.model.plan import Action, Basis, Expectation, Json
-from msauto.model.ports import LiveTarget
+from msauto.model.snapshot import TWINS, Effect, Json
 
-_UNREPORTED = SEGMENT_NAMES[1:]
+UNREPORTED: Final = SEGMENT_NAMES[1:]
 """Attributes that the server may not report: all but the title."""
-
-
-def segment_misses(
-    desired: Attributes, segment: Segment, remembered: Attributes = MappingProxyType({})
-) -> tuple[str, ...]:
-    """Return the names of the attributes in which a segment is not as desired.
-
-    ``remembered`` is what the ledger holds of attributes that the server does not report; what neither knows differs.
-    """
-    misses: list[str] = []
-    for name, value in desired.items():
-        if name in {"start", "duration"} and value != getattr(segment, name):
-            misses.append(name)
-        if name in SEGMENT_NAMES:
-            reported = segment.text(name)
-            known = remembered.get(name) if reported is None else reported
-            if known is None or not same_value(name, str(value), str(known)):
-                misses.append(name)
-    return tuple(misses)
-
-
-def segment_matches(desired: Attributes, segment: Segment, remembered: Attributes = MappingProxyType({})) -> bool:
-    """Return whether a segment has every attribute that ``desired`` names."""
-    return not segment_misses(desired, segment, remembered)
-
-
-def reported_part(desired: Attributes, segment: Segment) -> Attributes:
-    """Return what is desired of a segment without the attributes that the server does not report."""
-    return {name: value for name, value in desired.items() if name not in unreported(segment)}
-
-
-def unreported(segment: Segment) -> tuple[str, ...]:
-    """Return the names of the attributes that the server does not report of a segment."""
-    return tuple(name for name in _UNREPORTED if segment.text(name) is None)
-
-
-def pieces_of(expect: Expectation) -> list[Attributes]:
-    """Return the pieces that a CREATESEGMENTATION is expected to make, each with the title of all."""
-    expected = mapping(expect.desired)
-    pieces = expected["pieces"]
-    return [{**mapping(piece), "title": expected.get("title")} for piece in pieces] if isinstance(pieces, list) else []
-
-
-def piece_matches(desired: Attributes, segment: Segment) -> bool:
-    """Return whether a segment is one of CREATESEGMENTATION: its title is the desired one, or begins with it."""
-    title = desired.get("title")
-    fits = desired["start"] == segment.start and desired["duration"] == segment.duration
-    return fits and (title is None or plain(segment.title).startswith(plain(str(title))))
-
-
-def segments_numbered(live: LiveTarget, key: str) -> tuple[Segment, ...]:
-    """Return the segments of that number: more than one are never as desired."""
-    segments = live.asset.segments if live.asset else ()
-    return tuple(segment for segment in segments if str(segment.number) == key)
-
-
-def twins_of(segments: Sequence[Segment]) -> dict[int, list[Segment]]:
-    """Return the segments that share their number with others, by number."""
-    by_number: dict[int, list[Segment]] = {}
-    for segment in segments:
-        by_number.setdefault(segment.number, []).append(segment)
-    return {number: same for number, same in by_number.items() if len(same) > 1}
-
-
-def describe_twins(number: int, same: Sequence[Segment]) -> str:
-    """Return a sentence that names all segments of one number."""
-    each = (f"{segment.title!r} (frames {segment.start} to {segment.start + segment.duration})" for segment in same)
-    return f"{len(same)} live segments have the number {number}: {' and '.join(each)}"
-
-
-def refuse_twins(number: int, same: Sequence[Segment], source: TaskSource, remedy: str = "") -> PlanningError:
-    """Return the error of a task whose deletion of one number may take the wrong one of several segments."""
-    return refuse(
-        f"{describe_twins(number, same)}; DELETESEGMENT by this number may take the wrong one",
-        source,
-        remedy or f"remove or renumber one by hand, or set `lossy: true` in the task: then all {len(same)} are deleted",
-    )
-
-
-def show_segment(segment: Segment) -> dict[str, Json]:
-    """Return a live segment as plans show it: frames as numbers, only what the server reports."""
-    shown: dict[str, Json] = {name: getattr(segment, name) for name in ("number", "start", "duration", "title")}
-    reported: dict[str, Json] = {name: segment.text(name) for name in _UNREPORTED}
-    reported |= {"track": segment.track, "rating": segment.rating}
-    reported["further_titles"] = list(segment.titles[1:])
-    return shown | {name: value for name, value in reported.items() if value}
-
-
-def timeline_place(value: Json) -> TimelinePlace | None:
-    """Return where a segment, as plans show it, is on a timeline; ``None`` if it is nowhere."""
-    shown = mapping(value)
-    start, duration = frames_of(shown.get("start")), frames_of(shown.get("duration"))
-    if start is None or duration is None:
-        return None
-    return TimelinePlace(SEGMENTS, start, duration, str(shown.get("title") or ""))
-
-
-def recreates(context: PlanContext) -> bool:
-    """Return whether a segment is changed by deleting it first; else it is written over (dialect `segment_update`)."""
-    return context.server.dialect.segment_update == "recreate"
-
-
-def live_segments(context: PlanContext) -> tuple[Segment, ...]:
-    """Return the live segments, counted from the first frame of the file, by number."""
-    origin = in_point(context.asset, context.server.dialect)
-    found = [structs.replace(segment, start=segment.start + origin) for segment in context.asset.segments]
-    return tuple(sorted(found, key=lambda segment: segment.number))
-
-
-def show(context: PlanContext, segment: Segment) -> dict[str, Json]:
-    """Return a live segment as plans show it, with the attributes that only the ledger knows."""
-    return show_segment(segment) | {name: text for name, text in known_texts(context, segment).items() if text}
-
-
-def known_texts(context: PlanContext, segment: Segment) -> dict[str, str]:
-    """Return a segment's attributes besides its title: as reported, else as last written; not those unknown."""
-    items = {name: context.memory.get(f"segment-{name}:{segment.number}") for name in unreported(segment)}
-    texts = {name: items[name] if name in items else segment.text(name) for name in _UNREPORTED}
-    return {name: str(text) for name, text in texts.items() if text is not None}
-
-
-def cannot_write_back(segment: Segment) -> tuple[str, ...]:
-    """Return what the interface cannot write again: CREATESEGMENT supports neither track nor rating."""
-    losses = [f"its track {segment.track!r}"] if segment.track else []
-    if segment.rating and as_number(segment.rating) != 0:
-        losses.append(f"its rating {segment.rating}")
-    if len(segment.titles) > 1:
-        losses.append(f"its further titles {', '.join(map(repr, segment.titles[1:]))}")
-    return tuple(losses)
-
-
-def _check_lossy(context: PlanContext, segment: Segment, source: TaskSource) -> None:
-    """Refuse to change a segment that cannot be created again as it is, unless the task sets ``lossy``.
-
-    A server that overwrites a segment may lose what CREATESEGMENT cannot set.
-    """
-    losses = cannot_write_back(segment)
-    if losses and not context.lossy:
-        way = "deleting and creating it, which loses" if recreates(context) else "overwriting it, which may lose"
-        raise refuse(
-            f"segment {segment.number} can only be changed by {way} {' and '.join(losses)}",
-            source,
-            "set `lossy: true` in the task, or change the segment by hand",
-        )
-
-
-class NewSegment(Struct, frozen=True):
-    """A segment to create; ``start`` counts from the first frame of the file."""
-
-    number: int
-    start: int
-    duration: int
-    fields: Mapping[str, str] = field(default_factory=dict)
-
-    def shown(self) -> dict[str, Json]:
-        """Return it as plans show it."""
-        return {"number": self.number, "start": self.start, "duration": self.duration, **self.fields}
-
-
-def remake(context: PlanContext, live: Segment, title: str | None = None) -> NewSegment:
-    """Return a live segment as it would be created again, with ``title`` if that is not ``None``."""
-    title = live.title or None if title is None else title
-    fields = {} if title is None else {"title": title}
-    return NewSegment(live.number, live.start, live.duration, fields | known_texts(context, live))
-
-
-def rewrite_segment(
-    context: PlanContext,
-    live: Segment,
-    new: NewSegment,
-    source: TaskSource,
-    basis: Basis = "live",
-    *,
-    named: bool = True,
-) -> None:
-    """Change a live segment; ``named``: the task means just this one.
-
-    Its attributes that are known to be empty, and stay so, are not a difference.
-    """
-    _check_lossy(context, live, source)
-    empty = {name: "" for name, text in known_texts(context, live).items() if text == "" == new.fields.get(name)}
-    before = show(context, live) | empty
-    lost = {name: None for name in ("track", "rating", "further_titles") if name in before}
-    if as_number(live.rating) == 0:
-        lost.pop("rating", None)  # none at all
-    after, number = before | lost | new.shown(), str(live.number)
-    reversible = not cannot_write_back(live)
-    change = context.builder.change(
-        "change",
-        "segment",
-        number,
-        before,
-        after,
-        source,
-        basis=basis,
-        reversible=reversible,
-        losses=int(not named or not reversible),
-    )
-    if recreates(context):
-        send_delete(context, live.number, change)
-    _send_create(context, new, change, source)
-
-
-def delete_segment(context: PlanContext, live: Segment, source: TaskSource, *, exactly: bool = False) -> None:
-    """Delete a live segment."""
-    number, shown, reversible = str(live.number), show(context, live), not cannot_write_back(live)
-    change = context.builder.change(
-        "delete", "segment", number, shown, None, source, losses=int(exactly), reversible=reversible
-    )
-    send_delete(context, live.number, change)
-
-
-def create_segment(context: PlanContext, new: NewSegment, instead: Segment | None, source: TaskSource) -> None:
-    """Create a segment; ``instead`` is the live one that it is written over, which no task names."""
-    before, losses = (show(context, instead), 1) if instead else (None, 0)
-    action: Action = "change" if instead else "add"
-    change = context.builder.change(action, "segment", str(new.number), before, new.shown(), source, losses=losses)
-    _send_create(context, new, change, source)
-
-
-def send_delete(context: PlanContext, number: int, change: int) -> None:
-    """Send the deletion of a segment."""
-    request = requests.delete_segment(context.path, number)
-    context.builder.send(Phase.SEGMENT_DELETE, request, [change], Expectation("segment", str(number), None))
-
-
-def _send_create(context: PlanContext, new: NewSegment, change: int, source: TaskSource) -> None:
-    """Send the creation of a segment, which overwrites the one of that number where the dialect requires it."""
-    start = to_wire(new.start, in_point(context.asset, context.server.dialect), source)
-    request = requests.create_segment(context.path, new.number, start, new.duration, new.fields)
-    desired: dict[str, Json] = {"start": start, "duration": new.duration, **new.fields}
-    context.builder.send(Phase.SEGMENT_CREATE, request, [change], Expectation("segment", str(new.number), desired))
-
-
+NOT_SENT: Final[Item] = dict.fromkeys(UNREPORTED)
+"""What is known of a new segment by what is not sent: ``None``, whatever the server shows."""
+TITLE_BEGINS: Final = "title_begins"
+"""In place of the title of a piece of a segmentation: a server may add its number to it."""
 Span = tuple[int, int]
 """From a frame up to, not with, another."""
 
 
-def free_first(moves: Sequence[tuple[Span, Span]]) -> list[int]:
-    """Order segments that go from one span to another, so that each finds its new span left by the others.
+def span_of(item: Attributes) -> Span:
+    """Return where a segment is; a part that is not known is 0."""
+    start, duration = (int(str(item.get(name, 0))) for name in ("start", "duration"))
+    return start, start + duration
 
-    Returns indices of ``moves``; where none needs another, in their order. Those that swap places have no such order:
-    they keep theirs, and a server that refuses an overlap reports it.
+
+def show(key: str, live: Attributes) -> Item:
+    """Return a live segment as plans show it."""
+    texts = {name: live[name] for name in (*UNREPORTED, *NEVER_WRITTEN) if live.get(name)}
+    return {"number": int(key), **{name: live[name] for name in ("start", "duration", "title")}, **texts}
+
+
+def remake(live: Attributes, named: Attributes) -> Item:
+    """Return a segment as it is created again, with the named attributes in place of its own."""
+    if TITLE_BEGINS in named:
+        named = {**named, "title": named[TITLE_BEGINS]}
+    title = {"title": live["title"]} if live.get("title") else {}
+    known = {name: live[name] for name in UNREPORTED if live.get(name) is not None}
+    texts = {**title, **known, **named}
+    place = {name: named.get(name, live.get(name)) for name in ("start", "duration")}
+    return {**place, **{name: str(texts[name]) for name in SEGMENT_NAMES if name in texts}}
+
+
+def after_request(there: Mapping[int, Item], number: int, item: Item | None, *, by_start: bool) -> dict[int, Item]:
+    """Return the segments by number after one is written, or deleted; ``by_start``: the server numbers all again."""
+    left = {each: there[each] for each in there if each != number or item} | ({number: item} if item else {})
+    return dict(enumerate(sorted(left.values(), key=lambda one: span_of(each_of(one)[0])[0]), 1)) if by_start else left
+
+
+class SegmentRequests:
+    """Adds what a plan does to the segments of an asset: the changes at once, their requests by :meth:`send`.
+
+    ``live`` are the segments in frames of the file; ``there``, as the server counts, those that the requests so far
+    leave. ``gone`` are the numbers to delete, with the changes that do so: several segments of one number take several.
+    """
+
+    def __init__(self, rule: ListAspect, context: PlanContext, live: Mapping[str, Item]) -> None:
+        dialect = context.server.dialect
+        self.recreates = dialect.segment_update == "recreate"
+        self.rule, self.context, self.live, self._origin = rule, context, live, rule.origin(context)
+        self.gone = defaultdict[int, list[int]](list)
+        self.there = {int(key): rule.shifted(item, -self._origin) for key, item in live.items()}
+        self._shown = rule.things(context.live) or {}
+        shown = {name for item in self._shown.values() for each in each_of(item) for name in each}
+        self._never_shown = [name for name in UNREPORTED if name not in shown]
+        self._by_start = dialect.numbers_by_start
+        self._made: list[tuple[int, Item, Item | None, int]] = []
+
+    def unknown(self, key: str) -> list[str]:
+        """Return the attributes that the server never shows and no run has written: recreating loses them."""
+        return [name for name in self._never_shown if name not in self.live[key]]
+
+    def write(self, found: Matching[Item], surplus: Mapping[str, TaskSource]) -> None:
+        """Add the changes that make the live segments the desired ones."""
+        rule, live = self.rule, self.live
+        moves = [(span_of(live[key]), span_of({**live[key], **item.named})) for item, key in found.kept]
+        for index in range(len(moves)) if self.recreates else free_first(moves):  # all else is deleted before
+            item, key = found.kept[index]
+            if rule.differs(item.named, live[key]):
+                self._rewrite(item, key)
+            else:  # what reading does not show of it is not looked at again
+                desired = rule.shifted(item.named, -self._origin)
+                self.context.builder.hold(rule.effect(key, dict(mapping(self._shown[key])), desired))
+        new = self._number_new(found, surplus)
+        over = {instead for _, _, instead in new}
+        for gone, exactly in ((found.removed, False), (surplus, True)):
+            for key in (key for key in gone if key not in over):
+                self.delete(key, gone[key], exactly=exactly)
+        for number, item, instead in new:
+            self._create(number, item, instead)
+
+    def _rewrite(self, item: ListItem, key: str) -> None:
+        """Change a live segment. What is lost is ``None`` afterwards; what was never known is not in ``before``.
+
+        What was never known is shown, and counts as no loss: nearly every segment has none.
+        """
+        live, rule, context = self.live[key], self.rule, self.context
+        lost, new = cannot_write_back(live), remake(live, item.named)
+        if lost and not context.lossy:
+            way = "deleting and creating it, which loses" if self.recreates else "overwriting it, which may lose"
+            raise refuse(
+                f"segment {key} can only be changed by {way} {_describe(lost)}",
+                item.source,
+                "set `lossy: true` in the task, or change the segment by hand",
+            )
+        # What is known to be empty, and stays so, is not a difference.
+        empty = {name: "" for name in UNREPORTED if name in live and not live[name] and new.get(name) == ""}
+        before = show(key, live) | empty
+        gone = [*lost, *(name for name in self.unknown(key) if name not in new)]
+        # A title alone is a weak key, and a segmentation names none: the segment that changes counts as lost.
+        named = item.key is not None or (rule.place(live) in item.handles and TITLE_BEGINS not in item.named)
+        after, losses = before | dict.fromkeys(gone) | new, int(bool(lost) or not named)
+        basis = rule.basis(context, key, live, rule.differs(item.named, live))
+        change = context.builder.change(
+            "change", "segment", key, before, after, item.source, basis=basis, reversible=not gone, losses=losses
+        )
+        if self.recreates:
+            self.gone[int(key)].append(change)
+        self._make(int(key), new, change, None if self.recreates else key)
+
+    def delete(self, key: str, source: TaskSource, *, exactly: bool) -> None:
+        """Delete a live segment, or all of its number; ``exactly``: no task names it."""
+        for live in each_of(self.live[key]):
+            reversible, losses = not cannot_write_back(live), int(exactly)
+            change = self.context.builder.change(
+                "delete", "segment", key, show(key, live), None, source, reversible=reversible, losses=losses
+            )
+            self.gone[int(key)].append(change)
+
+    def _create(self, number: int, item: ListItem, instead: str | None) -> None:
+        """Create a segment, or write it over one that no task names: nothing of that must remain."""
+        over = {} if instead is None else self.live[instead]
+        new = remake({}, {**{name: "" for name in SEGMENT_NAMES if over.get(name)}, **item.named})
+        before, after = show(str(number), over) if over else None, {"number": number, **new}
+        change = self.context.builder.change(
+            "change" if over else "add", "segment", str(number), before, after, item.source, losses=int(bool(over))
+        )
+        self._make(number, new, change, instead)
+
+    def _make(self, number: int, new: Item, change: int, over: str | None) -> None:
+        builder, source = self.context.builder, self.context.builder.changes[change].source
+        was = text_of(mapping(builder.changes[change].before).get("title"))
+        builder.warn_of_blanks(f"the title of segment {str(number)!r}", was, text_of(new.get("title")), source)
+        made = {**NOT_SENT, **new, "start": to_wire(span_of(new)[0], self._origin, source)}
+        self._made.append((number, made, None if over is None else self.there[int(over)], change))
+
+    def _number_new(
+        self, found: Matching[Item], surplus: Mapping[str, TaskSource]
+    ) -> list[tuple[int, ListItem, str | None]]:
+        """Return the new segments with the lowest free numbers, or those of surplus ones that they are written over."""
+        live, memory, going = self.live, self.context.memory, {*found.removed, *surplus}
+        created = [_interrupted(item, memory, live) for item in found.created]
+        over = [] if self.recreates else [key for key in surplus if TWINS not in live[key]]
+        between = {name.removeprefix(BETWEEN) for name in memory if name.startswith(BETWEEN)}
+        held = between | {*found.explicit} | (live.keys() - (going - {*over}))
+        free = (number for number in count(1) if str(number) not in held)
+        places = self._places(found, created, going) if self._by_start else {}
+        new: list[tuple[int, ListItem, str | None]] = []
+        for item in created:
+            if item.key is not None:
+                new.append((int(item.key), item, None))
+            elif over:
+                handles = {*item.handles}
+                taken = next((key for key in over if handles.intersection(self.rule.handles(live[key]))), over[0])
+                over.remove(taken)
+                new.append((int(taken), item, taken))
+            else:
+                new.append((places[item] if self._by_start else next(free), item, None))
+        return new
+
+    def _places(
+        self, found: Matching[Item], created: Sequence[ListItem], going: Collection[str]
+    ) -> dict[ListItem, int]:
+        """Return the numbers that a server gives by the starts of segments; refuse any other that a task names."""
+        after = {item: span_of({**self.live[key], **item.named})[0] for item, key in found.kept}
+        after |= {item: span_of(item.named)[0] for item in created}
+        staying = self.live.keys() - going - {key for _, key in found.kept}
+        starts = sorted([*after.values(), *(span_of(self.live[key])[0] for key in staying)])
+        places = {item: bisect_left(starts, start) + 1 for item, start in after.items()}
+        for item, number in places.items():
+            if item.key not in (None, str(number)):
+                raise refuse(
+                    f"segment {item.key} would get the number {number}: this server numbers segments by their starts",
+                    item.source,
+                    f"write number: {number}, or leave the numbers out (dialect `segment_numbers`)",
+                )
+        for key in found.removed.keys() & {*found.explicit}:
+            if int(key) <= len(starts):
+                told = "another segment gets its number, and goes in the next run: name it by start and duration"
+                self.context.builder.warnings.append(f"{self.context.title}: segment {key} goes; {told}")
+        return places
+
+    # Requests --------------------------------------------------------------------------------------------------------
+
+    def send(self) -> bool:
+        """Add the requests in their order; return whether there are any.
+
+        Deletions go from the highest number down: lower ones keep their numbers on every server.
+        """
+        builder, path, live = self.context.builder, self.context.path, self.there
+        for key in sorted(self.gone, reverse=True):
+            number = _number_of(self.there, live[key])
+            effects = self._after(number, None)
+            for change in self.gone[key]:
+                builder.send(Phase.SEGMENT_DELETE, requests.delete_segment(path, number), [change], *effects)
+        for planned, made, over, change in self._made:
+            number = planned if over is None else _number_of(self.there, over)
+            if self._by_start and over is None:  # none that another has, whichever the server gives it
+                free = next(number for number in count(1) if number not in self.there)
+                given = _number_of(after_request(self.there, free, made, by_start=True), made)
+                number = free if given in self.there else given
+            texts = {name: str(made[name]) for name in SEGMENT_NAMES if made.get(name) is not None}
+            start, end = span_of(made)
+            request = requests.create_segment(path, number, start, end - start, texts)
+            builder.send(Phase.SEGMENT_CREATE, request, [change], *self._after(number, made))
+        return bool(self.gone or self._made)
+
+    def _after(self, number: int, item: Item | None) -> list[Effect]:
+        """Go on to the list after a request; return what that does: a number goes from one segment to another."""
+        before, self.there = self.there, after_request(self.there, number, item, by_start=self._by_start)
+        effects: list[Effect] = []
+        for each in sorted(before.keys() | self.there.keys()):
+            was, now = before.get(each), self.there.get(each)
+            if was is not now:
+                effects += [self.rule.effect(str(each), was, None)] if was is not None else []
+                effects += [self.rule.effect(str(each), None, now)] if now is not None else []
+        return effects
+
+
+def _number_of(there: Mapping[int, Item], item: Item) -> int:
+    return next(number for number, each in there.items() if each is item)
+
+
+def _interrupted(item: ListItem, memory: Mapping[str, Json], live: Collection[str]) -> ListItem:
+    """Add what a new segment had, if an interrupted run deleted it and did not create it again."""
+    place = [item.named.get(name) for name in ("start", "duration")]
+    for name, value in memory.items():
+        key, had = name.removeprefix(BETWEEN), mapping(value)
+        is_it = item.key == key or (item.key is None and place == [had.get("start"), had.get("duration")])
+        if name.startswith(BETWEEN) and key not in live and is_it:
+            kept = {each: had[each] for each in ("start", "duration", *SEGMENT_NAMES) if had.get(each) is not None}
+            return structs.replace(item, key=key, named={**kept, **item.named})
+    return item
+
+
+def _describe(lost: Mapping[str, Json]) -> str:
+    shown = {
+        name: ", ".join(map(repr, value)) if isinstance(value, list) else repr(value) if name == "track" else value
+        for name, value in lost.items()
+    }
+    return " and ".join(f"its {name.replace('_', ' ')} {text}" for name, text in shown.items())
+
+
+def free_first(moves: Sequence[tuple[Span, Span]]) -> list[int]:
+    """Order moves from one span to another, so that each finds its new span left by the others; return indices.
+
+    Those that swap places have no such order: they keep theirs, and a server that refuses an overlap reports it.
 
     >>> free_first([((0, 10), (0, 15)), ((10, 20), (15, 25))])
     [1, 0]
@@ -293,19 +295,14 @@ def _within(by_start: Sequence[tuple[Span, int]], span: Span, longest: int) -> l
     return [index for (_, old_end), index in by_start[low:high] if old_end > start]
 
 
-def editorial(title: str, segments: Sequence[tuple[int, int, int]]) -> list[str]:
-    """Return warnings about segments (number, start, duration) that overlap or leave gaps between them.
-
-    Each segment is compared with the earlier one that ends last, because a short segment may be inside a long one.
-    """
-    warnings: list[str] = []
-    furthest, reached = 0, 0
-    for index, (number, start, duration) in enumerate(sorted(segments, key=lambda segment: (segment[1], segment[2]))):
-        end = start + duration
-        if index and start < reached:
-            warnings.append(f"{title}: segments {furthest} and {number} overlap by {min(reached, end) - start} frames")
-        elif index and start > reached:
-            warnings.append(f"{title}: {start - reached} frames lie between segments {furthest} and {number}")
-        if not index or end > reached:
+def gaps_and_overlaps(there: Mapping[int, Item]) -> Iterator[str]:
+    """Describe where segments overlap, or leave gaps between them and the earlier one that ends last."""
+    spans = [(span_of(each), number) for number, item in there.items() for each in each_of(item)]
+    furthest, reached = 0, None
+    for (start, end), number in sorted(spans):
+        if reached is not None and start < reached:
+            yield f"segments {furthest} and {number} overlap by {min(reached, end) - start} frames"
+        elif reached is not None and start > reached:
+            yield f"{start - reached} frames lie between segments {furthest} and {number}"
+        if reached is None or end > reached:
             furthest, reached = number, end
-    return warnings

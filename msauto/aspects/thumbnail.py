@@ -6,15 +6,15 @@ Positions count from the clip's first frame, as everywhere in a playbook; GETICO
 from typing import Annotated, ClassVar
 
 from msauto.aspects.arguments import OF_HANDLERS, TaskArguments
-from msauto.aspects.aspect import Aspect
-from msauto.aspects.plan_builder import TASK, PlanContext, Trigger, refuse
+from msauto.aspects.aspect import Download
+from msauto.aspects.plan_builder import PlanContext, Trigger, refuse
 from msauto.aspects.positions import to_frames, to_point, to_wire
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Name, Opt, Pos, Text, Value, between
 from msauto.model import requests
 from msauto.model.desired import DesiredDownload, Position
 from msauto.model.live import whole
-from msauto.model.plan import Json
+from msauto.model.snapshot import Json
 
 _Pixels = Annotated[int, between(1, 16_384)]  # four times the width of 4K
 
@@ -43,38 +43,46 @@ class DesiredThumbnail(DesiredDownload, frozen=True):
     params: tuple[tuple[str, str], ...] = ()
 
 
-def _declare(task: TaskArguments) -> DesiredThumbnail:
-    args = task.args
-    pos, dur = (None if each is None else Position(each) for each in (args.pos, args.dur))
-    params = tuple((args.params or {}).items())
-    return DesiredThumbnail(task.source(), task.dest(), pos, dur, args.w, args.h, params)
+class Thumbnails(Download):
+    """Stills, by their files."""
 
+    name = "thumbnail"
+    module = ThumbnailOnly
+    in_frames = True
 
-def plan_thumbnail(context: PlanContext, desired: DesiredThumbnail, cause: Trigger = TASK) -> None:
-    """Fetch the still, unless the file on disk was fetched from this clip with the same parameters."""
-    asset, source = context.asset, desired.source
-    find = to_point if asset.frames else to_frames
-    pos = None if desired.pos is None else find(desired.pos, asset, source)
-    dur = None if desired.dur is None else to_frames(desired.dur, asset, source)
-    params: dict[str, Json] = dict(desired.params)
-    named: dict[str, Json] = {"pos": pos, "dur": dur, "w": desired.w, "h": desired.h, "params": params}
-    asked: dict[str, Json] = {name: value for name, value in named.items() if value not in (None, {})}
-    for name, _ in desired.params if asset.parameters else ():
-        if name not in asset.parameters:
-            raise refuse(
-                f"the graphic template {context.title!r} has no element {name!r}",
-                source,
-                "it has: " + ", ".join(sorted(asset.parameters)),
-            )
-    if context.has_file(desired, asked, cause):
-        return
-    requests.require(context.server, requests.Feature.THUMBNAIL)
-    if pos is not None:
-        pos = to_wire(pos, _in_point_after(context), source)
-    request = requests.get_thumbnail(
-        context.path, pos=pos, dur=dur, w=desired.w, h=desired.h, params=dict(desired.params)
-    )
-    context.fetch(desired, asked, request, cause)
+    def declare(self, task: TaskArguments) -> DesiredThumbnail:
+        """Return the still that a task asks for."""
+        args = task.args
+        pos, dur = (None if each is None else Position(each) for each in (args.pos, args.dur))
+        params = tuple((args.params or {}).items())
+        return DesiredThumbnail(task.source(), task.dest(), pos, dur, args.w, args.h, params)
+
+    def run(self, context: PlanContext, desired: DesiredThumbnail, cause: Trigger) -> None:
+        """Fetch the still, unless the file on disk was fetched from this clip with the same parameters."""
+        asset, source = context.asset, desired.source
+        find = to_point if asset.frames else to_frames
+        pos = None if desired.pos is None else find(desired.pos, asset, source)
+        dur = None if desired.dur is None else to_frames(desired.dur, asset, source)
+        params: dict[str, Json] = dict(desired.params)
+        named: dict[str, Json] = {"pos": pos, "dur": dur, "w": desired.w, "h": desired.h, "params": params}
+        asked: dict[str, Json] = {name: value for name, value in named.items() if value not in (None, {})}
+        for name in params if asset.parameters else ():
+            if name not in asset.parameters:
+                raise refuse(
+                    f"the graphic template {context.title!r} has no element {name!r}",
+                    source,
+                    "it has: " + ", ".join(sorted(asset.parameters)),
+                )
+        if self.has_file(context, desired, asked, cause):
+            return
+        requests.require(context.server, requests.Feature.THUMBNAIL)
+        if pos is not None:
+            context.builder.look("field first_frame")
+            pos = to_wire(pos, _in_point_after(context), source)
+        request = requests.get_thumbnail(
+            context.path, pos=pos, dur=dur, w=desired.w, h=desired.h, params=dict(desired.params)
+        )
+        self.fetch(context, desired, asked, request, cause)
 
 
 def _in_point_after(context: PlanContext) -> int:
@@ -82,14 +90,3 @@ def _in_point_after(context: PlanContext) -> int:
     changes = context.builder.changes
     moved = (str(change.after) for change in changes if change.aspect == "field" and change.key == "first_frame")
     return whole(next(moved, context.asset.attributes.get("first_frame"))) or 0
-
-
-ASPECT = Aspect(
-    name="thumbnail",
-    module=ThumbnailOnly,
-    declare=_declare,
-    run=plan_thumbnail,
-    is_file=True,
-    in_frames=True,
-    for_good="the file stays where it was saved",
-)

@@ -2,57 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from msauto.aspects.arguments import TaskArguments
 from msauto.aspects.aspect import Aspect, UndoContext
-from msauto.aspects.plan_builder import Phase, PlanContext
+from msauto.aspects.merging import Merging
+from msauto.aspects.plan_builder import Phase, PlanContext, left_alone
 from msauto.model import requests
 from msauto.model.desired import Sourced
 from msauto.model.identity import same_text
-from msauto.model.live import parse_folder
-from msauto.model.plan import Address, Expectation
+from msauto.model.plan import Address
 from msauto.model.ports import LiveTarget
+from msauto.model.snapshot import Effect, Json, Part
 
 
-def plan_title(context: PlanContext, title: Sourced[str]) -> None:
-    """Rename the asset where it has another title."""
-    live_title = context.live_title
-    context.builder.look("title")
-    if same_text(live_title, title.value):
-        return
-    if not context.address.namespace:
-        requests.require_address(context.server, Address(title.value))  # by that title it is read again
-    number = context.builder.change("change", "title", "title", live_title, title.value, title.source)
-    request = requests.set_field(context.path_before, "clip_name", title.value)
-    context.builder.send(Phase.RENAME, request, [number], Expectation("title", "title", title.value))
+class Title(Aspect):
+    """The title, under the key ``""``. One that an answer does not report may be any."""
 
+    name = "title"
 
-def _holds(expect: Expectation, live: LiveTarget) -> bool:
-    title = live.asset.title if live.asset else None
-    return title is None or same_text(title, str(expect.desired))
+    def declare(self, task: TaskArguments) -> Sourced[str] | None:
+        """Return the title that a task names."""
+        return None if task.args.title is None else Sourced(task.args.title, task.source("title"))
 
+    def merge(self, merging: Merging, parts: Sequence[Sourced[str]]) -> Sourced[str] | None:
+        """Return the title of several tasks."""
+        return merging.one("the title", parts)
 
-def _undo(context: UndoContext) -> Sourced[str] | None:
-    """Return the former title of an asset that is found by its id; one found by title is renamed by that."""
-    title = context.asset.title
-    for one in context.of("title") if context.record.target.address.namespace else ():
-        before, after = str(one.change.before), str(one.change.after)
-        if title is None or same_text(title, after):
-            return context.sourced(before)
-        if not same_text(title, before):
-            context.notes.append(f"the title is left alone: it is {title!r} now, and the run wrote {after!r}")
-    return None
+    def plan(self, context: PlanContext, part: Sourced[str]) -> None:
+        """Rename the asset where it has another title."""
+        live, title = context.live_title, part.value
+        if same_text(live, title):
+            context.builder.hold(Effect(self.name, "", live, title))
+            return
+        still = context.still.get(f"{self.name}:", live)
+        if not same_text(live, str(still)):
+            context.builder.warnings.append(left_alone(f"{context.title}: the title", live, still))
+            return
+        if not context.address.namespace:
+            requests.require_address(context.server, Address(title))  # by that title it is read again
+        number = context.builder.change("change", self.name, self.name, live, title, part.source)
+        request = requests.set_field(context.path_before, "clip_name", title)
+        context.builder.send(Phase.RENAME, request, [number], Effect(self.name, "", live, title))
+        context.builder.altered |= {"files", "orig_name"}
+        context.builder.warn_of_blanks(f"{context.title}: the title", live, title, part.source)
+        if context.asset.folder is not None:
+            context.builder.taken.append(((*context.asset.folder, title), part.source))
 
+    def things(self, live: LiveTarget) -> Part | None:
+        """Return the title."""
+        return None if live.asset is None else {"": live.asset.title or ""}
 
-ASPECT = Aspect(
-    name="title",
-    declare=lambda task: None if task.args.title is None else Sourced(task.args.title, task.source("title")),
-    merge=lambda merging, parts: merging.one("the title", parts),
-    plan=plan_title,
-    looks={"title": lambda asset, *_: asset.title},
-    holds=_holds,
-    show=lambda _, live: live.asset.title if live.asset else None,
-    alters=lambda *_: {"files", "orig_name"},
-    is_rename=True,
-    titles=lambda change: ("the title", str(change.before), str(change.after)),
-    takes=lambda change, target: None if target.folder is None else (*parse_folder(target.folder), str(change.after)),
-    undo=_undo,
-)
+    def misses(self, named: Json, shown: Json) -> Sequence[str]:
+        """Compare two titles, where both are known."""
+        return () if not (named and shown) or same_text(str(named), str(shown)) else ("",)
+
+    def undo(self, context: UndoContext) -> Sourced[str] | None:
+        """Return the former title of an asset that is found by its id; one found by title is renamed by that."""
+        done = context.things(self.name).get("")
+        if done is None or not context.record.target.address.namespace:
+            return None
+        context.still[f"{self.name}:"] = done.after
+        return context.sourced(str(done.before))

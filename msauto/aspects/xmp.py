@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from msgspec import Struct, structs
 from pydantic import TypeAdapter
 
 from msauto.aspects.arguments import ExportedPart, TaskArguments, asset_key, is_valid
-from msauto.aspects.aspect import Aspect, Reads, UndoContext
+from msauto.aspects.aspect import Reads, UndoContext, Value
 from msauto.aspects.comparison import same_list, texts
 from msauto.aspects.merging import Merging
-from msauto.aspects.plan_builder import Phase, PlanContext, left_alone, refuse
+from msauto.aspects.plan_builder import Phase, PlanContext, refuse
+from msauto.documents import value_types
 from msauto.documents.document import SourceNode
-from msauto.documents.value_types import NsName, Texts, UnrenderedTemplate, Value, as_list
+from msauto.documents.value_types import NsName, Texts, UnrenderedTemplate, as_list
 from msauto.documents.writer import CommentedValue, FlowStyle
 from msauto.errors import Problem
 from msauto.model import requests
 from msauto.model.desired import Sourced
-from msauto.model.live import AssetSnapshot
-from msauto.model.plan import Basis, Expectation, Json, Request
+from msauto.model.live import Asset, AssetSnapshot
+from msauto.model.plan import Basis, Change, Request
 from msauto.model.ports import LiveTarget
 from msauto.model.server import Dialect
+from msauto.model.snapshot import Effect, Json, Part
+
+_NAME: TypeAdapter[str] = TypeAdapter(NsName)
 
 
 class DesiredXmp(Struct, frozen=True, gc=False):
@@ -36,61 +40,108 @@ class DesiredXmp(Struct, frozen=True, gc=False):
 
 
 Fields = Mapping[str, Sourced[DesiredXmp]]
-Changed = tuple[str, Sourced[DesiredXmp], int]
 
 
-def _declare(task: TaskArguments) -> Fields | None:
-    fields: dict[str, Sourced[DesiredXmp]] = {}
-    for name, written in (task.args.xmp or {}).items():
-        values = tuple(as_list(written))
-        # One empty text clears the field, as an empty list does.
-        desired = DesiredXmp(() if values == ("",) else values, is_list=isinstance(written, list))
-        fields[name] = Sourced(desired, task.source("xmp", name))
-    return fields or None
+class _Changed(Struct, frozen=True):
+    """A field that is to be written: what it is to hold, the number of its change, and its effect."""
+
+    values: tuple[str, ...]
+    number: int
+    effect: Effect
 
 
-def _check_on_server(args: Any, node: SourceNode, dialect: Dialect) -> Iterator[Problem]:
-    """Yield a problem for each value that holds the list separator of the server."""
-    separator = dialect.list_separator
-    for name, values in args.xmp.items() if isinstance(args.xmp, dict) else ():
-        for index, value in enumerate(as_list(values)):
-            if separator in value and not isinstance(value, UnrenderedTemplate):
-                why = f"the value contains {separator!r}, which separates the values of an XMP field on this server"
-                remedy = "remove it, or set dialect: {list_separator: ...} to the separator of the server"
-                yield node.child("xmp", name, index).problem(why, remedy)
+class XmpFields(Value):
+    """The XMP fields of a clip, by ``ns:name``."""
 
+    name = "xmp"
+    keys: ClassVar = {
+        "xmp": asset_key(dict[NsName, value_types.Value[Texts]], "XMP fields by ns:name; text, or a list of texts")
+    }
+    dialect = ("list_separator", "xmp_read")
+    missing: ClassVar[Json] = []
 
-def _merge(merging: Merging, declared: Sequence[Fields]) -> Fields:
-    """Merge XMP fields: lists of one field become one list, in the order of the tasks, each value once.
+    # Playbooks -------------------------------------------------------------------------------------------------------
 
-    A field that one task clears or sets to a single text has only that value: other values are a contradiction.
-    """
-    merged: dict[str, Sourced[DesiredXmp]] = {}
-    whole: set[str] = set()
-    for name, sourced in (item for fields in declared for item in fields.items()):
-        first, desired = merged.setdefault(name, sourced), sourced.value
-        if not desired.is_list or not desired.values:
-            whole.add(name)
-        if first is sourced or same_list(first.value.values, desired.values):
-            continue
-        if name in whole:
-            merging.differ(f"the XMP field {name}", first, sourced)
-            continue
-        values = list(first.value.values)
-        for value in desired.values:
-            if not any(same_list([value], [each]) for each in values):
-                values.append(value)
-        both = DesiredXmp(tuple(values), is_list=True)
-        merged[name] = structs.replace(first, value=both, also=(*first.also, sourced.source))
-    return merged
+    def check(self, args: Any, node: SourceNode, dialect: Dialect | None = None) -> Iterator[Problem]:
+        """Yield a problem for each value that holds the list separator of the server."""
+        for name, values in args.xmp.items() if dialect is not None and isinstance(args.xmp, dict) else ():
+            for index, value in enumerate(as_list(values)):
+                separator = dialect.list_separator if dialect is not None else ""
+                if separator in value and not isinstance(value, UnrenderedTemplate):
+                    why = f"the value contains {separator!r}, which separates the values of an XMP field on this server"
+                    remedy = "remove it, or set dialect: {list_separator: ...} to the separator of the server"
+                    yield node.child("xmp", name, index).problem(why, remedy)
 
+    def declare(self, task: TaskArguments) -> Fields | None:
+        """Return the fields that a task names."""
+        fields: dict[str, Sourced[DesiredXmp]] = {}
+        for name, written in (task.args.xmp or {}).items():
+            values = tuple(as_list(written))
+            # One empty text clears the field, as an empty list does.
+            desired = DesiredXmp(() if values == ("",) else values, is_list=isinstance(written, list))
+            fields[name] = Sourced(desired, task.source("xmp", name))
+        return fields or None
 
-def plan_xmp(context: PlanContext, fields: Fields) -> None:
-    """Write the XMP fields that differ."""
-    separator = context.server.dialect.list_separator
-    changed: list[Changed] = []
-    for name, sourced in fields.items():
-        desired = sourced.value.values
+    def merge(self, merging: Merging, parts: Sequence[Fields]) -> Fields:
+        """Merge XMP fields: lists of one field become one list, in the order of the tasks, each value once.
+
+        A field that one task clears or sets to a single text has only that value: other values are a contradiction.
+        """
+        merged: dict[str, Sourced[DesiredXmp]] = {}
+        whole: set[str] = set()
+        for name, sourced in (item for fields in parts for item in fields.items()):
+            first, desired = merged.setdefault(name, sourced), sourced.value
+            if not desired.is_list or not desired.values:
+                whole.add(name)
+            if first is sourced or same_list(first.value.values, desired.values):
+                continue
+            if name in whole:
+                merging.differ(f"the XMP field {name}", first, sourced)
+                continue
+            values = list(first.value.values)
+            for value in desired.values:
+                if not any(same_list([value], [each]) for each in values):
+                    values.append(value)
+            both = DesiredXmp(tuple(values), is_list=True)
+            merged[name] = structs.replace(first, value=both, also=(*first.also, sourced.source))
+        return merged
+
+    def export(self, snapshot: AssetSnapshot, dialect: Dialect) -> ExportedPart:
+        """Return the fields that have a value; one value as a text."""
+        fields, separator = dict[str, Any](), dialect.list_separator
+        for name, values in sorted((snapshot.xmp or {}).items()):
+            if not any(values) and len(values) < 2:
+                continue
+            if not is_valid(_NAME, name):
+                fields[name] = CommentedValue((f"{name} is shown without its namespace: a task needs ns:name",))
+            elif any(separator in value for value in values):
+                fields[name] = CommentedValue((f"{name} has a value that holds {separator!r}, which separates values",))
+            else:
+                fields[name] = values[0] if len(values) == 1 else FlowStyle(values)
+        return ExportedPart(fields)
+
+    # Planning --------------------------------------------------------------------------------------------------------
+
+    def reads(self, part: Fields, asset: Asset, title: str) -> Reads:
+        """Return the names of the fields."""
+        return Reads(xmp=frozenset(part))
+
+    def needs(self, keys: Collection[str]) -> Reads:
+        """Return the names of the fields."""
+        return Reads(xmp=frozenset(keys))
+
+    def plan(self, context: PlanContext, part: Fields) -> None:
+        """Write the fields that differ."""
+        changed = [each for name, sourced in part.items() if (each := self._compare(context, name, sourced))]
+        if changed:
+            requests.require(context.server, requests.Feature.SET_USER_FIELDS)
+        for group in _split(context, changed):
+            numbers, effects = [each.number for each in group], (each.effect for each in group)
+            context.builder.send(Phase.XMP, _request(context, group), numbers, *effects)
+
+    def _compare(self, context: PlanContext, name: str, sourced: Sourced[DesiredXmp]) -> _Changed | None:
+        """Return a field that is to be written, with its change; ``None`` where it is as desired."""
+        desired, separator = sourced.value.values, context.server.dialect.list_separator
         for value in desired:
             if separator in value:  # the server would read it as several values
                 raise refuse(
@@ -98,39 +149,49 @@ def plan_xmp(context: PlanContext, fields: Fields) -> None:
                     sourced.source,
                     "leave the sign out, or set `list_separator` in the server's dialect if it separates otherwise",
                 )
-        before, basis = _known(context, name)
-        if context.batch is None:
-            context.builder.look(f"xmp:{name}")
-        if basis != "none" and same_list(before, desired):
-            context.builder.holding.append(Expectation("xmp", name, list(desired)))
-            continue
-        shown: Json = list(before) if basis != "none" else None
-        still = context.still.get(f"xmp:{name}", shown)
-        if basis != "none" and isinstance(still, list) and not same_list(before, [str(value) for value in still]):
-            context.builder.warnings.append(left_alone(f"{context.title}: {name}", shown, still))
-            continue
-        after: Json = list(desired)
-        number = context.builder.change("change", "xmp", name, shown, after, sourced.source, basis=basis)
-        changed.append((name, sourced, number))
-    if changed:
-        requests.require(context.server, requests.Feature.SET_USER_FIELDS)
-    for group in _split(context, changed):
+        known, basis = _known(context, name)
+        before: Json = None if known is None else list(known)
         visible = context.live.xmp is not None or context.batch is not None
-        expects = [Expectation("xmp", name, list(sourced.value.values), visible=visible) for name, sourced, _ in group]
-        context.builder.send(Phase.XMP, _request(context, group), [number for *_, number in group], *expects)
+        effect = Effect(self.name, name, before, list(desired), visible=visible)
+        if not self.is_due(context, effect, before, basis, name):
+            return None
+        number = context.builder.change("change", self.name, name, before, list(desired), sourced.source, basis=basis)
+        return _Changed(desired, number, effect)
+
+    # The snapshot, undo ----------------------------------------------------------------------------------------------
+
+    def things(self, live: LiveTarget) -> Part | None:
+        """Return the values of the fields that have any."""
+        if live.xmp is None:
+            return None
+        return {name: list(values) for name, values in live.xmp.items() if any(values) or len(values) > 1}
+
+    def misses(self, named: Json, shown: Json) -> Sequence[str]:
+        """Compare two lists of values."""
+        return () if same_list(texts(named), texts(shown)) else ("",)
+
+    def former(self, change: Change, context: UndoContext) -> DesiredXmp | None:
+        """Return the values before, unless the server would read one as several."""
+        values, separator = texts(change.before), context.spec.dialect.list_separator
+        if any(separator in value for value in values):
+            why = f"its former value holds {separator!r}, which separates values"
+            context.notes.append(f"{change.key} is left alone: {why}")
+            return None
+        return DesiredXmp(values)
 
 
-def _known(context: PlanContext, name: str) -> tuple[Sequence[str], Basis]:
+def _known(context: PlanContext, name: str) -> tuple[Sequence[str] | None, Basis]:
+    """Return the values that a field has, and how we know."""
     if context.batch is not None:
-        return (), "none"  # what the batch leaves is not known: sent whatever is there now
+        return None, "none"  # what the batch leaves is not known: sent whatever is there now
     if context.live.xmp is not None:
         return context.live.xmp.get(name, ()), "live"  # asked for and not in the answer: empty
     remembered = context.memory.get(f"xmp:{name}")
-    return ([str(value) for value in remembered], "ledger") if isinstance(remembered, list) else ((), "none")
+    return (texts(remembered), "ledger") if isinstance(remembered, list) else (None, "none")
 
 
-def _split(context: PlanContext, changed: Sequence[Changed]) -> Iterator[list[Changed]]:
-    group: list[Changed] = []
+def _split(context: PlanContext, changed: Sequence[_Changed]) -> Iterator[list[_Changed]]:
+    group: list[_Changed] = []
     for item in changed:
         length = requests.request_line_length(_request(context, [*group, item]))
         if group and length > context.server.request_line:
@@ -141,66 +202,6 @@ def _split(context: PlanContext, changed: Sequence[Changed]) -> Iterator[list[Ch
         yield group
 
 
-def _request(context: PlanContext, group: Sequence[Changed]) -> Request:
-    values = {name: sourced.value.values for name, sourced, _ in group}
+def _request(context: PlanContext, group: Sequence[_Changed]) -> Request:
+    values = {each.effect.key: each.values for each in group}
     return requests.set_user_fields(context.path, values, context.server.dialect.list_separator)
-
-
-def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
-    return None if live.xmp is None else same_list(live.xmp.get(expect.key, ()), texts(expect.desired))
-
-
-def _undo(context: UndoContext) -> Fields:
-    separator = context.spec.dialect.list_separator
-    changes = [one.change for one in context.of("xmp")]
-    fields = {}
-    for change in changes:
-        values = texts(change.before)
-        if any(separator in value for value in values):
-            why = f"its former value holds {separator!r}, which separates values"
-            context.notes.append(f"{change.key} is left alone: {why}")
-        else:
-            fields[change.key] = context.sourced(DesiredXmp(values))
-    context.still.update({f"xmp:{change.key}": change.after for change in changes})
-    return fields
-
-
-# Export ------------------------------------------------------------------------------------------------------------
-
-_NAME: TypeAdapter[str] = TypeAdapter(NsName)
-
-
-def _export(snapshot: AssetSnapshot, dialect: Dialect) -> ExportedPart:
-    fields, separator = dict[str, Any](), dialect.list_separator
-    for name, values in sorted((snapshot.xmp or {}).items()):
-        if not any(values) and len(values) < 2:
-            continue
-        if not is_valid(_NAME, name):
-            fields[name] = CommentedValue((f"{name} is shown without its namespace: a task needs ns:name",))
-        elif any(separator in value for value in values):
-            fields[name] = CommentedValue((f"{name} has a value that holds {separator!r}, which separates values",))
-        else:
-            fields[name] = values[0] if len(values) == 1 else FlowStyle(values)
-    return ExportedPart(fields)
-
-
-ASPECT = Aspect(
-    name="xmp",
-    in_xmp=True,
-    keys={"xmp": asset_key(dict[NsName, Value[Texts]], "XMP fields by ns:name; text, or a list of texts")},
-    check_on_server=_check_on_server,
-    declare=_declare,
-    export=_export,
-    merge=_merge,
-    reads=lambda fields, *_: Reads(xmp=frozenset(fields)),
-    plan=plan_xmp,
-    looks={"xmp": lambda _, live, name: None if live.xmp is None else list(live.xmp.get(name, ()))},
-    holds=_holds,
-    show=lambda expect, live: list((live.xmp or {}).get(expect.key, ())),
-    remember=lambda expect, live: iter([(f"xmp:{expect.key}", expect.desired if live.xmp is None else None)]),
-    value_items=lambda name: (f"xmp:{name}",),
-    is_value=True,
-    subject=lambda change: change.key,
-    dialect=("list_separator", "xmp_read"),
-    undo=_undo,
-)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,7 +23,7 @@ from msauto.documents.value_types import as_list
 from msauto.documents.writer import flow
 from msauto.errors import InputError, Problem, nearest
 from msauto.planning.saved_plan import plan_from_json
-from msauto.playbook.change_windows import DAYS, ActiveFreeze, DatedFreeze, Freeze, Window, freezes_between
+from msauto.playbook.change_windows import DAYS, Window, freezes_between
 from msauto.playbook.file_kinds import another_kind
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files, beside, how_to_find
@@ -68,9 +68,9 @@ class Job(Struct, frozen=True):
         own = self.node.child(key)
         return own if self.node.document.places.get(own.path) else SourceNode(self.node.document).child("defaults", key)
 
-    def settings(self, of_plan: Iterable[Path] = ()) -> Settings:
-        """Read the settings: the nearest of the saved plan's folders or first playbook, else of the batch file."""
-        return load_settings(None, *of_plan, *(Path(each).parent for each in (*self.playbooks[:1], self._file)))
+    def settings(self) -> Settings:
+        """Read the settings: the nearest of the first playbook, else of the batch file."""
+        return load_settings(None, *(Path(each).parent for each in (*self.playbooks[:1], self._file)))
 
     def _paths(self, names: Any) -> tuple[str, ...]:
         return () if names is None else tuple(beside(self._file, str(name)) for name in as_list(names))
@@ -133,13 +133,10 @@ def load_batch(path: str, files: Files | None = None) -> BatchFile:
     return BatchFile(args, node, schedule, window, jobs)
 
 
-_NOT_OF_PLANS = ("extra_vars", "limit", "tags", "do", "drift")
-
-
 def _job(name: str, args: JobArgs, defaults: DefaultArgs | None, node: SourceNode) -> Job:
     """Return a job with the defaults for the keys that it does not set; a saved plan takes only those that fit it."""
     missing = (defaults.model_fields_set if defaults else set()) - args.model_fields_set
-    missing -= {*_NOT_OF_PLANS} if args.plan is not None else set()
+    missing -= {"extra_vars", "limit", "tags", "do", "drift"} if args.plan is not None else set()
     return Job(name, args.model_copy(update={each: getattr(defaults, each) for each in missing}), node)
 
 
@@ -212,17 +209,13 @@ def _input_problems(job: Job, settings: Settings, env: Mapping[str, str], now: d
         lookup_folders=settings.lookup_folders,
         download_folders=settings.download_folders,
     )
-    for playbook in job.playbooks:
-        if Path(playbook).exists():
-            yield from (_placed(problem, job) for problem in validate([playbook], options))
+    for playbook in filter(os.path.exists, job.playbooks):
+        for problem in validate([playbook], options):
+            # A key that becomes a flag has its place in the batch file.
+            key = {"--limit": "limit", "-e": "extra_vars"}.get(problem.place.file if problem.place else "")
+            yield problem if key is None else job.place_of(key).problem(problem.message, problem.remedy)
     if job.plan is not None:
         yield from _plan_problems(job, job.plan)
-
-
-def _placed(problem: Problem, job: Job) -> Problem:
-    """Return a problem of a key that becomes a flag with its place in the batch file."""
-    key = {"--limit": "limit", "-e": "extra_vars"}.get(problem.place.file if problem.place else "")
-    return problem if key is None else job.place_of(key).problem(problem.message, problem.remedy)
 
 
 def _missing_files(paths: Sequence[str], node: SourceNode) -> Iterator[Problem]:
@@ -265,30 +258,29 @@ def _clock_problems(batch: BatchFile, now: datetime) -> Iterator[Problem]:
 
 
 def _freeze_problems(batch: BatchFile, settings: Settings, now: datetime) -> Iterator[Problem]:
-    starts = list(batch.schedule.starts_between(now, now + _YEAR))
+    starts, window = list(batch.schedule.starts_between(now, now + _YEAR)), batch.window
+    ends = [
+        closing_of(window, start) if window is not None and window.is_open(start) else start + timedelta(minutes=1)
+        for start in starts
+    ]
     refused: set[datetime] = set()
     node = batch.node.child("schedule", "at")
     for freeze in settings.freezes:
-        hits = [(start, frozen) for start in starts for frozen in _freezes_of(batch, freeze, start)]
+        nights = zip(starts, ends, strict=True)
+        hits = [(start, frozen) for start, end in nights for frozen in freezes_between([freeze], start, end)]
         at_start = [(start, frozen) for start, frozen in hits if frozen.since <= start]
         later = [hit for hit in hits if hit not in at_start]
         refused |= {start for start, _ in at_start}
         for found, what in ((at_start, "start in"), (later, "run into")):
             if found:
                 first, frozen = found[0]
-                nights = f"{len(found)} of the {len(starts)} nights until {(now + _YEAR):%Y-%m-%d}"
+                count = f"{len(found)} of the {len(starts)} nights until {(now + _YEAR):%Y-%m-%d}"
                 when = f"{first.astimezone(batch.schedule.zone):%a %Y-%m-%d}"
-                message = f"{nights} {what} a freeze of {settings.file}, first on {when}: {frozen}"
+                message = f"{count} {what} a freeze of {settings.file}, first on {when}: {frozen}"
                 yield replace(node.problem(message, "nothing is changed in a freeze"), level="warning")
     if starts and refused == set(starts):
         message = "every start is in a freeze, so the batch never changes anything"
         yield node.problem(message, "move the start or the freeze")
-
-
-def _freezes_of(batch: BatchFile, freeze: Freeze | DatedFreeze, start: datetime) -> Iterator[ActiveFreeze]:
-    window = batch.window
-    end = closing_of(window, start) if window is not None and window.is_open(start) else start + timedelta(minutes=1)
-    return freezes_between([freeze], start, end)
 
 
 # What is written besides ---------------------------------------------------------------------------------

@@ -20,27 +20,21 @@ from msgspec import Struct, field, structs
 
 from msauto.api.attempts import Attempt
 from msauto.api.inputs import Inputs, Tell, tell_nothing
+from msauto.api.keywords import inputs_of
 from msauto.api.loading import Loaded, load
-from msauto.api.run import (
-    RunOptions,
-    check_plan,
-    open_run,
-    plan_only,
-    refuse_stale,
-)
-from msauto.api.saved_plans import open_plan_file
+from msauto.api.run import RunOptions, check_plan, open_run, plan_only, refuse_stale
 from msauto.applying.apply_context import Cancellation
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.batch_result import DifferingTarget, JobResult, outcome_of
 from msauto.batch.schedule import open_until
+from msauto.codec import to_json
 from msauto.concurrency import SystemClock
 from msauto.documents.value_types import as_list
 from msauto.errors import ClusterError, LockedError, MsautoError, PlanningError, UnreachableError, exit_code_of
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.ledger.ledger import LedgerPlace
-from msauto.model.codec import to_json
-from msauto.model.plan import Plan, PlanOptions, Target
+from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock
 from msauto.report.layout import PLAIN, Layout
 from msauto.report.result_view import NOT_DONE
@@ -213,30 +207,19 @@ class BatchJobs(Struct, frozen=True):
         self.log.show("".join(render_plan(plan, structs.replace(self.log.layout, keep_going=keep_going))))
 
     def _inputs(self, job: Job) -> Inputs:
-        given = PlanOptions(
-            playbooks=job.playbooks or (job.plan or "",),
-            inventories=job.inventories,
+        inputs = inputs_of(
+            job.playbooks or (job.plan or "",),
+            inventory=job.inventories,
             extra_vars=job.extra_vars,
             limit=job.args.limit,
             tags=tuple(map(str, as_list(job.args.tags or []))),
-            now=self.clock.now().isoformat(),
-        )
-        typed, agreed, base = given, None, Path()
-        if job.plan is not None:
-            agreed, given, base = open_plan_file(given.playbooks, given)
-        settings = job.settings(Path(each).parent for each in given.playbooks[:1])
-        return Inputs(
-            given,
-            settings,
-            ledger=settings.ledger_url or self.ledger,
-            state_dir=self.state_dir,
-            given_forks=job.args.forks,
-            agreed=agreed,
-            base=base,
-            typed=typed,
+            forks=job.args.forks,
             on=self.on,
+            beside=self.batch.file,
+            now=self.clock.now(),
             tell=self.log.tell,
         )
+        return structs.replace(inputs, ledger=inputs.settings.ledger_url or self.ledger, state_dir=self.state_dir)
 
 
 def bug_text(error: Exception) -> str:

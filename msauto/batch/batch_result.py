@@ -12,11 +12,11 @@ from urllib.parse import quote
 
 from msgspec import Meta, Struct, structs
 
+from msauto import codec
 from msauto.batch.batch_file import BatchFile
 from msauto.errors import LedgerError
 from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
 from msauto.ledger.ledger import Ledger, LedgerPlace
-from msauto.model import codec
 from msauto.model.plan import Action
 from msauto.model.result import OUTCOMES, RunSummary, format_time, key_of, parse_time, seconds_between, user_at
 from msauto.playbook.change_windows import freeze_at
@@ -26,16 +26,12 @@ from msauto.report.layout import GREEN, RED, aligned, paint, template
 from msauto.report.sanitizing import show, visible
 from msauto.report.texts import count_outcomes, local_time, plural, show_seconds
 
-JobOutcome = Literal["ok", "failed", "refused", "locked", "interrupted", "skipped", "not attempted"]
+EndOutcome = Literal["ok", "failed", "refused", "locked", "interrupted"]
+JobOutcome = Literal[EndOutcome, "skipped", "not attempted"]
 MessageKind = Literal["heartbeat", "notice", "metrics", "report", "program"]
 BatchOutcome = Literal["running", "ok", "failed", "refused", "locked", "missed", "interrupted"]
 FORMAT: Final = "msauto-batch"
-_OUTCOMES: Final[dict[int, Literal["ok", "refused", "locked", "interrupted"]]] = {
-    OK: "ok",
-    REFUSED: "refused",
-    LOCKED: "locked",
-    INTERRUPTED: "interrupted",
-}
+_OUTCOMES: Final[dict[int, EndOutcome]] = {OK: "ok", REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
 _DRIFTING: Final = 10
 """How many targets of a job are listed that differ, or that it would change; the JSON holds all."""
 _MOST_TARGETS: Final = 5000
@@ -135,7 +131,7 @@ class BatchResult(Struct, frozen=True, kw_only=True):
         return next((each for each in (*self.jobs, *self.earlier) if each.job == job), None)
 
 
-def outcome_of(code: int) -> Literal["ok", "failed", "refused", "locked", "interrupted"]:
+def outcome_of(code: int) -> EndOutcome:
     """Return how a job or batch with this exit code ended."""
     return _OUTCOMES.get(code, "failed")
 
@@ -257,19 +253,13 @@ def status_of(
 
 def status_row(status: JobStatus, zone: str, now: datetime) -> tuple[str, ...]:
     """Return a status as cells of a table: batch, job, last outcome, last success, next start, freeze."""
-    success = local_time(status.last_success, zone) if status.last_success else "never"
-    late = ""
-    if status.late and status.last_success:
-        late = " (in the future)" if parse_time(status.last_success) > now else " (too long ago)"
+    outcome, success = outcome_text(status.outcome, status.code), "never"
+    if status.last_success:
+        success = local_time(status.last_success, zone)
+        if status.late:
+            success += " (in the future)" if parse_time(status.last_success) > now else " (too long ago)"
     start = local_time(status.next_start, zone) if status.next_start else "unknown"
-    return (
-        status.batch,
-        status.job,
-        outcome_text(status.outcome, status.code),
-        success + late,
-        start,
-        status.frozen or "no",
-    )
+    return status.batch, status.job, outcome, success, start, status.frozen or "no"
 
 
 def heading_of(result: BatchResult) -> str:
@@ -334,16 +324,11 @@ def _render_html(result: BatchResult, zone: str, place: LedgerPlace | None) -> s
 def _drift_data(job: JobResult) -> Iterator[dict[str, Any]]:
     """Yield the data of the targets that differ."""
     for number, each in enumerate(job.reported_drift):
+        names = {"id": f"{quote(job.job)}~{number}", "job": visible(job.job)}
         place = {"server": show(each.server), "database": show(each.database), "name": show(each.name)}
         lines = [["difference", visible(change)] for change in each.changes]
         lines.append(["advice", visible(f"it differs ({_since(each)})")])
-        yield {
-            "id": f"{quote(job.job)}~{number}",
-            "job": visible(job.job),
-            **place,
-            "status": "differs",
-            "result": lines,
-        }
+        yield {**names, **place, "status": "differs", "result": lines}
 
 
 def _rows(result: BatchResult) -> Iterator[tuple[str, str, str, str]]:
@@ -379,7 +364,8 @@ def _drift_notes(result: BatchResult) -> Iterator[str]:
     """Yield what differs, and what would change, of each job."""
     for job in result.jobs:
         drift, planned = job.reported_drift, job.would_change
-        yield from (f"{job.job}: {visible(_drift_sentence(each))}" for each in drift[:_DRIFTING])
+        found = (f"{_called(each)} differs ({_since(each)}): {', '.join(each.changes)}" for each in drift[:_DRIFTING])
+        yield from (f"{job.job}: {visible(each)}" for each in found)
         if len(drift) > _DRIFTING:
             yield f"{job.job}: {len(drift) - _DRIFTING} more differ"
         sentences = (f"{_called(each)}: {', '.join(each.changes)}" for each in planned[:_DRIFTING])
@@ -400,11 +386,6 @@ def _notes(result: BatchResult, zone: str) -> Iterator[str]:
         yield f"→ for details: {', '.join(runs)}"
     if left and not result.check:  # a check is not recorded
         yield f"→ to run these jobs again: msauto batch run {visible(result.file)} --failed"
-
-
-def _drift_sentence(target: DifferingTarget) -> str:
-    """Return which target differs, in what, since when, and by whom."""
-    return f"{_called(target)} differs ({_since(target)}): {', '.join(target.changes)}"
 
 
 def _since(target: DifferingTarget) -> str:

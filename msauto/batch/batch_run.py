@@ -283,7 +283,8 @@ class BatchRun:
     def run(self, jobs: Sequence[Job], result: BatchResult, last: BatchResult | None) -> BatchResult:
         """Run the jobs in their order; return the result with their results."""
         before = {job.name: last.last_of(job.name) if last else None for job in self.batch.jobs}
-        results = {job.name: _not_yet(job, before[job.name]) for job in jobs}
+        known = ((job.name, before[job.name] or JobResult(job=job.name)) for job in jobs)
+        results = {name: JobResult(job=name, last_success=each.last_success, drift=each.drift) for name, each in known}
         earlier = tuple(each for name, each in before.items() if each is not None and name not in results)
         result = structs.replace(result, jobs=tuple(results.values()), earlier=earlier)
         self.record(result)
@@ -292,12 +293,9 @@ class BatchRun:
             results[job.name] = self._job(job, results, closing, before[job.name])
             result = structs.replace(result, jobs=tuple(results.values()))
             self.record(result)
-        return structs.replace(
-            result,
-            drift_changed=any(_drift_changed(results[job.name], before[job.name]) for job in jobs),
-            code=code_of(results.values()),
-            outcome=outcome_of(code_of(results.values())),
-        )
+        drifted = any(_drift_changed(results[job.name], before[job.name]) for job in jobs)
+        code = code_of(results.values())
+        return structs.replace(result, drift_changed=drifted, code=code, outcome=outcome_of(code))
 
     def _job(
         self, job: Job, results: dict[str, JobResult], closing: datetime | None, before: JobResult | None
@@ -346,12 +344,6 @@ class BatchRun:
             return False
         again = self.clock.now() + retry.wait
         return all(again < end for end in ends) and not self.stopped(retry.wait.total_seconds())
-
-
-def _not_yet(job: Job, before: JobResult | None) -> JobResult:
-    if before is None:
-        return JobResult(job=job.name)
-    return JobResult(job=job.name, last_success=before.last_success, drift=before.drift)
 
 
 def _unmet_need(job: Job, results: dict[str, JobResult]) -> str | None:

@@ -39,11 +39,11 @@ from msauto.batch.batch_result import (
 )
 from msauto.documents.document import SourceNode
 from msauto.errors import InputError, MsautoError, Problem
-from msauto.exit_codes import LOCKED, REFUSED
+from msauto.exit_codes import LOCKED, OK, REFUSED
 from msauto.file_writing import write_file
 from msauto.ledger.ledger import LedgerPlace
 from msauto.model.result import parse_time, seconds_between
-from msauto.playbook.hosts import secret_of_file, secret_of_keyring
+from msauto.playbook.hosts import secret_of
 from msauto.playbook.input_files import beside
 from msauto.playbook.schema.batch import Event, SecretSource
 from msauto.report.layout import template
@@ -55,20 +55,17 @@ _MARGIN: Final = 0.5  # seconds, so that a process that hangs is killed within t
 _MOST_BYTES: Final = 90_000  # healthchecks keeps 100 kB of a body
 _REPORT_MODE, _METRICS_MODE = 0o640, 0o644
 _SHORTEST_PART: Final = 4
-_EVENTS: Final[Mapping[int, Event]] = {REFUSED: "refused", LOCKED: "locked"}
 
 
 def events_of(result: BatchResult) -> tuple[Event, ...]:
     """Return what happened, in the order of its urgency."""
-    codes: list[int | None] = [each.code for each in result.jobs if each.code] or [result.code]
-    found: set[Event] = {_EVENTS.get(code, "failed") for code in codes if code}
-    if result.outcome == "missed":
-        found = {"missed"}
+    was_missed = result.outcome == "missed"
+    codes: set[int | None] = set() if was_missed else {each.code for each in result.jobs if each.code} or {result.code}
     happened: dict[Event, bool] = {
-        "failed": "failed" in found,
-        "refused": "refused" in found,
-        "locked": "locked" in found,
-        "missed": "missed" in found or bool(result.missed),
+        "failed": bool(codes - {None, OK, REFUSED, LOCKED}),
+        "refused": REFUSED in codes,
+        "locked": LOCKED in codes,
+        "missed": was_missed or bool(result.missed),
         "drift": result.drift_changed,
         "changed": any(each.summary.get("changed") for each in result.jobs),
         "recovered": result.recovered,
@@ -156,14 +153,11 @@ class Monitor(Struct):
         if isinstance(value, SecretSource):
             ((source, name),) = value.model_dump(exclude_none=True).items()
             shown = f"{source} {name}"
+            address = partial(_secret_address, source, name, node.child(source), self.env, self.batch.name)
         else:
             scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)", value)
-            shown = f"{scheme[0] if scheme else ''}://…"
-        return Message(
-            SentMessage(kind=kind, to=shown, events=events),
-            send,
-            partial(_address, value, node, self.env, self.batch.name),
-        )
+            shown, address = f"{scheme[0] if scheme else ''}://…", partial(str, value)
+        return Message(SentMessage(kind=kind, to=shown, events=events), send, address)
 
     def _files(self, result: BatchResult) -> Iterator[Message]:
         batch, metrics = self.batch, self.batch.args.metrics
@@ -221,23 +215,19 @@ def _reason(error: Exception) -> str:
     return " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__
 
 
-def _address(value: str | SecretSource, node: SourceNode, env: Mapping[str, str], batch: str) -> str:
-    """Return the address itself; ``batch`` is the keyring's user. Raises ``InputError``, which does not show it."""
-    if not isinstance(value, SecretSource):
-        return str(value)
-    if value.env is not None:
-        if not env.get(value.env):
+def _secret_address(source: str, name: str, node: SourceNode, env: Mapping[str, str], batch: str) -> str:
+    """Return the address; ``batch`` is the keyring's user. Raises ``InputError``, which does not show it."""
+    if source == "env":
+        if not env.get(name):
             remedy = "set it in the environment of the scheduled run"
-            raise node.child("env").error(f"the environment variable {value.env} is not set", remedy)
-        return env[value.env]
-    if value.file is not None:
-        return secret_of_file(value.file, node.child("file")).reveal().strip()
-    if value.keyring is not None:
-        return secret_of_keyring(value.keyring, batch, node.child("keyring")).reveal().strip()
-    place, folder = node.child("credential"), env.get("CREDENTIALS_DIRECTORY")
-    if folder is None:
-        raise place.error("$CREDENTIALS_DIRECTORY is not set", "systemd sets it: see `msauto schedule print`")
-    return secret_of_file(str(Path(folder).absolute() / str(value.credential)), place).reveal().strip()
+            raise node.error(f"the environment variable {name} is not set", remedy)
+        return env[name]
+    if source == "credential":
+        folder = env.get("CREDENTIALS_DIRECTORY")
+        if folder is None:
+            raise node.error("$CREDENTIALS_DIRECTORY is not set", "systemd sets it: see `msauto schedule print`")
+        name = str(Path(folder).absolute() / name)
+    return secret_of(source, name, batch, node).reveal().strip()
 
 
 # Heartbeats -----------------------------------------------------------------------------------------------------------

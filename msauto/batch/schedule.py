@@ -76,13 +76,10 @@ def due_starts(schedule: Schedule, window: Window | None, handled: datetime | No
     if handled is None:
         return DueStarts(due_starts(schedule, window, now - timedelta(days=1), now).now)
     starts = list(schedule.starts_between(handled, now))
-    if not starts or (window is not None and not _in_same_opening(window, starts[-1], now)):
+    is_open = bool(starts) and (window is None or (window.is_open(starts[-1]) and window.is_open(now)))
+    if not is_open or (window is not None and now >= closing_of(window, starts[-1])):
         return DueStarts(None, tuple(starts))
     return DueStarts(starts[-1], tuple(starts[:-1]))
-
-
-def _in_same_opening(window: Window, start: datetime, now: datetime) -> bool:
-    return window.is_open(start) and window.is_open(now) and now < closing_of(window, start)
 
 
 def closing_of(window: Window, start: datetime) -> datetime:

@@ -74,28 +74,27 @@ class Flags(Display):
     inputs: Inputs
 
 
-def parse_seconds(context: click.Context, option: click.Parameter, text: str) -> float:
+def parse_seconds(_context: click.Context, _option: click.Parameter, text: str) -> float:
     """Parse a number of seconds from 0 to a day: a callback for click."""
     try:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= _LONGEST:  # also false for nan
-        message = f"{text!r} is not a number of seconds from 0 to {_LONGEST:.0f} (a day)"
-        raise click.BadParameter(message, ctx=context, param=option)
+        raise click.BadParameter(f"{text!r} is not a number of seconds from 0 to {_LONGEST:.0f} (a day)")
     return seconds
 
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
-def parse_age(context: click.Context, option: click.Parameter, text: str | None) -> timedelta | None:
+def parse_age(_context: click.Context, _option: click.Parameter, text: str | None) -> timedelta | None:
     """Parse a length of time such as ``26h``: a callback for click."""
     if text is None:
         return None
     found = re.fullmatch(r"(\d{1,6})([smhd])", text.strip(), re.ASCII)
     if found is None:
-        raise click.BadParameter(f"{text!r} is not a length of time such as 26h or 7d", ctx=context, param=option)
+        raise click.BadParameter(f"{text!r} is not a length of time such as 26h or 7d")
     return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
 
 
@@ -118,12 +117,10 @@ _TARGET_OPTION: Decorator = click.option(
 )
 
 
-def _parse_cluster(context: click.Context, option: click.Parameter, text: str | None) -> str | None:
+def _parse_cluster(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
     if text is None or re.fullmatch(r"(dask|tls)://(\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+):\d{1,5}", text):
         return text
-    raise click.BadParameter(
-        f"{text!r} is not the address of a Dask scheduler, such as dask://scheduler:8786", ctx=context, param=option
-    )
+    raise click.BadParameter(f"{text!r} is not the address of a Dask scheduler, such as dask://scheduler:8786")
 
 
 on_flag: Decorator = click.option(

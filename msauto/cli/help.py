@@ -18,8 +18,8 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "inventory", "server", "limit", "database", "host", "port", "state_file", "on", "config", "state_dir",
     ),
     "Limits": (
-        "scratch", "check", "yes", "allow_delete", "allow_remove", "allow_requests", "window", "override_freeze",
-        "lock_timeout", "forks",
+        "scratch", "scratch_channel", "check", "yes", "allow_delete", "allow_remove", "allow_requests", "window",
+        "override_freeze", "lock_timeout", "forks",
     ),
     "Output": (
         "scheduler", "out", "force", "detailed_exitcode", "form", "summary", "stills", "notify", "log_file", "events",

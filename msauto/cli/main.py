@@ -115,9 +115,7 @@ must decide, 5 locked by another run, 130 interrupted.
 
 
 @click.group(
-    cls=Commands,
-    epilog=_EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    cls=Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
 @click.version_option(__version__, prog_name="msauto")
 def group() -> None:

@@ -3,91 +3,64 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
-_OFFLINE: Final = "use msauto plan {flag}, which needs no server"
-_ALWAYS: Final = "a plan always shows the differences; remove it"
-_LIMITS: Final = "use -y, and the flag that the refusal names, such as --allow-delete N"
-_PLAN: Final = "use msauto plan: it writes nothing"
-_AUTH: Final = "set server.auth in the inventory"
-_LOGIN: Final = ("--ask-pass", "-k", "-u", "--user", "--private-key", "--key-file")
-_BECOME: Final = ("-b", "--become", "-K", "--ask-become-pass", "--become-user", "--become-method")
-_VAULT: Final = ("--ask-vault-pass", "--ask-vault-password", "--vault-password-file", "--vault-id", "-J")
-
-FLAGS: Final[Mapping[str, str]] = {
-    "--auto-approve": "use msauto apply --yes",
-    "--approve": "use msauto apply --yes",
-    "--no-input": "use msauto apply --yes",
-    "--force": _LIMITS,
-    "-C": "use msauto plan, or --check with apply",
-    "--check": _PLAN,
-    "--dry-run": _PLAN,
-    "--diff": _ALWAYS,
-    "-D": _ALWAYS,
-    "--syntax-check": "use msauto validate",
-    "--list-hosts": _OFFLINE.format(flag="--list-hosts"),
-    "--list-tasks": _OFFLINE.format(flag="--list-tasks"),
-    "--list-tags": _OFFLINE.format(flag="--list-tags"),
-    "--start-at-task": "use --tags, or --target",
-    "--step": "use --target to apply a part of the plan",
-    "--flush-cache": "nothing is cached; remove it",
-    "--force-handlers": "a handler that did not run is pending, and the next run plans it; remove it",
-    "--inventory-file": "use -i FILE",
-    "--json": "use --format json",
-    "--html": "use --format html",
-    "--output": "use --out FILE",
-    "-o": "use --out FILE",
-    "--var": "use -e NAME=VALUE",
-    "--var-file": "use -e @FILE",
-    "--destroy": "write state: absent, and allow it with --allow-delete N",
-    "--refresh": "live state is always read; remove it",
-    "--refresh-only": "use msauto plan",
-    "--lock": "runs of the same database always exclude each other; see --lock-timeout",
-    "--parallelism": "use --forks N",
-    "--input": "use msauto apply --yes",
-    "--quiet": "use --summary",
-    "-q": "use --summary",
-    **dict.fromkeys(_LOGIN, _AUTH),
-    **dict.fromkeys(_BECOME, "remove it: msauto only uses HTTP"),
-    **dict.fromkeys(_VAULT, "read secrets from the environment: env.NAME"),
+_FLAGS: Final = {
+    "use msauto apply --yes": "--auto-approve --approve --no-input --input",
+    "use -y, and the flag that the refusal names, such as --allow-delete N": "--force",
+    "use msauto plan, or --check with apply": "-C",
+    "use msauto plan: it writes nothing": "--check --dry-run",
+    "use msauto plan": "--refresh-only",
+    "a plan always shows the differences; remove it": "--diff -D",
+    "use msauto validate": "--syntax-check",
+    "use msauto plan --list-hosts, which needs no server": "--list-hosts",
+    "use msauto plan --list-tasks, which needs no server": "--list-tasks",
+    "use msauto plan --list-tags, which needs no server": "--list-tags",
+    "use --tags, or --target": "--start-at-task",
+    "use --target to apply a part of the plan": "--step",
+    "nothing is cached; remove it": "--flush-cache",
+    "a handler that did not run is pending, and the next run plans it; remove it": "--force-handlers",
+    "use -i FILE": "--inventory-file",
+    "use --format json": "--json",
+    "use --format html": "--html",
+    "use --out FILE": "--output -o",
+    "use -e NAME=VALUE": "--var",
+    "use -e @FILE": "--var-file",
+    "write state: absent, and allow it with --allow-delete N": "--destroy",
+    "live state is always read; remove it": "--refresh",
+    "runs of the same database always exclude each other; see --lock-timeout": "--lock",
+    "use --forks N": "--parallelism",
+    "use --summary": "--quiet -q",
+    "set server.auth in the inventory": "--ask-pass -k -u --user --private-key --key-file",
+    "remove it: msauto only uses HTTP": "-b --become -K --ask-become-pass --become-user --become-method",
+    "read secrets from the environment: env.NAME": (
+        "--ask-vault-pass --ask-vault-password --vault-password-file --vault-id -J"
+    ),
 }
+_COMMANDS: Final = {
+    "msauto validate": "lint",
+    "msauto plan": "check diff refresh",
+    "msauto apply": "run play playbook deploy sync",
+    "msauto history, or msauto batch status": "status",
+    "msauto history": "log logs runs",
+    "msauto undo": "rollback revert",
+    "state: absent in a playbook, and msauto apply --allow-delete N": "destroy delete",
+    "msauto export": "import",
+    "msauto show": "list ls get info",
+    "msauto vars HOST": "inventory",
+    "msauto show databases": "ping",
+    "msauto validate, and msauto simulate to try playbooks": "test",
+    "msauto simulate": "server serve",
+    "msauto init": "new",
+    "msauto doc": "docs",
+    "msauto --help": "help",
+    "msauto --version": "version",
+    "values from the environment: env.NAME": "vault",
+}
+FLAGS: Final = {name: instead for instead, names in _FLAGS.items() for name in names.split()}
 """What to use instead of a flag."""
-
-COMMANDS: Final[Mapping[str, str]] = {
-    "lint": "msauto validate",
-    "check": "msauto plan",
-    "diff": "msauto plan",
-    "refresh": "msauto plan",
-    "run": "msauto apply",
-    "play": "msauto apply",
-    "playbook": "msauto apply",
-    "deploy": "msauto apply",
-    "sync": "msauto apply",
-    "status": "msauto history, or msauto batch status",
-    "log": "msauto history",
-    "logs": "msauto history",
-    "runs": "msauto history",
-    "rollback": "msauto undo",
-    "revert": "msauto undo",
-    "destroy": "state: absent in a playbook, and msauto apply --allow-delete N",
-    "delete": "state: absent in a playbook, and msauto apply --allow-delete N",
-    "import": "msauto export",
-    "list": "msauto show",
-    "ls": "msauto show",
-    "get": "msauto show",
-    "info": "msauto show",
-    "inventory": "msauto vars HOST",
-    "ping": "msauto show databases",
-    "test": "msauto validate, and msauto simulate to try playbooks",
-    "server": "msauto simulate",
-    "serve": "msauto simulate",
-    "new": "msauto init",
-    "docs": "msauto doc",
-    "help": "msauto --help",
-    "version": "msauto --version",
-    "vault": "values from the environment: env.NAME",
-}
+COMMANDS: Final = {name: instead for instead, names in _COMMANDS.items() for name in names.split()}
 """What to use instead of a command."""
 
 _ONE_DASH: Final = re.compile(

@@ -30,7 +30,7 @@ from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
 from msauto.planning.saved_plan import differences, plan_document
-from msauto.report.clip_timeline import NO_STILLS, Stills
+from msauto.report.clip_timeline import NO_STILLS
 from msauto.report.json import dump_document
 from msauto.report.sanitizing import visible
 from msauto.report.texts import SHOWN_REASONS, count_deletions, plural
@@ -58,7 +58,12 @@ class RunDialog(Struct, frozen=True):
         given = self.given
         with _nothing_sent():
             plan = run_async(self._watched(plan_only(self.loaded, given.options, self.clock, given.watch)))
-            stills = run_async(self._stills(plan)) if given.stills else NO_STILLS
+            stills = NO_STILLS
+            if given.stills:
+                from msauto.cli.stills import fetch_stills
+
+                folder, forks = self.loaded.inputs.state_dir / "stills", self.loaded.inputs.forks
+                stills = run_async(fetch_stills(plan, self.loaded.specs, folder, most=given.stills, forks=forks))
         given.attempt.plan = plan
         try:
             refuse_stale(plan)
@@ -78,13 +83,6 @@ class RunDialog(Struct, frozen=True):
             self._report_errors(plan)
             return ERROR
         return CHANGES if given.detailed_exitcode and plan.requests else OK
-
-    async def _stills(self, plan: Plan) -> Stills:
-        from msauto.cli.stills import fetch_stills
-
-        inputs = self.loaded.inputs
-        folder = inputs.state_dir / "stills"
-        return await fetch_stills(plan, self.loaded.specs, folder, most=self.given.stills, forks=inputs.forks)
 
     def _plan_and_apply(self) -> int:
         """Lock, plan, show, ask, apply; return the exit code.
@@ -277,7 +275,7 @@ def ask(plan: Plan, *, yes: bool, keep_going: bool) -> None:
     require_terminal()
     deleted = [change for target in plan.targets for change in target.changes if is_deletion(change)]
     if deleted:
-        links = sum(ASPECTS[change.aspect].is_entry for change in deleted)
+        links = sum(ASPECTS[change.aspect].deletes == "link" for change in deleted)
         what = count_deletions(len(deleted) - links, links)
         agreed = prompt(f"\nThis permanently deletes {what}. Type the number to continue: ") == str(len(deleted))
         remedy = f"type {len(deleted)}; to delete without a question: --yes --allow-delete {len(deleted)}"

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,7 +39,7 @@ class RunFlags:
     stills: int = 0
 
 
-def _parse_window(context: click.Context, option: click.Parameter, text: str | None) -> str | None:
+def _parse_window(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
     if text is None:
         return None
     from msauto.playbook.change_windows import parse_window
@@ -47,7 +47,7 @@ def _parse_window(context: click.Context, option: click.Parameter, text: str | N
     try:
         return str(parse_window(text))
     except ValueError as error:
-        raise click.BadParameter(f"{text!r} is not a valid window: {error}", ctx=context, param=option) from None
+        raise click.BadParameter(f"{text!r} is not a valid window: {error}") from None
 
 
 def plan_flags(condition: str = "") -> tuple[Decorator, ...]:
@@ -94,12 +94,7 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def command(
-        *,
-        flags: Flags,
-        watch: RunWatch,
-        run: str | None = None,
-        resumed: str | None = None,
-        **own: Any,
+        *, flags: Flags, watch: RunWatch, run: str | None = None, resumed: str | None = None, **own: Any
     ) -> Any:
         if own["override_freeze"] is not None and not own["override_freeze"].strip():
             raise click.BadParameter("the reason is empty", param_hint="--override-freeze")
@@ -110,7 +105,7 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
             from msauto.api.loading import with_past_runs
             from msauto.api.run import RunOptions
 
-        consent = RunOptions(**{name: own[name] for name in _CONSENT})
+        consent = RunOptions(**{name: own[name] for name in RunOptions.__struct_fields__ if name in own})
         if not own["check"] and (own["out"] is not None or own["detailed_exitcode"]):
             raise click.UsageError("--out and --detailed-exitcode need --check: the plan is not applied")
         attempt = click.get_current_context().find_object(Attempt)
@@ -127,11 +122,6 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(flags=flags, given=RunFlags(consent, attempt, watch, **shown))
 
     return with_options(command, _OPTIONS)
-
-
-_CONSENT: Final = (
-    "allow_delete", "allow_remove", "allow_requests", "override_freeze", "window", "lock_timeout", "keep_going",
-)  # fmt: skip
 
 
 def recorded(function: Callable[..., int]) -> Callable[..., int]:

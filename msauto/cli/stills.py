@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +32,7 @@ async def fetch_stills(
 ) -> Stills:
     """Return the first ``most`` pictures of a plan; one warning for each server names what cannot be fetched."""
     places: dict[str, list[StillPlace]] = {}
-    for place in _choose(plan, most):
+    for place in _choose(plan)[:most]:
         places.setdefault(plan.targets[place.target].server, []).append(place)
     found: dict[StillPlace, bytes] = {}
     for spec in (spec for spec in specs if spec.name in places):
@@ -48,33 +47,21 @@ async def fetch_stills(
     return found
 
 
-def _choose(plan: Plan, most: int) -> list[StillPlace]:
-    """Return the places of the first ``most`` pictures: deleted clips first, then changes in the order of the plan."""
-    gone = (StillPlace(number, None) for number, target in _planned(plan) if _is_deleted(target))
-    changed = (
-        StillPlace(number, frame)
-        for number, target in _planned(plan)
-        if not _is_deleted(target)
-        for frame in dict.fromkeys(_new_frames(target))
-    )
-    return list(islice((place for places in (gone, changed) for place in places), most))
-
-
-def _planned(plan: Plan) -> Iterator[tuple[int, Target]]:
-    return ((number, each) for number, each in enumerate(plan.targets) if each.kind == "asset" and each.error is None)
-
-
-def _is_deleted(target: Target) -> bool:
-    return any(is_deletion(change) and ASPECTS[change.aspect].deletes_target for change in target.changes)
-
-
-def _new_frames(target: Target) -> Iterator[int]:
-    """Yield the frames at which markers and segments of a clip begin after the changes and did not before."""
-    timeline = clip_timeline(target)
-    for item in timeline.items if timeline else ():
-        start = item.before.start if item.before else None
-        if item.action in {"add", "change"} and item.after and item.after.start != start:
-            yield item.after.start
+def _choose(plan: Plan) -> list[StillPlace]:
+    """Return the places of pictures: deleted clips, then where a marker or segment begins that did not before."""
+    gone, changed = list[StillPlace](), dict[StillPlace, None]()
+    for number, target in enumerate(plan.targets):
+        if target.kind != "asset" or target.error is not None:
+            continue
+        if any(is_deletion(change) and ASPECTS[change.aspect].deletes == "asset" for change in target.changes):
+            gone.append(StillPlace(number, None))
+            continue
+        timeline = clip_timeline(target)
+        for item in timeline.items if timeline else ():
+            start = item.before.start if item.before else None
+            if item.action in {"add", "change"} and item.after and item.after.start != start:
+                changed[StillPlace(number, item.after.start)] = None
+    return [*gone, *changed]
 
 
 class _ServerStills:

@@ -88,7 +88,10 @@ def _check_content(name: str) -> None:
 
 
 class RunWatch:
-    """Receives the events of a command; nothing that fails here changes what the command does."""
+    """Receives the events of a command; nothing that fails here changes what the command does.
+
+    It opens the file of the events; a failure is a warning.
+    """
 
     def __init__(self, progress: Mode = "auto", events: str | None = None) -> None:
         with importing():
@@ -100,12 +103,9 @@ class RunWatch:
         self._lines = EventLines(lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z", clock.monotonic)
         self._name = events
         self._file: EventFile | None = None
-
-    def open(self) -> None:
-        """Open the file of the events; a failure is a warning."""
-        if self._name is not None:
+        if events is not None:
             try:
-                self._file = EventFile(self._name)
+                self._file = EventFile(events)
             except (OSError, ValueError) as error:
                 self._warn(error)
 
@@ -191,7 +191,6 @@ def watch_flags(function: Callable[..., int]) -> Callable[..., int]:
         if events == STDOUT and (own["form"] != "text" or own.get("out") == STDOUT):
             raise click.UsageError("--events - and the result would both write to stdout: write the events to a file")
         watch = RunWatch(progress, events)
-        watch.open()
         with redirect_stdout(sys.stderr) if events == STDOUT else nullcontext():
             return _followed(watch, functools.partial(function, watch=watch, **own))
 

@@ -128,6 +128,18 @@ class SourceNode(Struct, frozen=True):
         return InputError([self.problem(message, remedy, key=key, kind=kind)])
 
 
+class MergedNode(SourceNode, frozen=True):
+    """A mapping whose keys are set at several places, also in several files: ``parts`` are the nodes of its keys."""
+
+    parts: Mapping[str | int, SourceNode] = field(default_factory=dict)
+
+    def child(self, *parts: str | int) -> SourceNode:
+        """Return the node of a value inside this one, where its key is set."""
+        if parts and parts[0] in self.parts:
+            return self.parts[parts[0]].child(*parts[1:])
+        return SourceNode(self.document, self.path + parts)
+
+
 class SourceText(Struct, frozen=True):
     """A text of a playbook and its place: an expression of a ``when``, or a name under ``notify``."""
 

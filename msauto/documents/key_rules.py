@@ -6,7 +6,7 @@ A template decides nothing before it is rendered. The schemas use ``if`` and ``t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, combinations
+from itertools import combinations
 from typing import Any
 
 from msgspec import Struct, structs
@@ -113,15 +113,8 @@ def when_value(key: str, value: Any, *rules: KeyRule, default: bool = False) -> 
 
 def absent_has_none(keys: tuple[str, ...]) -> KeyRule:
     """Allow none of the keys with ``state: absent``."""
-
-    def broken(given: Given) -> Iterator[BrokenRule]:
-        for key in keys:
-            if key in given:
-                yield BrokenRule(
-                    f"{key} cannot be used with state: absent", "remove one of the two", (key,), on_key=True
-                )
-
-    return when_value("state", "absent", KeyRule(broken, {"not": _any_of(keys)}))
+    together = excludes("state", keys, "{other} cannot be used with {key}: absent", "remove one of the two")
+    return when_value("state", "absent", KeyRule(together.broken, {"not": _any_of(keys)}))
 
 
 def never(key: str, value: Any, message: str, remedy: str = "") -> KeyRule:
@@ -174,8 +167,8 @@ def inside(key: str, *rules: KeyRule) -> KeyRule:
     def broken(given: Given) -> Iterator[BrokenRule]:
         inner = given.get(key)
         if isinstance(inner, dict):
-            for each in chain.from_iterable(rule.broken(inner) for rule in rules):
-                yield structs.replace(each, path=(key, *each.path))
+            for rule in rules:
+                yield from (structs.replace(each, path=(key, *each.path)) for each in rule.broken(inner))
 
     return KeyRule(broken, _mapping_under(key, [rule.schema for rule in rules]))
 

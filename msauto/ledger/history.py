@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import structs
 
+from msauto.codec import load
 from msauto.exit_codes import REFUSED
 from msauto.ledger.locks import Locks
 from msauto.ledger.store import Row, Store, Value
-from msauto.model.codec import load
 from msauto.model.plan import Target
 from msauto.model.result import Difference, RequestRecord, RunDetails, RunSummary, TargetRecord, format_time
 
@@ -31,7 +31,7 @@ _MAX_RUNS = 2**62  # SQLite counts up to 2**63
 _RUN = "SELECT name, started, ended, status, playbooks, summary, id, host FROM run"
 _TARGETS = """
     SELECT t.position, t.planned, r.begun, coalesce(r.requests, '[]'), r.outcome, coalesce(r.message, ''),
-    coalesce(r.differences, '[]'), coalesce(r.learned, '{}')
+    coalesce(r.differences, '[]'), coalesce(r.left_as, '{}'), coalesce(r.notes, '[]')
     FROM target t LEFT JOIN record r ON r.run = t.run AND r.target = t.position
     WHERE t.run = ? AND t.position BETWEEN ? AND ? ORDER BY t.position"""
 _LAST = 2**31 - 1  # no target has a higher position
@@ -115,24 +115,20 @@ def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int 
 
 
 def _summary(row: Row, notes: Mapping[str, str], sent: int) -> RunSummary:
-    name, started, ended, status, playbooks, summary, _, host = row
+    run, started, ended, status, playbooks, summary, _, host = row
     counts = {"sent": sent} | json.loads(summary)  # a run that is in progress, or died, has not counted them
     code = int(notes[CODE]) if CODE in notes else None
     return RunSummary(
-        run=name,
+        run=run,
         started=started,
         ended=ended,
         status="refused" if code == REFUSED else status,
         playbooks=tuple(json.loads(playbooks)),
         summary=counts,
         code=code,
-        reason=notes.get(REASON, ""),
-        user=notes.get(USER, ""),
         host=host,
-        folder=notes.get(FOLDER, ""),
-        repository=notes.get(REPOSITORY, ""),
-        settings=notes.get(SETTINGS, ""),
-        **_job(notes),
+        attempt=int(notes[ATTEMPT]) if ATTEMPT in notes else None,
+        **{name: notes.get(name, "") for name in (REASON, USER, FOLDER, REPOSITORY, SETTINGS, BATCH, JOB)},
     )
 
 
@@ -144,27 +140,21 @@ def _with_status(runs: list[RunSummary], locks: Locks) -> list[RunSummary]:
     ]
 
 
-def _job(notes: Mapping[str, str]) -> dict[str, Any]:
-    attempt = int(notes[ATTEMPT]) if ATTEMPT in notes else None
-    return {"batch": notes.get(BATCH, ""), "job": notes.get(JOB, ""), "attempt": attempt}
-
-
 def read_targets(
     store: Store, number: Value, positions: Collection[int] | None = None, *, begun: bool = False
 ) -> dict[int, TargetRecord]:
     """Return the targets of a run by their positions: these, or all; ``begun``: only those that began."""
     first, last = (0, _LAST) if positions is None else (min(positions, default=0), max(positions, default=-1))
     found = {}
-    for position, planned, began, requests, outcome, message, differences, learned in store.read(
+    for position, planned, began, requests, outcome, message, differences, left, notes in store.read(
         _TARGETS, (number, first, last)
     ):
         if (positions is None or position in positions) and (began is not None or not begun):
             target = load(Target, planned)
             records = load(tuple[RequestRecord, ...], requests) or not_begun(target)
             differing = load(tuple[Difference, ...], differences)
-            found[position] = TargetRecord(
-                target, records, began, outcome, message, differing, load(dict[str, Any], learned)
-            )
+            told = load(dict[str, Any], left), load(tuple[str, ...], notes)
+            found[position] = TargetRecord(target, records, began, outcome, message, differing, *told)
     return found
 
 

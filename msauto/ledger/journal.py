@@ -13,23 +13,25 @@ import socket
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from msgspec import UNSET, structs
 
+from msauto.codec import dump, to_json
 from msauto.errors import LedgerError
 from msauto.ledger.history import HISTORY, count_sent, not_begun, read_targets
 from msauto.ledger.locks import Lock, Locks, this_process
 from msauto.ledger.store import Row, Store, Upsert
-from msauto.model.codec import dump, to_json
-from msauto.model.plan import Json, Plan, Target, TargetId
+from msauto.model.plan import Plan, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetRecord, TargetResult, format_time
 from msauto.model.server import ServerSpec
+from msauto.model.snapshot import Json
 
 _TARGETS = 500  # targets that are written at a time
-_RECORD = Upsert.of("record", "run, target", "begun, sent, requests, outcome, message, differences, learned")
+_RECORD = Upsert.of("record", "run, target", "begun, sent, requests, outcome, message, differences, left_as, notes")
 
 
 class LedgerJournal:
@@ -51,10 +53,10 @@ class LedgerJournal:
 
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         """Open a run with its plan; return the run's name, which was ``next_run`` until now."""
-        lock: Lock | None = None
-        try:
+        with ExitStack() as unless_started:
             with self._store.together():
                 lock = self._hold_next()
+                unless_started.callback(lock.release)
                 name = self.next_run
                 texts = (json.dumps(playbooks, ensure_ascii=False), dump(plan.summary))
                 self._store.write(
@@ -67,10 +69,7 @@ class LedgerJournal:
                     self._write_targets(run.id, start, plan.targets[start : start + _TARGETS])
                 notes = ((run.id, *note) for note in self.notes.items())
                 self._store.write("INSERT INTO note (run, name, text) VALUES (?, ?, ?)", *notes)
-        except BaseException:
-            if lock is not None:
-                lock.release()
-            raise
+            unless_started.pop_all()
         self.notes = {}
         self.next_run = new_run_name(self._now())
         self._runs[name] = run
@@ -135,7 +134,7 @@ class LedgerJournal:
             if each.outcome == "not sent" and record.requests[index].state in {"planned", "sending"}:
                 record = _with(record, index, state="not sent", message=each.message)
         ended = {"outcome": result.outcome, "message": result.message}
-        changed = structs.replace(record, **ended, differences=result.differences, learned=result.learned)
+        changed = structs.replace(record, **ended, differences=result.differences, left=result.left, notes=result.notes)
         self._write(run, result.target, changed)
 
     def end(self, run: str, result: Result) -> None:
@@ -195,7 +194,8 @@ class LedgerJournal:
         else:
             journalled.records.pop(position, None)
         sent = sum(each.tries > 0 and each.state != "not sent" for each in record.requests)
-        parts = (dump(record.requests), record.outcome, record.message, dump(record.differences), dump(record.learned))
+        told = dump(record.differences), dump(record.left), dump(record.notes)
+        parts = (dump(record.requests), record.outcome, record.message, *told)
         self._store.put(_RECORD, (journalled.id, position), (record.begun, sent, *parts))
 
     def _time(self) -> str:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from msauto.errors import LedgerError, LockedError, RefusedError
+from msauto.codec import dump
+from msauto.errors import LedgerError, LockedError, MsautoError, RefusedError
 from msauto.ledger import history, locks
 from msauto.ledger.journal import LedgerJournal, LedgerMemory, PlanMemory
 from msauto.ledger.locks import AdvisoryLocks, FileLocks, Locks, LockScope, this_process
 from msauto.ledger.store import Properties, Row, SqliteStore, Store, Upsert
-from msauto.model.codec import dump
-from msauto.model.ledger_url import LedgerUrl, LedgerUrlError, is_ledger_url, parse_ledger_url
+from msauto.model.ledger_url import LedgerUrl, is_ledger_url, parse_ledger_url
 from msauto.model.ports import Clock
 from msauto.model.result import RunDetails, RunSummary, TargetRecord, format_time
 
@@ -57,7 +57,10 @@ class Ledger:
         ``readonly`` creates no file, no folder and no tables; a missing ledger is empty.
         """
         if isinstance(place, str) and is_ledger_url(place):
-            place = _parsed(place)
+            try:
+                place = parse_ledger_url(place)
+            except MsautoError as error:
+                raise LedgerError(f"the URL of the ledger {error.message}", remedy=error.remedy) from None
         if not readonly:
             locks.require_file_locks()
         if isinstance(place, LedgerUrl):
@@ -283,13 +286,6 @@ def _open_shared(url: LedgerUrl, *, readonly: bool) -> tuple[Store, Locks]:
 
     store = PostgresStore(url, readonly=readonly)
     return store, AdvisoryLocks(store)
-
-
-def _parsed(url: str) -> LedgerUrl:
-    try:
-        return parse_ledger_url(url)
-    except LedgerUrlError as error:
-        raise LedgerError(f"the URL of the ledger {error}", remedy=error.remedy) from None
 
 
 # What a ledger is -----------------------------------------------------------------------------------------------------

@@ -17,10 +17,10 @@ import os
 import re
 import socket
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
@@ -74,38 +74,6 @@ class Holder(Struct, frozen=True):
         return f"{run}process {self.pid} on {user}{self.host}, since {self.since}"
 
 
-class Lock(Protocol):
-    """An exclusive lock, released at the latest when its process ends."""
-
-    def try_hold(self, holder: Holder) -> bool:
-        """Take the lock if it is free, and record the holder; raises ``LedgerError``."""
-
-    def holder(self) -> str:
-        """Return who holds the lock, as a text; the holder may not have recorded it yet."""
-
-    def release(self) -> None:
-        """Release the lock if it is held."""
-
-
-class Locks(Protocol):
-    """The locks of a ledger."""
-
-    def scope(self, scope: LockScope) -> Lock:
-        """Return the lock of a run that writes to a server and database."""
-
-    def run(self, run: str) -> Lock:
-        """Return the lock that a run holds while its process is alive."""
-
-    def batch(self, batch: str) -> Lock:
-        """Return the lock that one run of a batch holds."""
-
-    def alive(self, runs: Collection[str]) -> set[str]:
-        """Return those of the runs whose process, or a worker of them, is alive. Writes nothing."""
-
-    def held(self) -> list[tuple[str, str]]:
-        """Return the locks of scopes and batches that are held now, and by whom. Writes nothing."""
-
-
 # Of a local ledger ----------------------------------------------------------------------------------------------------
 
 
@@ -122,16 +90,14 @@ class FileLock:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-            try:
+            with ExitStack() as unless_held:
+                unless_held.callback(os.close, file)
                 if not _flock(file):
-                    os.close(file)
                     return False
                 os.ftruncate(file, 0)
                 shown = structs.replace(holder, user="")  # the folder is the user's own
                 os.pwrite(file, json.dumps(structs.asdict(shown)).encode(), 0)
-            except BaseException:
-                os.close(file)
-                raise
+                unless_held.pop_all()
         except OSError as error:
             remedy = "check that this user may write there, or choose another --state-dir"
             raise LedgerError(f"the lock {self.path} cannot be used: {error.strerror}", remedy=remedy) from error
@@ -164,7 +130,10 @@ class FileLocks:
 
     def scope(self, scope: LockScope) -> FileLock:
         """Return the lock of a run that writes to a server and database."""
-        return FileLock(_path(self._folder / "locks", scope))
+        scope = scope.normalized()
+        exact = hashlib.sha256(scope.exact.encode()).hexdigest()[:16]  # no two scopes share a file
+        readable = re.sub(r"[^A-Za-z0-9.-]+", "-", str(scope)).strip("-")[:60]
+        return FileLock(self._folder / "locks" / f"{readable}.{exact}.lock")
 
     def run(self, run: str) -> FileLock:
         """Return the lock that a run holds while its process is alive."""
@@ -193,13 +162,10 @@ class FileLocks:
 def is_held(path: Path) -> bool:
     """Return whether a process holds the lock now; writes nothing."""
     try:
-        file = os.open(path, os.O_RDONLY)
+        with path.open("rb") as file:
+            return not _flock(file.fileno(), shared=True)
     except FileNotFoundError:
         return False
-    try:
-        return not _flock(file, shared=True)
-    finally:
-        os.close(file)
 
 
 def require_file_locks() -> None:
@@ -271,14 +237,6 @@ def _flock(file: int, *, shared: bool = False) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _path(folder: Path, scope: LockScope) -> Path:
-    """Return a readable file name that no two scopes share."""
-    scope = scope.normalized()
-    exact = hashlib.sha256(scope.exact.encode()).hexdigest()[:16]
-    readable = re.sub(r"[^A-Za-z0-9.-]+", "-", str(scope)).strip("-")[:60]
-    return folder / f"{readable}.{exact}.lock"
 
 
 # Of a shared ledger ---------------------------------------------------------------------------------------------------
@@ -417,6 +375,10 @@ class AdvisoryLocks:
         return taken
 
 
+Lock = FileLock | AdvisoryLock
+Locks = FileLocks | AdvisoryLocks
+
+
 def _holders(store: PostgresStore) -> Iterator[tuple[str, Holder]]:
     """Yield the locks that are held now, with who holds them."""
     held = _sessions(store)
@@ -429,14 +391,11 @@ def _sessions(store: PostgresStore) -> dict[int, set[int]]:
     """Return the keys of all locks that are held, with the sessions that hold them."""
     found: dict[int, set[int]] = {}
     for high, low, session in store.read(_ALL):
-        found.setdefault(_signed(high << 32 | low), set()).add(session)
+        key = int.from_bytes((high << 32 | low).to_bytes(8), signed=True)
+        found.setdefault(key, set()).add(session)
     return found
 
 
 def key_of(name: str) -> int:
     """Return the key of a lock: a signed number of 64 bits."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
-
-
-def _signed(unsigned: int) -> int:
-    return unsigned - (1 << 64) if unsigned >> 63 else unsigned

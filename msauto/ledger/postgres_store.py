@@ -16,17 +16,17 @@ import select
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from msauto.errors import LedgerError
-from msauto.ledger.store import VERSION, ForeignError, Properties, Row, Store, Value, check_version, table_statements
+from msauto.errors import LedgerError, MsautoError
+from msauto.ledger.store import VERSION, ForeignError, Properties, Row, Store, check_version, table_statements
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
-from msauto.secrets.sources import SecretSourceError, secret_in_file, secret_in_keyring
+from msauto.secrets.sources import secret_in_file, secret_in_keyring
 
 if TYPE_CHECKING:
     import psycopg
@@ -126,23 +126,15 @@ class PostgresStore(Store):
 
     # Reading and writing ------------------------------------------------------------------------------------------
 
-    def read(self, query: str, values: Iterable[Value] = ()) -> list[Row]:
-        """Return the rows of a SELECT, which sees the writes before it."""
-        if not self.exists:
-            return []
-        self._wait()
-        self._write_put()
-        cursor = self._send(query, tuple(values))
+    def _read(self, query: str, values: Row) -> list[Row]:
+        cursor = self._send(query, values)
         assert cursor is not None
         return [tuple(map(_decoded, row)) for row in cursor.fetchall()]
 
-    def count(self, statement: str, values: Row) -> int:
-        """Execute a statement, and return the number of rows that it changed."""
-        with self.together():
-            self._write_put()
-            cursor = self._send(statement, values, long=True)
-            assert cursor is not None
-            return cursor.rowcount
+    def _count(self, statement: str, values: Row) -> int:
+        cursor = self._send(statement, values, long=True)
+        assert cursor is not None
+        return cursor.rowcount
 
     def check(self) -> None:
         """Raise if the session is lost. Asks the server only if it has not answered for some seconds.
@@ -196,12 +188,8 @@ class PostgresStore(Store):
         self.check()
         self._queue, self._begun, self._alone = [], False, alone
 
-    def _make_durable(self) -> None:
-        try:
-            self._send(commit=True)
-        except BaseException:
-            self._roll_back()
-            raise
+    def _commit(self) -> None:
+        self._send(commit=True)
 
     def _roll_back(self) -> None:
         self._queue = []
@@ -273,7 +261,8 @@ class PostgresStore(Store):
                 why = "no answer came" if self._watch is not None and self._watch.silent else _reason(error)
                 self._lost = self._lost_error(why)
                 raise self._lost from None
-            cause, remedy = _cause(error)
+            otherwise = "check the database server, and url in [state] of msauto.toml"
+            cause, remedy = _CAUSES.get(error.sqlstate or "", (f"cannot be used: {_reason(error)}", otherwise))
             raise LedgerError(f"the ledger {self.name} {cause}", remedy=remedy) from None
 
     def _lost_error(self, why: str) -> LedgerError:
@@ -376,8 +365,8 @@ def _password(source: PasswordSource, user: str) -> str:
             return secret_in_file(Path(source.name), source.name)
         if source.kind == "keyring":
             return secret_in_keyring(source.name, user)
-    except SecretSourceError as error:
-        raise LedgerError(f"the password of the ledger: {error}", remedy=error.remedy) from None
+    except MsautoError as error:
+        raise LedgerError(f"the password of the ledger: {error.message}", remedy=error.remedy) from None
     if source.name not in os.environ:
         remedy = "set it, or change password_env in [state] of msauto.toml"
         raise LedgerError(f"the password of the ledger: the variable {source.name} is not set", remedy=remedy)
@@ -468,10 +457,3 @@ _CAUSES = {
     "28000": ("does not accept this user", _GRANT),
     "25006": ("is read-only", "use the primary server of the database, and a role that may write"),
 }
-
-
-def _cause(error: Exception) -> tuple[str, str]:
-    """Return why the ledger cannot be used, and what to do."""
-    code = getattr(error, "sqlstate", None) or ""
-    remedy = "check the database server, and url in [state] of msauto.toml"
-    return _CAUSES.get(code, (f"cannot be used: {_reason(error)}", remedy))

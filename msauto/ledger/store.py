@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -29,7 +29,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Value = str | int | None
 Row = tuple[Any, ...]
-VERSION = 5
+VERSION = 6
 """Of the tables in ``tables.sql``."""
 
 
@@ -100,13 +100,19 @@ class Store(ABC):
     def close(self) -> None:
         """Close; closing twice does nothing."""
 
-    @abstractmethod
     def read(self, query: str, values: Iterable[Value] = ()) -> list[Row]:
         """Return the rows of a SELECT, which sees the writes before it."""
+        if not self.exists:
+            return []
+        self._wait()
+        self._write_put()
+        return self._read(query, tuple(values))
 
-    @abstractmethod
     def count(self, statement: str, values: Row) -> int:
         """Execute a statement, and return the number of rows that it changed. It may take minutes."""
+        with self.together():
+            self._write_put()
+            return self._count(statement, values)
 
     @abstractmethod
     def check(self) -> None:
@@ -125,6 +131,12 @@ class Store(ABC):
         """Return what this ledger is stored in."""
 
     @abstractmethod
+    def _read(self, query: str, values: Row) -> list[Row]: ...
+
+    @abstractmethod
+    def _count(self, statement: str, values: Row) -> int: ...
+
+    @abstractmethod
     def _write(self, statement: str, rows: Sequence[Row]) -> None:
         """Execute a statement within a transaction, at the latest when it ends."""
 
@@ -132,11 +144,18 @@ class Store(ABC):
     def _begin(self, *, alone: bool) -> None: ...
 
     @abstractmethod
-    def _make_durable(self) -> None:
-        """Commit; after an error nothing of the transaction remains."""
+    def _commit(self) -> None: ...
 
     @abstractmethod
     def _roll_back(self) -> None: ...
+
+    def _make_durable(self) -> None:
+        """Commit; after an error nothing of the transaction remains."""
+        try:
+            self._commit()
+        except BaseException:
+            self._roll_back()
+            raise
 
     def write(self, statement: str, *rows: Row) -> None:
         """Execute a statement for each row of values, durable on return or when ``together`` ends."""
@@ -256,21 +275,6 @@ class SqliteStore(Store):
                 connection.execute("PRAGMA journal_mode = DELETE").fetchone()
         connection.close()
 
-    def read(self, query: str, values: Iterable[Value] = ()) -> list[Row]:
-        """Return the rows of a SELECT, which sees the writes before it."""
-        connection = self._connection
-        if connection is None:
-            return []
-        self._wait()
-        self._write_put()
-        return self._translated(lambda: connection.execute(query, tuple(values)).fetchall())
-
-    def count(self, statement: str, values: Row) -> int:
-        """Execute a statement, and return the number of rows that it changed."""
-        with self.together():
-            self._write_put()
-            return self._translated(self._writable().execute, statement, values).rowcount
-
     def check(self) -> None:
         """Do nothing: a file does not go away by itself, and every transaction looks for it."""
 
@@ -285,6 +289,13 @@ class SqliteStore(Store):
         size = numbers["page_count"] * numbers["page_size"]
         return Properties(f"local (SQLite {sqlite3.sqlite_version})", numbers["user_version"], size, settings)
 
+    def _read(self, query: str, values: Row) -> list[Row]:
+        connection = self._connection
+        return [] if connection is None else self._translated(lambda: connection.execute(query, values).fetchall())
+
+    def _count(self, statement: str, values: Row) -> int:
+        return self._translated(self._writable().execute, statement, values).rowcount
+
     def _write(self, statement: str, rows: Sequence[Row]) -> None:
         connection = self._writable()
         if len(rows) == 1:  # a quarter faster than executemany
@@ -297,12 +308,8 @@ class SqliteStore(Store):
         self._check_file()
         self._translated(connection.execute, "BEGIN IMMEDIATE")
 
-    def _make_durable(self) -> None:
-        try:
-            self._translated(self._writable().execute, "COMMIT")
-        except BaseException:
-            self._roll_back()
-            raise
+    def _commit(self) -> None:
+        self._translated(self._writable().execute, "COMMIT")
 
     def _roll_back(self) -> None:
         if self._connection is not None:
@@ -366,7 +373,10 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
             raise sqlite3.DatabaseError(f"database disk image is malformed: {found}")
-        _prepare(connection)
+        with suppress(sqlite3.OperationalError):  # another msauto has it open: its mode is as safe
+            connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        for setting in ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {setting}")
         _create(connection)
     except BaseException:
         connection.close()
@@ -385,14 +395,12 @@ def connect_to_read(path: Path) -> sqlite3.Connection | None:
     except FileNotFoundError:
         return None
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=BUSY)
-    try:
-        if _is_ledger(connection):
-            return connection
-    except BaseException:
-        connection.close()
-        raise
-    connection.close()
-    return None
+    with ExitStack() as unless_used:
+        unless_used.callback(connection.close)
+        if not _is_ledger(connection):
+            return None
+        unless_used.pop_all()
+    return connection
 
 
 def _make_private(path: Path) -> None:
@@ -419,26 +427,14 @@ def _is_ledger(connection: sqlite3.Connection) -> bool:
     return False
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
-    with suppress(sqlite3.OperationalError):  # another msauto has it open: its mode is as safe
-        connection.execute("PRAGMA journal_mode = WAL").fetchone()
-    for setting in ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON"):
-        connection.execute(f"PRAGMA {setting}")
-
-
 def _create(connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
         if not _is_ledger(connection):
             for statement in table_statements():
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):  # SQLite rolls back automatically on some errors, such as a full disk
-            connection.execute("ROLLBACK")
-        raise
 
 
 def _number(connection: sqlite3.Connection, query: str) -> int:

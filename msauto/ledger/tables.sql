@@ -37,7 +37,8 @@ CREATE TABLE record (
     outcome TEXT,
     message TEXT NOT NULL,
     differences TEXT NOT NULL,
-    learned TEXT NOT NULL,
+    left_as TEXT NOT NULL,
+    notes TEXT NOT NULL,
     PRIMARY KEY (run, target),
     FOREIGN KEY (run, target) REFERENCES target (run, position) ON DELETE CASCADE
 ) WITHOUT ROWID;

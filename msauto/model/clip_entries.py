@@ -17,16 +17,13 @@ from msgspec import structs
 from msauto.concurrency import in_turns
 from msauto.errors import RejectedError, UnreadableError
 from msauto.model.identity import (
-    ClipIdentity,
     Identity,
+    compare_clips,
     content_of,
     differing,
     fits,
     identity_of,
-    is_other_clip,
-    is_same_clip,
     known_identity,
-    may_be_same_clip,
     same_folder,
     same_text,
 )
@@ -171,7 +168,7 @@ def _is_same(asset: Asset, entry: Entry) -> bool:
         return False
     if asset.link_id is not None and entry.link_id == asset.link_id:
         return True
-    return same_text(entry.title, asset.title or "") or may_be_same_clip(asset, entry)
+    return same_text(entry.title, asset.title or "") or compare_clips(asset, entry).answer == "same"
 
 
 def home_entry(asset: Asset, same: Sequence[Entry]) -> Entry | None:
@@ -200,9 +197,9 @@ _MOST_TRIED: Final = 20
 
 async def are_one_clip(reader: Reader, database: str, one: Asset, other: Asset) -> bool:
     """Return whether two answers, each with its title, are certainly of one clip; reads the listing of the database."""
-    if not is_same_clip(one, other):
+    if compare_clips(one, other).answer != "same" or content_of(one) != content_of(other):
         return False
-    is_known = one.link_id is not None or ClipIdentity.of(one).files
+    is_known = one.link_id is not None or one.hires or one.archive
     if is_known and one.link_id == other.link_id and same_text(one.title, other.title):
         return True  # one entry, asked for in two ways
     if await _files_tell_clips_apart(reader, database, one):
@@ -242,7 +239,7 @@ async def _shows(reader: Reader, database: str, entry: Entry, asset: Asset, *, i
     answer = await reader.read_asset(database, Address(entry.title))
     if answer is None or not fits(entry, answer):
         return True
-    if is_other_clip(asset, answer):
+    if differing(asset, answer):
         return False
     if in_doubt and content_of(asset) == content_of(answer):
         return True  # nothing shows that it is another clip, even if equal values mean nothing on this server
@@ -261,7 +258,7 @@ async def _files_tell_clips_apart(reader: Reader, database: str, asset: Asset) -
             continue
         if answer is None:
             continue
-        files = [(asset.hires, answer.hires), (asset.archive, answer.archive), (asset.proxy, answer.proxy)]
+        files = [(asset.hires, answer.hires), (asset.archive, answer.archive)]
         mine, other = next((pair for pair in files if pair[0]), (None, None))
         if mine and other and mine != other:
             return True

@@ -66,11 +66,15 @@ class TaskSource(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
 
 class Sourced(Struct, Generic[T], frozen=True, gc=False):
-    """A desired value and its source; ``also`` are further sources of the same value."""
+    """A desired value and its source; ``also`` are further sources of the same value.
+
+    ``part``: which of the tasks that declare a list declares this item of it.
+    """
 
     value: T
     source: TaskSource
     also: tuple[TaskSource, ...] = ()
+    part: int = 0
 
 
 class Position(Struct, frozen=True, gc=False):
@@ -214,9 +218,9 @@ def _sourced_in(part: object) -> Iterator[Sourced[Any]]:
 
 
 class DesiredRssItem(Struct, frozen=True, gc=False):
-    """An item of a channel. Either ``text`` or ``item`` (title, description, link, pubDate as texts).
+    """An item of a channel: ``text``, or ``item`` (title, description, link, pubDate as texts).
 
-    Without ``guid`` it is found by its file.
+    Without ``guid`` it is found by its file. With both (undo), ``text`` is what is sent where a text is.
     """
 
     guid: str
@@ -235,10 +239,7 @@ class DesiredRssItem(Struct, frozen=True, gc=False):
 
 
 class DesiredChannel(Struct, frozen=True, gc=False):
-    """What one task wants of one channel.
-
-    ``still`` (undo): by guid, the content that an item must still have to be touched; ``None``: it must not be there.
-    """
+    """What one task wants of one channel, as :class:`DesiredAsset`."""
 
     source: TaskSource
     items: tuple[Sourced[DesiredRssItem], ...] = ()
@@ -264,6 +265,7 @@ class DesiredDownload(DesiredOperation, frozen=True):
 class DesiredXmpBatch:
     """XMP metadata to be loaded into a database through a connector; ``src`` is the file as given."""
 
+    aspect: ClassVar[Any] = "xmp_batch"
     source: TaskSource
     connector: str
     src: str
@@ -328,10 +330,15 @@ class Batch(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ServerIntents(Struct, frozen=True):
-    """All that the playbooks ask of one server, in the order of the tasks."""
+    """All that the playbooks ask of one server, in the order of the tasks.
+
+    ``left_out`` are the intents of tasks that ``--tags`` or ``--skip-tags`` leave out: nothing of them is planned, but
+    what they declare is protected from the others.
+    """
 
     server: ServerSpec
     intents: tuple[Intent, ...]
+    left_out: tuple[Intent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from msgspec import Struct, field, structs
 
 from msauto.model.fields import NUMBERS, SEGMENT_NAMES
-from msauto.model.live import Asset, ClipAttributes, Entry, Link, Marker, Segment, Xmp, show_folder, typed
+from msauto.model.live import Asset, ClipAttributes, Entry, Link, Marker, Segment, Xmp, show_folder, typed, why_no_rate
 
 Layer = Literal["clip", "xmp", "links"]
 
@@ -99,7 +99,7 @@ class XmpByName(dict[str, list[str]]):
         return repr(self.copy())
 
 
-class Facts:
+class Facts(Struct, kw_only=True, eq=False):
     """Facts of one target, as far as they were read.
 
     ``entry`` is the layer of a listing, ``asset`` the clip, ``xmp`` its XMP fields, ``links`` its shortcuts. ``named``
@@ -107,31 +107,14 @@ class Facts:
     ``there`` is false for an asset that the server does not have, and for channels and databases.
     """
 
-    __slots__ = ("asked", "asset", "entry", "links", "looked", "named", "there", "xmp")
-
-    def __init__(
-        self,
-        *,
-        entry: Entry | None = None,
-        asset: Asset | None = None,
-        xmp: Xmp | None = None,
-        named: NamedXmpFields | None = None,
-        links: tuple[Link, ...] | None = None,
-        there: bool = True,
-    ) -> None:
-        self.entry = entry
-        self.asset = asset
-        self.xmp = xmp
-        self.named = named
-        self.asked: set[str] = set()
-        self.links = links
-        self.there = there
-        self.looked: dict[str, Any] = {}
-
-    @classmethod
-    def none(cls) -> Facts:
-        """Return facts of nothing: for channels, databases, and assets that do not exist."""
-        return cls(there=False)
+    entry: Entry | None = None
+    asset: Asset | None = None
+    xmp: Xmp | None = None
+    named: NamedXmpFields | None = None
+    links: tuple[Link, ...] | None = None
+    there: bool = True
+    asked: set[str] = field(default_factory=set)
+    looked: dict[str, Any] = field(default_factory=dict)
 
     def get(self, name: str) -> Any:
         """Return the fact ``name``, typed; raise :class:`Need`, :class:`NoAssetError` or :class:`AttributeError`.
@@ -178,11 +161,13 @@ class Facts:
                 return [{"folder": show_folder(link.folder), "title": link.title} for link in self.links]
             case "xmp":
                 return self._xmp()
-        if self.asset is None and self.entry is not None:
+        found = None if self.asset is None else _of_asset(self.asset, name)
+        if found is None and self.entry is not None:  # a listing may report more than the answer
             found = _of_entry(self.entry, name)
-            if found is not None:
-                return found
-        return _of_asset(self._clip(), name)
+        if found is None:
+            self._clip()
+            raise AttributeError(f"the server does not report {name!r} of this asset")
+        return found
 
     def _clip(self) -> Asset:
         if self.asset is None:
@@ -190,13 +175,16 @@ class Facts:
         return self.asset
 
     def _reporting(self, name: str) -> ClipAttributes:
-        """Return the layer that reports an attribute: the entry, else the clip."""
-        return self.entry if self.asset is None and self.entry and name in self.entry.names else self._clip()
+        """Return the layer that reports an attribute: the clip, else its entry."""
+        if self.entry and name in self.entry.names and (self.asset is None or name not in self.asset.attributes):
+            return self.entry
+        return self._clip()
 
     def _fps(self) -> int | Fraction:
-        fps = self._reporting("frame_time").fps
+        layer = self._reporting("frame_time")
+        fps = layer.fps
         if fps is None:
-            raise AttributeError("fps: the asset reports no usable frame_time")
+            raise AttributeError(f"fps: {why_no_rate(layer)}")
         return fps
 
     def _xmp(self) -> Mapping[str, list[str]]:
@@ -250,12 +238,7 @@ def _of_entry(entry: Entry, name: str) -> Any:
 
 
 def _of_asset(asset: Asset, name: str) -> Any:
-    if name in _ROOT:
-        value = getattr(asset, name)
-        if name == "folder" and value is not None:
-            value = show_folder(value)
-    else:
-        value = typed(name, asset.attributes.get(name))
-    if value is None:
-        raise AttributeError(f"the server does not report {name!r} of this asset")
-    return value
+    if name not in _ROOT:
+        return typed(name, asset.attributes.get(name))
+    value = getattr(asset, name)
+    return show_folder(value) if name == "folder" and value is not None else value

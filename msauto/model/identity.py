@@ -8,18 +8,19 @@ entry: its file, its creation time and its length.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Mapping
-from datetime import datetime
-from typing import Annotated, Final
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
-from msauto.model.live import Asset, Entry, Folder, whole
+from msauto.model.live import Asset, Entry, Folder, read_time, whole
 
 IDENTITY: Final = ("orig_name", "create_time", "frames")
 """Attributes of a clip that all its entries share, and that change only when it is recorded again."""
 
 Identity = tuple[object, ...]
+Answer = Literal["other", "same", "unknown"]
 
 LinkId = Annotated[int | None, Meta(description="the server's number of the entry, if it reports one")]
 CreateTime = Annotated[
@@ -34,23 +35,64 @@ class ClipIdentity(Struct, frozen=True, gc=False, forbid_unknown_fields=True, om
     create_time: CreateTime = None
     frames: Annotated[int | None, Meta(description="its length; null while it is being recorded")] = None
     orig_name: Annotated[str | None, Meta(description="the name of the original file")] = None
-    files: Annotated[tuple[str, ...], Meta(description="the high-resolution file, the archive copy and the proxy")] = ()
+    hires: Annotated[str | None, Meta(description="the high-resolution file")] = None
+    archive: Annotated[str | None, Meta(description="the archive copy")] = None
 
     @classmethod
-    def of(cls, asset: Asset) -> ClipIdentity:
-        """Return the identity of the clip in an answer."""
+    def of(cls, clip: Asset | Entry) -> ClipIdentity:
+        """Return the identity of the clip that an answer or an entry shows.
+
+        The proxy does not belong to it: on many servers its path is that of the title.
+        """
+        attributes = clip.attributes
         return cls(
-            asset.link_id,
-            asset.attributes.get("create_time"),
-            None if asset.finalized is False else asset.frames,
-            asset.attributes.get("orig_name"),
-            tuple(file for file in (asset.hires, asset.archive, asset.proxy) if file),
+            clip.link_id,
+            attributes.get("create_time"),
+            None if clip.finalized is False else whole(attributes.get("frames")),
+            attributes.get("orig_name"),
+            *((clip.hires or None, clip.archive or None) if isinstance(clip, Asset) else ()),
         )
 
     @property
     def is_known(self) -> bool:
         """Whether it distinguishes the clip from others: a length or an original name alone does not."""
-        return self.link_id is not None or bool(self.create_time or self.files)
+        return self.link_id is not None or bool(self.create_time or self.hires or self.archive)
+
+
+Sighting = Asset | Entry | ClipIdentity
+
+
+class ClipComparison(NamedTuple):
+    """The names of the values that two sightings of a clip both report, ``link_id`` apart: that is of the entry."""
+
+    equal: tuple[str, ...]
+    different: tuple[str, ...]
+
+    @property
+    def answer(self) -> Answer:
+        """Whether they are of one clip: of another if a value differs, of the same if two values are equal."""
+        both_files = "hires" in self.equal and "archive" in self.equal  # which count as one value
+        return "other" if self.different else "same" if len(self.equal) - both_files > 1 else "unknown"
+
+
+def compare_clips(one: Sighting, other: Sighting) -> ClipComparison:
+    """Compare two sightings of a clip: answers, entries of a listing, or what a plan kept.
+
+    A clip that was archived and purged reports its archive copy only, so files are compared with those of their kind.
+    """
+    mine, its = (each if isinstance(each, ClipIdentity) else ClipIdentity.of(each) for each in (one, other))
+    times = _text(mine.create_time), _text(its.create_time)
+    pairs: dict[str, tuple[object, object]] = {
+        "hires": (mine.hires, its.hires),
+        "archive": (mine.archive, its.archive),
+        "orig_name": (_text(mine.orig_name), _text(its.orig_name)),
+        # Equal texts, which are the rule, are equal times.
+        "create_time": times if times[0] == times[1] else (_time(times[0]), _time(times[1])),
+        "frames": (mine.frames, its.frames),
+    }
+    known = {name: a == b for name, (a, b) in pairs.items() if _comparable(a, b)}
+    equal = tuple(name for name, is_equal in known.items() if is_equal)
+    return ClipComparison(equal, tuple(name for name in known if name not in equal))
 
 
 def plain(text: str) -> str:
@@ -76,82 +118,52 @@ def identity_of(clip: Asset | Entry) -> Identity | None:
     return None if None in values else values
 
 
-def may_be_same_clip(one: Asset | Entry, other: Asset | Entry) -> bool:
-    """Whether at least two values of ``IDENTITY`` are equal and none differs."""
-    mine, its = _texts(one), _texts(other)
-    equal = [name for name in IDENTITY if (value := _value(mine, name)) is not None and value == _value(its, name)]
-    return len(equal) > 1 and not differing(one, other)
-
-
 def known_identity(clip: Asset | Entry) -> Identity:
     """Return the values of ``IDENTITY``, ``None`` for what is not reported; a clip being recorded has no length yet."""
-    texts = _texts(clip)
-    frames = "recording" if clip.finalized is False else _value(texts, "frames")
-    return _value(texts, "orig_name"), _value(texts, "create_time"), frames
+    shown = ClipIdentity.of(clip)
+    return (
+        _text(shown.orig_name),
+        _time(_text(shown.create_time)),
+        "recording" if clip.finalized is False else shown.frames,
+    )
 
 
 def clip_key(asset: Asset) -> Identity | None:
-    """Return what two answers of one clip have in common; ``None`` where too little is reported.
-
-    A clip without a high-resolution file is identified by its archive copy or its proxy, if two values are reported.
-    """
-    identity = known_identity(asset)
-    file = asset.hires or ((asset.archive or asset.proxy) and identity.count(None) < 2)
-    if not file and None in identity:
+    """Return what two answers of one clip have in common; ``None`` where too little is reported."""
+    if compare_clips(asset, asset).answer != "same":
         return None
-    return (asset.hires or None, *identity)
+    return (asset.hires or None, asset.archive or None, *known_identity(asset), *content_of(asset))
 
 
-def differing(one: Asset | Entry, other: Asset | Entry) -> tuple[str, ...]:
-    """Return the names of the identity attributes that both report, and that differ."""
-    mine, its = _texts(one), _texts(other)
-    # Equal texts, which are the rule, are equal values.
-    named = [name for name in IDENTITY if mine.get(name) != its.get(name)]
-    return tuple([name for name in named if _differ(_value(mine, name), _value(its, name))])
-
-
-def is_same_clip(one: Asset, other: Asset) -> bool:
-    """Whether two answers may be of one clip: nothing differs, and enough is reported.
-
-    Several clips may use the same file, so the markers and segments must be equal as well. Whether equal values mean
-    one clip on this server is decided by :mod:`msauto.model.clip_entries`.
-    """
-    key = clip_key(one)
-    return key is not None and key == clip_key(other) and content_of(one) == content_of(other)
-
-
-def is_other_clip(one: Asset, other: Asset) -> bool:
-    """Whether two answers are surely of two clips."""
-    return bool(differing(one, other)) or bool(one.hires and other.hires and one.hires != other.hires)
+def differing(one: Sighting, other: Sighting) -> tuple[str, ...]:
+    """Return the names of the values that both report, and that differ: if any does, they are two clips."""
+    return compare_clips(one, other).different
 
 
 def is_another_clip(planned: ClipIdentity, asset: Asset, altered: Collection[str] = ()) -> bool:
-    """Return whether an answer is surely of another clip than the one that was planned.
+    """Return whether an answer is surely of another clip than the one that was planned."""
+    return are_other_clips(planned, ClipIdentity.of(asset), altered, may_grow=asset.finalized is None)
 
-    ``altered`` are the values that the requests of the run may change. With ``link_id`` among them, the answer may be
-    of a link: then nothing else may differ, and the creation time, the length or the file must be equal.
+
+def are_other_clips(
+    planned: ClipIdentity, now: ClipIdentity, altered: Collection[str] = (), *, may_grow: bool = False
+) -> bool:
+    """Return whether two identities are surely of two clips; ``may_grow``: it may still be recorded.
+
+    ``altered`` are the values that the requests of the run may change. With ``link_id`` among them, the identity may
+    be that of a link: then nothing else may differ, and the creation time, the length or a file must be equal.
     """
-    now = ClipIdentity.of(asset)
     if now == planned:
         return False
-    values = {
-        "link_id": (planned.link_id, now.link_id),
-        "create_time": tuple(_moment((each.create_time or "").strip()) or None for each in (planned, now)),
-        "frames": (planned.frames, now.frames),
-        "orig_name": tuple(plain((each.orig_name or "").strip()) or None for each in (planned, now)),
-        "files": (planned.files or None, now.files or None),
-    }
-    known = {name: (mine, its) for name, (mine, its) in values.items() if mine is not None and its is not None}
-    different = {name for name, (mine, its) in known.items() if mine != its}
-    if not {*planned.files}.isdisjoint(now.files):
-        different.discard("files")  # a file was archived or restored
-    if "link_id" in different and "link_id" in altered:
-        equal = known.keys() - different
-        return bool(different - {*altered}) or equal.isdisjoint({"create_time", "frames", "files"})
-    entry_and_time = {"link_id", "create_time"}
-    if entry_and_time <= known.keys() - different and asset.finalized is None:
-        altered = {*altered, "frames"}  # it may still be recorded, and the server does not report that
-    return bool(different - {*altered})
+    found = compare_clips(planned, now)
+    different = {*found.different} - {*altered} - ({"hires", "archive"} if "files" in altered else set())
+    if None in (planned.link_id, now.link_id):
+        return bool(different)
+    if planned.link_id != now.link_id:
+        return bool(different) or "link_id" not in altered or not {*found.equal} - {"orig_name"}
+    if may_grow and "create_time" in found.equal:
+        different.discard("frames")  # it may still be recorded, and the server does not report that
+    return bool(different)
 
 
 def describe_clip(asset: Asset) -> str:
@@ -161,52 +173,44 @@ def describe_clip(asset: Asset) -> str:
 
 
 def fits(entry: Entry, asset: Asset) -> bool:
-    """Whether an answer may be of the clip that a listing shows at ``entry``.
+    """Whether an answer may be of the clip that a listing shows at ``entry``, or of a link of it.
 
-    An equal ``link_id`` means the entry itself, unless the clip was recorded again; with an equal creation time, the
-    length may have grown since the listing. Another ``link_id`` may be a link of the same clip with the same title:
-    then nothing that both report may differ, and both must report the creation time or the length. A server may give
-    all entries one ``link_id``, so an equal one alone is not enough.
+    A server may give all entries one ``link_id``, so an equal one alone is not enough.
     """
-    different = differing(entry, asset)
-    if entry.link_id is not None and entry.link_id == asset.link_id:
-        return not different or (different == ("frames",) and _value(entry.attributes, "create_time") is not None)
-    if different:
-        return False
-    if entry.link_id is None or asset.link_id is None:
-        return True
-    mine, its = _texts(entry), _texts(asset)
-    return any(_value(mine, name) is not None and _value(its, name) is not None for name in ("create_time", "frames"))
+    return not are_other_clips(ClipIdentity.of(entry), ClipIdentity.of(asset), {"link_id"}, may_grow=True)
 
 
 def content_of(asset: Asset) -> Identity:
-    """Return the content of the clip without positions: some servers count them from the IN point of the entry."""
+    """Return the content of the clip without positions: some servers count them from the IN point of the entry.
+
+    Several clips may use the same file, so two names of one clip must show the same markers and segments as well.
+    """
     markers = frozenset((marker.uid, frozenset(marker.fields.items())) for marker in asset.markers)
     segments = frozenset((segment.number, segment.titles, segment.duration) for segment in asset.segments)
-    return markers, segments, asset.archive, asset.proxy
+    return markers, segments
 
 
-def _differ(one: object, other: object) -> bool:
-    return one is not None and other is not None and one != other
+def _comparable(one: object, other: object) -> bool:
+    """Whether two values show if they are equal: not if one is unknown, or one of two times has no zone.
+
+    Those differ only if no time zone makes them equal: they are from 12 hours behind UTC to 14 hours ahead of it, in
+    quarters of an hour.
+    """
+    if one is None or other is None:
+        return False
+    if not isinstance(one, datetime) or not isinstance(other, datetime):
+        return True
+    zoned, bare = (one, other) if one.tzinfo else (other, one)
+    ahead = zoned.utcoffset()
+    if ahead is None or bare.tzinfo is not None:
+        return True
+    offset = bare - zoned.replace(tzinfo=None) + ahead
+    return not timedelta(hours=-12) <= offset <= timedelta(hours=14) or bool(offset % timedelta(minutes=15))
 
 
-def _texts(clip: Asset | Entry) -> Mapping[str, str]:
-    """Return the attributes, without the length of a clip that is being recorded."""
-    return {**clip.attributes, "frames": ""} if clip.finalized is False else clip.attributes
+def _text(value: str | None) -> str | None:
+    return plain((value or "").strip()) or None
 
 
-def _value(texts: Mapping[str, str], name: str) -> object:
-    text = texts.get(name, "").strip()
-    if not text:
-        return None
-    if name == "frames":
-        number = whole(text)
-        return text if number is None else number
-    return _moment(text) if name == "create_time" else unicodedata.normalize("NFC", text)
-
-
-def _moment(text: str) -> object:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return text
+def _time(text: str | None) -> object:
+    return text and (read_time(text) or text)

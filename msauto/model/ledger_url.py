@@ -7,16 +7,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from msgspec import Struct
 
+from msauto.errors import MsautoError
+
 SCHEMES = ("postgresql", "postgres")
 _SECRET = frozenset({"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
-
-
-class LedgerUrlError(ValueError):
-    """A text that is not the URL of a shared ledger; the message is a predicate, and ``remedy`` what to do."""
-
-    def __init__(self, message: str, remedy: str) -> None:
-        super().__init__(message)
-        self.remedy = remedy
 
 
 class PasswordSource(Struct, frozen=True):
@@ -46,22 +40,20 @@ class LedgerUrl(Struct, frozen=True):
 
 
 def parse_ledger_url(text: str) -> LedgerUrl:
-    """Return the address of a shared ledger; raises :class:`LedgerUrlError`, which does not show the text."""
+    """Return the address of a shared ledger; raises ``MsautoError``, a predicate that does not show the text."""
     text = text.strip()
     try:
         parts = urlsplit(text)
         secret = parts.password is not None or any(name.lower() in _SECRET for name, _ in parse_qsl(parts.query, True))
     except ValueError as error:
-        raise LedgerUrlError("cannot be read as a URL", _REMEDY) from error
+        raise MsautoError("cannot be read as a URL", remedy=_REMEDY) from error
     if parts.scheme.lower() not in SCHEMES or not text.partition(":")[2].startswith("//"):
-        raise LedgerUrlError("must begin with postgresql://", _REMEDY)
+        raise MsautoError("must begin with postgresql://", remedy=_REMEDY)
     if secret:
-        raise LedgerUrlError(
-            "must not contain a password",
-            "remove it, and use password_env, password_file or password_keyring, or libpq's PGPASSWORD or service file",
-        )
+        remedy = "use password_env, password_file or password_keyring, or libpq's PGPASSWORD or service file"
+        raise MsautoError("must not contain a password", remedy=f"remove it, and {remedy}")
     if any(not sign.isprintable() or sign.isspace() for sign in text):
-        raise LedgerUrlError("must not contain spaces or control characters", "write them as %20, for example")
+        raise MsautoError("must not contain spaces or control characters", remedy="write them as %20, for example")
     return LedgerUrl(text)
 
 

@@ -135,9 +135,17 @@ class ClipAttributes:
 
     @property
     def create_time(self) -> datetime | None:
-        """When the clip was created, without a zone: the server's own time."""
-        moment = typed("create_time", self.attributes.get("create_time"))
-        return moment if isinstance(moment, datetime) else None
+        """When the clip was created; without a zone, in the server's own time."""
+        return read_time(self.attributes.get("create_time", ""))
+
+
+def why_no_rate(clip: ClipAttributes) -> str:
+    """Return why the ``rate`` of a clip is ``None``, for messages: what the server reports in its place."""
+    text = clip.attributes.get("frame_time", "")
+    try:
+        return f"the clip reports {rate_of(text) if text.strip() else 'no frame_time'}"
+    except TimecodeError as error:
+        return f"the clip reports {error}"
 
 
 class Entry(ClipAttributes, Struct, frozen=True, gc=False):
@@ -233,7 +241,10 @@ class Asset(ClipAttributes, Struct, frozen=True, gc=False):
 
 
 class RssItem(Struct, frozen=True, gc=False):
-    """One item of a channel, RSS ``item`` or Atom ``entry``; texts are plain, ``None`` is absent."""
+    """One item of a channel, RSS ``item`` or Atom ``entry``; texts are plain, ``None`` is absent.
+
+    ``extra`` are its other elements: the text of ``name``; of ``<name>``, which is more than one plain text, the XML.
+    """
 
     guid: str
     title: str | None = None
@@ -241,6 +252,12 @@ class RssItem(Struct, frozen=True, gc=False):
     link: str | None = None
     pub_date: str | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """All that the channel shows of it beside the guid, by the names of RSS."""
+        own = {"title": self.title, "description": self.description, "link": self.link, "pubDate": self.pub_date}
+        return {**{name: text for name, text in own.items() if text is not None}, **self.extra}
 
 
 class RssChannel(Struct, frozen=True, gc=False):
@@ -268,6 +285,18 @@ def whole(text: str | None) -> int | None:
     return int(found[1]) if found else None
 
 
+def read_time(text: str) -> datetime | None:
+    """Read a time of an answer, with its zone if it has one; ``None`` for anything else.
+
+    >>> read_time(" 2026-11-20T10:00:00Z ")
+    datetime.datetime(2026, 11, 20, 10, 0, tzinfo=datetime.timezone.utc)
+    """
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+
+
 def typed(name: str, text: str | None) -> Any:
     """Return the text of a clip's attribute as what it is: a whole number, a decimal, a time, or the text."""
     attribute = ATTRIBUTE_OF_CLIP.get(name)
@@ -282,7 +311,7 @@ def typed(name: str, text: str | None) -> Any:
                 decimal = float(text)
                 return int(decimal) if decimal.is_integer() else decimal
             case "time":
-                return datetime.fromisoformat(text)
+                return read_time(text) or text
     except (ValueError, OverflowError):
         return text
     return text

@@ -11,25 +11,17 @@ from base64 import b64decode, b64encode
 from collections import Counter
 from datetime import datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from msauto.errors import SourceLocation
 from msauto.model.desired import Batch, TaskSource
 from msauto.model.identity import ClipIdentity, CreateTime, LinkId
+from msauto.model.snapshot import AspectName, Effect, Json, Seen, Thing
 from msauto.secrets.redaction import Secrets
 
-if TYPE_CHECKING:
-    Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-else:  # msgspec resolves no recursive alias, and what it reads is JSON already
-    Json = Any
-
 Action = Literal["add", "change", "delete", "run"]
-_Aspect = Literal[
-    "asset", "title", "field", "xmp", "segment", "segmentation", "marker", "link", "restore",
-    "rss_item", "thumbnail", "proxy", "xmp_batch", "command",
-]  # fmt: skip
 Kind = Literal["asset", "rss_channel", "database"]
 Basis = Literal["live", "ledger", "none"]
 Method = Literal["GET", "HEAD", "POST", "PUT", "DELETE"]
@@ -38,7 +30,6 @@ ServerName = Annotated[str, Meta(description="the server's name in the inventory
 DatabaseName = Annotated[str, Meta(description="the media database; empty for RSS channels")]
 KindName = Annotated[Kind, Meta(description="asset, rss_channel or database")]
 TargetName = Annotated[str, Meta(description="the asset's title, the channel, or the database")]
-AspectName = Annotated[_Aspect, Meta(description="which aspect of the target")]
 
 
 class Change(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
@@ -78,24 +69,10 @@ class Change(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_def
         """The place in the playbook."""
         return self.source.place
 
-
-class Expectation(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """What one thing must look like when the target is read again.
-
-    ``desired`` maps attributes to values that must be equal (other attributes are free).
-    """
-
-    aspect: AspectName
-    key: Annotated[str, Meta(description="which one")]
-    desired: Annotated[Json, Meta(description="the value it must have; null: it must be absent")]
-    visible: Annotated[bool, Meta(description="false where reading cannot show it")] = True
-    not_uids: Annotated[
-        tuple[int, ...], Meta(description="uids of the markers that existed before: a new marker has another uid")
-    ] = ()
-    secret: Annotated[bool, Meta(description="desired is hidden, so nothing can be compared with it")] = False
-    preserved: Annotated[
-        dict[str, str], Meta(description="texts of a changed marker that no task names: they must not become empty")
-    ] = field(default_factory=dict)
+    @property
+    def thing(self) -> Thing:
+        """The aspect and the key."""
+        return self.aspect, self.key
 
 
 class Body(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
@@ -141,10 +118,10 @@ class Request(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_de
         tuple[Annotated[int, Meta(ge=0)], ...], Meta(description="which changes it makes, as indices into changes")
     ] = ()
     body: Annotated[Body | None, Meta(description="what is sent along")] = None
-    expect: Annotated[tuple[Expectation, ...], Meta(description="what reading again must show")] = ()
+    effects: Annotated[tuple[Effect, ...], Meta(description="what it does to which thing")] = ()
     dest: Annotated[str | None, Meta(description="the file that the answer to a GET is saved as")] = None
     guarded: Annotated[
-        bool, Meta(description="sent only after everything that the requests before it expect has been read")
+        bool, Meta(description="sent only after reading shows all effects of the requests before it")
     ] = False
     secret: Annotated[
         bool,
@@ -166,33 +143,24 @@ class EmptiedList(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     count: Annotated[int, Meta(description="how many items it had")]
 
 
-class ShownSegment(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """A live segment that the plan leaves as it is."""
+class ShownItem(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
+    """A live segment or marker that the plan leaves as it is; frames count from the first one of the file."""
 
-    number: Annotated[int, Meta(description="its number")]
-    start: Annotated[int, Meta(description="its first frame, counted from the first frame of the file")]
-    duration: Annotated[int, Meta(description="its length in frames")]
-    title: Annotated[str, Meta(description="its title")] = ""
-
-
-class ShownMarker(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """A live marker that the plan leaves as it is."""
-
-    uid: Annotated[int, Meta(description="its uid")]
-    frame: Annotated[int, Meta(description="its position, counted from the first frame of the file")]
-    track: Annotated[str, Meta(description="its track")]
+    name: Annotated[str, Meta(description="its number, or its uid")]
+    lane: Annotated[str, Meta(description="its track; Segments for a segment")]
+    start: Annotated[int, Meta(description="its first frame")]
+    duration: Annotated[int, Meta(description="the length of a segment in frames")] = 0
     title: Annotated[str, Meta(description="its title")] = ""
 
 
 class TargetContext(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """What surrounds the changes of an asset, for the timeline only: neither compared nor in the fingerprint.
+    """What surrounds the changes of an asset, for the timeline only: it is not compared.
 
-    ``segments`` and ``markers`` are given where a change concerns segments or markers.
+    ``items`` are given where a change concerns segments or markers.
     """
 
     frames: Annotated[int | None, Meta(description="the length of the clip in frames")] = None
-    segments: Annotated[tuple[ShownSegment, ...], Meta(description="segments that stay as they are")] = ()
-    markers: Annotated[tuple[ShownMarker, ...], Meta(description="markers that stay as they are")] = ()
+    items: Annotated[tuple[ShownItem, ...], Meta(description="segments and markers that stay as they are")] = ()
 
 
 class TargetId(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -219,7 +187,7 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     name: TargetName
     folder: Annotated[str | None, Meta(description="the asset's home folder")] = None
     fingerprint: Annotated[
-        str, Meta(description="the fingerprint of everything that was compared: a change of it makes the target stale")
+        str, Meta(description="the fingerprint of what the plan looks at and changes: another one makes it stale")
     ] = ""
     changes: Annotated[tuple[Change, ...], Meta(description="the differences")] = ()
     requests: Annotated[tuple[Request, ...], Meta(description="what is sent, in order")] = ()
@@ -229,7 +197,15 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     clip: Annotated[ClipIdentity, Meta(description="what the asset is: each later answer is compared with it")] = (
         ClipIdentity()
     )
-    looked: Annotated[tuple[str, ...], Meta(description="what the fingerprint covers")] = ()
+    looked: Annotated[Seen, Meta(description="what the decisions of the plan depend on")] = Seen()
+    others: Annotated[Seen, Meta(description="what else reading showed, and no request names")] = Seen()
+    unwanted: Annotated[
+        tuple[tuple[AspectName, Json], ...],
+        Meta(description="attributes of items that the tasks want to be absent: a new one is not as desired"),
+    ] = ()
+    altered: Annotated[
+        tuple[str, ...], Meta(description="values of the clip's identity that the requests may alter")
+    ] = ()
     rate: Annotated[Fraction | None, Meta(description="frames per second, as a fraction: 25/1")] = None
     wait: Annotated[
         float, Meta(ge=0, le=1_000_000_000, description="seconds that verification may wait for a restore")
@@ -239,11 +215,9 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
         tuple[str, ...], Meta(description="folder and title of every other entry that shows the asset, where read")
     ] = ()
     batch: Annotated[int, Meta(description="the index of its batch")] = 0
-    context: Annotated[
-        TargetContext | None, Meta(description="what surrounds its changes, to show them: not in the fingerprint")
-    ] = None
+    context: Annotated[TargetContext | None, Meta(description="what surrounds its changes, to show them")] = None
     holding: Annotated[
-        tuple[Expectation, ...] | UnsetType,
+        tuple[Effect, ...] | UnsetType,
         Meta(description="what its tasks ask and needs no change: verification looks at it, too; not in any file"),
     ] = UNSET
 
@@ -258,6 +232,16 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
         by_title = self.address_after.name if not self.address_after.namespace else ""
         name = by_title or self.name
         return TargetId(self.server, self.database, self.kind, name, self.clip.link_id, self.clip.create_time)
+
+    @property
+    def effects(self) -> tuple[tuple[Effect, ...], ...]:
+        """The effects of each request."""
+        return tuple(request.effects for request in self.requests)
+
+    def request_with(self, thing: Thing) -> int | None:
+        """Return the index of the first request that has an effect on a thing."""
+        found = (n for n, request in enumerate(self.requests) if any(e.thing == thing for e in request.effects))
+        return next(found, None)
 
     @property
     def loses(self) -> bool:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct, field
 
 from msauto.model.desired import SelectRef
-from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, Marker, RssChannel, Xmp
-from msauto.model.plan import Address, Json, Plan, Request, Target, TargetId
+from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
+from msauto.model.plan import Address, Plan, Request, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.model.snapshot import Json
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -118,7 +117,7 @@ class Sender(Protocol):
     """
 
     async def permit(self) -> WritePermit:
-        """Wait until a write may be sent. Reads of the same server may have to wait until the permit is released."""
+        """Wait until a write may be sent. Reads of the same task then use its place, and wait for no other request."""
 
     async def fetch(self, request: Request, watch: DownloadObserver) -> Answer:
         """Save the answer to a request with a ``dest`` as that file; raises ``ServerError`` or ``DownloadError``."""
@@ -198,23 +197,15 @@ class Journal(Protocol):
         """Close the run."""
 
 
-class LiveTarget(Struct, frozen=True, dict=True):
+class LiveTarget(Struct, frozen=True):
     """Everything that the verification of one target reads. ``asset``: ``None`` if it does not exist.
 
-    ``folders`` maps each folder of a desired link to its entries, ``None`` if the folder does not exist. ``links``: all
+    ``places`` maps folder and title of each link to the entries there, ``None`` without the folder. ``links``: all
     links to the asset, ``None`` if not read. ``xmp``: ``None`` if not read, or unreadable.
     """
 
     asset: Asset | None = None
     xmp: Xmp | None = None
-    folders: Mapping[Folder, Sequence[Entry] | None] = field(default_factory=dict)
+    places: Mapping[Folder, Sequence[Entry] | None] = field(default_factory=dict)
     channel: RssChannel | None = None
     links: tuple[Link, ...] | None = None
-
-    @cached_property
-    def markers_at(self) -> Mapping[object, Sequence[Marker]]:
-        """The markers of the asset by their frames."""
-        found: dict[object, list[Marker]] = defaultdict(list)
-        for marker in self.asset.markers if self.asset else ():
-            found[marker.frame].append(marker)
-        return found

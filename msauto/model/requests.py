@@ -15,14 +15,18 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
 from enum import Enum
 from functools import lru_cache
+from html import escape
 from typing import Final, Literal
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from msauto.errors import AddressError, UnsupportedError
 from msauto.model.fields import LINK_FIELD
-from msauto.model.live import Folder, RssItem, escape_name, show_folder
+from msauto.model.identity import plain
+from msauto.model.live import Folder, escape_name, show_folder
 from msauto.model.plan import Address, Body, Request
 from msauto.model.server import Dialect, ServerSpec
 
@@ -199,11 +203,7 @@ def set_user_fields(asset: str, fields: Mapping[str, Sequence[str]], separator: 
 
 
 def create_segment(
-    asset: str,
-    number: int,
-    start: Position,
-    duration: Position,
-    fields: Mapping[str, str] | None = None,
+    asset: str, number: int, start: Position, duration: Position, fields: Mapping[str, str] | None = None
 ) -> Request:
     """CREATESEGMENT: add a segment; an empty text is sent, too."""
     parameters = [("seg_num", str(number)), ("start_frame", str(start)), ("duration", str(duration))]
@@ -221,11 +221,7 @@ def delete_segment(asset: str, number: int) -> Request:
 
 
 def create_marker(
-    asset: str,
-    uid: int,
-    frame: int | None = None,
-    track: str | None = None,
-    fields: Mapping[str, str] | None = None,
+    asset: str, uid: int, frame: int | None = None, track: str | None = None, fields: Mapping[str, str] | None = None
 ) -> Request:
     """CREATEMARKER: ``NEW_MARKER`` creates a marker, an existing uid changes that one. ``frame`` in frames."""
     parameters = [("uid", str(uid)), *given(frame=frame, track=track), *(fields or {}).items()]
@@ -441,6 +437,9 @@ _DERIVED: Final = re.compile(r".*~[0-9a-f]{16}", re.DOTALL)
 _LONGEST: Final = 200
 """The limit in bytes of a guid that is used as a file name: most file systems allow 255, with the ending."""
 _DROPPED: Final = re.compile("\\A\ufeff")
+_ORDER: Final = ("title", "link", "description", "pubDate", "guid")
+RSS_FIELDS: Final = ("title", "description", "link", "pubDate")
+"""The fields of an item that a playbook may name."""
 _NOT_IN_A_NAME: Final = re.compile("[\x00-\x1f\x7f\ufeff]")
 
 
@@ -478,33 +477,61 @@ def stem_of(file: str) -> str:
     return file.rpartition(".")[0] or file
 
 
-def ending_of(file: str) -> str:
-    """Return the ending of a file name, with its dot; empty if it has none."""
-    return file[len(stem_of(file)) :]
-
-
-def feed_stem(guid: str) -> str:
-    """Return a guid without the ending of a feed's file; all other guids as they are."""
-    return stem_of(guid) if guid.lower().endswith((".txt", ".xml")) else guid
-
-
 def file_key(file: str) -> str:
     """Return a key that is equal for names of one file: some file systems ignore case and Unicode normalization."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", file).casefold())
 
 
-def form_of(item: RssItem) -> Literal["text", "item"] | None:
-    """Return whether an item came in a text or in an item document; ``None`` if it may be either.
+def form_of(shown: Mapping[str, object]) -> Literal["text", "item"] | None:
+    """Return whether an item, as shown, came in a text or in an item document; ``None`` if it may be either.
 
     In a text, the description is the whole text and the title its first line. Only a document can have a link, a date,
     or a description that does not begin with the title.
     """
-    if (item.link or "").strip() or (item.pub_date or "").strip():
+    title, description, link, date = (plain(str(shown.get(name) or "")).strip() for name in RSS_FIELDS)
+    if link or date:
         return "item"
-    title, description = ((text or "").replace("\r\n", "\n").strip() for text in (item.title, item.description))
     if not title or not description:
         return None
     return "text" if description == title or description.startswith(f"{title}\n") else "item"
+
+
+def text_of(shown: Mapping[str, object]) -> str:
+    """Return the text that gives this title and description: both, or the description if it begins with the title."""
+    title, description = str(shown.get("title") or ""), str(shown.get("description") or "")
+    if form_of({"title": title, "description": description}) == "item":
+        return f"{title}\n{description}"
+    return description or title
+
+
+def shows_text(text: str, shown: Mapping[str, object]) -> bool:
+    """Return whether a channel may show a text so: its first line and the rest, or the whole in one place or both."""
+    text = plain(text)
+    first, _, rest = text.partition("\n")
+    pairs = ((first, rest), (first, text), (text, ""), ("", text), (text, text))
+    title, description = (plain(str(shown.get(name) or "")).strip() for name in RSS_FIELDS[:2])
+    return (title, description) in {(one.strip(), other.strip()) for one, other in pairs}
+
+
+def item_document(fields: Mapping[str, str]) -> Body:
+    """Return an RSS ``item`` document (field notes, «body of an RSS PUT»); a date in the form of RFC 2822."""
+    date = instant(fields.get("pubDate", ""))
+    texts = {**fields, "pubDate": format_datetime(date)} if date else fields
+    ordered = dict.fromkeys([*(name for name in _ORDER if name in texts), *texts])
+    lines = [f"  <{name}>{escape(texts[name], quote=False)}</{name}>" for name in ordered]
+    document = "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', "<item>", *lines, "</item>", ""])
+    return Body.of(document.encode(), "application/xml; charset=utf-8")
+
+
+def instant(text: str) -> datetime | None:
+    """Read a time, ISO 8601 or RFC 2822; one without a zone is taken as UTC, ``None`` if it is not a time."""
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            time = read(text.strip())
+        except (ValueError, TypeError, IndexError):
+            continue
+        return time if time.tzinfo else time.replace(tzinfo=UTC)
+    return None
 
 
 def bad_character(text: str, *, line: bool = False) -> tuple[int, str] | None:

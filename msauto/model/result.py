@@ -8,7 +8,8 @@ from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta, Struct, field
 
-from msauto.model.plan import AspectName, InputHash, Json, Plan, PlannedServer, PlanOptions, Target
+from msauto.model.plan import InputHash, Plan, PlannedServer, PlanOptions, Target
+from msauto.model.snapshot import AspectName, Json, Thing
 from msauto.secrets.redaction import HIDDEN
 
 Outcome = Literal["changed", "unchanged", "failed", "unverified", "interrupted", "skipped", "not attempted"]
@@ -41,13 +42,23 @@ class ReportedProblem(Struct, frozen=True):
     level: Annotated[str, Meta(description="error or warning")]
 
 
-class Difference(Struct, frozen=True):
-    """A thing that is not as desired when read again."""
+class Difference(Struct, frozen=True, omit_defaults=True):
+    """A thing that is not as desired when read again; ``why``, where the values do not show it.
+
+    ``unsure``: it may be there under a key that the dialect does not name.
+    """
 
     aspect: AspectName
     key: str
     desired: Json
     live: Json
+    why: str = ""
+    unsure: bool = False
+
+    @property
+    def thing(self) -> Thing:
+        """The aspect and the key."""
+        return self.aspect, self.key
 
 
 class RequestResult(Struct, frozen=True):
@@ -59,10 +70,15 @@ class RequestResult(Struct, frozen=True):
     tries: int = 0
 
 
+LEFT_CLIP: Final = "clip"
+"""The key of the clip's identity in what is ``left``."""
+
+
 class TargetResult(Struct, frozen=True):
     """The result of one target; ``requests`` is parallel to ``target.requests``.
 
-    ``learned`` is how the run left list items, as verification read them: ``marker:<key>``, ``segment:<number>``.
+    ``left`` is how the run left each thing that it made or changed, as verification read it: its live key and its value
+    by aspect and key, ``marker new 1``; and the clip (``LEFT_CLIP``). ``notes`` name what changed meanwhile besides.
     ``seen`` counts the things that verification found, ``unseen`` the aspects of those that reading cannot show.
     ``seconds``: how long it took, waiting included.
     """
@@ -72,10 +88,11 @@ class TargetResult(Struct, frozen=True):
     message: str = ""
     requests: tuple[RequestResult, ...] = ()
     differences: tuple[Difference, ...] = ()
-    learned: Mapping[str, Json] = field(default_factory=dict)
+    left: Mapping[str, Json] = field(default_factory=dict)
     seen: int = 0
     unseen: tuple[AspectName, ...] = ()
     seconds: float = 0.0
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return a short form, as that of its target."""
@@ -214,7 +231,7 @@ class RequestRecord(Struct, frozen=True):
 class TargetRecord(Struct, frozen=True):
     """One target of a run: as planned, and what came of it (``outcome`` ``None``: the run died before that).
 
-    ``learned`` is how the run left list items, as verification read them: ``marker:<key>``, ``segment:<number>``.
+    ``left`` and ``notes`` are those of its result.
     """
 
     target: Target
@@ -223,7 +240,8 @@ class TargetRecord(Struct, frozen=True):
     outcome: Outcome | None = None
     message: str = ""
     differences: tuple[Difference, ...] = ()
-    learned: Mapping[str, Json] = field(default_factory=dict)
+    left: Mapping[str, Json] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def result(self) -> TargetResult:
@@ -241,8 +259,9 @@ class TargetRecord(Struct, frozen=True):
             message,
             requests,
             self.differences,
-            self.learned,
+            self.left,
             seconds=seconds_between(self.begun, max(settled, default=None)),
+            notes=self.notes,
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -60,6 +60,11 @@ class Dialect:
         "created over it (one request). Both may lose what CREATESEGMENT cannot write, so both need "
         "[`lossy`](playbook.md#segments)",
     )
+    segment_numbers: Literal["fixed", "by_start"] = _switch(
+        "fixed",
+        "What becomes of the numbers of segments after one is created or deleted. `fixed`: they stay. `by_start`: the "
+        "server numbers all segments of the clip by their starts, from 1",
+    )
     marker_update: Literal["full", "changed"] = _switch(
         "full",
         "What is sent for an existing marker. `full`: all its known fields, in case the server clears what is not "
@@ -79,11 +84,10 @@ class Dialect:
         "put",
         "How an existing RSS item is replaced. `delete_put`: deleted, then added",
     )
-    rss_guid: Literal["auto", "item", "file", "stem"] = _switch(
-        "auto",
+    rss_guid: Literal["item", "file", "stem"] = _switch(
+        "item",
         "What the channel shows as guid. The guid of the playbook (`item`), the file name (`file`), or the file "
-        "name without its ending (`stem`). `auto`: the guid of the playbook, or what msauto learns from its own PUT "
-        "and keeps in the ledger",
+        "name without its ending (`stem`)",
     )
     rss_body: Literal["auto", "text", "item"] = _switch(
         "auto",
@@ -113,6 +117,11 @@ class Dialect:
     def counts_from_in(self) -> bool:
         """Whether positions count from the IN point (field notes, «where positions count from»)."""
         return self.position_origin == "in"
+
+    @property
+    def numbers_by_start(self) -> bool:
+        """Whether the numbers of segments follow their starts (field notes, «numbers of segments»)."""
+        return self.segment_numbers == "by_start"
 
     @property
     def ending_decides(self) -> bool:
@@ -168,21 +177,16 @@ def parse_server_url(text: str) -> ServerUrl:
         raise UrlError("must not contain characters that are invalid in a host name")
     named = f"[{host}]" if ":" in host else host
     url = f"{parts.scheme.lower()}://{named}:{DEFAULT_PORT if port is None else port}"
-    return ServerUrl(url, host, *_user(parts))
+    if parts.username is None and parts.password is None:
+        return ServerUrl(url, host)
+    if not parts.username:
+        raise UrlError("must name a user before the @")
+    return ServerUrl(url, host, unquote(parts.username), unquote(parts.password or ""))
 
 
 def with_scheme(address: str) -> str:
     """Return the address of a server as a URL: one without a scheme is http."""
     return address if "://" in address else f"http://{address}"
-
-
-def _user(parts: SplitResult) -> tuple[str | None, str | None]:
-    """Return user and password; raises :class:`UrlError` for a password without a user name."""
-    if parts.username is None and parts.password is None:
-        return None, None
-    if not parts.username:
-        raise UrlError("must name a user before the @")
-    return unquote(parts.username), unquote(parts.password or "")
 
 
 def server_key(url: str) -> str:
@@ -293,5 +297,4 @@ class ServerSpec:
     request_line: int = 8000
     dialect: Dialect = Dialect()
     worker: Mapping[str, float] = field(default_factory=dict)
-    variables: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     transport: Transport | None = field(default=None, compare=False, repr=False)

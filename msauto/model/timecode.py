@@ -111,15 +111,17 @@ def _why_invalid(text: str) -> str:
 def rate_of(frame_time: str) -> Fraction:
     """Return the exact rate of a ``frame_time`` (decimal seconds per frame, ten digits).
 
+    Raises :class:`TimecodeError`, whose message follows «the clip reports».
+
     >>> rate_of("0.0333666667")
     Fraction(30000, 1001)
     """
     try:
         period = Fraction(frame_time.strip())
     except (ValueError, ZeroDivisionError) as error:
-        raise TimecodeError(f"frame_time {frame_time!r} is not a decimal number of seconds") from error
+        raise TimecodeError(f"frame_time {frame_time.strip()[:40]!r}, which is not a decimal number") from error
     if period <= 0:
-        raise TimecodeError(f"frame_time {frame_time!r} is not greater than zero")
+        raise TimecodeError(f"frame_time {frame_time.strip()[:40]!r}, which is not above 0")
     return (1 / period).limit_denominator(1001)
 
 

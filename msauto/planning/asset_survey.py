@@ -10,28 +10,30 @@ from typing import Any
 
 from msgspec import UNSET, Struct, field, structs
 
-from msauto.aspects import ASPECTS, asset_after, holds, merge_desired
-from msauto.aspects.aspect import Aspect
-from msauto.aspects.asset import plan_deletion
+from msauto.aspects import ASPECTS, DELETION, merge_desired, operation, snapshot_of
+from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
 from msauto.aspects.positions import InAndOut, in_point
 from msauto.errors import MsautoError, PlanningError
 from msauto.model import requests
-from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation
+from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, Intent, TaskSource
 from msauto.model.events import Notify, PlannedState
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import ClipIdentity, plain, same_text
-from msauto.model.live import Asset, ClipEntries, Folder, show_folder
-from msauto.model.plan import Address, Change, EmptiedList, Json, Settlement, Target, TargetContext, TargetId
+from msauto.model.live import ClipEntries, Folder, show_folder
+from msauto.model.plan import Address, EmptiedList, Request, Settlement, Target, TargetContext, TargetId
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.requests import asset_path
 from msauto.model.server import ServerSpec
+from msauto.model.snapshot import Json, Snapshot
+from msauto.model.snapshot import after as snapshot_after
 from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
 from msauto.planning.deletion import check_deletion, check_link_titles, places_of, with_places
-from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers
+from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers, listed_otherwise
 from msauto.planning.handlers import RecalledItems, due_handlers, recall
+from msauto.planning.left_out import check_protected, losses, protected
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember
-from msauto.planning.target_reading import fingerprint, read_folders, read_xmp_fields
+from msauto.planning.target_reading import read_places, read_xmp_fields, seen
 from msauto.planning.titles import SimilarTitles, TargetChoice, not_found
 from msauto.secrets.redaction import Secrets
 
@@ -42,6 +44,7 @@ class SurveyContext(Struct, frozen=True):
     ``find_links`` also reads the links of assets that are deleted or lose something, for limits that protect folders.
     ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
     left something pending for; ``forget`` treats that as settled. ``answers`` is how this server reports XMP fields.
+    ``left_out`` is what tasks ask of this server that the plan leaves out.
     ``secrets`` are those known so far. ``choice`` narrows the run to some targets. ``similar`` finds live
     titles for errors. ``notify`` receives the progress.
     """
@@ -57,6 +60,7 @@ class SurveyContext(Struct, frozen=True):
     secrets: Secrets = field(default_factory=Secrets)
     similar: SimilarTitles = field(default_factory=SimilarTitles)
     choice: TargetChoice = field(default_factory=TargetChoice)
+    left_out: tuple[Intent, ...] = ()
     notify: Notify = lambda _: None
 
 
@@ -67,6 +71,7 @@ class SurveyedTarget(Struct):
     target: Target | None = None
     warnings: tuple[str, ...] = ()
     settlements: tuple[Settlement, ...] = ()
+    taken: tuple[tuple[Folder, TaskSource], ...] = ()
 
 
 class AssetSurvey:
@@ -81,10 +86,10 @@ class AssetSurvey:
 
     async def __call__(self) -> SurveyedTarget:
         """Plan the asset. Raises ``DistinctClipsError`` for a group of several clips, and ``PostponedError``."""
-        declared, unknown = await self._evaluate()
         pending = self._has_pending()
+        declared, unknown = await self._evaluate(reads=pending)
         if not declared and not unknown and not pending:
-            return SurveyedTarget("skipped")
+            return SurveyedTarget("skipped", warnings=self._finder.warnings)
         found = await self._layers.clip()
         here, away = await self._finder.divide(declared)
         missing = await self._check_missing(away, unknown)
@@ -95,7 +100,7 @@ class AssetSurvey:
         self._group = self._finder.named()
         self._finder.check_aliases(here)
         for member in self._group.members:
-            self._layers.looked |= member.looked
+            self._layers.looked |= {*member.looked, *(f"fact {name}" for name in member.listed)}
         outcome = await self._compare(found, here)
         outcome.warnings = (*self._finder.warnings, *outcome.warnings)
         return outcome
@@ -109,23 +114,45 @@ class AssetSurvey:
         names = {*group.names, group.name, (answer.title if answer else None) or group.name}
         return any((group.database, plain(name)) in pending for name in names)
 
-    async def _evaluate(self) -> tuple[list[Declared], list[IntentGroupMember]]:
-        """Return what each member declares, and the members that need facts of an asset that does not exist."""
+    async def _evaluate(self, *, reads: bool) -> tuple[list[Declared], list[IntentGroupMember]]:
+        """Return what each member declares, and the members that need facts of an asset that does not exist.
+
+        ``reads``: the clip is read, whatever they declare.
+        """
         unknown: list[IntentGroupMember] = []
-        evaluated: list[tuple[IntentGroupMember, Desired | None]] = []
+        evaluated: list[tuple[IntentGroupMember, Desired | None, dict[str, Any]]] = []
         for member in self._group.members:
+            intent, listed = member.intent, dict(member.listed)
             try:
-                desired = await self._layers.evaluate(member.intent.evaluate, member.entry, member.intent.source)
+                desired = await self._layers.evaluate(intent.evaluate, member.entry, intent.source, listed=listed)
             except NoAssetError:
                 unknown.append(member)
             else:
-                evaluated.append((member, desired))
-        declared = [(member, desired) for member, desired in evaluated if desired is not None]
-        if declared:
+                evaluated.append((member, desired, listed))
+        if reads or any(desired is not None for _, desired, _ in evaluated):
             await self._layers.clip()
-        for member, desired in evaluated:
+        declared: list[Declared] = []
+        for member, desired, listed in evaluated:
             self._finder.check_entry(member, desired)
+            desired = await self._asked_again(member, desired, listed) if listed else desired
+            declared += [] if desired is None else [(member, desired)]
         return declared, unknown
+
+    async def _asked_again(
+        self, member: IntentGroupMember, desired: Desired | None, listed: Mapping[str, Any]
+    ) -> Desired | None:
+        """Return what a member declares by the clip's own answer: ``listed`` is from a listing, which may lag."""
+        answer, intent, entry, where = self._finder.answer_to(member), member.intent, member.entry, member.where
+        now = listed_otherwise(listed, answer.asset) if answer is not None else {}
+        if not now:
+            return desired
+        if where is None or await self._layers.evaluate(where, entry, intent.source, answer=answer):
+            return await self._layers.evaluate(intent.evaluate, entry, intent.source, answer=answer)
+        differ = ", ".join(f"{name} is {listed[name]!r} in the listing and {now[name]!r} in the answer" for name in now)
+        self._finder.warnings += (
+            f"{member.title!r} no longer fulfils `where` of {intent.source.description}: {differ}",
+        )
+        return None
 
     async def _check_missing(self, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]) -> PlannedState:
         """Return the state for intents whose asset is missing. Raises ``PlanningError`` unless they allow for that."""
@@ -181,6 +208,10 @@ class AssetSurvey:
         plan = await self._plan_context(found, desired, runs, recalled.items, entries)
         builder = plan.builder
         _plan_tasks(plan, desired, runs)
+        if declared and self._group.protecting:
+            reads = any(losses(builder.changes))
+            kept = await protected(self._group.protecting, self._layers, self._finder, here, reads=reads)
+            check_protected(plan, declared, kept)
         await check_link_titles(self._reader, plan.database, found.asset, found.title, builder.changes)
         if not await self._plan_handlers(plan, here, desired):
             return SurveyedTarget("left out", None, tuple(builder.warnings), recalled.settlements)
@@ -204,7 +235,7 @@ class AssetSurvey:
         if found.asset.finalized is False and desired.unfinalized == "error":
             strictest = next(each for each in declared if each.unfinalized == "error")
             raise refuse(
-                f"{found.title!r} is still being recorded (finalized is false)",
+                f"{found.title!r} is still being recorded: the server does not report finalized as true",
                 strictest.source,
                 "wait until it is finalized, or write `unfinalized: skip` or `unfinalized: allow`",
             )
@@ -212,7 +243,7 @@ class AssetSurvey:
             return False
         if desired.folder is not None:
             check_guard(found.asset, found.title, desired.folder)
-            self._layers.looked.add("folder")
+            self._layers.looked.add("asset folder")
         return True
 
     def _recall(self, found: FoundClip) -> RecalledItems:
@@ -264,24 +295,22 @@ class AssetSurvey:
         )
 
     async def _read_rest(self, found: FoundClip, desired: DesiredAsset | None, title: str) -> LiveTarget:
-        """Read what only the comparison needs: XMP fields, the folders of links, all links."""
+        """Read what only the comparison needs: XMP fields, what is where links are to be, all links."""
         xmp, links, reader, database = self._layers.xmp, self._layers.links, self._reader, self._group.database
         if desired is None:
             return LiveTarget(asset=found.asset, xmp=xmp, links=links)
-        names, folders, all_links = set[str](), dict[Folder, None](), not desired.present
+        names, places, all_links = set[str](), dict[Folder, None](), not desired.present
         for name, part in desired.parts.items():
-            reads = ASPECTS[name].reads
-            if reads is not None:
-                needed = reads(part, found.asset, title)
-                names |= needed.xmp
-                folders |= dict.fromkeys(needed.folders)
-                all_links |= needed.links
+            needed = ASPECTS[name].reads(part, found.asset, title)
+            names |= needed.xmp
+            places |= dict.fromkeys(needed.places)
+            all_links |= needed.links
         if names and xmp is None and database not in self._context.answers.batches:
             xmp = await read_xmp_fields(reader, database, found.address, frozenset(names))
         if links is None and all_links:
             links = await reader.read_links(database, found.asset)
-        listed = await read_folders(reader.read_folder, database, folders) if folders else {}
-        return LiveTarget(asset=found.asset, xmp=xmp, folders=listed, links=links)
+        listed = await read_places(reader.read_folder, database, places)
+        return LiveTarget(asset=found.asset, xmp=xmp, places=listed, links=links)
 
     async def _plan_handlers(self, plan: PlanContext, here: Sequence[Declared], desired: DesiredAsset | None) -> bool:
         """Plan the handlers that are due; what two of them run on this target, only once.
@@ -297,11 +326,11 @@ class AssetSurvey:
             if isinstance(run, DesiredOperation):
                 cause = Trigger(handler.name, since, before=desired is not None and not desired.present)
                 alone = structs.replace(plan, builder=PlanBuilder())
-                ASPECTS[run.aspect].run(alone, run, cause)
+                operation(run).run(alone, run, cause)
                 keys = {(str(change.after), change.aspect, change.key) for change in alone.builder.changes}
                 if not keys & ran:
                     ran |= keys
-                    ASPECTS[run.aspect].run(plan, run, cause)
+                    operation(run).run(plan, run, cause)
         name = self._group.name
         plan.builder.warnings += [f"{name!r} is not deleted: {warning}" for warning in due.in_doubt]
         plan.builder.warnings += [f"{name}: {warning}" for warning in due.warnings]
@@ -330,7 +359,6 @@ def _target_of(plan: PlanContext, found: FoundClip, *, deletes: bool) -> Target:
         clip=ClipIdentity.of(found.asset),
         rate=found.asset.rate,
         places=tuple(map(show_folder, plan.places)),
-        context=shown_context(found.asset, plan.server, plan.builder.changes),
     )
 
 
@@ -353,8 +381,8 @@ def _plan_tasks(plan: PlanContext, desired: DesiredAsset | None, runs: Sequence[
             steps += [partial(ASPECTS[name].plan, plan, part) for name, part in desired.parts.items()]
             steps.append(partial(_check_editorial, plan, desired))
         else:
-            steps.append(partial(plan_deletion, plan, desired.source))
-    steps += [partial(ASPECTS[run.aspect].run, plan, run, TASK) for run in runs]
+            steps.append(partial(DELETION.plan, plan, desired.source))
+    steps += [partial(operation(run).run, plan, run, TASK) for run in runs]
     errors: list[MsautoError] = []
     for step in steps:
         try:
@@ -375,42 +403,34 @@ def _check_editorial(context: PlanContext, desired: DesiredAsset) -> None:
     if not changes:
         return
     changed = {change.aspect for change in changes}
-    named = [(ASPECTS[name], part) for name, part in desired.parts.items()]
 
-    def after() -> Asset:
-        return asset_after(context.asset, context.builder.requests())
+    def after() -> Snapshot:
+        effects = (effect for request in context.builder.requests() for effect in request.effects)
+        return snapshot_after(snapshot_of(context.live), effects)
 
     warnings: list[str] = []
-    for aspect, part in named:
-        warnings += aspect.warn(context, part, after) if aspect.name in changed else ()
-    warnings += _outside_in_and_out(context, named, after)
-    for change in changes:
-        titles = ASPECTS[change.aspect].titles(change) if change.action != "delete" else None
-        if titles is not None and titles[2] != titles[2].strip() and titles[2] != titles[1]:
-            warnings.append(f"{titles[0]} has blanks at an end: {titles[2]!r} ({change.source.place})")
+    for name, part in desired.parts.items():
+        warnings += ASPECTS[name].warn(context, part, after) if name in changed else ()
+    warnings += _outside_in_and_out(context, after)
     context.builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
 
-def _outside_in_and_out(
-    context: PlanContext, parts: Sequence[tuple[Aspect, Any]], after: Callable[[], Asset]
-) -> Iterator[str]:
+def _outside_in_and_out(context: PlanContext, after: Callable[[], Snapshot]) -> Iterator[str]:
     """Yield what a task places outside the in and out points, where the run sets it or these points.
 
     Everything is within the clip, or its aspect refuses it.
     """
     changes = context.builder.changes
-    moved = any("frames" in ASPECTS[change.aspect].alters(change, context.title) for change in changes)
-    clip = after() if moved else context.asset
-    span, length = InAndOut.of(clip), clip.frames
+    moved = "frames" in context.builder.altered
+    span, length = InAndOut.of(context.asset, after() if moved else None), context.asset.frames
     is_whole = length is not None and span.misses(0, length - 1) is None
     if is_whole or span.is_reversed:
         return
     set_here = {change.source.place for change in changes}
-    for aspect, part in parts:
-        for what, first, last, source in aspect.spans(context, part):
-            where = span.misses(first, last) if moved or source.place in set_here else None
-            if where is not None:
-                yield f"{what} {where} ({source.place})"
+    for what, first, last, source in context.builder.placed:
+        where = span.misses(first, last) if moved or source.place in set_here else None
+        if where is not None:
+            yield f"{what} {where} ({source.place})"
 
 
 def finished(
@@ -438,28 +458,29 @@ def finished(
                 change.source,
                 "write a shorter value, or raise `request_line` of the server if it takes longer ones",
             )
-    looked = tuple(sorted(builder.looked))
     target = structs.replace(
         target,
         changes=tuple(builder.changes),
         requests=sent,
-        looked=looked,
-        fingerprint=fingerprint(looked, live, context.secrets),
         wait=builder.wait,
         emptied=tuple(starmap(EmptiedList, builder.emptied)),
-        holding=tuple(each for each in builder.holding if holds(each, live)) or UNSET,
+        context=shown_context(live, context.server, sent),
+        unwanted=tuple(builder.unwanted),
+        altered=tuple(sorted(builder.altered)),
+        holding=tuple(builder.holding) or UNSET,
     )
-    return SurveyedTarget("changed", target, warnings, settlements)
+    target = seen(target, live, builder.looked, context.secrets)
+    return SurveyedTarget("changed", target, warnings, settlements, tuple(builder.taken))
 
 
-_ON_TIMELINE = [aspect for aspect in ASPECTS.values() if aspect.is_on_timeline]
-
-
-def shown_context(asset: Asset, server: ServerSpec, changes: Sequence[Change]) -> TargetContext:
+def shown_context(live: LiveTarget, server: ServerSpec, sent: Sequence[Request]) -> TargetContext | None:
     """Return what surrounds the changes of an asset on a timeline; positions are frames from the first of the file."""
-    shown: dict[str, Any] = {}
-    if any(ASPECTS[change.aspect].is_on_timeline for change in changes):
-        origin = in_point(asset, server.dialect)
-        for aspect in _ON_TIMELINE:
-            shown |= aspect.staying(asset, origin, changes)
-    return TargetContext(asset.frames, **shown)
+    if live.asset is None:
+        return None
+    touched = {effect.thing for request in sent for effect in request.effects}
+    if not any(ASPECTS[aspect].in_frames for aspect, _ in touched):
+        return TargetContext(live.asset.frames)
+    origin, lists = in_point(live.asset, server.dialect), [a for a in ASPECTS.values() if isinstance(a, ListAspect)]
+    return TargetContext(
+        live.asset.frames, tuple(item for each in lists for item in each.staying(live, origin, touched))
+    )

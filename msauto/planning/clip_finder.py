@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import structs
 
 from msauto.aspects import ASPECTS
+from msauto.aspects.aspect import Aspect
 from msauto.aspects.comparison import entry_called
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import MsautoError
 from msauto.model.clip_entries import are_one_clip
 from msauto.model.desired import Desired, DesiredAsset, Sourced, TitleRef
 from msauto.model.facts import Facts, Need
-from msauto.model.identity import clip_key, content_of, same_folder, same_text
+from msauto.model.identity import clip_key, same_folder, same_text
 from msauto.model.live import Asset, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
@@ -60,15 +61,15 @@ class ClipFinder:
             if found is not None:
                 named = NamedClip(part, found)
                 self._found.append(named)
-                self._named |= dict.fromkeys(part.members, named)
+                self._named |= dict.fromkeys((*part.members, *part.protecting), named)
         if not self._found:
             return None
         if len(self._found) > 1 and not await self._are_one([found for _, found in self._found]):
             raise DistinctClipsError
-        self._main = self._found[0] if len(self._found) == 1 else await self._main_name()
-        asset = self._main.clip.asset
-        key = clip_key(asset)
-        self._group.clip = None if key is None else hash((self._group.database, key, *content_of(asset)))
+        planned = [one for one in self._found if one.part.members] or self._found
+        self._main = planned[0] if len(planned) == 1 else await self._main_name(planned)
+        key = clip_key(self._main.clip.asset)
+        self._group.clip = None if key is None else hash((self._group.database, key))
         return self._main.clip
 
     @property
@@ -76,12 +77,11 @@ class ClipFinder:
         """The entries found under the other names of the clip."""
         return tuple(found for _, found in self._found if self._main is not None and found is not self._main.clip)
 
-    async def _main_name(self) -> NamedClip:
+    async def _main_name(self, found: Sequence[NamedClip]) -> NamedClip:
         """Return the main name of a clip with several names: an id, a name to be changed, the entry in its home folder.
 
         The order of the tasks does not matter, because the ledger keeps its memories under this name.
         """
-        found = self._found
         others = (one for one in found if not one.part.by_id and not same_text(one.clip.title, one.part.name))
         renamed = next(others, None)  # under this name the clip gets another title
         for one in found:
@@ -170,7 +170,7 @@ class ClipFinder:
         The others are links with a former title, or already with the new one. Where a server reports a link's own
         folder, the smallest ``link_id`` is the clip's, because a link is created after its clip.
         """
-        refs = [member.intent.ref for member in part.members]
+        refs = [member.intent.ref for member in part.naming]
         known = {ref.link_id for ref in refs if isinstance(ref, TitleRef)} - {None}
         for one in found:
             if one.asset.link_id in known:
@@ -184,7 +184,7 @@ class ClipFinder:
         For a deletion, a server that finds titles exactly is not asked for the other form.
         """
         asked, asset = name, await self._read(name)
-        if asset is None and not all(member.intent.absent for member in part.members):
+        if asset is None and not all(member.intent.absent for member in part.naming):
             for form in sorted({unicodedata.normalize(form, name) for form in ("NFC", "NFD")} - {name}):
                 asked, asset = (form, await self._read(form)) if asset is None else (asked, asset)
         if asset is None:
@@ -196,7 +196,7 @@ class ClipFinder:
                 raise refuse(
                     f"{name!a} leads to {asset.title!a}, and several titles differ only in their "
                     f"Unicode normalization: {', '.join(map(ascii, titles))}",
-                    part.members[0].intent.source,
+                    part.naming[0].intent.source,
                     "write the title exactly as the server does, address the clip by `id:`, or rename one of them",
                 )
         return FoundClip(asset, Address(asked), asked)
@@ -213,6 +213,11 @@ class ClipFinder:
 
     # What each member declares, once the clip is found ---------------------------------------------------------
 
+    def answer_to(self, member: IntentGroupMember) -> FoundClip | None:
+        """Return the answer to the name by which a member names the clip; ``None`` if it was not found or sought."""
+        one = self._named.get(member)
+        return None if one is None else one.clip
+
     def check_entry(self, member: IntentGroupMember, desired: Desired | None) -> None:
         """Raise ``PlanningError`` where a select chose another clip than the one found under its title."""
         found = self._named.get(member)
@@ -220,13 +225,18 @@ class ClipFinder:
             return
         check_entry(member.entry, found.clip.asset, member.intent.source)
 
-    async def divide(self, declared: Sequence[Declared]) -> tuple[list[Declared], list[Declared]]:
-        """Return what concerns the clip that was found, with the title to set, and what concerns a missing one."""
+    async def divide(
+        self, declared: Sequence[Declared], renaming: Sequence[Declared] = ()
+    ) -> tuple[list[Declared], list[Declared]]:
+        """Return what concerns the clip that was found, with the title to set, and what concerns a missing one.
+
+        ``renaming``: what may rename the clip, beside that.
+        """
         if self._is_called(declared):
             return [(member, _without_title(desired)) for member, desired in declared], []
         renames = any(
             isinstance(desired, DesiredAsset) and desired.present and former_titles(member)
-            for member, desired in declared
+            for member, desired in (*declared, *renaming)
         )
         here, away = list[Declared](), list[Declared]()
         for member, desired in declared:
@@ -316,7 +326,8 @@ class ClipFinder:
             if self._is_main(title) or (member.entry is not None and id(member.intent) in on_main):
                 continue
             for aspect, part in desired.parts.items() if isinstance(desired, DesiredAsset) else ():
-                for name, sourced in part.items() if ASPECTS[aspect].belongs_to_entry else ():
+                is_of_entry = isinstance(part, Mapping) and type(ASPECTS[aspect]).of_entry is not Aspect.of_entry
+                for name, sourced in part.items() if is_of_entry else ():
                     raise refuse(
                         f"{title!r} and {self._main.clip.title!r} are two entries of one clip: tasks declare the "
                         f"{aspect} {name} for one entry, and other things for the other",
@@ -382,9 +393,9 @@ def former_titles(member: IntentGroupMember) -> tuple[str, ...]:
 
 def _namer(group: IntentGroup) -> IntentGroupMember:
     """Return the member that names former titles."""
-    return next(filter(former_titles, group.members), group.members[0])
+    return next(filter(former_titles, group.naming), group.naming[0])
 
 
 def _may_stay(group: IntentGroup) -> bool:
     """Whether the clip may keep a former title: only undo declares it."""
-    return all(isinstance(m.intent.ref, TitleRef) and m.intent.ref.may_stay for m in group.members)
+    return all(isinstance(m.intent.ref, TitleRef) and m.intent.ref.may_stay for m in group.naming)

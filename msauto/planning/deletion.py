@@ -18,17 +18,7 @@ from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.model.clip_entries import are_one_clip, read_entries_of
 from msauto.model.desired import DesiredAsset, TaskSource
-from msauto.model.identity import (
-    ClipIdentity,
-    describe_clip,
-    is_another_clip,
-    is_other_clip,
-    is_same_clip,
-    may_be_same_clip,
-    plain,
-    same_folder,
-    same_text,
-)
+from msauto.model.identity import compare_clips, differing, plain, same_folder, same_text
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, parse_folder, show_folder
 from msauto.model.plan import Address, Change, Target
 from msauto.model.ports import Reader
@@ -61,20 +51,20 @@ def is_home_of(target: Target, asset: Asset) -> bool:
     return target.folder is None or not homes or any(same_text(home, target.folder) for home in homes)
 
 
-async def why_not_deleted(target: Target, listed: Reader, recent: Reader, *, again: bool) -> str | None:
+async def why_not_deleted(
+    target: Target, index: int, asset: Asset, listed: Reader, recent: Reader, *, again: bool
+) -> str | None:
     """Return what has changed, so that the planned DELETE must not be sent; ``None`` if it may. Raises ``MsautoError``.
 
-    ``listed`` has just read the listing of the database; ``recent`` has answers of other clips, not older than a
-    minute. ``again``: the DELETE was sent before, and the server may show its effect late.
+    ``index`` is that of the next request. ``asset`` is the answer just now, and ``listed`` has just read the listing of
+    the database; ``recent`` has answers of other clips, not older than a minute. ``again``: the DELETE was sent before,
+    and the server may show its effect late.
     """
-    asset = await listed.fresh().read_asset(target.database, target.address)
-    if asset is None:
-        return "it no longer exists"
-    if is_another_clip(target.clip, asset):
-        return f"it is another clip now: {describe_clip(asset)}"
-    if _removed_links(target.changes):
+    left = dict.fromkeys(number for request in target.requests[index:] for number in request.changes)
+    changes = [target.changes[number] for number in left]
+    if _removed_links(changes):
         try:
-            await check_link_titles(listed, target.database, asset, target.name, target.changes)
+            await check_link_titles(listed, target.database, asset, target.name, changes)
         except PlanningError as error:
             return error.message
         return None
@@ -137,7 +127,7 @@ async def check_deletion(
     if by_id and not entries.same:
         # Where the title no longer leads to the clip, it was deleted while open («States and transitions»).
         answer = await reader.read_asset(database, Address(found.title))
-        if answer is None or is_other_clip(answer, found.asset):
+        if answer is None or differing(answer, found.asset):
             return None
     await _check_is_no_link(reader, database, found, chosen, entries, desired.source)
     if found.asset.title is None and not by_id and entries.same:
@@ -196,7 +186,7 @@ async def _is_younger_link(
     older = [each for each in entries.same if mine is not None and each.link_id is not None and each.link_id < mine]
     if not older or any(entry in called for entry in older):
         return False
-    if ClipIdentity.of(found.asset).files:
+    if found.asset.hires or found.asset.archive:
         return True
     titled = structs.replace(found.asset, title=found.asset.title or found.title)
     sure = (await read_entries_of(reader, database, titled)).same
@@ -230,8 +220,8 @@ async def check_link_titles(reader: Reader, database: str, asset: Asset, title: 
     It is also raised for a link whose fields change, if its title does not surely lead to it.
     """
     for change in changes:
-        if ASPECTS[change.aspect].is_entry and isinstance(change.after, dict):
-            await _check_address(reader, database, change)
+        if ASPECTS[change.aspect].deletes == "link" and isinstance(change.after, dict):
+            await _check_address(reader, database, asset, change)
     removed = _removed_links(changes)
     if not removed:
         return
@@ -245,7 +235,7 @@ async def check_link_titles(reader: Reader, database: str, asset: Asset, title: 
 
 
 def _removed_links(changes: Sequence[Change]) -> list[Change]:
-    return [change for change in changes if ASPECTS[change.aspect].is_entry and change.action == "delete"]
+    return [change for change in changes if ASPECTS[change.aspect].deletes == "link" and change.action == "delete"]
 
 
 async def _why_not_removed(reader: Reader, database: str, asset: Asset, change: Change) -> str | None:
@@ -287,7 +277,7 @@ async def _entry_at(reader: Reader, database: str, folder: Folder, title: str) -
     return entry_called(listing.entries if listing else (), folder, title)
 
 
-async def _check_address(reader: Reader, database: str, change: Change) -> None:
+async def _check_address(reader: Reader, database: str, asset: Asset, change: Change) -> None:
     """Refuse to set the fields of a link by a title that leads elsewhere; a new link's title must be free."""
     *folder, title = parse_folder(change.key)
     answer = await reader.read_asset(database, Address(title))
@@ -295,6 +285,8 @@ async def _check_address(reader: Reader, database: str, change: Change) -> None:
         if answer is None:
             return
         why = "another entry has its title already"
+    elif answer and differing(asset, answer):
+        why = "another clip has its title"
     else:
         entry = await _entry_at(reader, database, tuple(folder), title)
         if answer and entry and answer.link_id is not None and answer.link_id == entry.link_id:
@@ -315,9 +307,10 @@ def _why_not_a_link(asset: Asset, folder: Folder, answer: Asset) -> str | None:
     Where the server reports the link's own folder, only the ``link_id`` decides: a link is created after its clip, so
     an entry whose number is not greater may be the clip itself.
     """
-    if is_other_clip(asset, answer):
+    same = compare_clips(asset, answer).answer
+    if same == "other":
         return "another clip has its title and would be deleted"
-    if not (is_same_clip(asset, answer) or may_be_same_clip(asset, answer)):
+    if same == "unknown":
         return "the server reports too little to decide whether its title leads to this clip"
     if answer.folder is None or not same_folder(answer.folder, folder):
         return None  # the home folder is another one, so this is a link

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple, TypeVar
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct, field, structs
 
@@ -11,6 +12,7 @@ from msauto.aspects.plan_builder import refuse
 from msauto.errors import UnsupportedError
 from msauto.model.desired import TaskSource
 from msauto.model.facts import Facts, NamedXmpFields, Need
+from msauto.model.identity import same_text
 from msauto.model.live import Asset, Entry, Link, Xmp
 from msauto.model.plan import Address
 from msauto.model.ports import LiveTarget, Reader
@@ -28,6 +30,20 @@ class FoundClip(NamedTuple):
 
 Find = Callable[[], Awaitable[FoundClip | None]]
 """Finds the clip; ``None`` if not found."""
+
+
+def listed_otherwise(listed: Mapping[str, Any], answer: Asset) -> dict[str, Any]:
+    """Return the facts that a listing shows otherwise than the clip's own answer, with their values in the answer.
+
+    What the answer does not report may be so.
+    """
+    facts, differ = Facts(asset=answer), dict[str, Any]()
+    for name, value in listed.items():
+        with suppress(AttributeError):
+            now = facts.get(name)
+            is_same = same_text(now, value) if isinstance(now, str) and isinstance(value, str) else now == value
+            differ |= {} if is_same else {name: now}
+    return differ
 
 
 class XmpAnswers(Struct):
@@ -77,23 +93,38 @@ class Layers:
             self._was_sought = True
         return self._found
 
-    async def evaluate(self, function: Callable[[Facts], T], entry: Entry | None, source: TaskSource) -> T:
+    async def evaluate(
+        self,
+        function: Callable[[Facts], T],
+        entry: Entry | None,
+        source: TaskSource,
+        *,
+        listed: dict[str, Any] | None = None,
+        answer: FoundClip | None = None,
+        reads: bool = True,
+    ) -> T:
         """Evaluate with the facts read so far; where a layer is missing, read it and evaluate again.
 
-        ``source`` is the task, for messages.
+        ``source`` is the task, for messages. ``listed`` takes the facts that the listing alone answered. ``answer`` is
+        that to the title of the entry, where it is not the one that :meth:`clip` returns. Without ``reads`` a missing
+        layer raises ``Need``.
         """
         while True:
-            facts = self._facts(entry)
+            facts = self._facts(entry, answer)
             try:
                 value = function(facts)
             except Need as need:
+                if not reads:
+                    raise
                 await self._read_layer(need, source)
                 continue
             finally:
-                self.looked |= {f"fact:{name}" for name in facts.looked}
-                self.looked |= {f"xmp:{name}" for name in facts.asked}
+                self.looked |= {f"fact {name}" for name in facts.looked}
+                self.looked |= {f"xmp {name}" for name in facts.asked}
             if self.named is not None and "xmp" in facts.looked:
                 self._answers.doubted[source] = None
+            if listed is not None and facts.there and facts.asset is None:
+                listed.update(facts.looked)
             return value
 
     def added_to(self, live: LiveTarget) -> LiveTarget:
@@ -102,12 +133,12 @@ class Layers:
         xmp = live.xmp if known is None else {**(live.xmp or {}), **known}
         return structs.replace(live, xmp=xmp if self.xmp is None else self.xmp, links=self.links or live.links)
 
-    def _facts(self, entry: Entry | None) -> Facts:
+    def _facts(self, entry: Entry | None, answer: FoundClip | None) -> Facts:
         if not self._was_sought:
             return Facts(entry=entry)
         if self._found is None:
-            return Facts.none()
-        asset, _, title = self._found
+            return Facts(there=False)
+        asset, _, title = answer or self._found
         asset = asset if asset.title is not None else structs.replace(asset, title=title)
         return Facts(entry=entry, asset=asset, xmp=self.xmp, named=self.named, links=self.links)
 

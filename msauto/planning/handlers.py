@@ -14,8 +14,9 @@ from msgspec import Struct
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import PENDING_PREFIX, answer_told, certain
 from msauto.model.desired import Desired, DesiredAsset, Handler
-from msauto.model.plan import Change, Json, Settlement, TargetId
+from msauto.model.plan import Change, Settlement, TargetId
 from msauto.model.ports import Memory
+from msauto.model.snapshot import Json
 
 
 class RecalledItems(Struct, frozen=True):

@@ -91,7 +91,7 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
     found: list[Refusal] = []
     deleted = [change for change in changes if is_deletion(change)]
     if (count := len(deleted)) > limits.delete_assets:
-        links = sum(ASPECTS[change.aspect].is_entry for change in deleted)
+        links = sum(ASPECTS[change.aspect].deletes == "link" for change in deleted)
         found.append(Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", links))
     removals = _removals(plan, limits, sum(change.losses for change in changes))
     found += [removals] if removals else []

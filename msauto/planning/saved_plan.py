@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, structs
 
+from msauto.codec import LazyItems, describe_types, from_json, to_json, to_key
 from msauto.errors import InputError, Problem, SourceLocation
-from msauto.model.codec import LazyItems, describe_types, from_json, to_json, to_key
 from msauto.model.desired import Batch, TaskSource
-from msauto.model.identity import ClipIdentity
+from msauto.model.identity import ClipIdentity, are_other_clips, differing, plain
 from msauto.model.plan import (
     Change,
     InputHash,
@@ -31,7 +31,8 @@ from msauto.model.plan import (
     TargetId,
 )
 from msauto.model.result import ReportedProblem
-from msauto.planning.target_reading import shorten
+from msauto.model.snapshot import Seen
+from msauto.planning.target_reading import FACT, shorten
 from msauto.secrets.redactor import redact_plan
 
 FORMAT: Final = "msauto-plan"
@@ -134,15 +135,13 @@ _Key = tuple[str, str, str, str, int]
 
 
 def digest(target: Target) -> str:
-    """Return a digest of what the user agrees to: which clip it is, what was compared, what is changed and sent.
+    """Return a digest of what the user agrees to: what was compared, what is changed and sent.
 
-    It does not matter where the playbooks are.
+    It does not matter where the playbooks are. Which clip it is shows by :func:`are_other_clips`.
     """
-    clip = structs.replace(target.clip, files=())  # a file may be archived at any time
     changes = tuple(structs.replace(change, source=TaskSource("")) for change in target.changes)
-    fingerprint = target.fingerprint if target.fingerprint.startswith("sha256:") else ""
     same = structs.replace(
-        target, clip=clip, changes=changes, context=None, fingerprint=fingerprint, holding=UNSET, batch=0
+        target, changes=changes, clip=ClipIdentity(), context=None, others=Seen(), holding=UNSET, batch=0
     )
     return hashlib.sha256(to_key(same)).hexdigest()
 
@@ -151,14 +150,16 @@ def differences(agreed: Plan, now: Plan) -> dict[_Key, str]:
     """Return in words, without secrets, how each target differs from the one that was agreed to."""
     before, after = _by_key(agreed), _by_key(now)
     different = [
-        key
-        for key in {**before, **after}
-        if key not in before or key not in after or digest(before[key]) != digest(after[key])
+        key for key in {**before, **after} if key not in before or key not in after or _differ(before[key], after[key])
     ]
     if not different:
         return {}
     old, new = _by_key(redact_plan(agreed)), _by_key(redact_plan(now))
     return {key: "; ".join(_describe(old.get(key), new.get(key))) for key in different}
+
+
+def _differ(agreed: Target, now: Target) -> bool:
+    return digest(agreed) != digest(now) or are_other_clips(agreed.clip, now.clip)
 
 
 def refuse_differences(plan: Plan, agreed: Plan, begun: Collection[TargetId] = ()) -> Plan:
@@ -180,6 +181,22 @@ def refuse_differences(plan: Plan, agreed: Plan, begun: Collection[TargetId] = (
             targets.append(target)
     gone = [before[key] for key in different if before[key].error is None and key[0] not in plan.unreachable]
     return structs.replace(plan, targets=(*targets, *(_stale(each, "it is no longer in the plan") for each in gone)))
+
+
+def rest_of(plan: Plan, rest: Sequence[Target]) -> tuple[Target, ...]:
+    """Return the targets of a plan that an earlier run did not finish; one that is another clip now is in error."""
+    before = {_name_of(each): each for each in rest}
+    found: list[Target] = []
+    for target in plan.targets:
+        old = before.get(_name_of(target))
+        if old is not None and target.error is None and are_other_clips(old.clip, target.clip, set(old.altered)):
+            target = _stale(target, _another_clip(old, target))
+        found += [target] if old is not None else []
+    return tuple(found)
+
+
+def _name_of(target: Target) -> tuple[str, str, str, str]:
+    return target.server, target.database, target.kind, plain(target.id.name)
 
 
 def stale_targets(plan: Plan) -> list[tuple[str, str]]:
@@ -210,12 +227,14 @@ def _describe(old: Target | None, new: Target | None) -> list[str]:
         return [new.error.partition("\n")[0]]
     if old is None:
         return ["it is new in the plan"]
-    return list(_differing_parts(old, new)) or [f"what was compared has changed: one of {', '.join(new.looked)}"]
+    was, now = (set(each.looked.items()) for each in (old, new))
+    looked = ", ".join(sorted({name.removeprefix(f"{FACT} ") for name, _ in was ^ now}))
+    return list(_differing_parts(old, new)) or [f"{looked or 'a request'} changed"]
 
 
 def _differing_parts(old: Target, new: Target) -> Iterator[str]:
-    if _clip(old.clip) != _clip(new.clip):
-        yield f"it was the clip {_clip(old.clip)}, and is the clip {_clip(new.clip)}"
+    if are_other_clips(old.clip, new.clip):
+        yield _another_clip(old, new)
     if old.folder != new.folder:
         yield f"it was in {old.folder!r}, and is in {new.folder!r}"
     yield from (f"{place} shows it, too" for place in new.places if place not in old.places)
@@ -230,5 +249,11 @@ def _values(change: Change | None) -> str:
     return "none" if change is None else f"{change.action} {shorten(change.before)} → {shorten(change.after)}"
 
 
-def _clip(clip: ClipIdentity) -> str:
-    return f"created {clip.create_time or 'unknown'}, link_id {clip.link_id}, {clip.frames} frames"
+def _another_clip(old: Target, new: Target) -> str:
+    """Return which values show that it is another clip."""
+    names = ("link_id", *differing(old.clip, new.clip))
+    both = ((name.replace("_", " "), getattr(old.clip, name), getattr(new.clip, name)) for name in names)
+    differ = ", ".join(
+        f"{name} was {was}, and is {now}" for name, was, now in both if None not in (was, now) and was != now
+    )
+    return f"it is another clip: {differ}"

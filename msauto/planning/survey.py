@@ -6,19 +6,16 @@ It works target by target and drops live state as soon as it is compared.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
 from msgspec import Struct, structs
 
-from msauto.aspects import ASPECTS
+from msauto.aspects import CHANNEL_ITEMS, operation
 from msauto.aspects.merging import Merging
-from msauto.aspects.plan_builder import PlanBuilder, refuse
-from msauto.aspects.rss_arguments import merge_channels
-from msauto.aspects.rss_item import ChannelContext, plan_items
-from msauto.aspects.xmp_batch import plan_batch
+from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, refuse
 from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError
 from msauto.model import events
@@ -26,7 +23,7 @@ from msauto.model.clip_entries import MOST_LINKS
 from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, Intent, TaskSource
 from msauto.model.facts import Facts
 from msauto.model.identity import plain
-from msauto.model.live import Folder, show_folder
+from msauto.model.live import Asset, show_folder
 from msauto.model.plan import Address, Settlement, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.timecode import TimecodeError
@@ -40,10 +37,12 @@ from msauto.planning.asset_survey import (
 from msauto.planning.clip_finder import DistinctClipsError, PostponedError
 from msauto.planning.fact_layers import XmpAnswers
 from msauto.planning.handlers import recall
+from msauto.planning.left_out import check_items, find_clips, protect_by_title, protect_otherwise
 from msauto.planning.target_groups import IntentGroup, group_intents, merge_groups
 from msauto.planning.titles import not_found
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
+Planned = tuple[IntentGroup, SurveyedTarget]
 
 
 class Survey(Struct, frozen=True):
@@ -92,20 +91,18 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
 
 
 async def _plan_after_databases(
-    context: SurveyContext, intents: Sequence[Intent], planned: int, forks: int
+    context: SurveyContext, intents: Sequence[Intent], before: int, forks: int
 ) -> list[SurveyedTarget]:
-    """Plan assets and channels, each clip and each place once; ``planned`` targets of databases precede them."""
+    """Plan assets and channels, each clip and each place once; ``before`` targets of databases precede them."""
     groups = await group_intents(context.server, intents, context.reader, forks, context.answers)
+    protect_by_title(groups, context.left_out)
     is_chosen = _choice(context, groups)
     chosen = list(filter(is_chosen, groups))
-    context.notify(events.TargetsFound(context.server.name, planned + len(chosen)))
-    outcomes = await concurrent_list(partial(_plan, context), chosen, limit=forks)
-    if len(chosen) < len(groups) and any(each.target.loses for each in outcomes if each.target):
-        # Another task may name the same clip by a link, and want what would be removed.
-        chosen = groups
-        outcomes = await concurrent_list(partial(plan_group, context), groups, limit=forks)
-    one_a_clip = await _with_one_target_a_clip(context, chosen, outcomes)
-    return _without_shared_places(context, [each for each in one_a_clip if is_chosen(each[0])])
+    context.notify(events.TargetsFound(context.server.name, before + len(chosen)))
+    planned = list(zip(chosen, await concurrent_list(partial(_plan, context), chosen, limit=forks), strict=True))
+    others = [] if len(chosen) == len(groups) else [group for group in groups if not is_chosen(group)]
+    planned, named = await _named_otherwise(context, planned, others, forks)
+    return _without_shared_places(context, await _with_one_target_a_clip(context, planned, named))
 
 
 def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[IntentGroup], bool]:
@@ -114,23 +111,63 @@ def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[
     return lambda group: takes is None or takes(group.all_names) or group.is_unknown
 
 
+async def _named_otherwise(
+    context: SurveyContext, planned: Sequence[Planned], others: Sequence[IntentGroup], forks: int
+) -> tuple[list[Planned], list[IntentGroup]]:
+    """Return the groups of ``others``, and of what is left out, that may name a clip which loses something.
+
+    The clips of targets in error are found as well. What is left out and names a losing target by its title, as a
+    select does, is added to it, and it is planned again: the outcomes are returned, too.
+    """
+    lost = [(group, each.target) for group, each in planned if each.target is not None and each.target.loses]
+    lost = [(group, target) for group, target in lost if group.kind == "asset"]
+    in_error = [group for group, each in planned if lost and each.state == "error" and group.kind == "asset"]
+    await find_clips(context.reader, in_error)
+    unread = [group.members[0].intent for group in in_error if group.is_unknown]
+    known = {id(member.intent) for group, _ in planned if group.clip is not None for member in group.protecting}
+    left_out = [each for each in (*context.left_out, *unread) if id(each) not in known]
+    regroup = partial(group_intents, context.server, reader=context.reader, forks=forks, answers=context.answers)
+    named: list[IntentGroup] = []
+    again: dict[int, SurveyedTarget] = {}
+    for database in dict.fromkeys(group.database for group, _ in lost):
+        losing = [(group, target) for group, target in lost if group.database == database]
+        groups = [group for group in others if (group.kind, group.database) == ("asset", database)]
+        intents = [each for each in left_out if getattr(each.ref, "database", "") == database]
+        if not groups and not intents:
+            continue
+        before = [len(group.protecting) for group, _ in losing]
+        try:
+            named += await protect_otherwise(context.reader, losing, groups, intents, regroup)
+        except MsautoError as error:
+            again |= {id(group): _failed(context, group, error) for group, _ in losing}
+        more = [group for (group, _), count in zip(losing, before, strict=True) if len(group.protecting) > count]
+        again |= {id(group): await plan_group(context, group) for group in more}
+    return [(group, again.get(id(group), each)) for group, each in planned], named
+
+
 async def _with_one_target_a_clip(
-    context: SurveyContext, groups: Sequence[IntentGroup], outcomes: Sequence[SurveyedTarget]
-) -> list[tuple[IntentGroup, SurveyedTarget]]:
-    """Return the groups and their outcomes, with one for all groups that lead to the same clip under other names."""
-    found = list(zip(groups, outcomes, strict=True))
+    context: SurveyContext, planned: Sequence[Planned], others: Sequence[IntentGroup]
+) -> list[Planned]:
+    """Return the groups and their outcomes, with one for all groups that lead to the same clip under other names.
+
+    ``others`` are not planned, unless they are of the clip of one that is.
+    """
+    groups = [*(group for group, _ in planned), *others]
     clips: dict[int, list[int]] = {}
     for number, group in enumerate(groups):
         if group.clip is not None:
             clips.setdefault(group.clip, []).append(number)
-    replaced: set[int] = set()
+    found: list[Planned | None] = [*planned, *(None for _ in others)]
     # More names than MOST_LINKS for one clip means that the server reports the same for all clips.
-    for numbers in (numbers for numbers in clips.values() if 1 < len(numbers) <= MOST_LINKS):
+    for first, *more in (numbers for numbers in clips.values() if 1 < len(numbers) <= MOST_LINKS):
+        if found[first] is None:
+            continue
         with suppress(DistinctClipsError):  # their answers only looked like one clip
-            merged = merge_groups([groups[number] for number in numbers])
-            found[numbers[0]] = merged, await plan_group(context, merged)
-            replaced.update(numbers[1:])
-    return [each for number, each in enumerate(found) if number not in replaced]
+            merged = merge_groups([groups[number] for number in (first, *more)])
+            found[first] = merged, await plan_group(context, merged)
+            for number in more:
+                found[number] = None
+    return [each for each in found if each is not None]
 
 
 def _without_shared_places(
@@ -141,7 +178,7 @@ def _without_shared_places(
     wanted: dict[tuple[str, ...], dict[int, TaskSource]] = {}
     for number, outcome in enumerate(outcomes):
         if outcome.target is not None:
-            for place, source in _places_taken(outcome.target):
+            for place, source in outcome.taken:
                 wanted.setdefault((outcome.target.database, *map(plain, place)), {})[number] = source
     for (_, *names), sources in wanted.items():
         if len(sources) < 2:
@@ -152,17 +189,8 @@ def _without_shared_places(
         for number, source in sources.items():
             group = planned[number][0]
             error = refuse(what, source, "give all but one of them another title or another folder")
-            target = structs.replace(in_error(context, group, error), batch=group.batch)
-            outcomes[number] = SurveyedTarget("error", target)
+            outcomes[number] = _failed(context, group, error)
     return outcomes
-
-
-def _places_taken(target: Target) -> Iterator[tuple[Folder, TaskSource]]:
-    """Yield folder and title of each link that a target gets or changes, and of a clip that gets a new title."""
-    for change in target.changes:
-        place = ASPECTS[change.aspect].takes(change, target)
-        if place is not None:
-            yield place, change.source
 
 
 async def _plan(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
@@ -185,10 +213,14 @@ async def plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarg
     except PostponedError as postponed:
         outcome = SurveyedTarget("left out", warnings=(str(postponed),))
     except (MsautoError, TimecodeError) as error:
-        outcome = SurveyedTarget("error", in_error(context, group, error))
+        return _failed(context, group, error)
     if outcome.target is not None and group.batch:
         outcome.target = structs.replace(outcome.target, batch=group.batch)
     return outcome
+
+
+def _failed(context: SurveyContext, group: IntentGroup, error: Exception) -> SurveyedTarget:
+    return SurveyedTarget("error", structs.replace(in_error(context, group, error), batch=group.batch))
 
 
 # Channels and databases ----------------------------------------------------------------------------------------
@@ -202,15 +234,26 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
     if channel is None:
         raise await not_found(context.reader, context.server, "channel", group.name, declared[0].source)
     memory = context.memory.recall(TargetId(context.server.name, "", "rss_channel", channel.name))
-    merging = Merging(None, "")
-    desired = merge_channels(declared, merging)
-    merging.check()
-    plan = ChannelContext(context.server, channel, memory, desired)
-    plan.builder.warnings += desired.notes
-    plan_items(plan)
-    address = Address(channel.name)
+    title, address, live = f"channel {channel.name}", Address(channel.name), LiveTarget(channel=channel)
+
+    def planned(channels: Sequence[DesiredChannel]) -> PlanBuilder:
+        merging = Merging(None, "")
+        desired = CHANNEL_ITEMS.merge(merging, channels)
+        merging.check()
+        builder, still = PlanBuilder(), desired.still
+        builder.warnings += desired.notes
+        named = title, channel.name
+        CHANNEL_ITEMS.plan(
+            PlanContext(context.server, "", "", "", *named, Asset(None), live, builder, memory, still=still), desired
+        )
+        return builder
+
+    builder = planned(declared)
+    for kept in (member.intent.evaluate(Facts(there=False)) for member in group.protecting):
+        if isinstance(kept, DesiredChannel):
+            check_items(declared, kept, lambda channels: planned(channels).changes, kept.source)
     target = Target(context.server.name, "", "rss_channel", channel.name, address=address, address_after=address)
-    return finished(context, target, plan.builder, LiveTarget(channel=channel))
+    return finished(context, target, builder, live)
 
 
 async def _plan_database(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
@@ -222,12 +265,15 @@ async def _plan_database(context: SurveyContext, group: IntentGroup) -> Surveyed
         context.server.name, group.database, "database", group.database, address=address, address_after=address
     )
     recalled = recall(context.memory, [target.id], forget=context.forget)
-    builder = PlanBuilder()
+    builder, name = PlanBuilder(), group.database
+    plan = PlanContext(
+        context.server, name, "", "", name, name, Asset(None), LiveTarget(), builder, memory=recalled.items
+    )
     distinct: dict[tuple[str, bytes], DesiredXmpBatch] = {}
     for batch in batches:
         distinct.setdefault((batch.connector, batch.content), batch)
     for batch in distinct.values():
-        plan_batch(context.server, group.database, batch, recalled.items, builder)
+        operation(batch).run(plan, batch, TASK)
     outcome = finished(context, target, builder, LiveTarget(), recalled.settlements)
     if outcome.target is not None and not await context.reader.has_database(group.database):
         raise await not_found(context.reader, context.server, "database", group.database, batches[0].source)
@@ -236,5 +282,5 @@ async def _plan_database(context: SurveyContext, group: IntentGroup) -> Surveyed
 
 def _evaluate(group: IntentGroup, kind: type[D]) -> list[D]:
     """Return what the tasks declare of a target that is not an asset: no facts exist."""
-    evaluated = [member.intent.evaluate(Facts.none()) for member in group.members]
+    evaluated = [member.intent.evaluate(Facts(there=False)) for member in group.members]
     return [desired for desired in evaluated if isinstance(desired, kind)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -27,13 +29,19 @@ _Key = tuple[str, ...]
 class IntentGroupMember(Struct, frozen=True, eq=False):
     """One intent for one target: the ``title`` as declared, the ``entry`` that a select found, if any.
 
-    ``looked`` names the facts that ``where`` used.
+    ``listed`` are the facts that ``where`` used, as the listing shows them; ``looked`` names those of the clip itself.
     """
 
     intent: Intent
     title: str | None = None
     entry: Entry | None = None
+    listed: Mapping[str, Any] = MappingProxyType({})
     looked: frozenset[str] = frozenset()
+
+    @property
+    def where(self) -> Callable[[Facts], bool] | None:
+        """The condition of the select that found it."""
+        return self.intent.ref.where if isinstance(self.intent.ref, SelectRef) else None
 
 
 class IntentGroup(Struct, eq=False):
@@ -43,7 +51,8 @@ class IntentGroup(Struct, eq=False):
     under different names, each of which is looked up on its own. ``chain``: former titles that another task gives to
     another clip, each with the oldest titles of that clip. ``next_titles``: the new title of the clip that has this
     title now, the new title of the clip that has that one, and so on. ``clip``: a hash of what identifies the clip that
-    was found, to detect two names of one clip.
+    was found, to detect two names of one clip. ``protecting``: tasks that the plan leaves
+    out, whose things the others must not remove.
     """
 
     kind: Kind
@@ -57,6 +66,7 @@ class IntentGroup(Struct, eq=False):
     chain: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     next_titles: tuple[str, ...] = ()
     clip: int | None = None
+    protecting: tuple[IntentGroupMember, ...] = ()
 
     @property
     def parts(self) -> tuple[IntentGroup, ...]:
@@ -76,6 +86,11 @@ class IntentGroup(Struct, eq=False):
         return (self.name, *(part.name for part in self.parts), *self.names, *titles)
 
     @property
+    def naming(self) -> Sequence[IntentGroupMember]:
+        """What names the target: of a group that only protects, the tasks that are left out."""
+        return self.members or self.protecting
+
+    @property
     def batch(self) -> int:
         """The index of its batch; the first, where several plays declare it."""
         return min((member.intent.batch for member in self.members), default=0)
@@ -86,19 +101,31 @@ _KeyedMember = tuple[_Key, IntentGroup | None, IntentGroupMember]
 
 
 def merge_groups(groups: Sequence[IntentGroup]) -> IntentGroup:
-    """Return one group for one clip that several groups declare under different names."""
+    """Return one group for one clip that several groups declare under different names; the first one is planned."""
     first = groups[0]
-    names = tuple(dict.fromkeys(name for group in groups for name in group.names))
-    members = [member for group in groups for member in group.members]
-    return IntentGroup(first.kind, first.database, first.name, names, members=members, merged=tuple(groups))
+    return IntentGroup(
+        first.kind,
+        first.database,
+        first.name,
+        tuple(dict.fromkeys(name for group in groups if group.members for name in group.names)),
+        members=[member for group in groups for member in group.members],
+        error=next((group.error for group in groups if group.error is not None), None),
+        merged=tuple(groups),
+        protecting=tuple(member for group in groups for member in group.protecting),
+    )
 
 
 async def group_intents(
-    server: ServerSpec, intents: Sequence[Intent], reader: Reader, forks: int, answers: XmpAnswers
+    server: ServerSpec,
+    intents: Sequence[Intent],
+    reader: Reader,
+    forks: int,
+    answers: XmpAnswers,
+    only: Collection[str] | None = None,
 ) -> list[IntentGroup]:
-    """Return the groups in the order of the playbooks."""
+    """Return the groups in the order of the playbooks; ``only``: of selects, those of these titles."""
     members: list[_KeyedMember] = []
-    members_of = partial(_members_of, server=server, reader=reader, forks=forks, answers=answers)
+    members_of = partial(_members_of, server=server, reader=reader, forks=forks, answers=answers, only=only)
     async for keyed_members in concurrent_map(members_of, intents, limit=forks):
         members.extend(keyed_members)
     refs = [intent.ref for intent in intents if isinstance(intent.ref, TitleRef)]
@@ -266,7 +293,12 @@ class _FormerTitles:
 
 
 async def _members_of(
-    intent: Intent, server: ServerSpec, reader: Reader, forks: int, answers: XmpAnswers
+    intent: Intent,
+    server: ServerSpec,
+    reader: Reader,
+    forks: int,
+    answers: XmpAnswers,
+    only: Collection[str] | None,
 ) -> Iterable[_KeyedMember]:
     """Return the members of an intent, to be merged with those of the same key."""
     ref = intent.ref
@@ -281,7 +313,7 @@ async def _members_of(
     group = IntentGroup("asset", ref.database, name)
     try:
         if isinstance(ref, SelectRef):
-            members = await _select(intent, ref, server, reader, forks, answers)
+            members = await _select(intent, ref, server, reader, forks, answers, only)
             return ((("asset", ref.database, m.title), None, m) for m in members if m.title is not None)
         requests.require(server, requests.Feature.KEY_ID)
         address = Address(ref.identifier, ref.namespace)
@@ -315,30 +347,41 @@ def check_entry(entry: Entry, asset: Asset, source: TaskSource) -> None:
 
 
 async def _select(
-    intent: Intent, ref: SelectRef, server: ServerSpec, reader: Reader, forks: int, answers: XmpAnswers
+    intent: Intent,
+    ref: SelectRef,
+    server: ServerSpec,
+    reader: Reader,
+    forks: int,
+    answers: XmpAnswers,
+    only: Collection[str] | None,
 ) -> Sequence[IntentGroupMember]:
-    """Return the entries that fulfil ``where``; a clip is read only where its entry is not enough."""
+    """Return the entries that fulfil ``where``; a clip is read only where its entry is not enough.
+
+    With ``only``, the titles that something is removed from, a ``where`` in error may have chosen any of them.
+    """
+    where = ref.where if only is None or ref.where is None else partial(may_choose, ref.where)
     entries = await reader.read_select(ref)
     if entries is None:
         raise await not_found(reader, server, "folder", show_folder(ref.folder), intent.source, ref.database)
     found: list[IntentGroupMember] = []
     pending: list[Entry] = []
     async for entry in in_turns(entries):
-        if ref.where is None:
+        if only is not None and plain(entry.title) not in only:
+            continue
+        if where is None:
             found.append(IntentGroupMember(intent, entry.title, entry))
             continue
         facts = Facts(entry=entry)
         try:
-            if ref.where(facts):
-                looked = frozenset(f"fact:{name}" for name in facts.looked)
-                found.append(IntentGroupMember(intent, entry.title, entry, looked))
+            if where(facts):
+                found.append(IntentGroupMember(intent, entry.title, entry, facts.looked))
         except Need:
             pending.append(entry)
 
-    look = partial(_look_at_clip, intent, ref, reader=reader, answers=answers)
+    look = partial(_look_at_clip, intent, ref, where, reader=reader, answers=answers)
     found += [member async for member in concurrent_map(look, pending, limit=forks) if member is not None]
     low, high = ref.expect_min or 0, ref.expect_max
-    if low or high is not None:
+    if only is None and (low or high is not None):
         count = len({identity_of(entry) or plain(entry.title) for entry in (each.entry for each in found) if entry})
         if not low <= count <= (count if high is None else high):
             most = "any number" if high is None else high
@@ -350,8 +393,21 @@ async def _select(
     return found
 
 
+def may_choose(where: Callable[[Facts], bool], facts: Facts) -> bool:
+    """Return whether a condition holds, or is in error: what is left out may then have chosen the clip."""
+    try:
+        return where(facts)
+    except MsautoError:
+        return True
+
+
 async def _look_at_clip(
-    intent: Intent, ref: SelectRef, entry: Entry, reader: Reader, answers: XmpAnswers
+    intent: Intent,
+    ref: SelectRef,
+    where: Callable[[Facts], bool] | None,
+    entry: Entry,
+    reader: Reader,
+    answers: XmpAnswers,
 ) -> IntentGroupMember | None:
     """Return the entry as a member if its clip fulfils ``where``."""
 
@@ -365,8 +421,8 @@ async def _look_at_clip(
 
     layers = Layers(reader, ref.database, find, answers)
     try:
-        if ref.where is None or not await layers.evaluate(ref.where, entry, intent.source):
+        if where is None or not await layers.evaluate(where, entry, intent.source):
             return None
     except NoAssetError:
         return None  # deleted between the listing and the reading
-    return IntentGroupMember(intent, entry.title, entry, frozenset(layers.looked))
+    return IntentGroupMember(intent, entry.title, entry, looked=frozenset(layers.looked))

@@ -1,54 +1,56 @@
-"""Read a target again, before and after it is applied: exactly the values that the plan was made from.
-
-The fingerprint covers what was compared: a target is stale if any of that has changed, and not otherwise.
-"""
+"""Read what comparing a target takes, and keep digests of it: the same before, between and after its requests."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import datetime
-from fractions import Fraction
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from msgspec import structs
+from msgspec import UNSET, json, structs
 
-from msauto.aspects import ASPECTS, difference
+from msauto.aspects import ASPECTS, snapshot_of
+from msauto.aspects.comparison import entries_called
+from msauto.aspects.list_aspect import ListAspect
 from msauto.errors import UnsupportedError
 from msauto.model.clip_entries import are_one_clip
 from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.model.identity import describe_clip, is_another_clip, plain
-from msauto.model.live import Asset, Entry, Folder, Listing, Xmp, parse_folder
-from msauto.model.plan import Address, Expectation, Json, Target
+from msauto.model.identity import plain
+from msauto.model.live import Asset, Entry, Folder, Listing, Xmp
+from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
+from msauto.model.snapshot import Effect, Json, Part, Seen, Snapshot, Thing, digest, part_digest
 from msauto.secrets.redaction import Secrets
 
 _LONGEST = 60  # characters of a value that are shown
+FACT: Final = "fact"
+"""The part of a snapshot that holds what templates asked."""
+
+ReadFolder = Callable[[str, Folder], Awaitable[Listing | None]]
 
 
-async def read_live(target: Target, reader: Reader) -> LiveTarget:
-    """Read what was compared of a target and nothing else; raises ``ServerError``."""
-    if target.kind == "rss_channel":
-        return LiveTarget(channel=await reader.read_channel(target.name))
-    if target.kind != "asset":
-        return LiveTarget()
-    asset = await reader.read_asset(target.database, target.address)
-    if asset is None:
-        return LiveTarget()
-    names = frozenset(name.removeprefix("xmp:") for name in target.looked if name.startswith("xmp:"))
-    keys = [name.removeprefix("link:") for name in target.looked if name.startswith("link:")]
-    keys += [change.key for change in target.changes if ASPECTS[change.aspect].is_entry]
-    folders = dict.fromkeys(parse_folder(key)[:-1] for key in keys)
-    every = "fact:xmp" in target.looked
-    every_link = not {"links", "fact:links"}.isdisjoint(target.looked)  # that needs a listing of the whole database
+async def read_rest(
+    reader: Reader, read_folder: ReadFolder, database: str, address: Address, asset: Asset, things: Iterable[Thing]
+) -> LiveTarget:
+    """Read what comparing these things takes beside the asset; raises ``ServerError``.
+
+    A fact that a template asked has the aspect ``fact``; the key ``""`` of a list means all of it.
+    """
+    wanted: dict[str, set[str]] = {}
+    for aspect, key in things:
+        wanted.setdefault(aspect, set()).add(key)
+    facts = wanted.pop(FACT, set())
+    needed = [ASPECTS[aspect].needs(keys) for aspect, keys in wanted.items()]
+    names = frozenset[str]().union(*(each.xmp for each in needed))
+    places = dict.fromkeys(place for each in needed for place in each.places)
+    every_link = "links" in facts or any(each.links for each in needed)  # that needs a listing of the whole database
+    xmp = None
+    if names or "xmp" in facts:
+        xmp = await read_xmp_fields(reader, database, address, names, every="xmp" in facts)
     return LiveTarget(
         asset=asset,
-        xmp=await read_xmp_fields(reader, target.database, target.address, names, every=every)
-        if names or every
-        else None,
-        folders=await read_folders(reader.read_folder, target.database, folders),
-        links=await reader.read_links(target.database, asset) if every_link else None,
+        xmp=xmp,
+        places=await read_places(read_folder, database, places),
+        links=await reader.read_links(database, asset) if every_link else None,
     )
 
 
@@ -63,58 +65,35 @@ async def read_xmp_fields(
         return None
 
 
-async def read_folders(
-    read: Callable[[str, Folder], Awaitable[Listing | None]], database: str, folders: Iterable[Folder]
+async def read_places(
+    read: ReadFolder, database: str, places: Collection[Folder]
 ) -> dict[Folder, Sequence[Entry] | None]:
-    """Return the entries of each folder; ``None`` for a missing folder."""
-    listings = {folder: await read(database, folder) for folder in folders}
-    return {folder: None if listing is None else listing.entries for folder, listing in listings.items()}
+    """Return the entries of each folder and title; ``None`` where the folder is missing."""
+    listings = {folder: await read(database, folder) for folder in dict.fromkeys(place[:-1] for place in places)}
+    listed = ((place, listings[place[:-1]]) for place in places)
+    return {
+        place: None if found is None else entries_called(found.entries, place[:-1], place[-1])
+        for place, found in listed
+    }
 
 
-# What has changed since planning ---------------------------------------------------------------------------------
-
-
-async def what_changed(target: Target, reader: Reader) -> str | None:
-    """Return how live state differs from what was planned; ``None`` if it does not. Raises ``ServerError``."""
-    live = await read_live(target, reader)
-    if target.kind == "asset" and live.asset is None:
-        return "it no longer exists"
-    if not is_fresh(target, live):
-        return _describe_change(target, live)
+async def why_title_is_taken(target: Target, reader: Reader, live: Asset) -> str | None:
+    """Return that another clip has the title that a rename gives; the clip itself may have it through a link."""
     after = target.address_after
-    if after != target.address and plain(after.name) != plain(target.address.name):
-        there = await reader.read_asset(target.database, after) if target.kind == "asset" else None
-        if there is not None and not await _is_same_clip(target, reader, there, live.asset):
-            return f"another asset now has the title {after.name!r}"
-    return None
-
-
-async def _is_same_clip(target: Target, reader: Reader, there: Asset, live: Asset | None) -> bool:
-    """Whether the asset with the new title is the clip itself, through a link."""
-    if live is None:
-        return False
-    there = structs.replace(there, title=there.title or target.address_after.name)
-    return await are_one_clip(reader, target.database, there, structs.replace(live, title=live.title or target.name))
-
-
-def _describe_change(target: Target, live: LiveTarget) -> str:
-    """Describe what differs from what was compared, as exactly as the plan knows."""
-    if live.asset is not None and is_another_clip(target.clip, live.asset):
-        return f"it is another clip now: {describe_clip(live.asset)}"
-    values: list[str] = []
-    known: set[str] = set()
-    for change in target.changes:
-        if not ASPECTS[change.aspect].is_value or change.basis != "live" or change.secret:
-            continue
-        known.add(f"{change.aspect}:{change.key}")
-        before = Expectation(aspect=change.aspect, key=change.key, desired=change.before)
-        found = difference(before, live)
-        if found is not None:
-            values.append(f"{change.aspect} {change.key} was {shorten(change.before)}, is {shorten(found.live)}")
-    if values:
-        return "; ".join(values)
-    rest = [name for name in target.looked if name not in known]
-    return f"one of {', '.join(rest)}"
+    if plain(after.name) == plain(target.address.name):
+        return None
+    there = await reader.read_asset(target.database, after)
+    if there is None:
+        return None
+    both = (
+        structs.replace(there, title=there.title or after.name),
+        structs.replace(live, title=live.title or target.name),
+    )
+    return (
+        None
+        if await are_one_clip(reader, target.database, *both)
+        else f"another asset now has the title {after.name!r}"
+    )
 
 
 def shorten(value: Json) -> str:
@@ -123,59 +102,75 @@ def shorten(value: Json) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-# The fingerprint ----------------------------------------------------------------------------------------------------
+# What planning saw ----------------------------------------------------------------------------------------------------
 
 
-def fingerprint(looked: Iterable[str], live: LiveTarget, secrets: Secrets | None = None) -> str:
-    """Return ``sha256:…`` over the canonical JSON of what ``looked`` names, as ``live`` shows it.
-
-    If a secret is among that, it is not shown: a hash of so little would let a reader of the plan try one guess after
-    the other.
-
-    Names: ``fact:frames`` for a fact that a template touched, ``field:comment``, ``xmp:dc:title``, ``segments``,
-    ``markers``, ``link:Folder/Title``, ``links``, ``items`` and the like for what an aspect compared.
-    """
-    text = _canonical_text(looked, live)
-    found = f"sha256:{hashlib.sha256(text).hexdigest()}"
-    return f"{_PRIVATE}{found}" if secrets and secrets.occurs_in(text.decode("utf-8", "surrogatepass")) else found
+def snapshot_with_facts(live: LiveTarget, names: Iterable[str]) -> Snapshot:
+    """Return what a reading shows of a target, and the facts among the names that planning looked at."""
+    facts = {name.partition(" ")[2] for name in names if name.startswith(f"{FACT} ")}
+    found: Part = {name: _fact(live, name) for name in facts}
+    return {**snapshot_of(live), **({FACT: found} if facts else {})}
 
 
-_PRIVATE: Final = "private:"
-
-
-def _canonical_text(looked: Iterable[str], live: LiveTarget) -> bytes:
-    there = live.asset is not None or live.channel is not None
-    values = {
-        name: look(live.asset, live, key) if there and (look := _LOOKS.get(kind)) else None
-        for name in sorted(looked)
-        for kind, _, key in [name.partition(":")]
-    }
-    return plain(_ENCODER.encode(values)).encode("utf-8", "surrogatepass")
-
-
-def is_fresh(target: Target, live: LiveTarget) -> bool:
-    """Return whether the state that planning compared is unchanged; a clip that was recorded again is another clip."""
-    if target.kind == "asset" and (live.asset is None or is_another_clip(target.clip, live.asset)):
-        return False
-    return fingerprint(target.looked, live) == target.fingerprint.removeprefix(_PRIVATE)
-
-
-def _canonical(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Fraction):
-        return str(value)
-    return dict(value) if isinstance(value, Mapping) else list(value)
-
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=_canonical)
-
-
-def _fact(asset: Asset | None, live: LiveTarget, name: str) -> Any:
+def _fact(live: LiveTarget, name: str) -> Any:
     try:
-        return Facts(asset=asset, xmp=live.xmp, links=live.links).get(name)
+        value = Facts(asset=live.asset, xmp=live.xmp, links=live.links).get(name)
     except (AttributeError, Need, NoAssetError):
         return None
+    return dict(value) if isinstance(value, Mapping) else value
 
 
-_LOOKS = {kind: look for aspect in ASPECTS.values() for kind, look in aspect.looks.items()} | {"fact": _fact}
+def seen(target: Target, live: LiveTarget, looked: Iterable[str], secrets: Secrets) -> Target:
+    """Return a target with digests of what planning looked at, and of what no request touches.
+
+    The fingerprint is of what the plan looks at and changes. Of an aspect that no request touches, there is one digest.
+    """
+    names = sorted(looked)
+    snapshot = snapshot_with_facts(live, names)
+    values: dict[str, Any] = {}
+    for name in names:
+        aspect, names_thing, key = name.partition(" ")
+        part = snapshot.get(aspect, {})
+        values[name] = part.get(key) if names_thing else part
+    effects = [effect for request in target.effects for effect in request]
+    touched = {effect.aspect for effect in effects}
+    named = {effect.thing for effect in effects}
+    others: dict[str, Any] = {}
+    digests: dict[str, str] = {}
+    for aspect, part in snapshot.items():
+        if aspect in touched:
+            for key, value in part.items():
+                if (aspect, key) not in named and value not in ("", [], None):
+                    others[f"{aspect} {key}"] = value
+                    digests[f"{aspect} {key}"] = digest(value, ASPECTS[aspect].place(value))
+        elif aspect != FACT and _is_noted(aspect):
+            others[aspect] = part
+            digests[aspect] = part_digest(part)
+    known = {name: digest(value) for name, value in values.items()}
+    found = structs.replace(
+        target,
+        looked=Seen.of(known, _secret(values, secrets)),
+        others=Seen.of(digests, _secret(others, secrets)),
+    )
+    return structs.replace(found, fingerprint=_fingerprint(known, effects))
+
+
+def _is_noted(aspect: str) -> bool:
+    """Return whether a change of an aspect that the target does not touch is noted: one that others edit."""
+    return isinstance(ASPECTS[aspect], ListAspect) or ASPECTS[aspect].missing is UNSET
+
+
+def _secret(values: Mapping[str, Any], secrets: Secrets) -> list[str]:
+    """Return the names of the values that hold a secret."""
+    if not secrets:
+        return []
+    return [name for name, value in values.items() if secrets.occurs_in(_ENCODER.encode(value).decode())]
+
+
+_ENCODER: Final = json.Encoder(enc_hook=str)
+
+
+def _fingerprint(looked: Mapping[str, str], effects: Iterable[Effect]) -> str:
+    changed = [(*each.thing, digest(each.before)) for each in effects]
+    text = _ENCODER.encode([sorted(looked.items()), changed])
+    return f"sha256:{hashlib.sha256(text).hexdigest()}"

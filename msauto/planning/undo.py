@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any
+
+from msgspec import structs
 
 from msauto.aspects import ASPECTS
-from msauto.aspects.aspect import AppliedChange, UndoContext
-from msauto.aspects.rss_item import undo_items
+from msauto.aspects.aspect import UndoContext, Value
+from msauto.aspects.positions import in_point
+from msauto.codec import from_json
 from msauto.errors import RefusedError
 from msauto.model.desired import (
     ChannelRef,
     DesiredAsset,
+    DesiredChannel,
     IdRef,
     Intent,
     Ref,
@@ -25,10 +30,11 @@ from msauto.model.desired import (
     TitleRef,
 )
 from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.model.identity import is_another_clip
-from msauto.model.plan import Change, Target
-from msauto.model.result import RunDetails, TargetRecord
+from msauto.model.identity import ClipIdentity, is_another_clip
+from msauto.model.plan import Change
+from msauto.model.result import LEFT_CLIP, RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
+from msauto.model.snapshot import TITLE
 
 
 def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPlaybooks:
@@ -42,70 +48,70 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
     work: dict[str, tuple[Intent, ...]] = {}
     warnings: list[str] = []
     for record in details.targets:
-        made, target = tuple(_made(record)), record.target
-        if not made:
-            continue
-        spec, source = specs[target.server], TaskSource(f"run {run}", task=f"Undo of {run}")
-        kept: tuple[AppliedChange, ...] = ()
-        for one in made:
-            why = _why_not(one.change, record, spec)
+        target, kept = record.target, dict[int, Change]()
+        for number in _made(record):
+            change = target.changes[number]
+            why = _why_not(number, record)
             if why is None:
-                kept += (one,)
+                kept[number] = change
             else:
-                called = f"{target.name}: {one.change.aspect} {one.change.key}".rstrip()
+                called = f"{target.name}: {change.aspect} {change.key}".rstrip()
                 warnings.append(f"{target.server}: {called} cannot be undone: {why}")
         if kept:
-            work[target.server] = (*work.get(target.server, ()), _intent(record, kept, spec, source))
+            context = UndoContext(record, kept, specs[target.server], TaskSource(f"run {run}", task=f"Undo of {run}"))
+            work[target.server] = (*work.get(target.server, ()), _intent(context))
     servers = tuple(ServerIntents(specs[name], intents) for name, intents in work.items())
     return ResolvedPlaybooks(servers, warnings=tuple(warnings))
 
 
 def servers_of(details: RunDetails) -> tuple[str, ...]:
     """Return the names of the servers on which a run may have changed anything, in its order."""
-    return tuple(dict.fromkeys(record.target.server for record in details.targets if any(_made(record))))
+    return tuple(dict.fromkeys(record.target.server for record in details.targets if any(True for _ in _made(record))))
 
 
-def _made(record: TargetRecord) -> Iterator[AppliedChange]:
-    """Yield the changes of which something was sent, unless it is certain that none of it was done."""
-    for number, change in enumerate(record.target.changes):
+def _made(record: TargetRecord) -> Iterator[int]:
+    """Yield the numbers of the changes of which something was sent, unless it is certain that none of it was done."""
+    for number in range(len(record.target.changes)):
         both = zip(record.target.requests, record.requests, strict=False)
-        mine = [(request, known.state) for request, known in both if number in request.changes]
-        sent = tuple(request for request, state in mine if state not in {"planned", "not sent"})
-        # A refused request of several expectations may have been done in part.
-        maybe = [state == "failed" and len(request.expect) > 1 for request, state in mine]
-        if any(maybe) or any(state in {"done", "unverified", "sending"} for _, state in mine):
-            yield AppliedChange(change, sent, whole=all(state == "done" for _, state in mine))
+        states = {known.state for request, known in both if number in request.changes}
+        if states & {"done", "unverified", "sending"}:
+            yield number
 
 
-def _why_not(change: Change, record: TargetRecord, spec: ServerSpec) -> str | None:
+def _why_not(number: int, record: TargetRecord) -> str | None:
     """Return why a change cannot be undone; ``None`` where it can, if only in part."""
+    change = record.target.changes[number]
     aspect = ASPECTS[change.aspect]
     if aspect.for_good:
         return aspect.for_good
     if change.secret:
         return "it is secret, and what was there before is not kept"
-    if change.basis == "none" and aspect.is_value:
+    if change.basis == "none" and isinstance(aspect, Value):
         return "what was there before was never known"
-    return aspect.why_not_undone(change, record, spec)
+    both = zip(record.target.requests, record.requests, strict=False)
+    if not any(known.state == "done" for request, known in both if number in request.changes):
+        return "it is not known whether it was done"
+    return None
 
 
 # Intents -------------------------------------------------------------------------------------------------------
 
 
-def _intent(record: TargetRecord, made: tuple[AppliedChange, ...], spec: ServerSpec, source: TaskSource) -> Intent:
-    target = record.target
+def _intent(context: UndoContext) -> Intent:
+    target = context.record.target
     if target.kind == "rss_channel":
-        return Intent(ChannelRef(target.name), source, lambda _: undo_items(made, spec, source), missing="skip")
+        return Intent(ChannelRef(target.name), context.source, lambda _: _undo_channel(context), missing="skip")
     gone = f"{target.name}: left alone, because it no longer exists, or another clip now has this title"
-    evaluate = partial(_undo_asset, record=record, made=made, spec=spec, source=source)
-    return Intent(_ref(target, made), source, evaluate, missing="skip", if_missing=gone)
+    evaluate = partial(_undo_asset, context)
+    return Intent(_ref(context), context.source, evaluate, missing="skip", if_missing=gone)
 
 
-def _ref(target: Target, made: tuple[AppliedChange, ...]) -> Ref:
+def _ref(context: UndoContext) -> Ref:
     """Return how the asset is found: as the run left it, or under the title that it had before."""
+    target = context.record.target
     if target.address.namespace not in {"", "handle"}:
         return IdRef(target.database, target.address.namespace, target.address.name)
-    renamed = next((one.change for one in made if ASPECTS[one.change.aspect].is_rename), None)
+    renamed = context.things(TITLE[0]).get(TITLE[1])
     if renamed is None:
         return TitleRef(target.database, target.id.name)
     return TitleRef(
@@ -113,25 +119,35 @@ def _ref(target: Target, made: tuple[AppliedChange, ...]) -> Ref:
     )
 
 
-def _undo_asset(
-    facts: Facts, *, record: TargetRecord, made: tuple[AppliedChange, ...], spec: ServerSpec, source: TaskSource
-) -> DesiredAsset:
+def _parts(context: UndoContext) -> dict[str, Any]:
+    return {name: part for name, aspect in ASPECTS.items() if (part := aspect.undo(context)) is not None}
+
+
+def _undo_channel(given: UndoContext) -> DesiredChannel:
+    """Return the items as they were before a run, of all that are still as the run left them."""
+    context = structs.replace(given, notes=[], still={})
+    items = tuple(item for part in _parts(context).values() for item in part.items)
+    notes = tuple(f"channel {given.record.target.name}: {note}" for note in context.notes)
+    return DesiredChannel(context.source, items, still=context.still, notes=notes)
+
+
+def _undo_asset(given: UndoContext, facts: Facts) -> DesiredAsset:
     """Return what was there before a run, of all that is still as the run left it."""
-    name, asset = record.target.name, facts.asset
+    target, asset = given.record.target, facts.asset
     if not facts.there:
-        raise NoAssetError(name)
+        raise NoAssetError(target.name)
     if asset is None:
         raise Need("clip")
-    # Days later, the file may be another one, and a recording may have ended.
-    if is_another_clip(record.target.clip, asset, altered={"frames", "files"}):
-        raise NoAssetError(name)  # the clip of the run is gone, and nothing of the other one is concerned
-    context = UndoContext(record, made, spec, source, asset, facts.links, [])
-    parts = {name: part for name, aspect in ASPECTS.items() if (part := aspect.undo(context)) is not None}
+    left = given.record.left.get(LEFT_CLIP)  # without it, the run ended before the clip was read again
+    clip, settled = (target.clip, set()) if left is None else (from_json(ClipIdentity, left), {"files", "orig_name"})
+    if is_another_clip(clip, asset, altered={*target.altered} - settled):
+        raise NoAssetError(target.name)  # the clip of the run is gone, and nothing of the other one is concerned
+    context = structs.replace(given, notes=[], still={}, origin=in_point(asset, given.spec.dialect))
     return DesiredAsset(
-        source,
-        parts,
+        context.source,
+        _parts(context),
         unfinalized="allow",
         lossy=True,  # what cannot be written back was lost by the run; a note names it
         still=context.still,
-        notes=tuple(f"{name}: {note}" for note in context.notes),
+        notes=tuple(f"{target.name}: {note}" for note in context.notes),
     )

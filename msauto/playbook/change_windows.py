@@ -24,19 +24,14 @@ class Freeze(Struct, frozen=True):
 
 
 class DatedFreeze(Struct, frozen=True):
-    """A period in which nothing is changed, from ``since`` to before ``until``, both with a zone."""
+    """A period in which nothing is changed, from ``since`` to before ``until``, both with a zone.
+
+    ``reason`` is ``None`` for the period of one week of a :class:`Freeze`.
+    """
 
     since: datetime
     until: datetime
-    reason: str = ""
-
-
-class ActiveFreeze(Struct, frozen=True):
-    """A freeze that is active now, from ``since`` to ``until`` in its own time zone; one with dates has a reason."""
-
-    since: datetime
-    until: datetime
-    reason: str | None = None
+    reason: str | None = ""
 
     def __str__(self) -> str:
         if self.reason is None:
@@ -45,7 +40,7 @@ class ActiveFreeze(Struct, frozen=True):
         return f"{self.since:%Y-%m-%d %H:%M} to {self.until:%Y-%m-%d %H:%M %Z}{why}"
 
 
-def freeze_at(freezes: Iterable[Freeze | DatedFreeze], now: datetime) -> ActiveFreeze | None:
+def freeze_at(freezes: Iterable[Freeze | DatedFreeze], now: datetime) -> DatedFreeze | None:
     """Return the active freeze at ``now`` (with a zone) that lasts longest, or ``None``.
 
     A freeze whose end is before its start ends on the next day; ``days`` are those on which it starts. With equal start
@@ -55,7 +50,7 @@ def freeze_at(freezes: Iterable[Freeze | DatedFreeze], now: datetime) -> ActiveF
     return max(active, key=lambda frozen: frozen.until.astimezone(UTC), default=None)
 
 
-def freezes_between(freezes: Iterable[Freeze | DatedFreeze], begin: datetime, end: datetime) -> Iterator[ActiveFreeze]:
+def freezes_between(freezes: Iterable[Freeze | DatedFreeze], begin: datetime, end: datetime) -> Iterator[DatedFreeze]:
     """Yield the freezes that are active at some time from ``begin`` to before ``end``, less than a day later."""
     for freeze in freezes:
         near = dict.fromkeys((*_near(freeze, begin), *_near(freeze, end)))
@@ -65,7 +60,7 @@ def freezes_between(freezes: Iterable[Freeze | DatedFreeze], begin: datetime, en
                 yield frozen
 
 
-def _is_active(frozen: ActiveFreeze, now: datetime) -> bool:
+def _is_active(frozen: DatedFreeze, now: datetime) -> bool:
     """Return whether a freeze is active by elapsed time or by wall-clock time.
 
     When daylight saving time begins or ends, an hour is skipped or repeated, and ``from`` or ``to`` may be in it.
@@ -76,16 +71,16 @@ def _is_active(frozen: ActiveFreeze, now: datetime) -> bool:
     return frozen.since.astimezone(UTC) <= now.astimezone(UTC) < frozen.until.astimezone(UTC)
 
 
-def _near(freeze: Freeze | DatedFreeze, now: datetime) -> Iterator[ActiveFreeze]:
+def _near(freeze: Freeze | DatedFreeze, now: datetime) -> Iterator[DatedFreeze]:
     if isinstance(freeze, DatedFreeze):
-        yield ActiveFreeze(freeze.since, freeze.until, freeze.reason)
+        yield freeze
         return
     zone = ZoneInfo(freeze.timezone)
     today = now.astimezone(zone).date()
     for day in (today - timedelta(days=1), today):
         if DAYS[day.weekday()] in freeze.days:
             last = day if freeze.end > freeze.start else day + timedelta(days=1)
-            yield ActiveFreeze(datetime.combine(day, freeze.start, zone), datetime.combine(last, freeze.end, zone))
+            yield DatedFreeze(datetime.combine(day, freeze.start, zone), datetime.combine(last, freeze.end, zone), None)
 
 
 # Windows

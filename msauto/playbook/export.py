@@ -15,33 +15,15 @@ from typing import Any
 from msgspec import Struct
 
 from msauto.aspects import ASPECTS
-from msauto.aspects.rss_item import show_item
+from msauto.aspects.list_aspect import ListAspect
 from msauto.documents.writer import CommentedValue, FlowStyle, comment, yaml_lines
 from msauto.model import fields as registry
-from msauto.model.live import (
-    AssetSnapshot,
-    Marker,
-    RssChannel,
-    RssItem,
-    Segment,
-    SkippedEntry,
-    show_folder,
-    whole,
-)
-from msauto.model.requests import bad_character, default_file, ending_of, file_key, form_of, stem_of
+from msauto.model import live
+from msauto.model.requests import RSS_FIELDS, bad_character, default_file, file_key, form_of, stem_of, text_of
 from msauto.model.server import Dialect
 from msauto.model.timecode import Timecode
+from msauto.timelines import timeline as timelines
 from msauto.timelines.formats import WRITERS
-from msauto.timelines.timeline import (
-    MARKER_TEXTS,
-    SEGMENT_TEXTS,
-    EditMarker,
-    EditSegment,
-    EditTimeline,
-    TimelineClock,
-    TimelineError,
-    WrittenTimeline,
-)
 
 HEADER = "Exported by msauto"
 """How the first line of every exported file begins, after ``#``: such a file may be replaced."""
@@ -63,11 +45,11 @@ def play_lines(name: str, hosts: str, database: str | None = None) -> Iterator[s
     yield "  tasks:"
 
 
-def task_lines(snapshot: AssetSnapshot | RssChannel | SkippedEntry, dialect: Dialect) -> Iterator[str]:
+def task_lines(snapshot: live.AssetSnapshot | live.RssChannel | live.SkippedEntry, dialect: Dialect) -> Iterator[str]:
     """Yield the lines of one task, or the comment on what was left out."""
-    if isinstance(snapshot, SkippedEntry):
-        yield f"    {comment(f'{show_folder((*snapshot.folder, snapshot.title))}: {snapshot.why}.')}"
-    elif isinstance(snapshot, AssetSnapshot):
+    if isinstance(snapshot, live.SkippedEntry):
+        yield f"    {comment(f'{live.show_folder((*snapshot.folder, snapshot.title))}: {snapshot.why}.')}"
+    elif isinstance(snapshot, live.AssetSnapshot):
         yield from yaml_lines([asset_task(snapshot, dialect)], 4)
     else:
         yield from yaml_lines([channel_task(snapshot, dialect.rss_guid)], 4)
@@ -76,19 +58,19 @@ def task_lines(snapshot: AssetSnapshot | RssChannel | SkippedEntry, dialect: Dia
 # Assets --------------------------------------------------------------------------------------------------------
 
 
-def asset_task(snapshot: AssetSnapshot, dialect: Dialect) -> dict[str, Any]:
+def asset_task(snapshot: live.AssetSnapshot, dialect: Dialect) -> dict[str, Any]:
     """Return the task that describes an asset, as far as a task can."""
     asset = snapshot.asset
     args: dict[str, Any] = {"title": asset.title or snapshot.title}
     if asset.folder is not None and asset.folder_otherwise is None:
-        args["folder"] = show_folder(asset.folder) or "/"
+        args["folder"] = live.show_folder(asset.folder) or "/"
     if asset.finalized is False:
         args["unfinalized"] = "allow"
     complete = []
     for aspect in filter(attrgetter("keys"), ASPECTS.values()):
         name, part = next(iter(aspect.keys)), aspect.export(snapshot, dialect)
         _put(args, name, part.items)
-        if aspect.exactly is not None and part.complete and _has_values(part.items):
+        if isinstance(aspect, ListAspect) and aspect.exactly and part.complete and _has_values(part.items):
             complete.append(name)
     if complete:
         args["exactly"] = FlowStyle(complete)
@@ -112,7 +94,7 @@ def _put(args: dict[str, Any], name: str, written: Any) -> None:
         args[name] = CommentedValue(tuple(f"{name}: {note}" for item in items for note in item.notes))
 
 
-def channel_task(channel: RssChannel, rss_guid: str) -> dict[str, Any]:
+def channel_task(channel: live.RssChannel, rss_guid: str) -> dict[str, Any]:
     """Return the task that describes all items of a channel; ``rss_guid`` is the server's dialect."""
     items: list[Any] = []
     taken: dict[str, str] = {}
@@ -130,7 +112,7 @@ def channel_task(channel: RssChannel, rss_guid: str) -> dict[str, Any]:
     return {"name": channel.name, "rss": sourced}
 
 
-def _unfit_item(item: RssItem, count: int, rss_guid: str) -> str | None:
+def _unfit_item(item: live.RssItem, count: int, rss_guid: str) -> str | None:
     guid = item.guid
     if not guid:
         return "it has no guid"
@@ -140,13 +122,15 @@ def _unfit_item(item: RssItem, count: int, rss_guid: str) -> str | None:
         return f"its guid {guid} is a file name on this server, and no file can be called so"
     if bad_character(guid, line=True):
         return f"its guid {guid!r} holds a character that no playbook can name"
+    if not (item.title or "").strip() and not (item.description or "").strip():
+        return f"the item {guid!r} has neither a title nor a description"
     return None
 
 
 def _taken(sourced: dict[str, Any], taken: dict[str, str], rss_guid: str) -> str | None:
     """Return why an item conflicts with those before it: the channel may show both under one name."""
     file = sourced.get("file") or default_file(sourced["guid"], text="text" in sourced)
-    shown = (sourced["guid"], file, stem_of(file)) if rss_guid == "auto" else (file,)
+    shown = (sourced["guid"], file, stem_of(file)) if rss_guid == "item" else (file,)
     names = {file_key(name) for name in shown}
     other = next((taken[name] for name in names if name in taken), None)
     if other is not None:
@@ -155,31 +139,22 @@ def _taken(sourced: dict[str, Any], taken: dict[str, str], rss_guid: str) -> str
     return None
 
 
-def _rss_item(item: RssItem, rss_guid: str) -> dict[str, Any]:
+def _rss_item(item: live.RssItem, rss_guid: str) -> dict[str, Any]:
     """Return an item as a text if it came as one, else by its fields; empty ones are left out."""
-    sourced: dict[str, Any] = {name: text for name, text in show_item(item).items() if str(text).strip()}
-    ending = ending_of(item.guid).lower() if rss_guid in {"auto", "file"} and _is_file(item.guid) else ""
-    named = rss_guid == "file" or ending in {".txt", ".xml"}
-    head = {"guid": item.guid} | ({"file": item.guid} if named else {})
-    form = "item" if ending == ".xml" else form_of(item)
+    sourced: dict[str, Any] = {n: text for n, text in item.fields.items() if n in RSS_FIELDS and text.strip()}
+    ending = item.guid[-4:].lower() if rss_guid == "file" and _is_file(item.guid) else ""
+    head = {"guid": item.guid} | ({"file": item.guid} if rss_guid == "file" else {})
+    form = "item" if ending == ".xml" else form_of(sourced)
     if form == "item" and not (ending == ".txt" and not sourced.keys() & {"link", "pubDate"}):
         return head | {"item": sourced}
-    return head | {"text": _rss_text(sourced)}
-
-
-def _rss_text(sourced: dict[str, str]) -> str:
-    """Return the text of an item: the description if it begins with the title, else the title and the description."""
-    title, description = sourced.get("title", ""), sourced.get("description", "")
-    if description.strip() == title.strip() or description.replace("\r\n", "\n").startswith(f"{title}\n"):
-        return description
-    return "\n".join(part for part in (title, description) if part)
+    return head | {"text": text_of(sourced)}
 
 
 def _is_file(guid: str) -> bool:
     return "/" not in guid and "\\" not in guid
 
 
-_HELD = frozenset({*MARKER_TEXTS, "rating", "track"})
+_HELD = frozenset({*timelines.MARKER_TEXTS, "rating", "track"})
 
 
 class TimelineForm(Struct, frozen=True):
@@ -188,20 +163,20 @@ class TimelineForm(Struct, frozen=True):
     ending: str
     origin: Timecode | None = None
 
-    def write(self, snapshot: AssetSnapshot) -> WrittenTimeline:
+    def write(self, snapshot: live.AssetSnapshot) -> timelines.WrittenTimeline:
         """Write an asset; raises :class:`TimelineError` if it has no frame rate."""
         rate = snapshot.asset.rate
         if rate is None:
-            raise TimelineError("the server reports no frame rate of it")
+            raise timelines.TimelineError(live.why_no_rate(snapshot.asset))
         timeline, warnings = timeline_of(snapshot)
-        written = WRITERS[self.ending](timeline, TimelineClock(rate, self.origin))
+        written = WRITERS[self.ending](timeline, timelines.TimelineClock(rate, self.origin))
         return replace(written, warnings=(*warnings, *written.warnings))
 
 
-def timeline_of(snapshot: AssetSnapshot) -> tuple[EditTimeline, tuple[str, ...]]:
+def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, tuple[str, ...]]:
     """Return the markers and segments of an asset, and what a timeline cannot hold."""
     asset = snapshot.asset
-    timeline = EditTimeline(title=asset.title or snapshot.title)
+    timeline = timelines.EditTimeline(title=asset.title or snapshot.title)
     warnings = []
     for marker in asset.markers:
         frame = marker.frame + snapshot.origin
@@ -209,37 +184,29 @@ def timeline_of(snapshot: AssetSnapshot) -> tuple[EditTimeline, tuple[str, ...]]
             warnings.append(f"marker {marker.uid} is left out: it lies outside the clip, at frame {frame}")
             continue
         timeline.markers.append(_edit_marker(marker, frame))
-        warnings += _not_held(marker)
+        if registry.track_named(marker.track) not in registry.TRACKS:
+            warnings.append(f"track of marker {marker.uid}, which no task can set: {marker.track}")
+        others = [name for name, text in marker.fields.items() if text and name not in _HELD]
+        if others:
+            warnings.append(f"marker {marker.uid} has attributes that no timeline holds: {', '.join(sorted(others))}")
     for segment in asset.segments:
         start = segment.start + snapshot.origin
         if start < 0 or segment.duration <= 0:
             length = f"it starts at frame {start} and is {segment.duration} frames long"
             warnings.append(f"segment {segment.number} is left out: {length}")
             continue
-        timeline.segments.append(_edit_segment(segment, start))
+        texts = {name: segment.text(name) or "" for name in timelines.SEGMENT_TEXTS}
+        number = segment.number if segment.number >= 0 else None
+        timeline.segments.append(timelines.EditSegment(start, segment.duration, **texts, number=number))
     return timeline, tuple(warnings)
 
 
-def _edit_marker(marker: Marker, frame: int) -> EditMarker:
-    texts: dict[str, Any] = {name: marker.fields.get(name, "") for name in MARKER_TEXTS}
+def _edit_marker(marker: live.Marker, frame: int) -> timelines.EditMarker:
+    texts: dict[str, Any] = {name: marker.fields.get(name, "") for name in timelines.MARKER_TEXTS}
     track = registry.track_named(marker.track)
-    return EditMarker(
+    return timelines.EditMarker(
         frame,
         **texts,
-        rating=whole(marker.fields.get("rating")) or 0,
+        rating=live.whole(marker.fields.get("rating")) or 0,
         track=track if track in registry.TRACKS else registry.DEFAULT_TRACK,
     )
-
-
-def _not_held(marker: Marker) -> Iterator[str]:
-    if registry.track_named(marker.track) not in registry.TRACKS:
-        yield f"track of marker {marker.uid}, which no task can set: {marker.track}"
-    others = [name for name, text in marker.fields.items() if text and name not in _HELD]
-    if others:
-        yield f"marker {marker.uid} has attributes that no timeline holds: {', '.join(sorted(others))}"
-
-
-def _edit_segment(segment: Segment, start: int) -> EditSegment:
-    texts = {name: segment.text(name) or "" for name in SEGMENT_TEXTS}
-    number = segment.number if segment.number >= 0 else None
-    return EditSegment(start, segment.duration, **texts, number=number)

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from msauto.documents.document import Document, Problems, SourceNode, outside_node
+from msauto.documents.document import Document, MergedNode, Problems, SourceNode, outside_node
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate
-from msauto.errors import InputError, Problem, nearest
+from msauto.errors import InputError, MsautoError, Problem, nearest
 from msauto.model.server import (
     Auth,
     Dialect,
@@ -34,13 +34,13 @@ from msauto.model.server import (
 )
 from msauto.playbook.input_files import Files, LookupContext, beside, repository_of
 from msauto.playbook.inventory import Host, Inventory, load_inventory, match_hosts
-from msauto.playbook.schema.inventory import AuthArgs, ServerArgs, TlsArgs
+from msauto.playbook.schema.inventory import AuthArgs, HostArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import OMIT, AssetView, EnvView
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables import HostVars, Level, TemplateScope, Variable, Variables, read_extra
 from msauto.secrets.redaction import HIDDEN, Secrets, can_redact
-from msauto.secrets.sources import SecretSourceError, misplaced_secrets, secret_in_file, secret_in_keyring
+from msauto.secrets.sources import misplaced_secrets, secret_in_file, secret_in_keyring
 
 
 class ResolveOptions(Struct, frozen=True):
@@ -152,7 +152,8 @@ class Hosts(Struct):
     def server(self, name: str, folder: str) -> ServerSpec:
         """Return the server of a host; raises :class:`InputError` with all problems of its block."""
         if name not in self._servers:
-            spec = _build_server(name, self._block(name), self.scope(name, folder))
+            scope = self.scope(name, folder)
+            spec = _build_server(name, *self._block(name, scope), scope)
             self._servers[name] = replace(spec, transport=self.options.transport)
         return self._servers[name]
 
@@ -160,26 +161,53 @@ class Hosts(Struct):
         """Raise for problems of the ``server:`` block; its secrets need not be set."""
         read_as(ServerArgs, *self._known_block(name))
 
-    def _block(self, name: str) -> Variable:
-        variable = self._variables[name].winner("server")
-        if variable is None:
+    def list_separator(self, name: str) -> str | None:
+        """Return the separator of XMP lists that the dialect of a host names, as far as it is known offline."""
+        with suppress(InputError):
+            dialect = self._known_block(name)[0].get("dialect")
+            separator = dialect.get("list_separator") if isinstance(dialect, Mapping) else None
+            if isinstance(separator, str) and not isinstance(separator, UnrenderedTemplate):
+                return str(separator)
+        return None
+
+    def _block(self, name: str, scope: TemplateScope, *, keep: bool = False) -> tuple[dict[str, Any], MergedNode]:
+        """Return the keys of all ``server:`` blocks of a host, rendered, the strongest of each, and where they are set.
+
+        Raises :class:`InputError`. A key that a stronger block sets as well is not evaluated.
+        """
+        blocks = self._variables[name].all_of("server")
+        if not blocks:
             why = f"the host {name!r} has no server"
             raise self.inventory.hosts[name].node.error(
                 why, "add server: {url: http://host:7901}", key=True, kind="host"
             )
-        return variable
+        merged: dict[str, Any] = {}
+        parts: dict[str | int, SourceNode] = {}
+        problems = Problems()
+        with problems.gather():
+            for each in server_keys(blocks, scope, keep=keep):
+                if each.name in parts:
+                    continue
+                parts[each.name] = each.node
+                with problems.gather():
+                    merged[each.name] = render_data(each.value, scope, each.node, keep=keep)
+                    if merged[each.name] is OMIT:
+                        del merged[each.name], parts[each.name]
+        problems.check()
+        return merged, MergedNode(blocks[0].node.document, blocks[0].node.path, parts)
 
-    def _known_block(self, name: str) -> tuple[Any, SourceNode]:
-        """Return the ``server:`` block as far as it is known; raises :class:`InputError`."""
-        variable = self._block(name)
-        scope = self.scope(name, "").with_env(EnvView(self.options.env, lenient=True))
-        return render_data(variable.value, scope, variable.node, keep=True), variable.node
+    def _known_block(self, name: str) -> tuple[dict[str, Any], MergedNode]:
+        """Return the keys of the server of a host as far as they are known; raises :class:`InputError`."""
+        return self._block(name, self._offline(name), keep=True)
+
+    def _offline(self, name: str) -> TemplateScope:
+        return self.scope(name, "").with_env(EnvView(self.options.env, lenient=True))
 
     def address(self, name: str) -> ServerAddress | None:
         """Return the address of the server of a host; ``None`` if it is unknown."""
         with suppress(InputError, UrlError):
             block, node = self._known_block(name)
-            url = block.get("url") if isinstance(block, dict) else None
+            url = block.get("url")
             if isinstance(url, str) and not isinstance(url, UnrenderedTemplate):
                 host = self.inventory.hosts[name].node
                 return ServerAddress(name, parse_server_url(url).url, node.child("url"), host)
@@ -187,10 +215,14 @@ class Hosts(Struct):
 
     def know_secrets(self) -> None:
         """Let every output hide the secrets of all servers, whatever reads them: a variable, or a file as a text."""
-        for name in self.inventory.hosts:
+        for name, variables in self._variables.items():
+            scope = self._offline(name)
             with suppress(InputError):  # reported for the host that needs it
-                for text in _server_secrets(*self._known_block(name)):
-                    self.files.tracker.found.add(text)
+                for each in server_keys(variables.all_of("server"), scope, keep=True):
+                    with suppress(InputError):
+                        known = {each.name: render_data(each.value, scope, each.node, keep=True)}
+                        for text in _server_secrets(known, MergedNode(each.node.document, (), {each.name: each.node})):
+                            self.files.tracker.found.add(text)
 
     def _scopes_of(self, folder: str) -> dict[str, TemplateScope]:
         here = Path(folder or ".")
@@ -216,6 +248,18 @@ class Hosts(Struct):
             scopes[name] = TemplateScope(variables, {**shared, **own}, context)
             host_variables[name] = HostVars(scopes[name])
         return scopes
+
+
+def server_keys(blocks: Iterable[Variable], scope: TemplateScope, *, keep: bool = False) -> Iterator[Variable]:
+    """Yield each key of ``server:`` blocks like a variable, unrendered; raises :class:`InputError` for another form."""
+    for block in blocks:
+        value = block.value
+        if isinstance(value, UnrenderedTemplate):
+            value = render_data(value, scope, block.node, keep=keep)
+        if not isinstance(value, dict):
+            read_as(HostArgs, {"server": value}, SourceNode(block.node.document, block.node.path[:-1]))
+        for key, each in value.items() if isinstance(value, dict) else ():
+            yield Variable(key, each, block.level, block.node.child(key))
 
 
 _ONE_HOST = "use one host, and name the media databases with `database:` of the play, a block or the task"
@@ -248,11 +292,7 @@ class NamedServer(Struct, frozen=True):
 
 
 def named_servers(
-    options: ResolveOptions,
-    secrets: Secrets | None = None,
-    *,
-    names: Collection[str] | None = None,
-    folder: str = ".",
+    options: ResolveOptions, secrets: Secrets | None = None, *, names: Collection[str] | None = None, folder: str = "."
 ) -> tuple[NamedServer, ...]:
     """Return the servers that ``--limit`` matches, or those called ``names``, as a play in this folder sees them.
 
@@ -298,10 +338,8 @@ _SECRET_KEYS: Final = ("password", "bearer", "key_password")
 _LIMITS: Final = ("connections", "requests_per_second", "request_line")
 
 
-def _build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerSpec:
+def _build_server(name: str, data: dict[str, Any], node: SourceNode, scope: TemplateScope) -> ServerSpec:
     """Return the server of a host; raises :class:`InputError` with all problems of its block."""
-    node = variable.node
-    data = render_data(variable.value, scope, node)
     found = misplaced_secrets(data, lambda way: way[:1] == ("auth",) or way[-1:] in {("password",), ("key_password",)})
     Problems(*(node.child(*way).problem(message, remedy) for way, message, remedy in found)).check()
     args = read_as(ServerArgs, data, node)
@@ -312,11 +350,10 @@ def _build_server(name: str, variable: Variable, scope: TemplateScope) -> Server
         version=args.version,
         timezone=args.timezone,
         auth=_auth(args.auth, name, node.child("auth")),
-        tls=_tls(args.tls, node),
+        tls=_tls(args.tls, node.child("tls")),
         timeouts=Timeouts(**_named(args.timeouts)),
         dialect=Dialect(**_named(args.dialect)),
         worker=_worker(scope),
-        variables={key: value for key, value in scope.variables.raw().items() if key != "server"},
         **limits,
     )
 
@@ -349,7 +386,7 @@ def _server_secrets(block: Any, node: SourceNode) -> Iterator[str]:
             text = str(value) if isinstance(value, str) and not isinstance(value, UnrenderedTemplate) else ""
             if text and key.endswith("_file") and key.removesuffix("_file") in _SECRET_KEYS:
                 try:
-                    text = secret_of_file(text, node.child(*way, key)).reveal()
+                    text = secret_of("file", text, "", node.child(*way, key)).reveal()
                 except InputError:  # reported when the server is needed
                     continue
             elif key not in _SECRET_KEYS and way[-1] != "headers":
@@ -376,10 +413,9 @@ def _auth(args: AuthArgs | None, name: str, node: SourceNode) -> Auth:
 
 def _secret(args: Model, key: str, user: str, node: SourceNode) -> Secret | None:
     """Return a secret from its text, its file beside the inventory, or the keyring entry of a user."""
-    if (file := getattr(args, f"{key}_file")) is not None:
-        return secret_of_file(file, node.child(f"{key}_file"))
-    if (keyring := getattr(args, f"{key}_keyring")) is not None:
-        return secret_of_keyring(keyring, user, node.child(f"{key}_keyring"))
+    for source in ("file", "keyring"):
+        if (name := getattr(args, f"{key}_{source}")) is not None:
+            return secret_of(source, name, user, node.child(f"{key}_{source}"))
     text = getattr(args, key)
     return None if text is None else Secret(text)
 
@@ -393,17 +429,11 @@ def _tls(args: TlsArgs | None, node: SourceNode) -> Tls:
     return Tls(verify=args.verify is not False, key_password=password, **found)
 
 
-def secret_of_file(file: str, node: SourceNode) -> Secret:
-    """Return the secret that a file beside the document contains; raises :class:`InputError`."""
+def secret_of(source: str, name: str, user: str, node: SourceNode) -> Secret:
+    """Return the secret in a file beside the document, or of a user in the keyring; raises :class:`InputError`."""
     try:
-        return Secret(secret_in_file(Path(beside(node.document.file, file)), file))
-    except SecretSourceError as error:
-        raise node.error(str(error), error.remedy, kind="secret") from None
-
-
-def secret_of_keyring(service: str, user: str, node: SourceNode) -> Secret:
-    """Return the secret of a user in the system keyring; raises :class:`InputError`."""
-    try:
-        return Secret(secret_in_keyring(service, user))
-    except SecretSourceError as error:
-        raise node.error(str(error), error.remedy, kind="secret") from None
+        if source == "keyring":
+            return Secret(secret_in_keyring(name, user))
+        return Secret(secret_in_file(Path(beside(node.document.file, name)), name))
+    except MsautoError as error:
+        raise node.error(error.message, error.remedy, kind="secret") from None

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os.path
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -61,11 +61,9 @@ class Files:
         A playbook may be untrusted, and can send the content of a file anywhere.
         """
         try:
-            real = Path(path).resolve()
-            roots = (repository_of(Path(playbook).parent), *(Path(each).resolve() for each in self._opened))
-        except (OSError, ValueError, RuntimeError):
+            return _root_of(Path(path), (repository_of(Path(playbook).parent), *map(Path, self._opened))) is not None
+        except _NO_PATH:
             return False
-        return any(real.is_relative_to(root) for root in roots)
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; raises :class:`InputError`."""
@@ -120,10 +118,6 @@ class LookupContext(Struct, frozen=True):
     opened: Sequence[str] = ()
     writable: Sequence[str] = ()
 
-    def path(self, name: str) -> str:
-        """Return the path of a file beside the playbook."""
-        return str(self.folder / name)
-
     def read(self, name: str) -> bytes:
         """Return the bytes of a file beside the playbook; raises :class:`TemplateFunctionError` for one outside."""
         data = self.content(name)
@@ -133,13 +127,12 @@ class LookupContext(Struct, frozen=True):
 
     def content(self, name: str) -> bytes:
         """Return the bytes as :meth:`read` does, whether or not they hold a secret."""
-        path = Path(self.path(name))
+        path = self.folder / name
         try:
-            folders = [self.root, *map(Path, self.opened)]
-            inside = any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
-        except (OSError, ValueError, RuntimeError) as error:
+            root = _root_of(path, (self.root, *map(Path, self.opened)))
+        except _NO_PATH as error:
             raise TemplateFunctionError(f"cannot read the file {name!r}") from error
-        if not inside:
+        if root is None:
             remedy = "copy it there, or open its folder in msauto.toml: [lookup] folders"
             raise TemplateFunctionError(f"the file {name!r} is outside the playbook's repository", remedy)
         try:
@@ -170,17 +163,15 @@ class LookupContext(Struct, frozen=True):
         """
         path = Path(os.path.normpath(self.folder / name))
         try:
-            real = path.resolve()
-            roots = (self.root.resolve(), *(Path(each).resolve() for each in self.writable))
-            inside = [root for root in roots if real.is_relative_to(root)]
-        except (OSError, ValueError, RuntimeError) as error:
+            real, root = path.resolve(), _root_of(path, (self.root, *map(Path, self.writable)))
+        except _NO_PATH as error:
             raise node.error(f"{name!r} is not a valid file name", kind="file") from error
-        if not inside:
+        if root is None:
             remedy = "use a path inside it, or allow its folder in msauto.toml: [download] folders"
             raise node.error(
                 f"the file {name!r} would be written outside the playbook's repository", remedy, kind="file"
             )
-        hidden = next((part for part in real.relative_to(inside[0]).parts if part.startswith(".")), None)
+        hidden = next((part for part in real.relative_to(root).parts if part.startswith(".")), None)
         if hidden is not None:
             raise node.error(
                 f"{name!r} contains {hidden!r}: hidden files cannot be written", "use another path", kind="file"
@@ -192,6 +183,16 @@ class LookupContext(Struct, frozen=True):
                 f"{name!r} would be read as a playbook or as settings", "use another file extension", kind="file"
             )
         return str(path)
+
+
+_NO_PATH = (OSError, ValueError, RuntimeError)
+"""What a name that cannot be a path raises, and a loop of symbolic links."""
+
+
+def _root_of(path: Path, roots: Iterable[Path]) -> Path | None:
+    """Return the first of the folders that holds a path, with symbolic links resolved; raises :data:`_NO_PATH`."""
+    real = path.resolve()
+    return next((root for root in map(Path.resolve, roots) if real.is_relative_to(root)), None)
 
 
 def _read(path: str) -> bytes:

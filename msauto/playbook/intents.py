@@ -171,7 +171,7 @@ class _HostTask(Struct, frozen=True):
             problems += check_arguments(args, self.node)
         if isinstance(args, AssetArgs):
             for aspect in ASPECTS.values():
-                problems += aspect.check_on_server(args, self.node, self.dialect)
+                problems += aspect.check(args, self.node, self.dialect)
         if problems:
             raise InputError(problems)
         return args

@@ -11,8 +11,9 @@ from typing import Any
 
 from msgspec import Struct, field, structs
 
+from msauto.aspects.rss_arguments import RssArgs
 from msauto.documents.document import Problems, SourceNode, outside_node
-from msauto.documents.value_types import UnrenderedTemplate, as_list
+from msauto.documents.value_types import as_list
 from msauto.errors import InputError, Problem, nearest
 from msauto.model.desired import Batch, Intent, ResolvedPlaybooks, ServerIntents
 from msauto.model.server import Dialect, ServerSpec
@@ -20,7 +21,7 @@ from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts, same_server
 from msauto.playbook.input_files import OUTSIDE, Files, beside, how_to_find
 from msauto.playbook.intents import TaskContext, render_shown, task_handlers, task_intents
 from msauto.playbook.plays import Loader, Play
-from msauto.playbook.schema.play import BatchKeys
+from msauto.playbook.schema.play import AssetArgs, BatchKeys
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import UsesAssetError
 from msauto.playbook.templates.rendering import render_data
@@ -88,7 +89,11 @@ def resolve_plays(plays: Sequence[Play], hosts: Hosts, *, check_only: bool = Fal
         problems.add(no_host.problem(why, "use a host or group of the plays", kind="host"))
     if plays:  # otherwise they are in error themselves
         problems.add(*_tag_problems(options, plays))
-    work = tuple(ServerIntents(run.servers[name], tuple(run.intents[name])) for name in known if name in run.intents)
+    work = tuple(
+        ServerIntents(run.servers[name], tuple(run.intents[name]), tuple(run.left_out[name]))
+        for name in known
+        if name in run.intents
+    )
     inputs = files.inputs(options.playbooks)
     return ResolvedPlaybooks(work, inputs, hosts.inventory.warnings, run.batches.all(), secrets=files.tracker.found)
 
@@ -202,6 +207,7 @@ class _Resolver(Struct):
     check_only: bool
     limit: frozenset[str] = frozenset()
     intents: dict[str, list[Intent]] = field(default_factory=dict)
+    left_out: dict[str, list[Intent]] = field(default_factory=dict)
     servers: dict[str, ServerSpec] = field(default_factory=dict)
     batches: Batches = field(default_factory=Batches)
     played: int = 0
@@ -237,29 +243,30 @@ class _Resolver(Struct):
         return self.batches.add(name, hosts, sizes)
 
     def _play_on(self, play: Play, name: str, batch: int) -> None:
-        server = self._stand_in(name, play.folder) if self.check_only else self.hosts.server(name, play.folder)
+        server = self._stand_in(name) if self.check_only else self.hosts.server(name, play.folder)
         scope = self._play_scope(play, self.hosts.scope(name, play.folder))
         self.servers.setdefault(name, server)
-        intents = self.intents.setdefault(name, [])
+        intents, left_out = self.intents.setdefault(name, []), self.left_out.setdefault(name, [])
         context = TaskContext(server, scope, partial(_database, play, name), batch=batch)
         for index, task in enumerate(play.handlers):  # handlers ignore tags
             handlers = context.handlers.setdefault(task.name, [])
             with self.hosts.files.problems.gather():
                 handlers.extend(task_handlers(task, context, (self.played, index)))
         for task in play.tasks:
-            is_chosen = chosen(task.inherited.tags, self.hosts.options.tags, self.hosts.options.skip_tags)
-            if is_chosen or self.check_only:
+            tags, options = task.inherited.tags, self.hosts.options
+            if chosen(tags, options.tags, options.skip_tags):
                 with self.hosts.files.problems.gather():
-                    (intents if is_chosen else []).extend(task_intents(task, context))
+                    intents.extend(task_intents(task, context))
+                continue
+            protects = isinstance(task.args, AssetArgs | RssArgs) and chosen(tags, (), ())
+            if self.check_only or protects:
+                with self.hosts.files.problems.gather() if self.check_only else suppress(InputError):
+                    (left_out if protects else []).extend(task_intents(task, context))
 
-    def _stand_in(self, name: str, folder: str) -> ServerSpec:
+    def _stand_in(self, name: str) -> ServerSpec:
         """Return a server with only its list separator, which checks of values need."""
-        variable = self.hosts.scope(name, folder).variables.winner("server")
-        block = variable.value if variable is not None else None
-        dialect = block.get("dialect") if isinstance(block, Mapping) else None
-        separator = dialect.get("list_separator") if isinstance(dialect, Mapping) else None
-        known = isinstance(separator, str) and separator and not isinstance(separator, UnrenderedTemplate)
-        return ServerSpec(name, "", dialect=Dialect(list_separator=str(separator)) if known else Dialect())
+        separator = self.hosts.list_separator(name)
+        return ServerSpec(name, "", dialect=Dialect(list_separator=separator) if separator else Dialect())
 
     def _play_scope(self, play: Play, scope: TemplateScope) -> TemplateScope:
         inner = scope.with_variables(play.inherited.variables)

@@ -20,7 +20,7 @@ from msauto.errors import InputError, SourceLocation
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import InputHash, Limits
 from msauto.playbook.change_windows import DAYS, DatedFreeze, Freeze
-from msauto.playbook.input_files import how_to_find
+from msauto.playbook.input_files import Files
 from msauto.secrets.redaction import redact_lines
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
     found = find_settings(*starts) if path is None else Path(path)
     if found is None:
         return Settings()
-    content = _read(found)
+    content = Files().read(str(found))
     return _settings(_document(content, str(found)), found, hashlib.sha256(content).hexdigest())
 
 
@@ -159,16 +159,6 @@ def _moment(value: datetime | date, zone: str | None, whole_day: timedelta = tim
 
 def _beside(path: Path, name: str) -> str:
     return str(path.parent / Path(os.path.expanduser(name)))  # noqa: PTH111 - no error for an unknown user
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        file = str(path)
-        remedies = {FileNotFoundError: how_to_find(file), IsADirectoryError: "use a file in it"}
-        remedy = remedies.get(type(error), "check its permissions")
-        raise outside_node(file).error(f"the file cannot be read: {error.strerror}", remedy, kind="file") from error
 
 
 def _document(content: bytes, file: str) -> Document:

@@ -124,18 +124,30 @@ def _never_notified(plays: Sequence[Play]) -> Iterator[Problem]:
 
 
 def _contradictions(work: Sequence[model.ServerIntents]) -> Iterator[Problem]:
-    """Yield what two tasks contradict that name the same title, id or channel, and depend on no facts."""
+    """Yield what two tasks contradict that name the same title, id or channel, and depend on no facts.
+
+    One of them may be left out by its tags.
+    """
     for each in work:
-        declared: dict[model.Ref, list[model.DesiredAsset | model.DesiredChannel]] = {}
-        for intent in each.intents:
-            ref, desired = intent.ref, _constant_of(intent)
-            if isinstance(ref, model.TitleRef):
-                ref = model.TitleRef(ref.database, ref.title)
-            if desired is not None and not isinstance(ref, model.SelectRef):
-                declared.setdefault(ref, []).append(desired)
+        declared, left_out = _declared(each.intents), _declared(each.left_out)
         for ref, found in declared.items():
-            for error in contradictions(found, ref.title if isinstance(ref, model.TitleRef) else ""):
+            title = ref.title if isinstance(ref, model.TitleRef) else ""
+            together = [found, *([*found, kept] for kept in left_out.get(ref, ()))]
+            errors = {str(error): error for some in together for error in contradictions(some, title)}
+            for error in errors.values():
                 yield Problem(error.message, error.place, error.remedy, kind="conflict")
+
+
+def _declared(intents: Sequence[model.Intent]) -> dict[model.Ref, list[model.DesiredAsset | model.DesiredChannel]]:
+    """Return what tasks declare that depends on no facts, by the title, id or channel that they name."""
+    declared: dict[model.Ref, list[model.DesiredAsset | model.DesiredChannel]] = {}
+    for intent in intents:
+        ref, desired = intent.ref, _constant_of(intent)
+        if isinstance(ref, model.TitleRef):
+            ref = model.TitleRef(ref.database, ref.title)
+        if desired is not None and not isinstance(ref, model.SelectRef):
+            declared.setdefault(ref, []).append(desired)
+    return declared
 
 
 _ALWAYS_SKIPPED = min(DROP_FRAME_RATES.values())

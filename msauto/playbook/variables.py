@@ -136,10 +136,6 @@ class Variables:
         """Return all variables."""
         return self._all
 
-    def raw(self) -> Mapping[str, Any]:
-        """Return the winning values, unrendered."""
-        return {name: each.value for name, each in self._winners.items()}
-
 
 class TemplateScope:
     """The names that a template can use; a variable is rendered when it is used, and only once."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -62,8 +62,9 @@ class ProbeNotes(Struct):
     missed: list[UnansweredQuestion] = field(default_factory=list)
 
     def learn(self, key: str, value: str, evidence: str) -> None:
-        """Note the value of a key."""
+        """Note the value of a key, in place of what was noted of it before."""
         self.missed = [each for each in self.missed if each.name != key]
+        self.found = [each for each in self.found if each.name != key]
         self.found.append(DialectFinding(key, value, clean(self.hide(evidence))))
 
     def miss(self, why: str, *names: str) -> None:
@@ -130,10 +131,7 @@ class ReadOnlyProbe:
         """Ask everything. Raises ``MsautoError`` if the server cannot be reached or has no such database."""
         folders = await self._folders()
         await self._not_found()
-        about_clips = {
-            "title_address": self._title_address,
-            "xmp_read": self._xmp_read,
-        }
+        about_clips = {"title_address": self._title_address, "xmp_read": self._xmp_read}
         with self._notes.trying(*about_clips):
             sample = await self._sample(folders)
             for key, ask in about_clips.items():
@@ -268,10 +266,12 @@ class ReadOnlyProbe:
         shown = ", ".join(repr(guid) for guid in guids[:4])
         if not guids:
             self._notes.miss("no channel with an item was found", "rss_guid")
-        elif _are_files(guids):
+        elif any(guids) and all(not guid or _FILE_ENDING.fullmatch(guid) for guid in guids):
+            # One without an ending may be the file's stem or the item's own: the server may make an address of either.
             self._notes.learn("rss_guid", "file", f"guids such as {shown}")
         else:
-            self._notes.miss(f"the items' own, their files' stems, or made by the server: {shown}", "rss_guid")
+            why = f"the items' own, their files' stems, or made by the server: {shown}"
+            self._notes.miss(f"{why}: --scratch-channel NAME tries it", "rss_guid")
 
 
 def how_not_found(reply: RawAnswer) -> str:
@@ -295,12 +295,3 @@ def _readable(reply: RawAnswer, field: str | None) -> bool | None:
         return False
     fields = parse_xmp(reply.data, ",", reply.charset, asked=field)
     return None if fields is None else any(fields.values())
-
-
-def _are_files(guids: Iterable[str]) -> bool:
-    """Return whether all guids look like file names.
-
-    A guid without an ending may be the file's stem or the item's own, and the server may make an address from either.
-    """
-    shown = [guid for guid in guids if guid]
-    return bool(shown) and all(_FILE_ENDING.fullmatch(guid) for guid in shown)

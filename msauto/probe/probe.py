@@ -12,22 +12,14 @@ import asyncio
 import dataclasses
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from operator import ne
 from typing import Final, NamedTuple, TypeVar
 
+from msauto import errors
 from msauto.concurrency import finish
-from msauto.errors import (
-    UNINFORMATIVE_STATUSES,
-    InDoubtError,
-    MsautoError,
-    NotFoundError,
-    NotSentError,
-    RefusedError,
-    RejectedError,
-    ServerError,
-)
 from msauto.model import requests
 from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.plan import Address, Request
@@ -42,13 +34,15 @@ from msauto.server.reader import ServerReader
 _ROUNDS: Final = 3
 """The number of attempts to undo a change."""
 
-_SETTLING: Final = 2.0
+SETTLING: Final = 2.0
 """Seconds to wait after a lost answer, or for a write that is not visible: the server may still be working."""
 
-_PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.5)
+PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.5)
 """Seconds between reads of what was written: some servers show it late."""
 
 T = TypeVar("T")
+Refuse = Callable[[Asset, tuple[Link, ...] | None], None]
+"""Gets the asset of a trial and its links, and raises for one that must not be changed."""
 
 
 class TrialOptions(NamedTuple):
@@ -78,7 +72,7 @@ class WriteVisibility:
         """
         waited = 0.0
         live = await read()
-        for pause in _PAUSES if what in self.unseen else ():
+        for pause in PAUSES if what in self.unseen else ():
             if shows(live):
                 break
             await self.clock.sleep(pause)
@@ -92,7 +86,7 @@ class WriteVisibility:
     async def settle(self) -> None:
         """Wait until the server must have finished: longer if some write was never visible."""
         late = 2 * self.slowest
-        await self.clock.sleep(max(late, _SETTLING) if self.lost or self.unseen else late)
+        await self.clock.sleep(max(late, SETTLING) if self.lost or self.unseen else late)
 
 
 @dataclass(slots=True)
@@ -129,31 +123,27 @@ class ScratchAsset:
         """What writes may have left behind."""
         return "; ".join(self.made.values())
 
-    async def open(self, refuse: Callable[[Asset, tuple[Link, ...] | None], None], *, all_links: bool) -> None:
+    async def open(self, refuse: Refuse, *, all_links: bool) -> None:
         """Read the asset; raise ``RefusedError`` for one that is still being recorded, or that ``refuse`` refuses.
 
         ``all_links``: find the links of the asset for ``refuse``, which may need a listing of the whole database.
         """
-        reader, title = ServerReader(self.client, clock=self.clock), self.trial.title
-        asset = await reader.read_asset(self.database, Address(title))
-        if asset is None:
-            raise MsautoError(
-                f"{self.client.spec.name} has no asset {title!r} in {self.database}",
-                remedy="name one that `msauto show assets` lists",
-            )
+        asset = await self.read()
         if asset.finalized is False:
-            raise RefusedError(f"{title!r} is still being recorded: nothing is tried on it", remedy="name another")
+            why = f"{self.trial.title!r} is still being recorded: nothing is tried on it"
+            raise errors.RefusedError(why, remedy="name another")
+        reader = ServerReader(self.client, clock=self.clock)
         refuse(asset, await reader.read_links(self.database, asset) if all_links else asset.links)
         self.before = asset
         self.number = max((segment.number for segment in asset.segments), default=0) + 1
 
     async def read(self) -> Asset:
-        """Read the asset again. Raises if it is another one, or was deleted."""
+        """Read the asset; raise ``NotFoundError`` if the server has none."""
         reader = ServerReader(self.client, clock=self.clock)
         asset = await reader.read_asset(self.database, Address(self.trial.title))
         if asset is None:
-            raise NotFoundError(
-                f"scratch asset {self.trial.title!r} not found",
+            raise errors.NotFoundError(
+                f"{self.database} has no asset {self.trial.title!r}",
                 status=404,
                 server=self.client.spec.name,
                 remedy="name one that `msauto show assets` lists",
@@ -165,11 +155,11 @@ class ScratchAsset:
         self.made[what] = words
         try:
             await self.client.send(request)
-        except RejectedError as error:
-            if error.status in UNINFORMATIVE_STATUSES:
+        except errors.RejectedError as error:
+            if error.status in errors.UNINFORMATIVE_STATUSES:
                 raise
             return False
-        except NotSentError:
+        except errors.NotSentError:
             raise
         except BaseException:  # a lost answer, or Ctrl-C: it may have been done
             self.visibility.lost = True
@@ -178,8 +168,11 @@ class ScratchAsset:
         return True
 
     def segments(self, asset: Asset) -> list[Segment]:
-        """Return our own segments."""
-        return [segment for segment in asset.segments if segment.number == self.number]
+        """Return our own segments: those with our token, or else new ones with our number."""
+        named = [segment for segment in asset.segments if segment.title == self.token]
+        known = {(segment.start, segment.duration) for segment in self.before.segments}
+        new = [each for each in asset.segments if (each.start, each.duration) not in known]
+        return named or [segment for segment in new if segment.number == self.number]
 
     def markers(self, asset: Asset) -> list[Marker]:
         """Return our own markers: new ones with our token, or the only new one."""
@@ -201,7 +194,7 @@ async def put_back(bench: ScratchAsset) -> tuple[str, ...]:
     for undo in undoing:
         try:
             left += await undo()
-        except MsautoError as error:
+        except errors.MsautoError as error:
             left.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
     if bench.visibility.lost:
         what = f"{bench.changed} of {bench.trial.title!r}"
@@ -224,7 +217,11 @@ async def _take_back(
         if not found:
             break
         for request in found:
-            await _send_anyhow(bench, request)
+            with suppress(errors.RejectedError):  # what remains is reported
+                try:
+                    await bench.client.send(request)
+                except errors.InDoubtError:
+                    await bench.clock.sleep(SETTLING)
         bench.visibility.unseen.add("taken back")
         await bench.visibility.look("taken back", read, lambda live: not undoing(live))
     return await read()
@@ -237,16 +234,6 @@ def _undoing(bench: ScratchAsset, live: Asset) -> list[Request]:
     if "first_frame" in bench.made and old is not None and live.attributes.get("first_frame") != old:
         found.append(requests.set_field(bench.path, "first_frame", old))
     return found
-
-
-async def _send_anyhow(bench: ScratchAsset, request: Request) -> None:
-    """Send a request that undoes a change; reading shows whether it worked."""
-    try:
-        await bench.client.send(request)
-    except InDoubtError:
-        await bench.clock.sleep(_SETTLING)
-    except RejectedError:
-        return  # what remains is reported
 
 
 def _left(bench: ScratchAsset, live: Asset) -> tuple[str, ...]:
@@ -271,10 +258,10 @@ _LEAST_FRAMES: Final = 25
 
 
 async def try_segments(bench: ScratchAsset) -> None:
-    """Does CREATESEGMENT on an existing number overwrite (dialect ``segment_update``)?"""
-    start = _free_frames(bench.before)
+    """Are segments numbered by their starts, and does CREATESEGMENT on an existing number overwrite?"""
+    keys, start = ("segment_update", "segment_numbers"), _free_frames(bench.before)
     if start is None:
-        bench.notes.miss("no two frames of the asset are free of segments: name another asset", "segment_update")
+        bench.notes.miss("no two frames of the asset are free of segments: name another asset", *keys)
         return
     words = f"segment {bench.number}, titled {bench.token}"
     first = requests.create_segment(bench.path, bench.number, start, 1, {"title": bench.token})
@@ -282,9 +269,15 @@ async def try_segments(bench: ScratchAsset) -> None:
     made = bench.segments(await bench.visibility.look("segment", bench.read, lambda live: bool(bench.segments(live))))
     if [(each.start, each.duration) for each in made] != [(start, 1)]:
         spans = ", ".join(f"{each.start}+{each.duration}" for each in made) or "none"
-        bench.notes.miss(f"a new segment was not shown as it was made: {spans}", "segment_update")
+        bench.notes.miss(f"a new segment was not shown as it was made: {spans}", *keys)
         return
-    again = requests.create_segment(bench.path, bench.number, start, 2, {"title": bench.token})
+    number, later = made[0].number, any(each.start > start for each in bench.before.segments)
+    if number != bench.number or later:
+        evidence = f"CREATESEGMENT of number {bench.number} {'before' if later else 'after'} others: it shows {number}"
+        bench.notes.learn("segment_numbers", "fixed" if number == bench.number else "by_start", evidence)
+    else:
+        bench.notes.miss("the new segment was the last of the clip: name an asset with a later one", "segment_numbers")
+    again = requests.create_segment(bench.path, number, start, 2, {"title": bench.token})
     accepted = await bench.write(again, "segment", words)
     asset = await bench.visibility.look("segment", bench.read, lambda live: bench.segments(live) != made)
     bench.visibility.unseen.discard("segment")  # a server may accept it and keep the old one
@@ -398,7 +391,7 @@ async def _values(bench: ScratchAsset, name: str) -> tuple[str, ...] | None:
 
     try:
         return await bench.client.read(requests.get_user_fields(bench.path, name), parse)
-    except RejectedError:
+    except errors.RejectedError:
         return None
 
 
@@ -417,12 +410,8 @@ async def _restore_field(bench: ScratchAsset, name: str, old: str) -> tuple[str,
     return () if live == desired else (f"the field {name} is {list(live or ())} instead of {list(desired)}",)
 
 
-Refuse = Callable[[Asset, tuple[Link, ...] | None], None]
-
-Trial = Callable[[ScratchAsset], Awaitable[None]]
-
-_TRIALS: dict[Trial, tuple[tuple[str, ...], str]] = {
-    try_segments: (("segment_update",), ""),
+_TRIALS: dict[Callable[[ScratchAsset], Awaitable[None]], tuple[tuple[str, ...], str]] = {
+    try_segments: (("segment_update", "segment_numbers"), ""),
     try_markers: (("marker_update", "position_origin"), ""),
     try_separators: (("list_separator",), " with --xmp-field NAME"),
 }
@@ -447,7 +436,7 @@ async def probe(
     async with AsyncMediaServer(spec, read_only=True) as client:
         notes = ProbeNotes(client.hide)
         await ReadOnlyProbe(client, database, notes, title=title, field=xmp_field).run()
-    _miss_the_rest(notes)
+    miss_the_rest(notes)
     return ProbeResult(spec.name, database, tuple(notes.found), tuple(notes.missed))
 
 
@@ -463,8 +452,7 @@ async def probe_by_trial(
 ) -> ProbeResult:
     """Read as :func:`probe` does, then try the rest on one asset, and undo the changes.
 
-    ``refuse`` gets the asset and its links and raises for one that must not be changed. Changes are undone after an
-    error or interruption as well; ``left`` and ``report`` name what could not be undone.
+    Changes are undone after an error or interruption as well; ``left`` and ``report`` name what could not be undone.
     """
     async with AsyncMediaServer(spec) as client:
         notes = ProbeNotes(client.hide)
@@ -472,7 +460,7 @@ async def probe_by_trial(
         await bench.open(refuse, all_links=all_links)
         await ReadOnlyProbe(client, database, notes, title=trial.title, field=trial.xmp_field).run()
         left = await _try_all(bench)
-    _miss_the_rest(notes)
+    miss_the_rest(notes)
     return ProbeResult(spec.name, database, tuple(notes.found), tuple(notes.missed), left)
 
 
@@ -482,11 +470,11 @@ async def _try_all(bench: ScratchAsset) -> tuple[str, ...]:
             try:
                 with bench.notes.trying(*keys):
                     await trial(bench)
-            except ServerError as error:
+            except errors.ServerError as error:
                 bench.report(f"The trial ends here: {error}")
-                lost = isinstance(error, InDoubtError)
+                lost = isinstance(error, errors.InDoubtError)
                 why = "an answer was lost before" if lost else "the server could no longer be reached"
-                _miss_the_rest(bench.notes, why)
+                miss_the_rest(bench.notes, why)
                 break
     except BaseException:  # Ctrl-C as well: changes are always undone
         if bench.made:
@@ -519,7 +507,7 @@ def _tell_left(bench: ScratchAsset, left: tuple[str, ...]) -> None:
         bench.report(f"Left on {bench.trial.title!r}: {words}")
 
 
-def _miss_the_rest(notes: ProbeNotes, why: str = "") -> None:
+def miss_the_rest(notes: ProbeNotes, why: str = "") -> None:
     """Note why the questions that reading does not answer have no answer."""
     for keys, options in _TRIALS.values():
         notes.miss(why or f"reading does not show it: --scratch TITLE{options} tries it", *keys)

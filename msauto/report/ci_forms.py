@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET  # it only writes
 from msgspec import Struct
 
 from msauto.errors import Problem
-from msauto.model.plan import Plan, Target
+from msauto.model.plan import Plan
 from msauto.model.result import Result, TargetResult
 from msauto.report.layout import PLAIN, Layout
 from msauto.report.result_view import NOT_DONE, result_lines, result_sentence
@@ -79,17 +79,14 @@ def render_plan(plan: Plan, _: Layout = PLAIN) -> tuple[str]:
     plan = redact_plan(plan)
     suites: dict[str, list[TestCase]] = {server.name: [] for server in plan.servers}
     for target in plan.targets:
-        suites.setdefault(target.server, []).append(_planned(target))
+        changes, requests = plural(len(target.changes), "change"), plural(len(target.requests), "request")
+        case = TestCase(target_heading(target), details=f"{changes}, {requests}")
+        if target.error is not None:
+            case = TestCase(case.name, "error", "planning", target.error.partition("\n")[0], target.error)
+        suites.setdefault(target.server, []).append(case)
     limits = [TestCase(each.code, "error", "refused", refusal_sentence(each)) for each in plan.refusals]
     closing = TestCase("plan", details=plan_sentence(plan))
     return (_render_suites({**suites, "plan": [*limits, closing]}, plan.created),)
-
-
-def _planned(target: Target) -> TestCase:
-    name = target_heading(target)
-    if target.error is not None:
-        return TestCase(name, "error", "planning", target.error.partition("\n")[0], target.error)
-    return TestCase(name, details=f"{plural(len(target.changes), 'change')}, {plural(len(target.requests), 'request')}")
 
 
 def render_result(result: Result, _: Layout = PLAIN) -> tuple[str]:
@@ -99,9 +96,8 @@ def render_result(result: Result, _: Layout = PLAIN) -> tuple[str]:
         suites.setdefault(each.target.server, []).append(_applied(each))
     for server in result.plan.servers:
         if server.unchanged:
-            suites[server.name].append(
-                TestCase("unchanged", details=f"{plural(server.unchanged, 'target')} as desired")
-            )
+            details = f"{plural(server.unchanged, 'target')} as desired"
+            suites[server.name].append(TestCase("unchanged", details=details))
     closing = TestCase("run", details=result_sentence(result), seconds=result.seconds or 0.0)
     return (_render_suites({**suites, f"run {result.run}": [closing]}, result.plan.created),)
 
@@ -109,23 +105,14 @@ def render_result(result: Result, _: Layout = PLAIN) -> tuple[str]:
 def _applied(result: TargetResult) -> TestCase:
     details = "\n".join(line for _, line in result_lines(result, whole=True))
     message = show(result.message.partition("\n")[0]) if result.message else result.outcome
-    case = TestCase(target_heading(result.target), details=details, seconds=result.seconds)
-    if result.outcome not in NOT_DONE and result.outcome != "skipped":
-        return case
     states: dict[str, State] = {"not attempted": "error", "skipped": "skipped"}
-    state = states.get(result.outcome, "failure")
-    return TestCase(case.name, state, result.outcome, message, details, result.seconds)
+    state = states.get(result.outcome, "failure" if result.outcome in NOT_DONE else "passed")
+    return TestCase(target_heading(result.target), state, result.outcome, message, details, result.seconds)
 
 
 _MOST: Final = 10
 """GitHub shows ten errors and ten warnings of a step."""
 _LEVELS: Final[tuple[Literal["error", "warning"], ...]] = ("error", "warning")
-_SEVERITIES: Final = {"error": "major", "warning": "minor"}
-
-
-def errors_first(problems: Iterable[Problem]) -> list[Problem]:
-    """Return the problems, the errors first, else in their order."""
-    return sorted(problems, key=lambda problem: _LEVELS.index(problem.level))
 
 
 def render_github(problems: Sequence[Problem]) -> Iterator[str]:
@@ -176,11 +163,11 @@ def _relative(file: str) -> str:
 
 
 def problems_gitlab(problems: Iterable[Problem]) -> list[dict[str, Any]]:
-    """Return a Code Quality report. A fingerprint does not change when lines are added above a problem."""
+    """Return a Code Quality report, errors first. A fingerprint does not depend on what is above a problem."""
     seen: Counter[tuple[str, str]] = Counter()
     report = []
-    for problem in problems:
-        file = _relative(problem.place.file) if problem.place is not None else "."
+    for problem in sorted(problems, key=lambda problem: _LEVELS.index(problem.level)):
+        file, line = (_relative(problem.place.file), problem.place.line) if problem.place is not None else (".", 1)
         same = file, problem.message
         seen[same] += 1
         fingerprint = "\0".join((*same, problem.level, str(seen[same])))
@@ -189,11 +176,8 @@ def problems_gitlab(problems: Iterable[Problem]) -> list[dict[str, Any]]:
                 "description": _message(problem),
                 "check_name": f"msauto/{problem.kind}",
                 "fingerprint": hashlib.sha256(fingerprint.encode("utf-8", "backslashreplace")).hexdigest(),
-                "severity": _SEVERITIES[problem.level],
-                "location": {
-                    "path": file,
-                    "lines": {"begin": max(problem.place.line, 1) if problem.place is not None else 1},
-                },
+                "severity": "major" if problem.level == "error" else "minor",
+                "location": {"path": file, "lines": {"begin": max(line, 1)}},
             }
         )
     return report

@@ -43,12 +43,9 @@ def clip_timeline(target: Target) -> ClipTimeline | None:
 
 
 def _unchanged(target: Target) -> Iterator[TimelineItem]:
-    for segment in target.context.segments if target.context else ():
-        place = TimelinePlace(SEGMENTS, segment.start, segment.duration, segment.title)
-        yield TimelineItem(None, str(segment.number), place, place)
-    for marker in target.context.markers if target.context else ():
-        place = TimelinePlace(marker.track, marker.frame, 0, marker.title)
-        yield TimelineItem(None, f"uid {marker.uid}", place, place)
+    for each in target.context.items if target.context else ():
+        place = TimelinePlace(each.lane, each.start, each.duration, each.title)
+        yield TimelineItem(None, each.name, place, place)
 
 
 def _shown(item: TimelineItem) -> TimelineItem:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import Meta, Struct
 
+from msauto.codec import describe_types, dump
 from msauto.model import events
-from msauto.model.codec import describe_types, dump
 from msauto.model.plan import Kind, Refusal, Summary
 from msauto.model.result import Outcome, RequestOutcome
 from msauto.version import __version__
@@ -175,7 +175,8 @@ class CommandEndedLine(EventLine, frozen=True, tag="command_ended"):
     reason: Annotated[str, Meta(description="why it is not 0; may be empty")]
 
 
-LINES: Final = tuple(EventLine.__subclasses__())
+LINES: Final[Mapping[type, type[Any]]] = dict(zip(get_args(events.Event), EventLine.__subclasses__(), strict=True))
+"""The line of each event: both are declared in the same order."""
 
 
 class EventLines:
@@ -201,29 +202,10 @@ class EventLines:
                 return None
             self._download_shown = elapsed
         self._seq += 1
-        line = _LINE_OF[type(event)]
+        line = LINES[type(event)]
         done = Progress(self._targets, self._requests)
         own = (_value(name, event, done) for name in line.__struct_fields__[len(EventLine.__struct_fields__) :])
         return f"{dump(line(1, self._seq, self._now(), round(elapsed, 3), *own))}\n"
-
-
-_LINE_OF: Final[Mapping[type, type[Any]]] = {
-    events.PlanningStarted: PlanningStartedLine,
-    events.TargetsFound: TargetsFoundLine,
-    events.TargetPlanned: TargetPlannedLine,
-    events.PlanningEnded: PlanningEndedLine,
-    events.RunStarted: RunStartedLine,
-    events.TargetStarted: TargetStartedLine,
-    events.RequestSending: RequestSendingLine,
-    events.RequestInDoubt: RequestInDoubtLine,
-    events.RequestSettled: RequestSettledLine,
-    events.DownloadAsked: DownloadRequestedLine,
-    events.DownloadReceived: DownloadReceivedLine,
-    events.WaitingForRestore: RestoreWaitingLine,
-    events.TargetFinished: TargetFinishedLine,
-    events.RunEnded: RunEndedLine,
-    events.CommandEnded: CommandEndedLine,
-}
 
 
 def _value(name: str, event: Any, done: Progress) -> Any:
@@ -258,7 +240,7 @@ def _value(name: str, event: Any, done: Progress) -> Any:
 
 def events_schema() -> dict[str, Any]:
     """Return the JSON Schema of one line (``msauto schema events``)."""
-    lines = [(kind, *describe_types(kind)) for kind in LINES]
+    lines = [(kind, *describe_types(kind)) for kind in LINES.values()]
     parts = {name: part for _, _, described in lines for name, part in described.items()}
     for name, part in parts.items():
         part.pop("title", None)

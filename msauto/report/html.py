@@ -22,24 +22,14 @@ from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from msauto.model.plan import Change, Plan, Request, Target
-from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.model.plan import Change, Plan, Target
+from msauto.model.result import Result
+from msauto.report import texts
 from msauto.report.clip_timeline import NO_STILLS, Stills, clip_timeline
 from msauto.report.layout import PLAIN, Layout, template
 from msauto.report.plan_view import Block, PlanView, shown_blocks, view_plan
 from msauto.report.result_view import ResultView, result_lines, view_result
 from msauto.report.sanitizing import message_lines, show, visible
-from msauto.report.texts import (
-    change_notes,
-    change_parts,
-    emptied_lists,
-    folder_note,
-    plural,
-    settings_line,
-    show_body,
-    show_duration,
-    show_key,
-)
 
 _SCRIPTS: Final = ("elements.js", "timecode.js", "timeline.js", "page.js")
 _MOST_PLAYBOOKS: Final = 3
@@ -91,7 +81,7 @@ def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:
     """Yield the result of a run, and the plan that was applied, as an HTML page."""
     part = run_part(result)
     status = "interrupted" if result.interrupted else "ok" if result.ok else "failed"
-    took = "" if result.seconds is None else f"took {show_duration(result.seconds)}"
+    took = "" if result.seconds is None else f"took {texts.show_duration(result.seconds)}"
     return render_page([part], part.sentence, status, **_about(part.view.plan, layout, took))
 
 
@@ -100,7 +90,7 @@ def _about(plan: Plan, layout: Layout, took: str = "") -> dict[str, Any]:
     options = plan.options
     names = [PurePath(each).name for each in options.playbooks] or [f"undo of {options.undo}" if options.undo else ""]
     more = f" and {len(names) - _MOST_PLAYBOOKS} more" if len(names) > _MOST_PLAYBOOKS else ""
-    facts = (layout.by, _moment(plan.created), took, f"msauto {plan.msauto}", settings_line(plan))
+    facts = (layout.by, _moment(plan.created), took, f"msauto {plan.msauto}", texts.settings_line(plan))
     return {"subject": ", ".join(names[:_MOST_PLAYBOOKS]) + more, "facts": facts}
 
 
@@ -147,21 +137,12 @@ def render_page(
         policy=policy,
         style=style,
         script=script,
-        data=embed_list(chain(more_data, *(_data(part, links, groups, stills) for part in parts))),
+        data=embed_list(chain(more_data, *(_targets(part, links, groups, stills) for part in parts))),
         link_of=lambda target: links.get(id(target), ""),
         picture_of=lambda target: pictures.get((id(target), None), ""),
         group_of=lambda block: groups[id(block.targets[0])],
         **more,
     )
-
-
-def _data(part: PagePart, links: Mapping[int, str], groups: Numbers, stills: Stills) -> Iterator[dict[str, Any]]:
-    """Yield the data of the targets of a part."""
-    if part.result is None:
-        yield from planned_targets(part.targets, links, groups, stills)
-    else:
-        for each in target_results(part.result.result.targets, links, groups):
-            yield each | ({"job": part.job} if part.job else {})
 
 
 def _picture_uri(png: bytes) -> str:
@@ -190,7 +171,9 @@ def embed_list(items: Iterable[Any]) -> Iterator[str]:
         size += len(piece)
         if size > _PLAIN_LIMIT:
             yield '<script type="application/json" id="data" data-encoding="deflate">'
-            yield from _base64(_deflate(chain(plain, pieces)))
+            compressor = zlib.compressobj(9)  # in the format of zlib, which browsers call ``deflate``
+            compressed = [compressor.compress(each.encode()) for each in chain(plain, pieces)]
+            yield b64encode(b"".join((*compressed, compressor.flush()))).decode()
             break
     else:
         yield '<script type="application/json" id="data">'
@@ -206,25 +189,6 @@ def _json_list(items: Iterable[Any]) -> Iterator[str]:
         yield separator + _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
         separator = ",\n"
     yield "\n]" if separator == ",\n" else "[]"
-
-
-def _deflate(pieces: Iterable[str]) -> Iterator[bytes]:
-    """Yield the pieces in the format of zlib, which browsers call ``deflate``."""
-    compressor = zlib.compressobj(9)
-    for piece in pieces:
-        yield compressor.compress(piece.encode())
-    yield compressor.flush()
-
-
-def _base64(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Yield the base64 of all chunks together."""
-    left = b""
-    for chunk in chunks:
-        left += chunk
-        whole = len(left) - len(left) % 3
-        yield b64encode(left[:whole]).decode()
-        left = left[whole:]
-    yield b64encode(left).decode()
 
 
 Numbers = Mapping[int, int]
@@ -243,51 +207,55 @@ def link_ids(targets: Iterable[Target]) -> dict[int, str]:
     return ids
 
 
-def planned_targets(
-    targets: Iterable[Target], links: Mapping[int, str], groups: Numbers, stills: Stills
-) -> Iterator[dict[str, Any]]:
-    """Yield the data of each target that changes or is in error; ``groups`` holds the groups of equal changes."""
-    pictures: dict[int, list[list[Any]]] = {}  # by target, in the order of the clip
-    for place, png in sorted(stills.items(), key=lambda item: item[0].frame or 0):
-        pictures.setdefault(place.target, []).append([place.frame, _picture_uri(png)])
-    for number, target in enumerate(targets):
-        if target.changes or target.error is not None:
-            data = _target(target, links, groups) | {"status": "error" if target.error is not None else "planned"}
-            yield data | ({"stills": pictures[number]} if number in pictures else {})
+def _targets(part: PagePart, links: Mapping[int, str], groups: Numbers, stills: Stills) -> Iterator[dict[str, Any]]:
+    """Yield the data of each target of a plan that changes or is in error, or of each target of a run.
 
-
-def target_results(
-    results: Iterable[TargetResult], links: Mapping[int, str], groups: Numbers
-) -> Iterator[dict[str, Any]]:
-    """Yield the data of each target of a run, with what came of it and of each request."""
-    for result in results:
+    ``groups`` holds the groups of equal changes. The data of a run contain what came of the target and its requests.
+    """
+    if part.result is None:
+        pictures: dict[int, list[list[Any]]] = {}  # by target, in the order of the clip
+        for place, png in sorted(stills.items(), key=lambda item: item[0].frame or 0):
+            pictures.setdefault(place.target, []).append([place.frame, _picture_uri(png)])
+        for number, target in enumerate(part.targets):
+            if target.changes or target.error is not None:
+                data = _target(target, links, groups) | {"status": "error" if target.error is not None else "planned"}
+                yield data | ({"stills": pictures[number]} if number in pictures else {})
+        return
+    for result in part.result.result.targets:
         lines = [[kind, line] for kind, line in result_lines(result) if kind != "request"]
         data = _target(result.target, links, groups) | {"status": result.outcome, "result": lines}
-        if verified := _verified(result):
-            data["verified"] = verified
+        data |= {"job": part.job} if part.job else {}
+        seen = f"{texts.plural(result.seen, 'change')} verified by reading again" if result.seen else ""
+        unseen = f"cannot be read back: {', '.join(dict.fromkeys(result.unseen))}" if result.unseen else ""
+        if seen or unseen:
+            data["verified"] = "; ".join(filter(None, (seen, unseen)))
         for request, came in zip(data.get("requests", ()), result.requests, strict=False):
-            request["result"] = _request_result(came)
+            status = "" if came.status is None else str(came.status)
+            tries = f"sent {came.tries} times" if came.tries > 1 else ""
+            request["result"] = [came.outcome, " · ".join(filter(None, (status, tries, visible(came.message))))]
         yield data
 
 
 def _target(target: Target, links: Mapping[int, str], groups: Numbers) -> dict[str, Any]:
     """Return the data of a target; what is empty is left out."""
     data: dict[str, Any] = {
-        "folder": folder_note(target) if target.kind == "asset" else "",
-        "error": message_lines(target.error) if target.error else [],
-        "changes": [_change(change, target) for change in target.changes],
-        "emptied": emptied_lists(target),
-        "requests": [_request(request) for request in target.requests],
-        "clip": clip_data(target),
-    }
-    data = {
         "id": links[id(target)],
         "server": show(target.server),
         "database": show(target.database) if target.database else "",
         "kind": target.kind,
         "name": show(target.name),
         "group": groups.get(id(target)),
-    } | data
+        "folder": texts.folder_note(target) if target.kind == "asset" else "",
+        "error": message_lines(target.error) if target.error else [],
+        "changes": [_change(change, target) for change in target.changes],
+        "emptied": texts.emptied_lists(target),
+        "requests": [
+            {"text": f"{each.method} {visible(each.path)}"}
+            | ({"body": texts.show_body(each.body)} if each.body else {})
+            for each in target.requests
+        ],
+        "clip": clip_data(target),
+    }
     return {name: value for name, value in data.items() if value or value == 0}
 
 
@@ -305,26 +273,8 @@ def clip_data(target: Target) -> dict[str, Any] | None:
 
 
 def _change(change: Change, target: Target) -> list[Any]:
-    parts = [[part.label, part.before, part.after] for part in change_parts(change, target)]
+    parts = [[part.label, part.before, part.after] for part in texts.change_parts(change, target)]
     source = change.source
     place = [visible(str(source.place)) if source.file else "", visible(source.task)]
-    notes = "; ".join(change_notes(change)).replace("`", "")
-    return [change.action, change.aspect, show_key(change), parts, notes, place]
-
-
-def _request(request: Request) -> dict[str, Any]:
-    body = {"body": show_body(request.body)} if request.body else {}
-    return {"text": f"{request.method} {visible(request.path)}", **body}
-
-
-def _request_result(result: RequestResult) -> list[Any]:
-    status = "" if result.status is None else str(result.status)
-    tries = f"sent {result.tries} times" if result.tries > 1 else ""
-    return [result.outcome, " · ".join(filter(None, (status, tries, visible(result.message))))]
-
-
-def _verified(result: TargetResult) -> str:
-    """Return what verification read again, and what it cannot read."""
-    seen = f"{plural(result.seen, 'change')} verified by reading again" if result.seen else ""
-    unseen = f"cannot be read back: {', '.join(dict.fromkeys(result.unseen))}" if result.unseen else ""
-    return "; ".join(filter(None, (seen, unseen)))
+    notes = "; ".join(texts.change_notes(change)).replace("`", "")
+    return [change.action, change.aspect, texts.show_key(change), parts, notes, place]

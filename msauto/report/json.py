@@ -7,15 +7,13 @@ import re
 import struct
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
 from msauto import errors
-from msauto.model.codec import LazyItems, to_json
+from msauto.codec import LazyItems, json_text, to_json
 from msauto.model.result import ReportedProblem, RequestResult, Result, TargetResult
 from msauto.report.sanitizing import is_hidden
 from msauto.report.texts import TargetKey, target_key
@@ -30,7 +28,7 @@ def dump(value: object) -> str:
     What a terminal would obey or a reader not see is written as an escape, which changes no value. Times become
     ISO 8601, rates ``30000/1001``. Raises ``TypeError`` for anything else, ``ValueError`` for NaN and infinity.
     """
-    encoder = json.JSONEncoder(ensure_ascii=False, indent=2, allow_nan=False, default=_plain)
+    encoder = json.JSONEncoder(ensure_ascii=False, indent=2, allow_nan=False, default=json_text)
     return f"{_without_hidden_signs(encoder.encode(value))}\n"
 
 
@@ -77,9 +75,17 @@ def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
 
     def joined(target: Mapping[str, Any]) -> dict[str, Any]:
         known = results[target["server"], target["database"], target["kind"], target["name"]]
-        return _with_result(target, known.popleft() if known else None)
+        found = known.popleft() if known else None
+        requests, came = list(target.get("requests", ())), list(found.requests) if found else []
+        came += [RequestResult("not sent")] * (len(requests) - len(came))
+        both = [{**request, "result": to_json(each)} for request, each in zip(requests, came, strict=False)]
+        names = ("outcome", "message", "differences", "notes")
+        outcome = ("not attempted", "", (), ()) if found is None else [getattr(found, name) for name in names]
+        return {**target, "requests": both, "result": dict(zip(names, to_json(outcome), strict=True))}
 
-    return {**plan_json, "targets": plan_json["targets"].then(joined), "result": _summary(result)}
+    # "interrupted" is the run; each target has its own outcome
+    summary = {"run": result.run, "ok": result.ok, **result.counts, "interrupted": result.interrupted}
+    return {**plan_json, "targets": plan_json["targets"].then(joined), "result": summary}
 
 
 def problems_json(problems: Iterable[errors.Problem]) -> dict[str, Any]:
@@ -109,26 +115,8 @@ def error_json(error: errors.MsautoError | str, remedy: str = "") -> dict[str, A
 
 def _problem(problem: errors.Problem, code: str) -> Any:
     place = problem.place
-    return to_json(
-        ReportedProblem(
-            code=code,
-            file=place.file if place else None,
-            line=place.line if place else 0,
-            column=place.column if place else 0,
-            message=problem.message,
-            remedy=problem.remedy,
-            excerpt=problem.excerpt,
-            level=problem.level,
-        )
-    )
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Fraction):
-        return str(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+    where: tuple[str | None, int, int] = (place.file, place.line, place.column) if place else (None, 0, 0)
+    return to_json(ReportedProblem(code, *where, problem.message, problem.remedy, problem.excerpt, problem.level))
 
 
 @lru_cache(4096)
@@ -137,18 +125,3 @@ def _harmless(sign: str) -> str:
         return sign
     units = struct.iter_unpack(">H", sign.encode("utf-16-be", "surrogatepass"))
     return "".join(f"\\u{unit:04x}" for (unit,) in units)
-
-
-def _with_result(target: Mapping[str, Any], result: TargetResult | None) -> dict[str, Any]:
-    requests = list(target.get("requests", ()))
-    known = list(result.requests) if result else []
-    known += [RequestResult("not sent")] * (len(requests) - len(known))
-    joined = [{**request, "result": to_json(came)} for request, came in zip(requests, known, strict=False)]
-    outcome = ("not attempted", "", ()) if result is None else (result.outcome, result.message, result.differences)
-    names = ("outcome", "message", "differences")
-    return {**target, "requests": joined, "result": dict(zip(names, to_json(outcome), strict=True))}
-
-
-def _summary(result: Result) -> dict[str, Any]:
-    # "interrupted" is the run; each target has its own outcome
-    return {"run": result.run, "ok": result.ok, **result.counts, "interrupted": result.interrupted}

@@ -15,17 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from msgspec import Struct, field, structs
 
 from msauto.errors import MsautoError
+from msauto.report import texts
 from msauto.report.sanitizing import display_width, pad, show, split_at_width, visible, without_command
-from msauto.report.texts import (
-    SIGNS,
-    change_parts,
-    folder_note,
-    plural,
-    server_of,
-    show_body,
-    show_key,
-    target_heading,
-)
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -271,17 +262,17 @@ def _environment() -> Environment:
     environment.filters |= {
         "show": show,
         "visible": visible,
-        "plural": plural,
-        "server": server_of,
-        "heading": target_heading,
-        "folder_note": folder_note,
-        "key": show_key,
-        "parts": change_parts,
-        "body": show_body,
+        "plural": texts.plural,
+        "server": texts.server_of,
+        "heading": texts.target_heading,
+        "folder_note": texts.folder_note,
+        "key": texts.show_key,
+        "parts": texts.change_parts,
+        "body": texts.show_body,
         "code": code,
         "entities": _entities,
     }
-    environment.globals |= {"SIGNS": SIGNS}
+    environment.globals |= {"SIGNS": texts.SIGNS}
     return environment
 
 

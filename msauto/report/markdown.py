@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import Any, Final
 
-from msauto.model.codec import to_key
+from msauto.codec import to_key
 from msauto.model.plan import Plan
 from msauto.model.result import Result
 from msauto.report.clip_timeline import UNICODE, draw_timeline

@@ -34,26 +34,14 @@ from typing import Final, Literal, NamedTuple
 from msgspec import Struct, structs
 
 from msauto.aspects import ASPECTS, is_deletion
-from msauto.model.codec import to_key
+from msauto.codec import to_key
 from msauto.model.desired import TaskSource
 from msauto.model.fields import LINK_FIELDS, names
-from msauto.model.plan import Action, AspectName, Change, Plan, Target
+from msauto.model.plan import Action, Change, Plan, Target
+from msauto.model.snapshot import AspectName
+from msauto.report import texts
 from msauto.report.clip_timeline import Timeline, timeline_of
 from msauto.report.sanitizing import NameRange, message_lines, name_ranges, show, show_range
-from msauto.report.texts import (
-    KINDS,
-    change_notes,
-    change_parts,
-    count_deletions,
-    emptied_lists,
-    folder_note,
-    plan_sentence,
-    plural,
-    refusal_sentence,
-    settings_line,
-    show_key,
-    target_heading,
-)
 from msauto.secrets.redactor import map_texts, redact_plan
 
 OWN_TITLE: Final = "<title>"
@@ -68,11 +56,7 @@ _NEVER_SHORTENED: Final = 40
 _FIELDS_IN_FRAMES: Final = frozenset(names(LINK_FIELDS, "position"))
 _NO_SOURCE: Final = TaskSource("", 0, 0, "")
 
-_LEVELS: Final = {
-    "alone": "",
-    "alike": "with the same changes",
-    "similar": "with the same changes but for one value",
-}
+_LEVELS: Final = {"alone": "", "alike": "with the same changes", "similar": "with the same changes but for one value"}
 
 Level = Literal["alone", "alike", "similar"]
 PlannedChange = tuple[Target, Change]
@@ -87,12 +71,12 @@ class Deletion(NamedTuple):
     @property
     def link(self) -> str:
         """The folder and title of a link that is deleted alone; empty: the asset is deleted."""
-        return show_key(self.change) if ASPECTS[self.change.aspect].is_entry else ""
+        return texts.show_key(self.change) if ASPECTS[self.change.aspect].deletes == "link" else ""
 
     @property
     def facts(self) -> dict[str, str]:
         """What is lost with an asset: its folder, length, creation time and so on."""
-        return {} if self.link else {part.label: part.value for part in change_parts(self.change, self.target)}
+        return {} if self.link else {part.label: part.value for part in texts.change_parts(self.change, self.target)}
 
 
 class ChangeKind(NamedTuple):
@@ -118,12 +102,12 @@ class Row(Struct, frozen=True):
     def key(self) -> str:
         """The key of the changes, or what their keys have in common; visible."""
         subject = self.kind.subject
-        return show_key(self.examples[0][1]) if self.same else show(subject) if subject else ""
+        return texts.show_key(self.examples[0][1]) if self.same else show(subject) if subject else ""
 
     @property
     def notes(self) -> str:
         """The notes of a change that is the same everywhere."""
-        return "; ".join(change_notes(self.examples[0][1])) if self.same else ""
+        return "; ".join(texts.change_notes(self.examples[0][1])) if self.same else ""
 
 
 class NamedTargets(NamedTuple):
@@ -154,14 +138,14 @@ class TargetGroup(Struct, frozen=True):
     def heading(self) -> str:
         """The heading of its target, or server, database and number, such as ``studio-a · NEWS · 300 assets``."""
         if len(self.targets) == 1:
-            return target_heading(self.targets[0])
+            return texts.target_heading(self.targets[0])
         kinds = {target.kind for target in self.targets}
-        noun = KINDS[self.targets[0].kind] if len(kinds) == 1 else "target"
+        noun = texts.KINDS[self.targets[0].kind] if len(kinds) == 1 else "target"
         servers = {target.server for target in self.targets}
         databases = {target.database for target in self.targets if target.database}
-        places = [show(min(names)) if len(names) == 1 else plural(len(names), what)
+        places = [show(min(names)) if len(names) == 1 else texts.plural(len(names), what)
                   for names, what in ((servers, "server"), (databases, "database")) if names]  # fmt: skip
-        return " · ".join([*places, plural(len(self.targets), noun)])
+        return " · ".join([*places, texts.plural(len(self.targets), noun)])
 
     @property
     def named(self) -> tuple[NamedTargets, ...]:
@@ -205,19 +189,17 @@ class Block(TargetGroup, frozen=True):
         """The folder of all its targets, or how many folders they are in; empty if it is not known."""
         folders = {target.folder for target in self.targets}
         if len(folders) == 1:
-            return folder_note(self.targets[0])
+            return texts.folder_note(self.targets[0])
         return f"in {len(folders)} folders" if None not in folders else ""
 
     @property
     def emptied(self) -> Sequence[str]:
         """A line for each kind of list that ``exactly`` empties."""
         if self.level == "alone":
-            return emptied_lists(self.targets[0])
+            return texts.emptied_lists(self.targets[0])
         emptied = Counter(each.aspect for target in self.targets for each in target.emptied if each.count > 1)
-        return [
-            f"all {aspect.replace('_', ' ')}s of {plural(count, 'target')} are removed: the lists are empty afterwards"
-            for aspect, count in emptied.items()
-        ]
+        counts = ((aspect.replace("_", " "), texts.plural(count, "target")) for aspect, count in emptied.items())
+        return [f"all {each}s of {targets} are removed: the lists are empty afterwards" for each, targets in counts]
 
 
 class KindCount(NamedTuple):
@@ -279,7 +261,7 @@ class PlanView(Struct, frozen=True):
         assets = len(self.deletions) - links
         verb = "is" if len(self.deletions) == 1 else "are"
         forever = "this cannot be undone" if not links else "a deleted asset cannot be brought back" if assets else ""
-        return f"{count_deletions(assets, links)} {verb} deleted{forever and f'; {forever}'}"
+        return f"{texts.count_deletions(assets, links)} {verb} deleted{forever and f'; {forever}'}"
 
 
 def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> PlanView:
@@ -290,14 +272,14 @@ def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> P
     plan = redact_plan(plan)
     changing = [target for target in plan.targets if target.changes and target.error is None]
     deletions = tuple(Deletion(target, each) for target in changing for each in target.changes if is_deletion(each))
-    shown = [target for target in changing if not all(is_deletion(each) for each in target.changes)]
+    shown = [target for target in changing if _kept(target)]
     short = len(shown) <= _NEVER_SHORTENED
     blocks = _blocks(shown, short=short) if folded else [_block("alone", [each], short=short) for each in shown]
     return PlanView(
         plan,
-        plan_sentence(plan, keep_going=keep_going),
-        tuple(map(refusal_sentence, plan.refusals)),
-        settings_line(plan),
+        texts.plan_sentence(plan, keep_going=keep_going),
+        tuple(map(texts.refusal_sentence, plan.refusals)),
+        texts.settings_line(plan),
         tuple(blocks),
         deletions,
         _counts(changing),
@@ -328,7 +310,7 @@ def _loses(change: Change) -> bool:
 
 def kind_of(change: Change) -> ChangeKind:
     """Return the kind of a change."""
-    return ChangeKind(change.action, change.aspect, ASPECTS[change.aspect].subject(change))
+    return ChangeKind(change.action, change.aspect, ASPECTS[change.aspect].shown(change).subject)
 
 
 # Blocks --------------------------------------------------------------------------------------------------------
@@ -432,14 +414,14 @@ def _positions(change: Change, target: Target) -> tuple[str, ...]:
     """Return the positions of a change as they are shown."""
     if not (ASPECTS[change.aspect].in_frames or change.key in _FIELDS_IN_FRAMES):
         return ()
-    return tuple(map(str, change_parts(_shared(change, target), target)))
+    return tuple(map(str, texts.change_parts(_shared(change, target), target)))
 
 
 def _shared(change: Change, target: Target) -> Change:
     """Return what a change may share with those of other targets: all but its source and its own title."""
     name = target.name
     key = change.key
-    if ASPECTS[change.aspect].is_entry and key.endswith(f"/{name}"):
+    if ASPECTS[change.aspect].deletes == "link" and key.endswith(f"/{name}"):
         key = key.removesuffix(name) + OWN_TITLE
 
     def without_title(text: str) -> str:

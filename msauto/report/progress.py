@@ -173,7 +173,7 @@ class ProgressDisplay:
 
     ``monotonic`` returns seconds. ``mode`` is that of ``--progress``: with ``auto`` the stream decides whether there is
     a live line, or plain lines, which become rarer. ``width`` returns the columns of the terminal, for each drawing,
-    because windows change. As a context manager it erases itself at the end. Call :meth:`erase` before other output.
+    because windows change. Call :meth:`erase` before other output, and at the end.
     """
 
     def __init__(
@@ -193,17 +193,6 @@ class ProgressDisplay:
         self._drawn = False
         self._phase: _PhaseCounts | None = None
         self._last = self._pause = 0.0
-
-    def __enter__(self) -> ProgressDisplay:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Erase the line; later events are not drawn."""
-        self.erase()
-        self._mode = "none"
 
     def notify(self, event: events.Event) -> None:
         """Count the event, and draw if the pause is over."""

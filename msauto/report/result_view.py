@@ -8,7 +8,10 @@ from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
 from msauto.aspects import ASPECTS
-from msauto.model.plan import Target
+from msauto.aspects.aspect import Download
+from msauto.aspects.comparison import mapping
+from msauto.model.desired import TaskSource
+from msauto.model.plan import Change, Target
 from msauto.model.result import OUTCOMES, Difference, Outcome, RequestResult, Result, TargetResult, key_of
 from msauto.report.plan_view import FEWEST_ALIKE, OWN_TITLE, TargetGroup
 from msauto.report.sanitizing import show, visible, visible_lines
@@ -18,7 +21,7 @@ from msauto.secrets.redactor import Redactor
 NOT_DONE: Final = frozenset({"failed", "unverified", "interrupted", "not attempted"})
 """Outcomes that every form lists."""
 
-Kind = Literal["message", "request", "difference", "advice"]
+Kind = Literal["message", "request", "difference", "note", "advice"]
 
 
 class ResultGroup(TargetGroup, frozen=True):
@@ -29,7 +32,7 @@ class ResultGroup(TargetGroup, frozen=True):
 
 
 class ResultView(NamedTuple):
-    """A result, without its secrets, as its forms show it. ``groups``: the targets that are not as desired."""
+    """A result, without its secrets, as its forms show it. ``groups``: targets not as desired, or with notes."""
 
     result: Result
     sentence: str
@@ -49,10 +52,10 @@ def view_result(result: Result, *, folded: bool = True) -> ResultView:
 
 
 def _folded(result: Result) -> Iterator[ResultGroup]:
-    """Yield the targets that are not as desired, those with the same lines together."""
+    """Yield the targets that are not as desired or have notes, those with the same lines together."""
     found: dict[tuple[Outcome, str, tuple[tuple[Kind, str], ...]], list[TargetResult]] = {}
     for each in result.targets:
-        if each.outcome in NOT_DONE:
+        if each.outcome in NOT_DONE or each.notes:
             lines = tuple((kind, _without_title(line, each.target)) for kind, line in result_lines(each))
             found.setdefault((each.outcome, each.target.kind, lines), []).append(each)
     for (outcome, _, lines), results in found.items():
@@ -122,7 +125,7 @@ def _verification(result: Result) -> Iterator[str]:
     """Yield how far the changes are verified: what was read again, and what cannot be read."""
     changed = [target for target in result.targets if target.outcome == "changed"]
     seen = sum(target.seen for target in changed)
-    files = sum(ASPECTS[aspect].is_file for target in changed for aspect in target.unseen)
+    files = sum(isinstance(ASPECTS[aspect], Download) for target in changed for aspect in target.unseen)
     unreadable = sum(len(target.unseen) for target in changed) - files
     if seen and unreadable:
         yield f"All changes that can be read back are verified; {plural(unreadable, 'change')} cannot be read back."
@@ -152,6 +155,8 @@ def result_lines(result: TargetResult, *, whole: bool = False) -> Iterator[tuple
     for difference in result.differences:
         for line in _difference(difference, result):
             yield "difference", line
+    for note in result.notes:
+        yield "note", visible(note)
     if result.outcome in NOT_DONE:
         yield "advice", f"→ {advice(result)}"
 
@@ -171,19 +176,24 @@ def _difference(difference: Difference, result: TargetResult) -> Iterator[str]:
     name = visible(f"{difference.aspect} {difference.key}".rstrip())
     desired, live = difference.desired, difference.live
     rate = result.target.rate
+    if difference.why:
+        yield f"{name}: {visible(difference.why)}"
+        return
     if isinstance(desired, dict) and isinstance(live, dict):
-        for attribute, value in desired.items():
-            if value != live.get(attribute):
-                old, new = show_pair_of(value, live.get(attribute), attribute, rate, None)
+        both = Change("change", difference.aspect, difference.key, live, desired, "live", False, TaskSource(""))
+        shown = ASPECTS[difference.aspect].shown(both).change
+        now = mapping(shown.before)
+        for attribute, value in mapping(shown.after).items():
+            if value != now.get(attribute):
+                old, new = show_pair_of(value, now.get(attribute), attribute, rate, None)
                 yield f"{name} {visible(attribute)}: desired {old}, live {new}"
     elif live is None and isinstance(desired, dict):
         yield f"{name}: desired, but missing"
     elif desired is None:
         yield f"{name}: still present, but must be absent"
     else:
-        old, new = show_pair_of(
-            desired, live, "frame" if ASPECTS[difference.aspect].in_frames else difference.key, rate, None
-        )
+        attribute = "frame" if ASPECTS[difference.aspect].in_frames else difference.key
+        old, new = show_pair_of(desired, live, attribute, rate, None)
         yield f"{name}: desired {old}, live {new}"
 
 
@@ -203,17 +213,14 @@ def advice(result: TargetResult) -> str:
     if result.differences and all(request.outcome in {"done", "not sent"} for request in result.requests):
         if any(map(_is_cut, result.differences)):
             return "the server keeps only the beginning of the value: shorten it"
+        aspects = dict.fromkeys(each.aspect for each in result.differences)
+        keys = ", ".join(f"`{key}`" for aspect in aspects for key in ASPECTS[aspect].dialect)
+        hint = f", or whether the dialect fits the server ({keys}; see `msauto probe`)" if keys else ""
         return (
             "the server accepted the requests, but returns something else; "
-            f"check whether something else writes there{_dialect_hint(result)}, then run again"
+            f"check whether something else writes there{hint}, then run again"
         )
     return "fix the cause and run again: what is done is not sent again"
-
-
-def _dialect_hint(result: TargetResult) -> str:
-    aspects = dict.fromkeys(each.aspect for each in result.differences)
-    keys = ", ".join(f"`{key}`" for aspect in aspects for key in ASPECTS[aspect].dialect)
-    return f", or whether the dialect fits the server ({keys}; see `msauto probe`)" if keys else ""
 
 
 def _is_cut(difference: Difference) -> bool:

@@ -16,9 +16,8 @@ from typing import Final, NamedTuple
 
 _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
-_BLANK_SIGNS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Characters that are blank although their category is not (Hangul fillers, blank Braille, joiners)."""
-_PRINTABLE_BUT_HIDDEN = re.compile(f"[{''.join(_BLANK_SIGNS)}\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_BLANK_SIGNS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+"""Blank although their category is not (Hangul fillers, blank Braille, joiners), and variation selectors."""
 _ESCAPED = frozenset('"\\')
 _OURS = ("→", " · ", "…")
 """Marks of reports: a text that contains one is quoted, so that it cannot imitate a report."""
@@ -39,11 +38,9 @@ def is_hidden(sign: str) -> bool:
     if " " <= sign <= "~":
         return False
     category = unicodedata.category(sign)
-    if category in _HIDDEN or sign in _BLANK_SIGNS:
-        return True
     if category == "Zs":
         return sign not in {" ", "\u3000"}
-    return "\ufe00" <= sign <= "\ufe0f" or "\U000e0100" <= sign <= "\U000e01ef"  # variation selectors
+    return category in _HIDDEN or _BLANK_SIGNS.match(sign) is not None
 
 
 def _is_plain(text: str) -> bool:
@@ -53,7 +50,7 @@ def _is_plain(text: str) -> bool:
 
 def _hides(text: str) -> bool:
     """Return whether a text has hidden characters."""
-    if text.isprintable() and not _PRINTABLE_BUT_HIDDEN.search(text):
+    if text.isprintable() and not _BLANK_SIGNS.search(text):
         return False
     return any(map(is_hidden, text))
 
@@ -141,7 +138,7 @@ def show_pair(before: str, after: str, *, limit: int | None = None, quoted: bool
     old, new = _pieces(before, in_quotes), _pieces(after, in_quotes)
     skip = 0
     if limit is not None and max(_width(old), _width(new)) > limit:
-        alike = _common(old, new)
+        alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
         skip = alike - 4 if alike > limit // 3 else 0
     return _wrap(_cut(old, limit, skip), in_quotes), _wrap(_cut(new, limit, skip), in_quotes)
 
@@ -183,10 +180,6 @@ def _width(pieces: list[Piece]) -> int:
     return sum(width for _, width in pieces)
 
 
-def _common(old: list[Piece], new: list[Piece]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
-
-
 def _cut(pieces: list[Piece], limit: int | None, skip: int) -> str:
     lead = f"[…{skip}…]" if skip else ""
     rest = pieces[skip:]
@@ -226,13 +219,6 @@ class NameRange(NamedTuple):
     size: int
 
 
-class _Numbered(NamedTuple):
-    name: str
-    before: str
-    digits: str
-    after: str
-
-
 def name_ranges(names: Iterable[str]) -> tuple[NameRange, ...]:
     """Return names as ranges, in the order of the first name of each; a repeated name is listed again.
 
@@ -245,7 +231,7 @@ def name_ranges(names: Iterable[str]) -> tuple[NameRange, ...]:
     for place, name in enumerate(given):
         if places.setdefault(name, place) != place:
             found.append((place, NameRange(name, name, 1)))
-    for run in _runs(_numbered(places)):
+    for run in _runs(places):
         shown = [run] if len(run) >= _SHORTEST else [[each] for each in run]
         found += [(min(map(places.__getitem__, part)), NameRange(part[0], part[-1], len(part))) for part in shown]
     return tuple(each for _, each in sorted(found, key=lambda item: item[0]))
@@ -263,17 +249,13 @@ def show_range(names: NameRange) -> str:
     return first if names.size == 1 else f"{first}…{last} ({names.size})"
 
 
-def _numbered(names: Iterable[str]) -> Iterator[_Numbered]:
-    for name in names:
-        match = _NUMBER.fullmatch(name)
-        yield _Numbered(name, *match.groups()) if match else _Numbered(name, name, "", "")
-
-
-def _runs(names: Iterable[_Numbered]) -> Iterator[list[str]]:
+def _runs(names: Iterable[str]) -> Iterator[list[str]]:
     """Yield names in runs of consecutive numbers; a name without a number is a run by itself."""
     families: dict[tuple[str, str], dict[str, str]] = {}
-    for each in names:
-        families.setdefault((each.before, each.after), {})[each.digits] = each.name
+    for name in names:
+        match = _NUMBER.fullmatch(name)
+        before, digits, after = match.groups() if match else (name, "", "")
+        families.setdefault((before, after), {})[digits] = name
     for family in families.values():
         run: list[str] = []
         expected = ""

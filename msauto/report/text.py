@@ -14,6 +14,7 @@ from msgspec import structs
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Result
+from msauto.report import plan_view, texts
 from msauto.report.clip_timeline import ASCII, UNICODE, TimelineRow, TimelineSigns, draw_timeline, legend_of
 from msauto.report.layout import (
     BOLD,
@@ -31,17 +32,6 @@ from msauto.report.layout import (
     render_lines,
     words,
 )
-from msauto.report.plan_view import (
-    ACTIONS,
-    Block,
-    ErrorGroup,
-    NamedTargets,
-    PlanView,
-    Row,
-    WarningGroup,
-    shown_blocks,
-    view_plan,
-)
 from msauto.report.result_view import ResultGroup, ResultView, view_result
 from msauto.report.sanitizing import (
     display_width,
@@ -52,19 +42,6 @@ from msauto.report.sanitizing import (
     visible,
     visible_lines,
     without_command,
-)
-from msauto.report.texts import (
-    SIGNS,
-    WHOLE,
-    ValueWidth,
-    change_notes,
-    change_parts,
-    folder_note,
-    plural,
-    show_body,
-    show_duration,
-    show_key,
-    target_heading,
 )
 
 NARROWEST: Final = 60
@@ -79,12 +56,12 @@ _WIDEST_DRAWING: Final = 120
 def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
     """Yield a plan line by line, at most ``layout.width`` columns wide (60 or more); requests are not wrapped."""
     layout = structs.replace(layout, width=max(NARROWEST, layout.width))
-    view = view_plan(plan, folded=not layout.verbosity, keep_going=layout.keep_going)
+    view = plan_view.view_plan(plan, folded=not layout.verbosity, keep_going=layout.keep_going)
     return render_lines(_lines(view, layout), layout)
 
 
-def _lines(plan: PlanView, layout: Layout) -> Iterator[Line]:
-    blocks, left = (plan.blocks, 0) if layout.verbosity else shown_blocks(plan.blocks)
+def _lines(plan: plan_view.PlanView, layout: Layout) -> Iterator[Line]:
+    blocks, left = (plan.blocks, 0) if layout.verbosity else plan_view.shown_blocks(plan.blocks)
     if not layout.summary:
         yield from _blocks(blocks, layout)
     yield from _errors(plan.errors)
@@ -103,13 +80,13 @@ def _lines(plan: PlanView, layout: Layout) -> Iterator[Line]:
         yield words(plan.settings, DIM)
     yield words(plan.sentence, BOLD)
     if left and not layout.summary:
-        yield words(f"{plural(left, 'target')} not shown: -v shows them", YELLOW)
+        yield words(f"{texts.plural(left, 'target')} not shown: -v shows them", YELLOW)
 
 
 # Blocks --------------------------------------------------------------------------------------------------------
 
 
-def _blocks(blocks: Sequence[Block], layout: Layout) -> Iterator[Line]:
+def _blocks(blocks: Sequence[plan_view.Block], layout: Layout) -> Iterator[Line]:
     """Yield blocks, and what the signs of their timelines mean."""
     drawn: list[TimelineRow] = []
     for block in blocks:
@@ -123,7 +100,7 @@ def _blocks(blocks: Sequence[Block], layout: Layout) -> Iterator[Line]:
         yield from (Line((TextSpan("Timeline: ", DIM), *entries)), Line(()))
 
 
-def _block(block: Block, drawing: Iterable[Line], layout: Layout) -> Iterator[Line]:
+def _block(block: plan_view.Block, drawing: Iterable[Line], layout: Layout) -> Iterator[Line]:
     yield _heading(block.title, block.folder)
     keys = [row.key for row in block.rows]
     key_width = max((width for width in map(display_width, keys) if width <= _WIDEST_KEY), default=0)
@@ -147,14 +124,14 @@ def _heading(heading: str, folder: str) -> Line:
     return Line((*spans, TextSpan(f"  {folder}", DIM)) if folder else tuple(spans), 4)
 
 
-def _row(row: Row, before: Sequence[str], whole: bool, layout: Layout) -> Iterator[Line]:
+def _row(row: plan_view.Row, before: Sequence[str], whole: bool, layout: Layout) -> Iterator[Line]:
     action = row.kind.action
     red = RED if action == "delete" else ""
-    spans = [TextSpan(f"  {SIGNS[action]} ", _COLOURS[action]), *(TextSpan(each, red) for each in before)]
+    spans = [TextSpan(f"  {texts.SIGNS[action]} ", _COLOURS[action]), *(TextSpan(each, red) for each in before)]
     hang = sum(display_width(span.text) for span in spans)
     hang = hang if hang <= layout.width * 2 // 5 else 8
     space = _VALUE_ROWS * (layout.width - 20)  # a few rows of a value, or everything
-    short = WHOLE if whole else ValueWidth(space, space)
+    short = texts.WHOLE if whole else texts.ValueWidth(space, space)
     if row.same:
         target, change = row.examples[0]
         yield Line((*spans, *_values(change, target, short, red)), hang)
@@ -163,36 +140,36 @@ def _row(row: Row, before: Sequence[str], whole: bool, layout: Layout) -> Iterat
             yield words(f"      at {visible(str(change.source.place))}{task}", DIM, hang=8)
         return
     more = ", for example (-v shows all)" if len(row.examples) < len(row.changes) else ":"
-    yield Line((*spans, TextSpan(f"{plural(len(row.changes), 'change')}{more}", red)), hang)
+    yield Line((*spans, TextSpan(f"{texts.plural(len(row.changes), 'change')}{more}", red)), hang)
     for target, change in row.examples:
         name = f"{show(target.name, quoted=': ' in target.name)}: "
-        key = show_key(change)
+        key = texts.show_key(change)
         key = f"{key}  " if key not in {"", row.key} else ""
         yield Line((TextSpan(f"      {name}"), TextSpan(key, red), *_values(change, target, short, red)), 8)
 
 
-def _values(change: Change, target: Target, short: ValueWidth, style: str) -> Iterator[TextSpan]:
+def _values(change: Change, target: Target, short: texts.ValueWidth, style: str) -> Iterator[TextSpan]:
     """Yield what a change does, then its notes."""
-    parts = [str(part) for part in change_parts(change, target, short)]
+    parts = [str(part) for part in texts.change_parts(change, target, short)]
     yield from _listed(parts, style)
-    notes = "; ".join(change_notes(change))
+    notes = "; ".join(texts.change_notes(change))
     if notes:
         gap = "  " if parts else ""
         yield TextSpan(f"{gap}({notes})", style or (DIM if change.reversible else YELLOW))
 
 
-def _listed(texts: Sequence[str], style: str) -> list[TextSpan]:
-    return [*(TextSpan(f"{text}, ", style) for text in texts[:-1]), *(TextSpan(text, style) for text in texts[-1:])]
+def _listed(parts: Sequence[str], style: str) -> list[TextSpan]:
+    return [*(TextSpan(f"{part}, ", style) for part in parts[:-1]), *(TextSpan(part, style) for part in parts[-1:])]
 
 
 def _requests(requests: tuple[Request, ...]) -> Iterator[Line]:
     for number, request in enumerate(requests, 1):
-        body = f"  {show_body(request.body, _BODY)}" if request.body else ""
+        body = f"  {texts.show_body(request.body, _BODY)}" if request.body else ""
         text = f"    {number:>3}. {request.method} {visible(request.path)}{body}"
         yield Line((TextSpan(text, DIM),), wrapped=False)
 
 
-def _drawing(block: Block, layout: Layout) -> tuple[list[TimelineRow], list[Line]]:
+def _drawing(block: plan_view.Block, layout: Layout) -> tuple[list[TimelineRow], list[Line]]:
     """Return the rows of the timeline of a block, if all its targets have the same, and their lines."""
     timeline = block.timeline
     if timeline is None:
@@ -215,7 +192,7 @@ def _signs(layout: Layout) -> TimelineSigns:
 # Names ---------------------------------------------------------------------------------------------------------
 
 
-def names_line(named: Sequence[NamedTargets], space: int | None = None) -> Line:
+def names_line(named: Sequence[plan_view.NamedTargets], space: int | None = None) -> Line:
     """Return the names of targets; those beyond ``space`` columns are only counted."""
     left = 0 if space is None else space
     total = sum(each.size * len(those.servers or [""]) for those in named for each in those.ranges)
@@ -237,9 +214,9 @@ def names_line(named: Sequence[NamedTargets], space: int | None = None) -> Line:
 # Errors, warnings, counts, deletions ---------------------------------------------------------------------------
 
 
-def _errors(errors: Iterable[ErrorGroup]) -> Iterator[Line]:
+def _errors(errors: Iterable[plan_view.ErrorGroup]) -> Iterator[Line]:
     for group in errors:
-        yield _heading(group.heading, "" if group.named else folder_note(group.targets[0]))
+        yield _heading(group.heading, "" if group.named else texts.folder_note(group.targets[0]))
         if group.named:
             yield names_line(group.named)
         first, *rest = group.lines
@@ -248,7 +225,7 @@ def _errors(errors: Iterable[ErrorGroup]) -> Iterator[Line]:
         yield Line(())
 
 
-def _warnings(warnings: Sequence[WarningGroup]) -> Iterator[Line]:
+def _warnings(warnings: Sequence[plan_view.WarningGroup]) -> Iterator[Line]:
     for group in warnings:
         first, *rest = group.lines
         yield words(f"Warning: {first}", YELLOW)
@@ -259,11 +236,11 @@ def _warnings(warnings: Sequence[WarningGroup]) -> Iterator[Line]:
         yield Line(())
 
 
-def _counts(plan: PlanView, layout: Layout) -> Iterator[Line]:
+def _counts(plan: plan_view.PlanView, layout: Layout) -> Iterator[Line]:
     """Yield a table of the counts of each aspect."""
     if not plan.counts:
         return
-    columns = [name for name in ACTIONS if name != "run" or any(each.run for each in plan.counts)]
+    columns = [name for name in plan_view.ACTIONS if name != "run" or any(each.run for each in plan.counts)]
     kinds = {target.kind for block in plan.blocks for target in block.targets}
     none = "." if layout.ascii_only else "·"
     head = ["", *columns, "targets" if kinds - {"asset"} else "assets"]
@@ -276,14 +253,14 @@ def _counts(plan: PlanView, layout: Layout) -> Iterator[Line]:
     yield Line(())
 
 
-def _deletions(plan: PlanView) -> Iterator[Line]:
+def _deletions(plan: plan_view.PlanView) -> Iterator[Line]:
     """Yield every deleted asset and link, each whole."""
     if not plan.deletions:
         return
     yield words(f"{plan.deletions_heading}:", RED)
     for each in plan.deletions:
         link = f"link {each.link} of " if each.link else ""
-        what = f"{link}{target_heading(each.target)}"
+        what = f"{link}{texts.target_heading(each.target)}"
         facts = _listed([f"{label} {value}" for label, value in each.facts.items()], RED)
         note = "  (removed by `exactly`)" if each.change.losses else ""
         yield Line((TextSpan(f"  - {what}{note}", RED, together=False), TextSpan("  ", RED), *facts), 6)
@@ -332,7 +309,7 @@ def _recap(view: ResultView) -> Iterator[Line]:
         spans = [
             TextSpan(f"{name}={number} ", _OUTCOMES.get(name.replace("_", " "), "")) for name, number in shown.items()
         ]
-        took = [] if seconds is None else [TextSpan(f"in {show_duration(seconds)}")]
+        took = [] if seconds is None else [TextSpan(f"in {texts.show_duration(seconds)}")]
         yield Line((TextSpan(f"{pad(show(server), width)} : "), *spans, *took), 4)
     if view.recaps:
         yield Line(())
@@ -346,7 +323,7 @@ def render_problems(problems: Iterable[Problem], colour: bool) -> str:
     blocks = ["".join(f"{without_command(line)}\n" for line in _problem(problem, colour)) for problem in problems]
     if not blocks:
         return ""
-    return "\n".join([*blocks, paint(f"{plural(len(blocks), 'problem')}.", BOLD, colour=colour) + "\n"])
+    return "\n".join([*blocks, paint(f"{texts.plural(len(blocks), 'problem')}.", BOLD, colour=colour) + "\n"])
 
 
 def render_error(error: MsautoError, *, colour: bool) -> str:
@@ -377,14 +354,12 @@ def _excerpt(excerpt: str) -> Iterator[str]:
     above = ""
     for line in excerpt.rstrip("\n").split("\n") if excerpt else ():
         shown = "".join(" " if sign == "\t" else "�" if is_hidden(sign) else sign for sign in line)
-        yield _move_caret(shown, above) if _is_caret(shown) and above else shown
+        if _is_caret(shown) and above:
+            at = shown.index("^")
+            bar = shown.rfind("|", 0, at) + 1
+            shown = shown[:bar] + " " * (display_width(above[:at]) - bar + max(0, at - len(above))) + shown[at:]
+        yield shown
         above = shown
-
-
-def _move_caret(caret: str, above: str) -> str:
-    at = caret.index("^")
-    bar = caret.rfind("|", 0, at) + 1
-    return caret[:bar] + " " * (display_width(above[:at]) - bar + max(0, at - len(above))) + caret[at:]
 
 
 def _is_caret(line: str) -> bool:

@@ -6,7 +6,7 @@ Values of changes are JSON. Frames are numbers; their time codes are added here,
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from msauto.errors import RefusedError
 from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
-from msauto.model.plan import Action, Body, Change, Json, Plan, Refusal, Target
+from msauto.model.plan import Action, Body, Change, Plan, Refusal, Target
 from msauto.model.result import OUTCOMES, key_of, parse_time
+from msauto.model.snapshot import Json
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
 from msauto.report.sanitizing import display_width, show, show_pair, visible
 from msauto.secrets.redaction import HIDDEN
@@ -26,20 +27,19 @@ if TYPE_CHECKING:
 
 KINDS: Final = {"asset": "asset", "rss_channel": "channel", "database": "database"}
 """The nouns of the kinds of targets."""
-_COUNTED: Final = {
+_REASONS: Final = {
     "delete_assets": ("asset", "the plan deletes {count}; the limit is {limit}"),
     "remove_items": ("list item", "the plan loses {count} that no task names by key; the limit is {limit}"),
     "requests": ("request", "the plan sends {count}; the limit is {limit}"),
+    "empty_list": ("", "the plan empties a list of {count} items by `exactly`; the limit is {limit} items"),
+    "protected": ("", "{count} is protected by '{limit}': nothing there may be deleted, removed or overwritten"),
+    "freeze": ("", "msauto.toml has a freeze from {limit}"),
+    "window": ("", "it is {count}, outside the window {limit}"),
+    "max_time": ("", "the time of the job is over: max_time ended at {limit}"),
+    "state": ("", "the ledger in {count} is empty, and {limit} requires one"),
 }
-"""What a limit counts, and the reason of its refusal."""
-_REASONS: Final = {
-    "empty_list": "the plan empties a list of {count} items by `exactly`; the limit is {limit} items",
-    "protected": "{count} is protected by '{limit}': nothing there may be deleted, removed or overwritten",
-    "freeze": "msauto.toml has a freeze from {limit}",
-    "window": "it is {count}, outside the window {limit}",
-    "max_time": "the time of the job is over: max_time ended at {limit}",
-    "state": "the ledger in {count} is empty, and {limit} requires one",
-}
+"""What a limit counts (empty: its reason names it), and the reason of its refusal."""
+_OTHER_REASON: Final = ("", "{what}: {count}; the limit is {limit}")
 _BATCHES: Final = 5
 SHOWN_REASONS: Final = 3
 
@@ -104,17 +104,26 @@ def folder_note(target: Target) -> str:
 
 def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
     """Return the closing sentence of a plan, in the style of Terraform."""
+    left_out = [f"{plan.skipped} skipped."] if plan.skipped else []
+    if plan.left_out:
+        left_out.append(f"{plural(plan.left_out, 'target')} left out of this run; the warnings give the reason.")
     if not any(target.changes for target in plan.targets) and not plan.errors:
-        return _no_changes(plan)
+        count, verb = plural(plan.unchanged, "target"), "is" if plan.unchanged == 1 else "are"
+        compared = f"{count} {verb} as desired." if plan.unchanged else "Nothing was compared."
+        return " ".join(["No changes.", compared, *left_out])
     summary = plan.summary
     counts = ", ".join(f"{getattr(summary, action)} to {action}" for action in ("add", "change", "delete", "run"))
-    on = _on(target for target in plan.targets if target.changes and target.error is None)
+    kinds = [target.kind for target in plan.targets if target.changes and target.error is None]
+    parts = [plural(kinds.count(kind), noun) for kind, noun in KINDS.items() if kind in kinds]
+    on = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
     sentences = [f"Plan: {counts}{on and f', on {on}'}; {plural(plan.requests, 'request')}."]
     if plan.unchanged:
         sentences.append(f"{plan.unchanged} unchanged.")
-    sentences += _not_planned(plan)
+    sentences += left_out
     if len(plan.batches) > 1 and on:
-        sentences.append(_batches(plan))
+        named = [visible(" ".join(batch.servers)) for batch in plan.batches[:_BATCHES]]
+        more = f", then {len(plan.batches) - _BATCHES} more" if len(plan.batches) > _BATCHES else ""
+        sentences.append(f"In {len(plan.batches)} batches: {', then '.join(named)}{more}.")
     if plan.errors:
         effect = "left out" if keep_going else "nothing can be applied"
         sentences.append(f"{plural(plan.errors, 'target')} in error: {effect}.")
@@ -124,32 +133,6 @@ def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
 def settings_line(plan: Plan) -> str:
     """Return which settings file applies; empty without one."""
     return "" if plan.settings is None else f"Settings: {visible(plan.settings.path)}"
-
-
-def _no_changes(plan: Plan) -> str:
-    verb = "is" if plan.unchanged == 1 else "are"
-    compared = f"{plural(plan.unchanged, 'target')} {verb} as desired." if plan.unchanged else "Nothing was compared."
-    return " ".join(["No changes.", compared, *_not_planned(plan)])
-
-
-def _not_planned(plan: Plan) -> Iterator[str]:
-    if plan.skipped:
-        yield f"{plan.skipped} skipped."
-    if plan.left_out:
-        yield f"{plural(plan.left_out, 'target')} left out of this run; the warnings give the reason."
-
-
-def _batches(plan: Plan) -> str:
-    """Return the order of the servers, the first batches by name."""
-    named = [visible(" ".join(batch.servers)) for batch in plan.batches[:_BATCHES]]
-    more = f", then {len(plan.batches) - _BATCHES} more" if len(plan.batches) > _BATCHES else ""
-    return f"In {len(plan.batches)} batches: {', then '.join(named)}{more}."
-
-
-def _on(targets: Iterable[Target]) -> str:
-    kinds = [target.kind for target in targets]
-    parts = [plural(kinds.count(kind), noun) for kind, noun in KINDS.items() if kind in kinds]
-    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 # Refusals ------------------------------------------------------------------------------------------------------
@@ -175,13 +158,10 @@ def refusal_error(refusals: Sequence[Refusal]) -> RefusedError:
 def refusal_reason(refusal: Refusal) -> str:
     """Return what a plan does and the limit that refuses it, without a remedy."""
     count: int | str = refusal.count
-    noun, reason = _COUNTED.get(refusal.code, ("", ""))
+    noun, reason = _REASONS.get(refusal.code, _OTHER_REASON)
     if isinstance(count, int) and noun:
         count = count_deletions(count - refusal.links, refusal.links) if refusal.links else plural(count, noun)
-        return reason.format(count=count, limit=refusal.limit)
-    if refusal.code in _REASONS:
-        return _REASONS[refusal.code].format(count=count, limit=refusal.limit)
-    return f"{refusal.code.replace('_', ' ')}: {count}; the limit is {refusal.limit}"
+    return reason.format(what=refusal.code.replace("_", " "), count=count, limit=refusal.limit)
 
 
 SIGNS: Final[dict[Action, str]] = {"add": "+", "change": "~", "delete": "-", "run": "!"}
@@ -245,7 +225,7 @@ def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> t
     aspect = _aspect_of(change)
     if details := aspect.details(change, target):
         return tuple(_one_sided(visible(each.label), _detail(each, target), change) for each in details)
-    change = aspect.displayed(change)
+    change = aspect.shown(change).change
     if isinstance(change.before, dict) or isinstance(change.after, dict):
         return tuple(_item(change, target.rate, short.item))
     return tuple(_plain(change, target.rate, short.alone))
@@ -253,6 +233,8 @@ def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> t
 
 def change_notes(change: Change) -> tuple[str, ...]:
     """Return notes on a change, such as where ``before`` comes from and whether it can be undone."""
+    from msauto.aspects.aspect import Download  # as above
+
     notes = [_BASIS[change.basis]] if change.basis in _BASIS and change.action != "run" else []
     if change.losses:
         notes.append("removed by `exactly`" if change.action == "delete" else "loses what no task names")
@@ -262,7 +244,7 @@ def change_notes(change: Change) -> tuple[str, ...]:
         notes.append(f"pending since run {visible(change.pending)}")
     if change.secret:
         notes.append("secret")
-    if not change.reversible and not _aspect_of(change).is_file:
+    if not change.reversible and not isinstance(_aspect_of(change), Download):
         notes.append("cannot be undone")
     return tuple(notes)
 
@@ -278,7 +260,7 @@ def emptied_lists(target: Target) -> tuple[str, ...]:
 
 def show_key(change: Change) -> str:
     """Return the key of a change, visible; empty if it only repeats the aspect."""
-    return "" if change.key in {"", change.aspect} else show(_aspect_of(change).label(change))
+    return "" if change.key in {"", change.aspect} else show(_aspect_of(change).shown(change).label)
 
 
 def show_body(body: Body, limit: int | None = None) -> str:
@@ -363,13 +345,9 @@ def show_list(values: list[Json], *, limit: int | None = None) -> str:
 
 def show_pair_of(before: Json, after: Json, name: str, rate: Fraction | None, limit: int | None) -> tuple[str, str]:
     """Return two values so that they look different if they are."""
-    if (
-        isinstance(before, str)
-        and isinstance(after, str)
-        and HIDDEN not in {before, after}
-        and _frames(before, name) is None
-    ):
-        return show_pair(before, after, limit=limit, quoted=True)
+    match before, after:
+        case str(), str() if HIDDEN not in {before, after} and _frames(before, name) is None:
+            return show_pair(before, after, limit=limit, quoted=True)
     old = show_value(before, name, rate, limit=limit)
     new = show_value(after, name, rate, limit=limit)
     if old != new or before == after:
@@ -414,6 +392,8 @@ def _item(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[
             value = old if change.action == "delete" else new
             if value not in (None, "", []) and (name, value) != ("rating", 0):
                 yield _one_sided(label, show_value(value, name, rate, limit=limit), change)
+        elif name in after and new is None and name not in before:
+            yield ValuePart(label, _UNKNOWN, _NOTHING)  # lost, and never known
         elif name in after and old != new:
             yield ValuePart(label, *show_pair_of(old, new, name, rate, limit))
         elif name in _PLACE or (old == HIDDEN and name in after):  # redacted values may differ

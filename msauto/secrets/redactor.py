@@ -15,9 +15,10 @@ from typing import Any, Final, TypeVar, cast
 
 from msgspec import UNSET, Struct, structs
 
-from msauto.model.plan import Body, Change, Expectation, Json, Plan, Request, Target, TargetId
+from msauto.model.plan import Body, Change, Plan, Request, Target, TargetId
 from msauto.model.ports import Journal, Memory
 from msauto.model.result import Difference
+from msauto.model.snapshot import Effect, Json, Seen
 from msauto.secrets.redaction import HIDDEN, Secrets
 
 T = TypeVar("T")
@@ -53,8 +54,10 @@ class Redactor:
                 return self._change(value, key, before, after)
             case Request():
                 return self._request(value)
-            case Expectation():
-                return self._expectation(value)
+            case Effect():
+                return self._effect(value)
+            case Seen():
+                return value.without_private()
             case Struct():
                 return structs.replace(
                     value, **{name: self._part(name, part) for name, part in structs.asdict(value).items()}
@@ -66,11 +69,11 @@ class Redactor:
         match name:
             case "message" | "reason" | "error":
                 return part and self._secrets.redact_message(part)
-            case "warnings":
+            case "warnings" | "notes":
                 return tuple(map(self._secrets.redact_message, part))
-            case "item" | "title" | "track" | "url":
+            case "item" | "title" | "lane" | "url":
                 return self._secrets.redact(part)
-            case "value" | "learned":
+            case "value" | "left":
                 return self._mask(dict(part) if isinstance(part, Mapping) else part)
             case "secrets":
                 return Secrets()
@@ -78,7 +81,7 @@ class Redactor:
 
     def _target(self, target: Target) -> Target:
         changes, requests = self._redacted(target.changes), self._redacted(target.requests)
-        secret = any(each.secret for each in (*changes, *requests))
+        secret = any(each.secret for each in (*changes, *requests)) or target.looked.private or target.others.private
         return structs.replace(
             target,
             changes=changes,
@@ -86,6 +89,9 @@ class Redactor:
             error=None if target.error is None else self._secrets.redact_message(target.error),
             # A hash of live state: it would reveal a short secret.
             fingerprint="" if secret or not target.fingerprint.startswith("sha256:") else target.fingerprint,
+            looked=target.looked.without_private(),
+            others=target.others.without_private(),
+            unwanted=tuple((aspect, self._mask(named)) for aspect, named in target.unwanted),
             context=self._redacted(target.context),
             holding=UNSET,
         )
@@ -103,16 +109,17 @@ class Redactor:
         if body is not None and self._secrets.occurs_in(body.content.decode("utf-8", "replace")):
             body = Body(body.media_type)
         secret = request.secret or path != request.path or body is not request.body
-        return structs.replace(request, path=path, body=body, expect=self._redacted(request.expect), secret=secret)
+        return structs.replace(request, path=path, body=body, effects=self._redacted(request.effects), secret=secret)
 
-    def _expectation(self, expect: Expectation) -> Expectation:
+    def _effect(self, effect: Effect) -> Effect:
+        """Return an effect as it may be shown; a secret that no request sends is not compared."""
+        after = self._mask(effect.after)
         return structs.replace(
-            expect,
-            key=self._secrets.redact(expect.key),
-            desired=self._mask(expect.desired),
-            secret=expect.secret or self._holds(expect.desired),
-            # A secret attribute that a marker had and no task names is not compared, so it is not kept.
-            preserved={name: text for name, text in expect.preserved.items() if not self._holds({name: text})},
+            effect,
+            key=self._secrets.redact(effect.key),
+            before=self._mask_earlier(effect.before, effect.after),
+            after=after,
+            secret=effect.secret or after != effect.after or self._holds(effect.before),
         )
 
     def _holds(self, value: Json) -> bool:

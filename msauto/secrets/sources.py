@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from msauto.errors import MsautoError
 from msauto.model.facts import XmpByName
 from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES
 from msauto.secrets.redaction import HIDDEN, SHORTEST, can_redact
@@ -101,46 +102,33 @@ def may_be_secret(module: str, path: DataPath) -> bool:
 _LARGEST: Final = 65536
 
 
-class SecretSourceError(ValueError):
-    """A secret cannot be read; neither the message nor ``remedy`` shows it."""
-
-    def __init__(self, message: str, remedy: str) -> None:
-        super().__init__(message)
-        self.remedy = remedy
-
-
 def secret_in_file(path: Path, shown: str) -> str:
-    """Return the secret that a file contains; ``shown`` is its name in errors. Raises :class:`SecretSourceError`."""
+    """Return the secret that a file contains; ``shown`` is its name in errors. Raises ``MsautoError`` without it."""
+    remedy = "use a file that contains only the secret"
     try:
         if not path.is_dir() and path.stat().st_size > _LARGEST:
-            raise SecretSourceError(
-                f"the file {shown!r} is too large for a secret", "use a file that contains only the secret"
-            )
+            raise MsautoError(f"the file {shown!r} is too large for a secret", remedy=remedy)
         text = path.read_bytes().decode("utf-8-sig")
-    except SecretSourceError:
-        raise
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise SecretSourceError(
-            f"cannot read the file {shown!r}: {why}", "use a file that contains the secret"
-        ) from None
+        raise MsautoError(f"cannot read the file {shown!r}: {why}", remedy=remedy) from None
     text = text.removesuffix("\n").removesuffix("\r")  # editors add a line end
     if not text:
-        raise SecretSourceError(f"the file {shown!r} is empty", "write the secret into it")
+        raise MsautoError(f"the file {shown!r} is empty", remedy="write the secret into it")
     return text
 
 
 def secret_in_keyring(service: str, user: str) -> str:
-    """Return the secret of a user in the system keyring; raises :class:`SecretSourceError`."""
+    """Return the secret of a user in the system keyring. Raises ``MsautoError`` without it."""
     try:
         text = import_module("keyring").get_password(service, user)
     except ImportError:
         remedy = "pip install 'msauto[keyring]', or use the environment or a file"
-        raise SecretSourceError("the package keyring is not installed", remedy) from None
+        raise MsautoError("the package keyring is not installed", remedy=remedy) from None
     except Exception as error:  # noqa: BLE001 - each backend raises errors of its own
         why = type(error).__name__
-        raise SecretSourceError(f"cannot read the system keyring ({why})", "unlock it, or use a file") from None
+        raise MsautoError(f"cannot read the system keyring ({why})", remedy="unlock it, or use a file") from None
     if not text:
         remedy = f"keyring set {service} {user}"
-        raise SecretSourceError(f"the system keyring has no secret of {user!r} for {service!r}", remedy)
+        raise MsautoError(f"the system keyring has no secret of {user!r} for {service!r}", remedy=remedy)
     return str(text)

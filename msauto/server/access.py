@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from msauto.errors import AddressError, MsautoError, NotSentError
+from msauto.errors import AddressError, NotSentError
 from msauto.model.server import (
     Auth,
     Secret,
@@ -166,7 +166,13 @@ def tls(spec: ServerSpec) -> ssl.SSLContext | bool:
             # Without a password callback OpenSSL would ask for one on the terminal, and wait.
             context.load_cert_chain(own.cert, own.key, password=lambda: password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        raise _tls_error(spec, error) from None
+        files = ", ".join(filter(None, (own.ca, own.cert, own.key)))
+        remedy = "`tls` needs PEM files: ca, and cert with its key in the same file or as key; "
+        raise NotSentError(
+            f"the TLS files cannot be used ({files}): {error}",
+            server=spec.name,
+            remedy=f"{remedy}`key_password` for a key that is encrypted",
+        ) from None
     if not own.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -179,13 +185,3 @@ def _usual_tls() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.set_alpn_protocols(("http/1.1",))
     return context
-
-
-def _tls_error(spec: ServerSpec, error: Exception) -> MsautoError:
-    files = ", ".join(name for name in (spec.tls.ca, spec.tls.cert, spec.tls.key) if name)
-    return NotSentError(
-        f"the TLS files cannot be used ({files}): {error}",
-        server=spec.name,
-        remedy="`tls` needs PEM files: ca, and cert with its key in the same file or as key; "
-        "`key_password` for a key that is encrypted",
-    )

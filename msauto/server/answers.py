@@ -16,16 +16,7 @@ from msgspec import Struct
 
 from msauto.errors import InDoubtError, NotFoundError, RejectedError, UnreadableError
 from msauto.model.server import Dialect
-from msauto.server.xml import (
-    Element,
-    attributes,
-    decode_text,
-    local,
-    looks_like_html,
-    looks_like_login,
-    parse_document,
-    unwrap,
-)
+from msauto.server import xml
 
 T = TypeVar("T")
 
@@ -96,7 +87,7 @@ def judge_write(reply: RawAnswer, dialect: Dialect) -> None:
     The body of a command is ignored, except that a login page comes from something between us and the server.
     """
     judge_body(reply, dialect)
-    if looks_like_login(reply.data):
+    if xml.looks_like_login(reply.data):
         raise InDoubtError(
             f"the answer is a web page with a form: {show_body(reply.data, reply.charset)}",
             remedy="check `auth` and `url` of the server: a login page or a proxy answers there",
@@ -171,15 +162,11 @@ def _origin(parts: SplitResult) -> str:
 
 def _remedy(reply: RawAnswer) -> str:
     remedy = _REMEDIES.get(reply.status, "check the server's log" if reply.status >= 500 else "")
-    if reply.status not in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE} or not reply.retry_after:
+    seconds = reply.retry_after
+    if reply.status not in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE} or not seconds:
         return remedy
-    return f"{remedy} (it asks to wait {_span(reply.retry_after)})"
-
-
-def _span(seconds: float) -> str:
-    if seconds < _HOUR:
-        return f"{seconds:.0f} seconds"
-    return f"{seconds / _HOUR:.0f} hours" if seconds < _YEAR else "more than a year"
+    long = f"{seconds / _HOUR:.0f} hours" if seconds < _YEAR else "more than a year"
+    return f"{remedy} (it asks to wait {long if seconds >= _HOUR else f'{seconds:.0f} seconds'})"
 
 
 # Error texts and error documents (interface, «Errors»: the body of an error is not shown) -------------------------
@@ -206,25 +193,25 @@ def parse_failure(data: bytes, charset: str | None = None) -> Failure | None:
 
     Only for a body that is not what was asked for, because a clip may have the title ``Error``.
     """
-    if looks_like_html(data):
+    if xml.looks_like_html(data):
         return None
-    text = decode_text(data[:65536], charset).lstrip("\ufeff").strip()
+    text = xml.decode_text(data[:65536], charset).lstrip("\ufeff").strip()
     if not text.startswith("<"):
         return _of_pieces([text]) if _NOT_FOUND.match(text) or _ERROR.match(text) else None
     try:
-        return _of_document(unwrap(parse_document(data, charset)))
+        return _of_document(xml.unwrap(xml.parse_document(data, charset)))
     except UnreadableError:
         return None
 
 
-def is_error_document(root: Element) -> bool:
+def is_error_document(root: xml.Element) -> bool:
     """Return whether this is an error document, by the name of its root."""
-    return local(root).lower() in ERROR_ROOTS
+    return xml.local(root).lower() in ERROR_ROOTS
 
 
 def show_body(data: bytes, charset: str | None = None) -> str:
     """Return a body as one short line for a message: no tags, no control characters."""
-    text = decode_text(data[:_SHOWN_BYTES], charset)
+    text = xml.decode_text(data[:_SHOWN_BYTES], charset)
     return clean(_TAGS.sub(" ", text) if "<" in text else text)
 
 
@@ -234,12 +221,12 @@ def clean(text: str) -> str:
     return line if len(line) <= _LENGTH else f"{line[: _LENGTH - 1]}…"
 
 
-def _of_document(root: Element) -> Failure | None:
+def _of_document(root: xml.Element) -> Failure | None:
     pieces = [str(piece).strip() for piece in root.itertext() if str(piece).strip()]
     if is_error_document(root):
-        values = [value for element in root.iter() for value in attributes(element).values() if value.strip()]
-        return _of_pieces([*pieces, *values] or [local(root)])
-    single = len(pieces) == 1 and local(root).lower() not in _SHAPES
+        values = [value for element in root.iter() for value in xml.attributes(element).values() if value.strip()]
+        return _of_pieces([*pieces, *values] or [xml.local(root)])
+    single = len(pieces) == 1 and xml.local(root).lower() not in _SHAPES
     if single and (_NOT_FOUND.match(pieces[0]) or _ERROR.match(pieces[0])):
         return _of_pieces(pieces)
     return None

@@ -29,18 +29,21 @@ from typing import TypeVar, get_args
 from msauto.errors import AddressError, nearest
 from msauto.model import requests
 from msauto.model.fields import LINK_FIELD, MARKER_ATTRIBUTES, TRACKS, Attribute, MimeType, unreportable
-from msauto.model.live import Asset, Database, Folder, Listing, MamAsset, RssChannel, Xmp, parse_folder, whole
+from msauto.model.live import (
+    Asset,
+    Database,
+    Folder,
+    Listing,
+    MamAsset,
+    RssChannel,
+    Xmp,
+    parse_folder,
+    whole,
+    why_no_rate,
+)
 from msauto.model.plan import Address, Body, Request
 from msauto.model.ports import Answer, Clock
-from msauto.model.requests import (
-    Feature,
-    asset_path,
-    feature_of_command,
-    given,
-    require,
-    require_address,
-    require_field,
-)
+from msauto.model.requests import Feature, require
 from msauto.model.server import Auth, ServerSpec, Timeouts, Tls, Transport
 from msauto.model.timecode import Timecode, TimecodeError
 from msauto.server.access import spec_with
@@ -191,7 +194,7 @@ class AsyncMediaServer(HttpClient):
         self, database: str, asset: str | Address, name: str, params: Mapping[str, str] | None = None
     ) -> Answer:
         """Run any command, also one that the interface does not list."""
-        feature = feature_of_command(name)
+        feature = requests.feature_of_command(name)
         if feature is not None:
             require(self.spec, feature)
         return await self.send(requests.command(self.path(database, asset), name, _mapping("params", params).items()))
@@ -212,7 +215,7 @@ class AsyncMediaServer(HttpClient):
         ``first_frame``, ``last_frame`` and ``icon_pos`` take positions, ``layer`` a number.
         """
         text = _value(name, value, _FIELDS, "link field")
-        require_field(self.spec, name)
+        requests.require_field(self.spec, name)
         path = self.path(database, asset)
         if text and _FIELDS[name].kind == "position":
             text = str((await self._frames(database, asset, text))[0])
@@ -290,32 +293,22 @@ class AsyncMediaServer(HttpClient):
         return await self.send(requests.delete_marker(self.path(database, asset), _number("uid", uid)))
 
     async def export_version(
-        self,
-        database: str,
-        asset: str | Address,
-        *,
-        ns: str | None = None,
-        id: str | None = None,  # noqa: A002
+        self, database: str, asset: str | Address, *, ns: str | None = None, id: str | None = None
     ) -> Answer:
         """PARTNER_EXPORT_VERSION: export the version's description to the partner system."""
-        return await self.command(database, asset, "PARTNER_EXPORT_VERSION", dict(given(ns=ns, id=id)))
+        return await self.command(database, asset, "PARTNER_EXPORT_VERSION", dict(requests.given(ns=ns, id=id)))
 
     async def copy_program_fields(
-        self,
-        database: str,
-        asset: str | Address,
-        *,
-        ns: str | None = None,
-        id: str | None = None,  # noqa: A002
+        self, database: str, asset: str | Address, *, ns: str | None = None, id: str | None = None
     ) -> Answer:
         """PARTNER_COPY_PROGRAM_FIELDS: copy XMP fields from the program card."""
-        return await self.command(database, asset, "PARTNER_COPY_PROGRAM_FIELDS", dict(given(ns=ns, id=id)))
+        return await self.command(database, asset, "PARTNER_COPY_PROGRAM_FIELDS", dict(requests.given(ns=ns, id=id)))
 
     async def move_to_asset(
         self, database: str, asset: str | Address, asset_id: str, *, house_number: str | None = None
     ) -> Answer:
         """PARTNER_MOVE_TO_ASSET: move the media file to the folder linked with the card."""
-        params = dict(given(asset_id=asset_id, house_number=house_number))
+        params = dict(requests.given(asset_id=asset_id, house_number=house_number))
         return await self.command(database, asset, "PARTNER_MOVE_TO_ASSET", params)
 
     # RSS -------------------------------------------------------------------------------------------------------
@@ -346,8 +339,8 @@ class AsyncMediaServer(HttpClient):
         address = Address(asset) if isinstance(asset, str) else asset
         if not isinstance(address, Address):
             raise AddressError(f"an asset cannot be named by {asset!r}", remedy="give its title, or an Address")
-        require_address(self.spec, address)
-        return asset_path(database, address, dialect=self.spec.dialect)
+        requests.require_address(self.spec, address)
+        return requests.asset_path(database, address, dialect=self.spec.dialect)
 
     async def _frames(self, database: str, asset: str | Address, *positions: Position) -> tuple[int, ...]:
         """Return positions in frames; the clip is read if one is a time code, because only it shows the rate."""
@@ -355,9 +348,10 @@ class AsyncMediaServer(HttpClient):
             codes = [Timecode.parse(_position(position)) for position in positions]
             rate = Fraction(1)
             if any(code.kind != "frames" for code in codes):
-                rate = (await self.asset(database, asset)).rate or Fraction(0)
-            if not rate:
-                raise TimecodeError("a time code needs a frame rate, and the clip reports none")
+                clip = await self.asset(database, asset)
+                if clip.rate is None:
+                    raise TimecodeError(f"a time code needs a frame rate, and {why_no_rate(clip)}")
+                rate = clip.rate
             return tuple(code.to_frames(rate) for code in codes)
         except TimecodeError as error:
             raise AddressError(f"{error}", remedy="correct the position, or give a number of frames") from None

@@ -63,11 +63,11 @@ async def save_body(
     try:
         while chunk := await read():
             waiting += chunk
+            digest.update(chunk)
             size += len(chunk)
             report(size, total)
             if len(waiting) >= _PIECE:
                 await _write(file, dest, bytes(waiting))
-                digest.update(waiting)
                 waiting.clear()
         if size != (total if total is not None else size):
             raise InDoubtError(
@@ -77,7 +77,6 @@ async def save_body(
         if not size:
             raise unreadable("the answer is an empty file", "check the server: it created no media")
         await _write(file, dest, bytes(waiting))
-        digest.update(waiting)
         with _download_errors(dest):
             await asyncio.to_thread(file.keep)
     finally:

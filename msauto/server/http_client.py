@@ -12,50 +12,24 @@ from itertools import count
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
+from msgspec import structs
+
+from msauto import errors
 from msauto.concurrency import SystemClock
-from msauto.errors import (
-    TRANSIENT_STATUSES,
-    UNAUTHORIZED_STATUSES,
-    InDoubtError,
-    NotSentError,
-    RefusedError,
-    RejectedError,
-    ServerError,
-    UnreachableError,
-    UnreadableError,
-)
 from msauto.model.live import Listing
 from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, DownloadObserver
 from msauto.model.requests import PROFILES, request_line_length
 from msauto.model.server import ServerSpec
+from msauto.server import answers, transport
 from msauto.server.access import base_url, headers, secrets_of, tls
-from msauto.server.answers import (
-    RawAnswer,
-    charset_of,
-    clean,
-    judge_body,
-    judge_status,
-    judge_write,
-    read_retry_after,
-    show_body,
-)
 from msauto.server.downloads import FetchResult, SilentDownloadObserver, save_body
 from msauto.server.listing import ListingReading, read_arriving
 from msauto.server.pacing import LONGEST_PAUSE, OVERLOADED, Pacer, Permit
-from msauto.server.transport import (
-    ArrivingAnswer,
-    ExactTransport,
-    Headers,
-    HttpxAnswer,
-    HttpxTransport,
-    TimeLimits,
-    TooSlowError,
-)
 from msauto.server.xml import MAX_BYTES, unreadable
 
 T = TypeVar("T")
-_Arriving = ArrivingAnswer | HttpxAnswer
+_Arriving = transport.ArrivingAnswer | transport.HttpxAnswer
 
 _READS: Final = frozenset({"GET", "HEAD"})
 _RETRIES: Final = 3
@@ -97,7 +71,7 @@ class HttpClient:
         self.spec = spec
         self.read_only = read_only
         self.reads = 0
-        self.given_up: ServerError | None = None
+        self.given_up: errors.ServerError | None = None
         """The error that opened the circuit breaker."""
         self._gives_up = gives_up
         self._failures = 0
@@ -109,11 +83,11 @@ class HttpClient:
         self._secrets = secrets_of(self.spec)
         seconds = {False: spec.timeouts.read, True: spec.timeouts.listing}
         connect = spec.timeouts.connect
-        self._limits = {key: TimeLimits(connect, each, total=_WHOLE * each) for key, each in seconds.items()}
-        self._transport: ExactTransport | HttpxTransport = (
-            HttpxTransport(self._base, spec.transport)
+        self._limits = {key: transport.TimeLimits(connect, each, total=_WHOLE * each) for key, each in seconds.items()}
+        self._transport: transport.ExactTransport | transport.HttpxTransport = (
+            transport.HttpxTransport(self._base, spec.transport)
             if spec.transport is not None
-            else ExactTransport(self._base, tls=tls(self.spec))
+            else transport.ExactTransport(self._base, tls=tls(self.spec))
         )
 
     async def __aenter__(self) -> Self:
@@ -128,18 +102,20 @@ class HttpClient:
 
     async def permit(self) -> SendingPermit:
         """Wait until a write may be sent, by the rate and by the concurrent requests of the server."""
-        return SendingPermit(self, await self.pacer.permit())
+        permit = await self.pacer.permit()
+        permit.hold()
+        return SendingPermit(self, permit)
 
     async def send(self, request: Request) -> Answer:
         """Send a write once, or a read with retries. Raises ``NotSentError``, ``InDoubtError``, ``RejectedError``.
 
         The content of the answer is ignored, except that an error text or an error document is an error.
         """
-        sending = self.read(request, lambda reply: reply) if request.method in _READS else self.write(request)
-        reply = await sending
-        return Answer(reply.status, self._secrets.redact_message(show_body(reply.data, reply.charset)))
+        is_read = request.method in _READS
+        reply = await (self.read(request, lambda reply: reply) if is_read else self.write(request))
+        return Answer(reply.status, self._secrets.redact_message(answers.show_body(reply.data, reply.charset)))
 
-    async def write(self, request: Request, permit: Permit | None = None) -> RawAnswer:
+    async def write(self, request: Request, permit: Permit | None = None) -> answers.RawAnswer:
         """Send a write as :meth:`send` does, with a permit, or with the next one."""
         self._check(request)
         # A batch of metadata may take as long as a large listing.
@@ -147,17 +123,17 @@ class HttpClient:
         try:
             try:
                 reply = await self._exchange(request, listing=is_batch, permit=permit)
-            except UnreadableError as error:  # it was sent, and may have been done
-                raise InDoubtError(error.message, remedy=error.remedy) from error
-            judge_status(reply, self.spec.dialect)
-            judge_write(reply, self.spec.dialect)
-        except ServerError as error:
+            except errors.UnreadableError as error:  # it was sent, and may have been done
+                raise errors.InDoubtError(error.message, remedy=error.remedy) from error
+            answers.judge_status(reply, self.spec.dialect)
+            answers.judge_write(reply, self.spec.dialect)
+        except errors.ServerError as error:
             self._note(error, request, "listing" if is_batch else "read")
             raise
         self._failures = 0
         return reply
 
-    async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
+    async def read(self, request: Request, parse: Callable[[answers.RawAnswer], T], *, listing: bool = False) -> T:
         """Send a read, up to four times, and return the parsed answer.
 
         A ``listing`` may take longer and be larger. A status of 300 and above is an error. An answer that can be parsed
@@ -166,11 +142,11 @@ class HttpClient:
 
         async def attempt() -> T:
             reply = await self._exchange(request, listing=listing)
-            judge_status(reply, self.spec.dialect)
+            answers.judge_status(reply, self.spec.dialect)
             try:
                 return parse(reply)
-            except UnreadableError:
-                judge_body(reply, self.spec.dialect)
+            except errors.UnreadableError:
+                answers.judge_body(reply, self.spec.dialect)
                 raise
 
         return await self._read(request, attempt, "listing" if listing else "read")
@@ -184,17 +160,17 @@ class HttpClient:
         async def attempt() -> Listing:
             async with aclosing(await self._send(request, self._limits[True])) as response:
                 if response.status >= 300:
-                    judge_status(await self._reply(response, LISTING_BYTES), self.spec.dialect)
-                charset = charset_of(response.header("content-type"))
+                    answers.judge_status(await self._reply(response, LISTING_BYTES), self.spec.dialect)
+                charset = answers.charset_of(response.header("content-type"))
 
                 def judge(head: bytes) -> None:
-                    judge_body(RawAnswer(response.status, head, charset), self.spec.dialect)
+                    answers.judge_body(answers.RawAnswer(response.status, head, charset), self.spec.dialect)
 
                 return await read_arriving(response.read, begin(charset), judge)
 
         return await self._read(request, attempt, "listing")
 
-    async def ask(self, request: Request) -> RawAnswer:
+    async def ask(self, request: Request) -> answers.RawAnswer:
         """Send a read once and return the answer with any status, for `msauto probe`."""
         if request.method not in _READS:
             raise ValueError(f"{request.method} is not a read")
@@ -221,7 +197,7 @@ class HttpClient:
     ) -> FetchResult:
         """As :meth:`download`, with an observer."""
         time_limit = seconds or self.spec.timeouts.read
-        limits = TimeLimits(self.spec.timeouts.connect, time_limit, pace=time_limit)
+        limits = transport.TimeLimits(self.spec.timeouts.connect, time_limit, pace=time_limit)
 
         async def attempt() -> FetchResult:
             watch.asked(time_limit)
@@ -250,7 +226,7 @@ class HttpClient:
         for number in count():
             try:
                 answer = await attempt()
-            except ServerError as error:
+            except errors.ServerError as error:
                 pause = None if once else pause_before_retry(error, number)
                 if pause is None:
                     self._note(error, request, setting)
@@ -261,15 +237,18 @@ class HttpClient:
             await self._clock.sleep(pause)
         raise AssertionError
 
-    async def _exchange(self, request: Request, *, listing: bool = False, permit: Permit | None = None) -> RawAnswer:
-        response = await self._send(request, self._limits[listing], permit=permit)
-        try:
+    async def _exchange(
+        self, request: Request, *, listing: bool = False, permit: Permit | None = None
+    ) -> answers.RawAnswer:
+        async with aclosing(await self._send(request, self._limits[listing], permit=permit)) as response:
             return await self._reply(response, LISTING_BYTES if listing else ANSWER_BYTES)
-        finally:
-            await response.aclose()
 
     async def _send(
-        self, request: Request, limits: TimeLimits, more: Headers = _COMPRESSED, permit: Permit | None = None
+        self,
+        request: Request,
+        limits: transport.TimeLimits,
+        more: transport.Headers = _COMPRESSED,
+        permit: Permit | None = None,
     ) -> _Arriving:
         headers = [*self._headers, *more]
         body = request.body
@@ -287,7 +266,7 @@ class HttpClient:
         permit.answered(response.status, self._retry_after(response) if response.status in OVERLOADED else None)
         return response
 
-    async def _reply(self, response: _Arriving, most: int) -> RawAnswer:
+    async def _reply(self, response: _Arriving, most: int) -> answers.RawAnswer:
         """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one."""
         failed = response.status >= 300
         most = _ERROR_BYTES if failed else most
@@ -302,29 +281,28 @@ class HttpClient:
             raise _too_large(most)
         data = b"".join(chunks)[:most]
         kind = response.header("content-type")
+        reply = answers.RawAnswer(response.status, data, answers.charset_of(kind), kind)
         if not failed:
-            return RawAnswer(response.status, data, charset_of(kind), kind)
-        return RawAnswer(
-            response.status,
-            data,
-            charset_of(kind),
-            kind,
+            return reply
+        return structs.replace(
+            reply,
             retry_after=self._retry_after(response),
-            location=clean(response.header("location")),
-            challenge=clean(response.header("www-authenticate")),
+            location=answers.clean(response.header("location")),
+            challenge=answers.clean(response.header("www-authenticate")),
             server=self._base,
         )
 
     def _retry_after(self, response: _Arriving) -> float | None:
-        return read_retry_after(response.header("retry-after"), self._clock.now())
+        return answers.read_retry_after(response.header("retry-after"), self._clock.now())
 
     async def _judge_download(self, response: _Arriving) -> None:
         kind = response.header("content-type").partition(";")[0].strip().lower()
         if response.status >= 300 or kind in {"text/html", "text/xml", "application/xml", "text/plain"}:
             reply = await self._reply(response, _ERROR_BYTES)
-            judge_status(reply, self.spec.dialect)
-            judge_body(reply, self.spec.dialect)
-            raise unreadable(f"the answer is not a media file but {kind}: {show_body(reply.data, reply.charset)}")
+            answers.judge_status(reply, self.spec.dialect)
+            answers.judge_body(reply, self.spec.dialect)
+            body = answers.show_body(reply.data, reply.charset)
+            raise unreadable(f"the answer is not a media file but {kind}: {body}")
         if response.status not in _WHOLE_FILE:
             raise unreadable(
                 f"the answer has the status {response.status}, not that of a complete file",
@@ -335,13 +313,13 @@ class HttpClient:
 
     def _check(self, request: Request) -> None:
         if self.read_only and request.method not in _READS:
-            raise RefusedError(
+            raise errors.RefusedError(
                 f"server {self.spec.name}: {_shown(request)} was not sent: this client is read-only",
                 remedy="open it without `read_only`",
             )
         length = request_line_length(request)
         if length > self.spec.request_line:
-            raise NotSentError(
+            raise errors.NotSentError(
                 f"not sent: the request line has {length} bytes, more than the limit of {self.spec.request_line}",
                 server=self.spec.name,
                 request=_shown(request),
@@ -350,33 +328,30 @@ class HttpClient:
         if self.given_up is not None:
             raise self.given_up.with_traceback(None)
 
-    def _note(self, error: ServerError, request: Request, setting: str) -> None:
+    def _note(self, error: errors.ServerError, request: Request, setting: str) -> None:
         """Set the server and the request of an error, and name the time-out that applied (``timeouts`` of the spec)."""
         error.server = error.server or self.spec.name
         error.request = error.request or _shown(request)
-        if isinstance(error, UnreachableError | InDoubtError):
+        if isinstance(error, errors.UnreachableError | errors.InDoubtError):
             error.url = self.spec.url
-        if isinstance(error, InDoubtError):
+        if isinstance(error, errors.InDoubtError):
             error.remedy = error.remedy.replace("`timeouts.read`", f"`timeouts.{setting}`")
             error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else ""
         self._secrets.redact_error(error)
-        if self._gives_up:
-            self._count_failure(error)
-
-    def _count_failure(self, error: ServerError) -> None:
-        """Open the circuit breaker; the error then names no request, because it is the same for all targets."""
-        status = error.status if isinstance(error, RejectedError) else None
-        unanswered = isinstance(error, InDoubtError) or status in TRANSIENT_STATUSES
+        if not self._gives_up:
+            return
+        status = error.status if isinstance(error, errors.RejectedError) else None
+        unanswered = isinstance(error, errors.InDoubtError) or status in errors.TRANSIENT_STATUSES
         self._failures = self._failures + 1 if unanswered else 0
-        shut_out = isinstance(error, UnreachableError) or status in UNAUTHORIZED_STATUSES
+        shut_out = isinstance(error, errors.UnreachableError) or status in errors.UNAUTHORIZED_STATUSES
         if shut_out or self._failures >= _FAILURES_TO_GIVE_UP:
-            error.request = ""
+            error.request = ""  # the circuit breaker opens: the error is the same for all targets
             self.given_up = self.given_up or error
 
     @property
     def unreachable(self) -> bool:
         """Whether the server as a whole does not answer; rejected credentials are an answer."""
-        return self.given_up is not None and getattr(self.given_up, "status", None) not in UNAUTHORIZED_STATUSES
+        return self.given_up is not None and getattr(self.given_up, "status", None) not in errors.UNAUTHORIZED_STATUSES
 
 
 class SendingPermit:
@@ -388,33 +363,33 @@ class SendingPermit:
 
     async def send(self, request: Request) -> Answer:
         """Send the write, once."""
-        reply = await self._client.write(request, self._permit)
-        return Answer(reply.status)
+        return Answer((await self._client.write(request, self._permit)).status)
 
     def release(self) -> None:
         """Release an unused permit."""
         self._permit.release()
 
 
-def pause_before_retry(error: ServerError, attempt: int) -> float | None:
+def pause_before_retry(error: errors.ServerError, attempt: int) -> float | None:
     """Return the seconds until a read is tried again after failed attempt number ``attempt``, from 0; ``None``: never.
 
     Transient errors are: no complete answer, 429, 502, 503, 504.
     """
     asked = 0.0
-    if isinstance(error, RejectedError):
+    if isinstance(error, errors.RejectedError):
         asked = error.retry_after or 0.0
         # An attempt before the time of Retry-After is useless, and a longer wait is too long.
-        transient = error.status in TRANSIENT_STATUSES and asked <= LONGEST_PAUSE
+        transient = error.status in errors.TRANSIENT_STATUSES and asked <= LONGEST_PAUSE
     else:
-        transient = isinstance(error, NotSentError | InDoubtError) and not isinstance(error, TooSlowError)
+        unanswered = isinstance(error, errors.NotSentError | errors.InDoubtError)
+        transient = unanswered and not isinstance(error, transport.TooSlowError)
     if not transient or attempt >= _RETRIES:
         return None
     backoff: float = _FIRST_PAUSE * 2**attempt * (0.5 + random.random())  # noqa: S311
     return min(LONGEST_PAUSE, max(asked, backoff))
 
 
-def _too_large(most: int) -> UnreadableError:
+def _too_large(most: int) -> errors.UnreadableError:
     return unreadable(
         f"the answer is larger than {most // 2**20} MiB",
         "list single folders instead" if most == LISTING_BYTES else "check the server: no answer should be so large",

@@ -12,22 +12,8 @@ from msgspec import Struct, structs
 
 from msauto.errors import UnreadableError
 from msauto.model.live import Database, Entry, Folder, Listing, MamAsset, parse_folder, whole
-from msauto.server.parsers import add_attr, read_attrs, read_flag
-from msauto.server.xml import (
-    MAX_LISTED_NODES,
-    PIECE,
-    Element,
-    StreamedDocument,
-    attributes,
-    by_local_name,
-    find_roots,
-    local,
-    name_of,
-    parse_document,
-    serialized,
-    text_of,
-    unreadable,
-)
+from msauto.server import xml
+from msauto.server.parsers import add_attr, read_attrs, read_finalized
 
 _ERROR_BYTES: Final = 2**20
 _DEEPEST: Final = 256  # as libxml2 for trees
@@ -47,13 +33,13 @@ class FolderNode(Struct):
     clips: list[Entry] = []
 
 
-class ListingReading(StreamedDocument):
+class ListingReading(xml.StreamedDocument):
     """Reads a StoredTree (or a folderlist) while it arrives; all folders become absolute.
 
     ``asked`` is the folder of the request. ``piece`` is the number of bytes parsed in one step.
     """
 
-    def __init__(self, database: str, asked: Folder, charset: str | None = None, *, piece: int = PIECE) -> None:
+    def __init__(self, database: str, asked: Folder, charset: str | None = None, *, piece: int = xml.PIECE) -> None:
         self._database = database
         self._asked = asked
         self._tree = _Tree()
@@ -63,7 +49,7 @@ class ListingReading(StreamedDocument):
         """Return the listing. Raises ``UnreadableError``, also for an answer that ended too early."""
         self.end()
         if self._tree.top is None:
-            raise unreadable("the answer is not a listing: it has no <StoredTree>")
+            raise xml.unreadable("the answer is not a listing: it has no <StoredTree>")
         return _collected(_asked_node(self._tree.top, self._database, self._asked), self._asked)
 
 
@@ -112,16 +98,16 @@ class _Tree:
             if tag == "Attr" and (name := own.get("name")) is not None:  # the documented form, nearly always
                 self._found[name] = text or own.get("value", "")
             else:
-                add_attr(self._found, name_of(tag), by_local_name(own), text, is_leaf=self._is_leaf)
+                add_attr(self._found, xml.name_of(tag), xml.by_local_name(own), text, is_leaf=self._is_leaf)
 
     def pause(self, size: int) -> None:
         """Bound what has not ended, by the number of bytes that were parsed since the last pause."""
         self._size += size
         if self._size > _MOST_BYTES:
             most = f"{_MOST_BYTES // 2**20} MiB"
-            raise unreadable(f"a clip, a text or a comment of the answer is larger than {most}")
+            raise xml.unreadable(f"a clip, a text or a comment of the answer is larger than {most}")
         if len(self._found) > _MOST_PARTS:
-            raise unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements")
+            raise xml.unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements")
         if self._clip is None:
             self._texts.clear()
 
@@ -131,17 +117,17 @@ class _Tree:
 
     def _begin(self, tag: str, own: Mapping[str, str]) -> None:
         """Begin a clip, or an element around clips."""
-        kind, parent = name_of(tag), self._open[-1] if self._open else None
+        kind, parent = xml.name_of(tag), self._open[-1] if self._open else None
         node: FolderNode | None = None
         self._size = 0
         if parent is not None and kind in {"Clip", "Folder"}:
             self._count("clips and folders", _MOST_CLIPS)
-            attributes = by_local_name(own)
+            named = xml.by_local_name(own)
             if kind == "Clip":
-                self._parent, self._clip, self._found = parent, attributes, {}
+                self._parent, self._clip, self._found = parent, named, {}
                 return
             self._count("folders", _MOST_FOLDERS)
-            node = FolderNode(attributes.get("name", ""))
+            node = FolderNode(named.get("name", ""))
             parent.folders.append(node)
         elif self.top is None and kind == "StoredTree":
             node = self.top = FolderNode("")
@@ -152,7 +138,7 @@ class _Tree:
 
     def _add_clip(self, own: dict[str, str]) -> None:
         self._clip = None
-        link_id, finalized = whole(own.pop("link_id", None)), read_flag(own.pop("finalized", None))
+        link_id, finalized = whole(own.pop("link_id", None)), read_finalized(own.pop("finalized", None))
         texts = own | self._found
         key = tuple(texts)
         names = self._names.get(key)
@@ -163,12 +149,12 @@ class _Tree:
 
     def _check_depth(self) -> None:
         if len(self._open) + self._depth > _DEEPEST:
-            raise unreadable(f"the elements of the answer are nested to a depth of more than {_DEEPEST}")
+            raise xml.unreadable(f"the elements of the answer are nested to a depth of more than {_DEEPEST}")
 
     def _count(self, what: str, most: int, number: int = 1) -> None:
         self._counts[what] += number
         if self._counts[what] > most:
-            raise unreadable(f"the answer lists more than {most} {what}", "list single folders instead")
+            raise xml.unreadable(f"the answer lists more than {most} {what}", "list single folders instead")
 
 
 # Folders of the tree -------------------------------------------------------------------------------------------
@@ -227,11 +213,12 @@ def _collected(top: FolderNode, asked: Folder) -> Listing:
 
 def parse_mam(data: bytes, charset: str | None = None) -> tuple[MamAsset, ...]:
     """Read a linear asset list (format=mam)."""
-    root, *_ = find_roots(parse_document(data, charset, most=MAX_LISTED_NODES), "mam", "a linear asset list")
-    return tuple(_mam_asset(child) for child in root if local(child) == "asset")
+    document = xml.parse_document(data, charset, most=xml.MAX_LISTED_NODES)
+    root, *_ = xml.find_roots(document, "mam", "a linear asset list")
+    return tuple(_mam_asset(child) for child in root if xml.local(child) == "asset")
 
 
-def _mam_asset(element: Element) -> MamAsset:
+def _mam_asset(element: xml.Element) -> MamAsset:
     texts = read_attrs(element)
     return MamAsset(
         title=texts.get("id", ""),
@@ -244,28 +231,28 @@ def _mam_asset(element: Element) -> MamAsset:
 
 def parse_databases(data: bytes, charset: str | None = None) -> tuple[Database, ...]:
     """Read the list of databases. The interface does not show its format, so any named element is one."""
-    root = parse_document(data, charset, most=MAX_LISTED_NODES)
-    found = [element for element in root.iter() if local(element).lower() in {"database", "db", "storage"}]
+    root = xml.parse_document(data, charset, most=xml.MAX_LISTED_NODES)
+    found = [element for element in root.iter() if xml.local(element).lower() in {"database", "db", "storage"}]
     named = [element for element in found if _name(element)]
     if not named:
         named = [element for element in root if _name(element)]
-    if not named and local(root).lower() not in {"databases", "storage", "xml", "list"}:
-        raise unreadable(f"the answer is not a list of databases: its root is <{local(root)}>")
+    if not named and xml.local(root).lower() not in {"databases", "storage", "xml", "list"}:
+        raise xml.unreadable(f"the answer is not a list of databases: its root is <{xml.local(root)}>")
     return tuple(_database(element) for element in named)
 
 
-def _name(element: Element) -> str:
-    own = attributes(element)
-    return own.get("name") or own.get("title") or ("" if len(element) else text_of(element).strip())
+def _name(element: xml.Element) -> str:
+    own = xml.attributes(element)
+    return own.get("name") or own.get("title") or ("" if len(element) else xml.text_of(element).strip())
 
 
-def _database(element: Element) -> Database:
+def _database(element: xml.Element) -> Database:
     name = _name(element)
-    tree = next((child for child in element if local(child) == "StoredTree"), None)
+    tree = next((child for child in element if xml.local(child) == "StoredTree"), None)
     if tree is None:
         return Database(name)
     reading = ListingReading(name, ())
-    reading.feed(serialized(tree))
+    reading.feed(xml.serialized(tree))
     return Database(name, reading.close())
 
 
@@ -280,8 +267,8 @@ async def read_arriving(
     try:
         while chunk := await read():
             head += chunk[: max(0, _ERROR_BYTES - len(head))]
-            for start in range(0, len(chunk), PIECE):
-                reading.feed(chunk[start : start + PIECE])
+            for start in range(0, len(chunk), xml.PIECE):
+                reading.feed(chunk[start : start + xml.PIECE])
                 await asyncio.sleep(0)
         return reading.close()
     except UnreadableError:

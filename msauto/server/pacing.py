@@ -8,6 +8,7 @@ TCP (RFC 5681, without its slow start). Its only signals are those of the server
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 from typing import Final
 
 from msauto.model.ports import Clock
@@ -43,7 +44,10 @@ class Pacer:
         self._ended = asyncio.Event()
 
     async def permit(self) -> Permit:
-        """Wait until a request may be sent."""
+        """Wait until a request may be sent. What holds a permit already waits for no other request."""
+        held = _held.get()
+        if held is not None and held.is_held_at(self):
+            return await self._lend(held)
         async with self._turn:
             while True:
                 now = self._clock.monotonic()
@@ -57,6 +61,17 @@ class Pacer:
             self._next = max(self._next, now - BURST_SECONDS) + self._interval
             self._running += 1
         return Permit(self)
+
+    async def _lend(self, held: Permit) -> Permit:
+        """Return a permit for a read that precedes a write: at the place that the permit of the write holds."""
+        while (now := self._clock.monotonic()) < self._next:
+            await self._clock.sleep(max(self._next - now, _LEAST_SLEEP))
+        self._next = max(self._next, now - BURST_SECONDS) + self._interval
+        if self._running < self.limit:
+            self._running += 1
+            return Permit(self)
+        await held.lent.acquire()
+        return Permit(self, held)
 
     def succeeded(self) -> None:
         """Note an answer to a request that was sent since the limit was halved."""
@@ -88,12 +103,22 @@ class Permit:
     got its permit after the last time.
     """
 
-    __slots__ = ("_halvings", "_pacer", "_released")
+    __slots__ = ("_halvings", "_lender", "_pacer", "_released", "lent")
 
-    def __init__(self, pacer: Pacer) -> None:
+    def __init__(self, pacer: Pacer, lender: Permit | None = None) -> None:
         self._pacer = pacer
         self._halvings = pacer.halvings
         self._released = False
+        self._lender = lender
+        self.lent = asyncio.Lock()  # held by the read that is sent in place of this one
+
+    def hold(self) -> None:
+        """Let the reads of this task use the place, until the permit is released: they precede a write."""
+        _held.set(self)
+
+    def is_held_at(self, pacer: Pacer) -> bool:
+        """Return whether it still holds a place of this pacer."""
+        return self._pacer is pacer and not self._released
 
     def answered(self, status: int, retry_after: float | None) -> None:
         """Note the status, when it arrives, and the seconds of ``Retry-After``."""
@@ -113,4 +138,11 @@ class Permit:
         """Let another request be sent. Once: the next calls do nothing."""
         if not self._released:
             self._released = True
-            self._pacer.end()
+            if self._lender is None:
+                self._pacer.end()
+            else:
+                self._lender.lent.release()
+
+
+_held: ContextVar[Permit | None] = ContextVar("held", default=None)
+"""The permit of the write that a task is about to send."""

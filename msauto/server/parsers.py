@@ -11,20 +11,8 @@ from msgspec import structs
 from msauto.errors import UnreadableError
 from msauto.model.fields import NAMES
 from msauto.model.live import Asset, Folder, Link, Marker, RssChannel, RssItem, Segment, Xmp, parse_folder, whole
+from msauto.server import xml
 from msauto.server.answers import is_error_document, parse_failure
-from msauto.server.xml import (
-    Element,
-    attributes,
-    decode_text,
-    find_roots,
-    local,
-    looks_like_html,
-    name_of,
-    parse_document,
-    text_of,
-    unreadable,
-    unwrap,
-)
 
 _ROOT = frozenset({"folder", "hires", "proxy", "archive", "link_id", "finalized"})
 _SEGMENT = frozenset({"seg_num", "seg_name", "start_frame", "duration"})
@@ -34,7 +22,7 @@ _PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
     **dict.fromkeys(("markers", "segments", "links", "attrs", "attributes", "params", "parameters"), "container"),
 }
 """The kinds of the children of a clip that hold more than a text, by their names in lower case."""
-Parts = dict[str, list[Element]]
+Parts = dict[str, list[xml.Element]]
 
 _MOST_DESCRIBED = 5
 _LONE = re.compile(r"\\(?![/\\])")
@@ -46,14 +34,14 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
     ``database`` is the database asked, which some servers put in front of the folder: ``folder_otherwise`` includes it.
     Raises ``UnreadableError`` for anything else, for several clips, and for a marker or segment without its key.
     """
-    clip, *others = find_roots(parse_document(data, charset), "Clip", "the description of an asset")
+    clip, *others = xml.find_roots(xml.parse_document(data, charset), "Clip", "the description of an asset")
     if others:
         shown = [_describe(each) for each in (clip, *others[: _MOST_DESCRIBED - 1])]
-        raise unreadable(
+        raise xml.unreadable(
             f"the answer holds {len(others) + 1} clips instead of one: {'; '.join(shown)}",
             "address the clip by a key field with `id:`, or rename all but one of them",
         )
-    own = attributes(clip)
+    own = xml.attributes(clip)
     parts: Parts = {}
     texts = {name: value for name, value in own.items() if name not in _ROOT} | read_attrs(clip, parts)
     holders = tuple(parts.get("container", ()))
@@ -69,19 +57,21 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
         proxy=own.get("proxy"),
         archive=own.get("archive"),
         link_id=whole(own.get("link_id")),
-        finalized=read_flag(own.get("finalized")),
+        finalized=read_finalized(own.get("finalized")),
         attributes=texts,
         markers=tuple(map(_marker, parts.get("marker", ()))),
         segments=_titled(tuple(map(_segment, parts.get("segment", ())))),
-        links=links if links or any(local(each).lower() == "links" for each in holders) else None,
-        parameters=tuple(attributes(each).get("name", "") or text_of(each).strip() for each in parts.get("param", ())),
+        links=links if links or any(xml.local(each).lower() == "links" for each in holders) else None,
+        parameters=tuple(
+            xml.attributes(each).get("name", "") or xml.text_of(each).strip() for each in parts.get("param", ())
+        ),
         folder_otherwise=folder if in_front else None,
     )
 
 
-def _describe(clip: Element) -> str:
+def _describe(clip: xml.Element) -> str:
     """Return what distinguishes a clip from another one, as far as it is shown."""
-    texts = attributes(clip) | read_attrs(clip)
+    texts = xml.attributes(clip) | read_attrs(clip)
     title = repr(texts.get("title", texts.get("clip_name", "a clip without a title")))
     known = [f"{name} {texts[name]}" for name in ("folder", "link_id", "create_time") if texts.get(name)]
     return f"{title} ({', '.join(known)})" if known else title
@@ -96,18 +86,18 @@ def _home(text: str) -> Folder:
     return parse_folder(text.replace("\\", "/") if separates else text)
 
 
-def _marker(element: Element) -> Marker:
-    own = attributes(element)
+def _marker(element: xml.Element) -> Marker:
+    own = xml.attributes(element)
     fields = {name: value for name, value in own.items() if name not in {"uid", "pos"}} | read_attrs(element)
     uid = need_integer(own.get("uid"), "the uid of a marker")
     return Marker(uid, need_integer(own.get("pos"), f"the position of marker {uid}"), fields)
 
 
-def _segment(element: Element) -> Segment:
-    own = attributes(element)
+def _segment(element: xml.Element) -> Segment:
+    own = xml.attributes(element)
     number = need_integer(own.get("seg_num"), "the number of a segment")
     texts = read_attrs(element)
-    titles = [text_of(each) or attributes(each).get("value", "") for each in element if _name(each) == "title"]
+    titles = [xml.text_of(each) or xml.attributes(each).get("value", "") for each in element if _name(each) == "title"]
     extra = {name: value for name, value in own.items() if name not in _SEGMENT} | texts
     return Segment(
         number=number,
@@ -131,25 +121,23 @@ def _titled(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     return tuple(segment if segment.titles else structs.replace(segment, titles=("",)) for segment in segments)
 
 
-def _name(element: Element) -> str:
-    return attributes(element).get("name", "") if local(element).lower() == "attr" else local(element)
+def _name(element: xml.Element) -> str:
+    return xml.attributes(element).get("name", "") if xml.local(element).lower() == "attr" else xml.local(element)
 
 
-def _link(element: Element) -> Link:
-    texts = attributes(element) | read_attrs(element)
+def _link(element: xml.Element) -> Link:
+    texts = xml.attributes(element) | read_attrs(element)
     title = texts.get("title", texts.get("clip_name", texts.get("name", "")))
     return Link(parse_folder(texts.get("folder", "")), title, whole(texts.get("link_id")))
 
 
 # Named texts: ``<Attr name="…">…</Attr>``, and its variants ------------------------------------------------------
 
-_TRUE = frozenset({"true", "1", "yes"})
-_FALSE = frozenset({"false", "0", "no"})
 _KNOWN = {name: name for name in NAMES}
 """The names of the interface, interned: otherwise they would be nearly half of the memory of an asset."""
 
 
-def read_attrs(element: Element, parts: Parts | None = None) -> dict[str, str]:
+def read_attrs(element: xml.Element, parts: Parts | None = None) -> dict[str, str]:
     """Return the named texts of an element: ``Attr`` children, and plain children by their own name.
 
     With ``parts``, children that hold more than a text are added there, by their kind.
@@ -160,11 +148,11 @@ def read_attrs(element: Element, parts: Parts | None = None) -> dict[str, str]:
             # The documented form, nearly always, and fast.
             found[_KNOWN.get(name, name)] = child.text or child.get("value") or ""
             continue
-        kind = local(child)
+        kind = xml.local(child)
         if parts is not None and (part := _PARTS.get(kind.lower())) is not None:
             parts.setdefault(part, []).append(child)
             continue
-        add_attr(found, kind, attributes(child), text_of(child), is_leaf=not len(child))
+        add_attr(found, kind, xml.attributes(child), xml.text_of(child), is_leaf=not len(child))
     return found
 
 
@@ -176,10 +164,12 @@ def add_attr(found: dict[str, str], kind: str, own: Mapping[str, str], text: str
         found.setdefault(kind, text or own.get("value", ""))
 
 
-def read_flag(text: str | None) -> bool | None:
-    """Read a boolean; the interface shows only ``true`` («States and transitions»)."""
-    word = (text or "").strip().lower()
-    return True if word in _TRUE else False if word in _FALSE else None
+def read_finalized(text: str | None) -> bool | None:
+    """Read whether a recording has ended; ``None`` if the answer does not report it.
+
+    The interface shows only ``true`` («States and transitions»): any other text counts as still being recorded.
+    """
+    return None if text is None else text.strip().lower() == "true"
 
 
 def need_integer(text: str | None, what: str) -> int:
@@ -187,7 +177,7 @@ def need_integer(text: str | None, what: str) -> int:
     number = whole(text)
     if number is None:
         shown = "is missing" if text is None else f"is {text[:40]!r}, not a whole number"
-        raise unreadable(f"{what} {shown}")
+        raise xml.unreadable(f"{what} {shown}")
     return number
 
 
@@ -218,9 +208,9 @@ def parse_xmp(data: bytes, separator: str = ",", charset: str | None = None, *, 
     A field with one text is split at ``separator``; a field with several values is not.
     ``asked`` is the field of the request, under which a value without a name is kept.
     """
-    if looks_like_html(data):
+    if xml.looks_like_html(data):
         return None
-    text = decode_text(data, charset).lstrip("\ufeff").strip()
+    text = xml.decode_text(data, charset).lstrip("\ufeff").strip()
     if not text:
         return {}
     if any(sign < " " and sign not in "\t\r\n" for sign in text) or _is_json(text):
@@ -266,13 +256,9 @@ def _of_lines(text: str, asked: str | None) -> Fields | None:
             return _of_text(text, asked)
     for values in (values for shown in fields.values() for values in shown):
         values[0] = values[0].strip()
-    return fields if not asked or _are_fields(fields, asked) else _of_text(text, asked)
-
-
-def _are_fields(fields: Fields, asked: str) -> bool:
-    """Return whether lines are fields: a bare value may contain a ``=`` as well."""
-    own = {asked, asked.rpartition(":")[2]}
-    return not fields or any(name in own or _NAME.fullmatch(name) for name in fields)
+    own = {asked, (asked or "").rpartition(":")[2]}
+    are_fields = not asked or not fields or any(name in own or _NAME.fullmatch(name) for name in fields)
+    return fields if are_fields else _of_text(text, asked)  # a bare value may contain a ``=`` as well
 
 
 def _of_text(text: str, asked: str | None) -> Fields | None:
@@ -281,7 +267,7 @@ def _of_text(text: str, asked: str | None) -> Fields | None:
 
 
 def _of_xml(data: bytes, charset: str | None, asked: str | None) -> Fields | None:
-    root = unwrap(parse_document(data, charset))
+    root = xml.unwrap(xml.parse_document(data, charset))
     if is_error_document(root):
         return None
     fields: Fields = {}
@@ -291,7 +277,7 @@ def _of_xml(data: bytes, charset: str | None, asked: str | None) -> Fields | Non
     return fields
 
 
-def _claim(fields: Fields, root: Element, asked: str) -> None:
+def _claim(fields: Fields, root: xml.Element, asked: str) -> None:
     """Give the asked name to the only value without a name, or without its namespace."""
     desired = asked.rpartition(":")[2]
     same = [name for name in fields if name.rpartition(":")[2] == desired]
@@ -301,68 +287,68 @@ def _claim(fields: Fields, root: Element, asked: str) -> None:
         fields[asked] = [shown]
 
 
-def _read(element: Element, prefix: str, fields: Fields, *, top: bool = False) -> None:
+def _read(element: xml.Element, prefix: str, fields: Fields, *, top: bool = False) -> None:
     name = _named(element, prefix)
     below = list(element)
     named_below = any(_named(child, "") is not None for child in below)
     _read_attributes(element, fields)
     if name is not None and not named_below:
         fields.setdefault(name, []).append(_nested(element))
-    elif below and not named_below and not top and all(local(child).lower() in _VALUES for child in below):
+    elif below and not named_below and not top and all(xml.local(child).lower() in _VALUES for child in below):
         fields.setdefault(_qualified(element), []).append(_nested(element))
     elif below:
         inside = f"{name}:" if name is not None and ":" not in name else prefix
         for child in below:
             _read(child, inside, fields)
-    elif not top and local(element).lower() not in _VALUES and not _is_description(element):
+    elif not top and xml.local(element).lower() not in _VALUES and not _is_description(element):
         fields.setdefault(_qualified(element), []).append(_nested(element))
 
 
-def _is_description(element: Element) -> bool:
-    return local(element) == "Description" and element.prefix == "rdf"
+def _is_description(element: xml.Element) -> bool:
+    return xml.local(element) == "Description" and element.prefix == "rdf"
 
 
-def _read_attributes(element: Element, fields: Fields) -> None:
+def _read_attributes(element: xml.Element, fields: Fields) -> None:
     # RDF writes simple properties as attributes of rdf:Description.
     if not _is_description(element):
         return
-    attributes(element)  # raises where there are too many
+    xml.attributes(element)  # raises where there are too many
     for key, value in element.attrib.items():
         uri = str(key).rpartition("}")[0].removeprefix("{")
         prefix = next((name for name, known in element.nsmap.items() if known == uri and name), "")
         if uri and prefix and prefix not in {"rdf", "xml"}:
-            fields.setdefault(f"{prefix}:{name_of(str(key))}", []).append([str(value)])
+            fields.setdefault(f"{prefix}:{xml.name_of(str(key))}", []).append([str(value)])
 
 
-def _named(element: Element, prefix: str) -> str | None:
+def _named(element: xml.Element, prefix: str) -> str | None:
     """Return the name of a field that has it in an attribute or in a child."""
-    own = attributes(element)
-    generic = local(element).lower() in _NAMED
+    own = xml.attributes(element)
+    generic = xml.local(element).lower() in _NAMED
     if element.prefix and not (generic and own.get("name")):
         return None  # <dc:subject>: the element itself is the name
     keys = _NAME_KEYS if generic else _NAME_KEYS[:1]
     name = next((own[key] for key in keys if own.get(key)), None)
     if name is None and generic:
-        name = next((text_of(child).strip() for child in element if local(child) in _NAME_KEYS), None)
+        name = next((xml.text_of(child).strip() for child in element if xml.local(child) in _NAME_KEYS), None)
     if name is None or ":" in name:
         return name
     space = own.get("ns") or own.get("namespace") or prefix.rstrip(":")
     return f"{space}:{name}" if space else name
 
 
-def _qualified(element: Element) -> str:
+def _qualified(element: xml.Element) -> str:
     uri = str(element.tag).rpartition("}")[0].removeprefix("{")
     prefix = element.prefix or _PREFIXES.get(uri, "")
-    return f"{prefix}:{local(element)}" if prefix else local(element)
+    return f"{prefix}:{xml.local(element)}" if prefix else xml.local(element)
 
 
-def _nested(element: Element) -> list[str]:
-    below = [child for child in element if local(child) not in _NAME_KEYS]
+def _nested(element: xml.Element) -> list[str]:
+    below = [child for child in element if xml.local(child) not in _NAME_KEYS]
     if below:
         return [value for child in below for value in _nested(child)]
-    text = "" if len(element) else text_of(element)
-    value = text or attributes(element).get("value", "")
-    return [value] if value.strip() or local(element).lower() in {"li", "value"} else []
+    text = "" if len(element) else xml.text_of(element)
+    value = text or xml.attributes(element).get("value", "")
+    return [value] if value.strip() or xml.local(element).lower() in {"li", "value"} else []
 
 
 _ROOTS = frozenset({"rss", "rdf", "feed", "channel", "items", "entries", "item", "entry", "data"})
@@ -370,18 +356,19 @@ _ITEMS = frozenset({"item", "entry"})
 _OWN = frozenset(
     {"guid", "title", "description", "link", "pubDate", "id", "summary", "content", "updated", "published"}
 )
+_RESERVED = frozenset({"file", "text", "twins"})  # what an item has besides what is shown of it
 
 
 def parse_channel(data: bytes, name: str, charset: str | None = None) -> RssChannel:
     """Read a channel; its items in the order shown. Raises ``UnreadableError`` for anything else."""
-    root = parse_document(data, charset)
+    root = xml.parse_document(data, charset)
     inner = root
-    while local(inner).lower() not in _ROOTS:
+    while xml.local(inner).lower() not in _ROOTS:
         below = list(inner)
-        if len(below) != 1 and any(local(child).lower() in _ITEMS for child in below):
+        if len(below) != 1 and any(xml.local(child).lower() in _ITEMS for child in below):
             break
-        if local(inner).lower() != "xml" or len(below) > 1:
-            raise unreadable(f"the answer is not an RSS channel: its root is <{local(root)}>")
+        if xml.local(inner).lower() != "xml" or len(below) > 1:
+            raise xml.unreadable(f"the answer is not an RSS channel: its root is <{xml.local(root)}>")
         if not below:
             break
         inner = below[0]
@@ -390,48 +377,65 @@ def parse_channel(data: bytes, name: str, charset: str | None = None) -> RssChan
 
 def parse_channels(data: bytes, charset: str | None = None) -> tuple[str, ...]:
     """Read the names of the channels: of elements with a ``name``, of an OPML, or the texts of a plain list."""
-    root = parse_document(data, charset)
+    root = xml.parse_document(data, charset)
     named = [found for element in root.iter() if element is not root and (found := _channel_name(element))]
     return tuple(dict.fromkeys(named))
 
 
-def _channel_name(element: Element) -> str:
-    own = attributes(element)
+def _channel_name(element: xml.Element) -> str:
+    own = xml.attributes(element)
     if "name" in own:
         return own["name"]
-    if local(element).lower() in {"channel", "name", "rss"} and not len(element):
-        return text_of(element).strip()
+    if xml.local(element).lower() in {"channel", "name", "rss"} and not len(element):
+        return xml.text_of(element).strip()
     return ""
 
 
-def _items(element: Element) -> Iterator[Element]:
-    if local(element).lower() in _ITEMS:
+def _items(element: xml.Element) -> Iterator[xml.Element]:
+    if xml.local(element).lower() in _ITEMS:
         yield element
         return
     for child in element:
         yield from _items(child)
 
 
-def _item(element: Element) -> RssItem:
+def _item(element: xml.Element) -> RssItem:
     texts: dict[str, str] = {}
     for child in element:
-        texts.setdefault(local(child), _text(child))
-    about = attributes(element).get("about", "")
+        texts.setdefault(xml.local(child), _text(child))
+    about = xml.attributes(element).get("about", "")
     return RssItem(
         guid=(texts.get("guid") or texts.get("id") or about).strip(),
         title=texts.get("title"),
         description=_first(texts, "description", "summary", "content"),
         link=texts.get("link"),
         pub_date=_first(texts, "pubDate", "published", "updated", "date"),
-        extra={key: value for key, value in texts.items() if key not in _OWN},
+        extra=_extra(element),
     )
 
 
-def _text(element: Element) -> str:
-    own = attributes(element)
-    if local(element) == "link" and "href" in own:
+def _extra(item: xml.Element) -> dict[str, str]:
+    """Return the other elements of an item; what is more than one plain text is ``<name>``, with its XML."""
+    found: dict[str, list[xml.Element]] = {}
+    for child in item:
+        if xml.local(child) not in _OWN:
+            found.setdefault(xml.local(child), []).append(child)
+    space = str(item.tag).removesuffix(xml.local(item))
+    extra: dict[str, str] = {}
+    for name, same in found.items():
+        (first, *more), is_plain = same, str(same[0].tag) == f"{space}{name}"
+        if is_plain and name not in _RESERVED and not (more or len(first) or first.attrib):
+            extra[name] = _text(first)
+        else:
+            extra[f"<{name}>"] = "".join(xml.serialized(each).decode() for each in same)
+    return extra
+
+
+def _text(element: xml.Element) -> str:
+    own = xml.attributes(element)
+    if xml.local(element) == "link" and "href" in own:
         return own["href"]
-    return text_of(element).lstrip("\ufeff")  # a byte order mark of the file is not part of the text
+    return xml.text_of(element).lstrip("\ufeff")  # a byte order mark of the file is not part of the text
 
 
 def _first(texts: dict[str, str], *names: str) -> str | None:

@@ -16,7 +16,18 @@ from msauto.errors import UNINFORMATIVE_STATUSES, MsautoError, NotFoundError, Re
 from msauto.model.clip_entries import LinkIndex, index_links, settle_home
 from msauto.model.desired import SelectRef
 from msauto.model.identity import same_text
-from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp, show_folder
+from msauto.model.live import (
+    Asset,
+    ClipAttributes,
+    ClipEntries,
+    Entry,
+    Folder,
+    Link,
+    Listing,
+    RssChannel,
+    Xmp,
+    show_folder,
+)
 from msauto.model.plan import Address
 from msauto.model.ports import Clock, NamedKind
 from msauto.model.requests import Feature, supports
@@ -86,7 +97,9 @@ class ServerReader:
             return await self._each_field(database, address, names)
         fields = await self._once(("xmp", database, address), lambda: self._field(database, address, None))
         if fields or not names:
-            return _with_prefixes(fields, names) if fields is not None else None
+            bare = {name: name.rpartition(":")[2] for name in names if name not in (fields or ())}
+            # ``dc:subject``, where the server shows only ``subject``.
+            return fields and {**fields, **{name: fields[plain] for name, plain in bare.items() if plain in fields}}
         named = await self._each_field(database, address, names)
         # An asset may have no fields. Only an error, or a field shown only by name, shows what the server needs.
         if named is not None and (fields is None or any(named.values())):
@@ -280,20 +293,18 @@ class ServerReader:
         return answer
 
 
-def _with_prefixes(fields: Xmp, names: frozenset[str]) -> Xmp:
-    """Add ``dc:subject`` where the server shows only ``subject``."""
-    bare = {name: name.rpartition(":")[2] for name in names if name not in fields}
-    return {**fields, **{name: fields[plain] for name, plain in bare.items() if plain in fields}}
-
-
 # Selecting the entries of a listing: bounds in the time of the server, and duplicates --------------------------
 
 
 class Bounds(Struct, frozen=True):
-    """Times without a zone, on the server's clock; both exclusive."""
+    """Times without a zone, on the server's clock; both exclusive.
+
+    ``place`` is the server's time zone; ``None`` is that of this machine.
+    """
 
     after: datetime | None = None
     before: datetime | None = None
+    place: ZoneInfo | None = None
 
     @property
     def asked(self) -> str | None:
@@ -315,17 +326,23 @@ def bounds_of(select: SelectRef, now: datetime, zone: str | None) -> Bounds:
     if select.created_within is not None:
         after.append(_on_server(now.astimezone(UTC) - select.created_within, place))
     before = _on_server(select.created_before, place) if select.created_before is not None else None
-    return Bounds(max(after, default=None), before)
+    return Bounds(max(after, default=None), before, place)
 
 
-def within(entry: Entry, bounds: Bounds) -> bool:
-    """Return whether the entry was created within the bounds; an unknown time passes.
+def within(clip: ClipAttributes, bounds: Bounds) -> bool:
+    """Return whether a clip was created within the bounds; one without a time that can be read was not.
 
     «only assets created after the value» (interface, «List assets and folders»).
     """
-    created = _created(entry) if bounds.after or bounds.before else None
-    if created is None:
+    if bounds.after is None and bounds.before is None:
         return True
+    created = clip.create_time
+    if created is None:
+        return False
+    try:
+        created = _on_server(created, bounds.place)
+    except OverflowError:  # in the first or the last hours that a calendar has
+        return False
     late_enough = bounds.after is None or created > bounds.after
     return late_enough and (bounds.before is None or created < bounds.before)
 
@@ -338,13 +355,6 @@ async def pick(entries: Sequence[Entry], holds: Callable[[Entry], bool]) -> list
             place = entry.folder, entry.title
             found.setdefault(place if entry.link_id is None else (entry.link_id, *place), entry)
     return list(found.values())
-
-
-def _created(entry: Entry) -> datetime | None:
-    try:
-        return datetime.fromisoformat(entry.attributes["create_time"].strip()).replace(tzinfo=None)
-    except (KeyError, ValueError):
-        return None
 
 
 def _on_server(moment: datetime | date, place: ZoneInfo | None) -> datetime:

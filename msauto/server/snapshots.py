@@ -13,23 +13,10 @@ from typing import Final, Protocol, TypeVar
 from msgspec import Struct, structs
 
 from msauto.errors import MsautoError, UnreadableError, UnsupportedError
+from msauto.model import live
 from msauto.model.clip_entries import links_of, read_entries_of
 from msauto.model.desired import SelectRef
 from msauto.model.identity import same_folder
-from msauto.model.live import (
-    Asset,
-    AssetSnapshot,
-    ClipEntries,
-    Entry,
-    Folder,
-    Link,
-    ListedEntry,
-    RssChannel,
-    SkippedEntry,
-    Snapshot,
-    Xmp,
-    show_folder,
-)
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
 from msauto.server.reader import ServerReader
@@ -51,11 +38,11 @@ class SnapshotReading(Struct, frozen=True):
     database: str
     links: bool
 
-    async def read(self, reader: ServerReader, item: ListedEntry | str) -> Snapshot:
+    async def read(self, reader: ServerReader, item: live.ListedEntry | str) -> live.Snapshot:
         """Take the snapshot of an asset by its title, or of a listed entry."""
         return await (self._titled(reader, item) if isinstance(item, str) else self._listed(reader, item))
 
-    async def _titled(self, reader: ServerReader, title: str) -> Snapshot:
+    async def _titled(self, reader: ServerReader, title: str) -> live.Snapshot:
         asset = await reader.fresh().read_asset(self.database, Address(title))
         if asset is None:
             raise MsautoError(
@@ -64,11 +51,11 @@ class SnapshotReading(Struct, frozen=True):
             )
         return await self._snapshot(reader, title, asset)
 
-    async def _listed(self, reader: ServerReader, found: ListedEntry) -> Snapshot:
+    async def _listed(self, reader: ServerReader, found: live.ListedEntry) -> live.Snapshot:
         """Read the listed targets. A link is not a target: its clip is exported in its own folder."""
 
-        def skipped(why: str, *, broken: bool = False) -> SkippedEntry:
-            return SkippedEntry(self.database, found.folder, found.title, why, broken=broken)
+        def skipped(why: str, *, broken: bool = False) -> live.SkippedEntry:
+            return live.SkippedEntry(self.database, found.folder, found.title, why, broken=broken)
 
         if not found.title.strip():
             return skipped("an asset without a title cannot be read", broken=True)
@@ -79,13 +66,13 @@ class SnapshotReading(Struct, frozen=True):
         if asset is None:
             return skipped("it is listed, but not found by its title", broken=True)
         if asset.folder is not None and not same_folder(asset.folder, found.folder):
-            return skipped(f"a link: its clip lives in {show_folder(asset.folder) or '/'}")
+            return skipped(f"a link: its clip lives in {live.show_folder(asset.folder) or '/'}")
         clip = await self._clip_of_link(reader, structs.replace(asset, title=asset.title or found.title))
         if clip is not None:
-            return skipped(f"a link: its clip is {show_folder((*clip.folder, clip.title))}")
+            return skipped(f"a link: its clip is {live.show_folder((*clip.folder, clip.title))}")
         return await self._snapshot(reader, found.title, asset)
 
-    async def _clip_of_link(self, reader: ServerReader, asset: Asset) -> Entry | None:
+    async def _clip_of_link(self, reader: ServerReader, asset: live.Asset) -> live.Entry | None:
         """Return the entry of the clip if this one is a link to it: a link is created after its clip."""
         if not self.links or asset.link_id is None:
             return None
@@ -94,9 +81,9 @@ class SnapshotReading(Struct, frozen=True):
             return None
         return next(iter(_older(await read_entries_of(reader, self.database, asset), asset)), None)
 
-    async def _snapshot(self, reader: ServerReader, title: str, asset: Asset) -> AssetSnapshot:
+    async def _snapshot(self, reader: ServerReader, title: str, asset: live.Asset) -> live.AssetSnapshot:
         links, strangers = await self._links(reader, asset)
-        return AssetSnapshot(
+        return live.AssetSnapshot(
             title=title,
             asset=asset,
             xmp=await self._xmp(reader, title),
@@ -106,19 +93,21 @@ class SnapshotReading(Struct, frozen=True):
             origin=asset.first_frame or 0 if self.server.dialect.counts_from_in else 0,
         )
 
-    async def _xmp(self, reader: ServerReader, title: str) -> Xmp | None:
+    async def _xmp(self, reader: ServerReader, title: str) -> live.Xmp | None:
         try:
             return await reader.fresh().read_xmp(self.database, Address(title), frozenset())
         except UnsupportedError:
             return None
 
-    async def _links(self, reader: ServerReader, asset: Asset) -> tuple[tuple[Link, ...] | None, tuple[Link, ...]]:
+    async def _links(
+        self, reader: ServerReader, asset: live.Asset
+    ) -> tuple[tuple[live.Link, ...] | None, tuple[live.Link, ...]]:
         if asset.links is not None:
             return asset.links, ()
         if not self.links:
             return None, ()
         found = await reader.read_entries(self.database, asset)
-        namesakes = tuple(Link(entry.folder, entry.title, entry.link_id) for entry in found.namesakes)
+        namesakes = tuple(live.Link(entry.folder, entry.title, entry.link_id) for entry in found.namesakes)
         return links_of(asset, found.same), namesakes
 
 
@@ -146,51 +135,51 @@ class Snapshots:
         """Whether many assets reported no XMP field: some servers report fields only by name."""
         return not self._xmp_reported and self._xmp_empty >= _MANY
 
-    async def list(self, folder: Folder, *, recursive: bool) -> tuple[ListedEntry, ...]:
+    async def list(self, folder: live.Folder, *, recursive: bool) -> tuple[live.ListedEntry, ...]:
         """Return what a folder lists, by folder and title. Raises ``MsautoError`` for an unknown folder."""
         reading = self._reading
         select = SelectRef(reading.database, folder, recursive=recursive)
         (entries,) = [each async for each in self._read_each(ServerReader.read_select, [select])]
         if entries is None:
             raise MsautoError(
-                f"{reading.server.name} has no folder {show_folder(folder) or '/'} in {reading.database}",
+                f"{reading.server.name} has no folder {live.show_folder(folder) or '/'} in {reading.database}",
                 remedy="`msauto show folders` lists the folders",
             )
-        return tuple(sorted(ListedEntry(entry.folder, entry.title) for entry in entries))
+        return tuple(sorted(live.ListedEntry(entry.folder, entry.title) for entry in entries))
 
-    async def of_titles(self, titles: Sequence[str]) -> AsyncIterator[Snapshot]:
+    async def of_titles(self, titles: Sequence[str]) -> AsyncIterator[live.Snapshot]:
         """Yield the assets of these titles; raises ``MsautoError`` for an unknown one."""
         async for snapshot in self._read_each(self._reading.read, titles):
             self._note_xmp(snapshot)
             if not self._seen(snapshot):
                 yield snapshot
 
-    async def of_listed(self, found: Sequence[ListedEntry]) -> AsyncIterator[Snapshot]:
+    async def of_listed(self, found: Sequence[live.ListedEntry]) -> AsyncIterator[live.Snapshot]:
         """Yield what was listed, in that order: assets in their own folders, and skipped entries with a reason."""
         async for snapshot in self._read_each(self._reading.read, found):
             self._note_xmp(snapshot)
-            if isinstance(snapshot, AssetSnapshot) and self._seen(snapshot):
+            if isinstance(snapshot, live.AssetSnapshot) and self._seen(snapshot):
                 home = snapshot.asset.folder or ()
                 why = "two assets have this title, and only one of them can be read by it"
-                yield SkippedEntry(self._reading.database, home, snapshot.title, why, broken=True)
+                yield live.SkippedEntry(self._reading.database, home, snapshot.title, why, broken=True)
             else:
                 yield snapshot
 
-    def _seen(self, snapshot: Snapshot) -> bool:
+    def _seen(self, snapshot: live.Snapshot) -> bool:
         """Return whether an asset of this title (after Unicode NFC) was yielded before."""
         name = unicodedata.normalize("NFC", snapshot.title)
         seen = name in self._done
         self._done.add(name)
         return seen
 
-    def _note_xmp(self, snapshot: Snapshot) -> None:
-        if isinstance(snapshot, AssetSnapshot):
+    def _note_xmp(self, snapshot: live.Snapshot) -> None:
+        if isinstance(snapshot, live.AssetSnapshot):
             self.xmp_hidden = self.xmp_hidden or snapshot.xmp is None
             self._xmp_reported = self._xmp_reported or bool(snapshot.xmp)
             self._xmp_empty += snapshot.xmp is not None and not snapshot.xmp
 
 
-async def channel_snapshot(server: ServerSpec, read_each: ReadEach, name: str) -> AsyncIterator[RssChannel]:
+async def channel_snapshot(server: ServerSpec, read_each: ReadEach, name: str) -> AsyncIterator[live.RssChannel]:
     """Yield an RSS channel; raises ``MsautoError`` for an unknown one."""
     async for channel in read_each(ServerReader.read_channel, [name]):
         if channel is None:
@@ -200,7 +189,7 @@ async def channel_snapshot(server: ServerSpec, read_each: ReadEach, name: str) -
         yield channel
 
 
-def _older(entries: ClipEntries, asset: Asset) -> list[Entry]:
+def _older(entries: live.ClipEntries, asset: live.Asset) -> list[live.Entry]:
     """Return the entries of other titles that were created before the asset's own."""
     known = [entry for entry in entries.same if entry.link_id is not None and entry.title != asset.title]
     return [entry for entry in known if (entry.link_id or 0) < (asset.link_id or 0)]

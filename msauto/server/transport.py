@@ -170,11 +170,7 @@ class ArrivingAnswer:
     __slots__ = ("_closed", "_deadline", "_limits", "_permit", "_received", "_response", "status")
 
     def __init__(
-        self,
-        response: aiohttp.ClientResponse,
-        permit: Permit,
-        limits: TimeLimits,
-        deadline: float | None,
+        self, response: aiohttp.ClientResponse, permit: Permit, limits: TimeLimits, deadline: float | None
     ) -> None:
         self.status = response.status
         self._response = response
@@ -296,7 +292,10 @@ def _classified(error: Exception, limits: TimeLimits | None = None) -> MsautoErr
             "no answer within the time allowed", remedy="check the server; raise `timeouts.read` if the server is slow"
         )
     if isinstance(error, TimeoutError) and limits is not None:
-        return _too_slow(limits.pace, limits.total)
+        message = f"the answer was incomplete after {limits.total or 0:g} s, although bytes of it kept arriving"
+        if limits.pace is not None:
+            message = f"less than {_PACE_BYTES // 1024} KiB of the answer arrived in {limits.pace:g} s"
+        return TooSlowError(message, remedy="check the server and the network; raise `timeouts` if they are slow")
     if isinstance(error, aiohttp.ClientResponseError):
         return InDoubtError(
             f"the answer is not valid HTTP: {_short(error.message)}",
@@ -327,15 +326,6 @@ def _not_sent(error: Exception) -> MsautoError:
 
 _NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"})
 """OpenSSL's reasons for an answer that is not TLS."""
-
-
-def _too_slow(pace: float | None, total: float | None) -> TooSlowError:
-    message = (
-        f"less than {_PACE_BYTES // 1024} KiB of the answer arrived in {pace:g} s"
-        if pace is not None
-        else f"the answer was incomplete after {total or 0:g} s, although bytes of it kept arriving"
-    )
-    return TooSlowError(message, remedy="check the server and the network; raise `timeouts` if they are slow")
 
 
 def _reason(error: Exception) -> str:

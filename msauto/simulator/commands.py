@@ -9,15 +9,7 @@ from dataclasses import dataclass
 
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.rss import parse_document
-from msauto.simulator.state import (
-    LINK_FIELDS,
-    ServerState,
-    SimClip,
-    SimDatabase,
-    SimEntry,
-    SimMarker,
-    SimSegment,
-)
+from msauto.simulator.state import LINK_FIELDS, ServerState, SimClip, SimDatabase, SimEntry, SimMarker, SimSegment
 from msauto.simulator.wire import HttpRequest, RefusalError, ResourceNotFoundError, folder_of_text, parse_frames
 
 TRACKS = (
@@ -126,7 +118,7 @@ def set_user_fields(call: CommandCall) -> None:
     changed: dict[str, list[str]] = {}
     for name, value in fields:
         changed.setdefault(name, []).extend(value.split(call.dialect.list_separator) if value else ())
-    call.clip.xmp.update(changed)
+    call.clip.xmp = changed if call.dialect.xmp_update == "clear" else call.clip.xmp | changed
 
 
 def _record_partner_call(call: CommandCall) -> None:
@@ -186,6 +178,14 @@ def create_segment(call: CommandCall) -> None:
         clip.segments[clip.segments.index(existing)] = segment
     elif call.dialect.segment_update == "refuse":
         raise RefusalError(409, f"segment {segment.number} exists")
+    _renumber(call)
+
+
+def _renumber(call: CommandCall) -> None:
+    if call.dialect.segment_numbers == "by_start":
+        call.clip.segments.sort(key=lambda segment: segment.start)
+        for number, segment in enumerate(call.clip.segments, 1):
+            segment.number = number
 
 
 def _check_segment(call: CommandCall, segment: SimSegment) -> None:
@@ -221,6 +221,7 @@ def delete_segment(call: CommandCall) -> None:
         raise RefusalError(404, f"segment {number} not found")
     gone = {"all": numbered, "first": numbered[:1], "last": numbered[-1:]}[call.dialect.segment_delete]
     call.clip.segments = [segment for segment in call.clip.segments if not any(segment is each for each in gone)]
+    _renumber(call)
 
 
 def create_marker(call: CommandCall) -> None:
@@ -234,7 +235,7 @@ def create_marker(call: CommandCall) -> None:
             marker.pos = _marker_position(call)
         marker.fields = (marker.fields if call.dialect.marker_update == "keep" else _MARKER_DEFAULTS) | sent
     else:
-        number = call.clip.new_uid() if uid == -1 else uid
+        number = call.clip.new_uid(call.dialect.marker_uid) if uid == -1 else uid
         call.clip.markers.append(SimMarker(number, _marker_position(call), _MARKER_DEFAULTS | sent))
 
 

@@ -40,8 +40,10 @@ class SimDialect:
     # XMP
     xmp_shape: str = _switch("attr element nested lines unreadable", "body of GETUSERFIELDS")
     xmp_without_field: str = _switch("all error empty", "body of GETUSERFIELDS without field")
+    xmp_update: str = _switch("keep clear", "XMP fields that SETUSERFIELDS does not send")
     list_separator: str = _text(",", "separator of the list in a SETUSERFIELDS parameter")
     # Clip XML
+    unfinalized: str = _switch("false recording growing off empty", "text of finalized while a clip is recorded")
     orig_name: str = _switch("reported hidden", "the attribute orig_name")
     link_fields: str = _switch("reported reported_when_set hidden", "whether the Attr elements contain the link fields")
     link_folder: str = _switch("home own", "folder attribute for a link: of the clip's home, or its own")
@@ -50,7 +52,9 @@ class SimDialect:
     # Commands
     segment_update: str = _switch("refuse overwrite duplicate ignore", "CREATESEGMENT with a number that exists")
     segment_overlap: str = _switch("allow refuse", "CREATESEGMENT on frames of another segment")
+    segment_numbers: str = _switch("fixed by_start", "by_start: a number follows the start after each write")
     segment_delete: str = _switch("all first last", "DELETESEGMENT with a number that several segments have")
+    marker_uid: str = _switch("above lowest", "uid of a new marker: above all others, or the lowest free one")
     marker_update: str = _switch("clear keep", "fields that CREATEMARKER does not send")
     folder_missing: str = _switch("refuse create", "COPYLINK into an unknown folder")
     link_delete: str = _switch("by_title clip refuse", "DELETE by a link's title: the link, the clip, or an error")

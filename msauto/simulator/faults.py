@@ -33,6 +33,7 @@ KINDS = {
     "cut_at": 100,
     "swallow": None,
     "late": 5,
+    "deferred": 2,
     "html": None,
     "slow_body": None,
 }
@@ -148,7 +149,34 @@ class Faults:
         return taken
 
 
-async def answer_with(fault: Fault, work: Callable[[], HttpAnswer], pretend: Callable[[], HttpAnswer]) -> HttpAnswer:
+class Deferred:
+    """Work that waits for later requests, as at a server that answers 202 and acts in its own time."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[int, Callable[[], object]]] = []
+
+    def add(self, requests: int, work: Callable[[], object]) -> None:
+        """Keep work that is to be done before so many requests from now have come."""
+        self._waiting.append((max(1, requests), work))
+
+    def pass_request(self) -> None:
+        """Do what is due before the next request."""
+        waiting, self._waiting = self._waiting, []
+        for requests, work in waiting:
+            if requests == 1:
+                work()
+            else:
+                self._waiting.append((requests - 1, work))
+
+    def finish(self) -> None:
+        """Do all that waits."""
+        while self._waiting:
+            self.pass_request()
+
+
+async def answer_with(
+    fault: Fault, work: Callable[[], HttpAnswer], pretend: Callable[[], HttpAnswer], deferred: Deferred
+) -> HttpAnswer:
     """Answer a request with its fault. `work` does what it asks for; `pretend` only answers as after success."""
 
     def status(code: float, *retry_after: float) -> HttpAnswer:
@@ -168,6 +196,13 @@ async def answer_with(fault: Fault, work: Callable[[], HttpAnswer], pretend: Cal
         case "lag":
             later(numbers[0], work)
             return status(*numbers[1:]) if numbers[1:] else pretend()
+        case "deferred":
+            deferred.add(int(numbers[0]), work)
+            if numbers[1:]:
+                return status(*numbers[1:])
+            answer = pretend()
+            answer.status = 202
+            return answer
         case "delay":
             await asyncio.sleep(numbers[0])
             return work()

@@ -59,18 +59,14 @@ def bulk_state(count: int) -> ServerState:
     was_enabled = gc.isenabled()
     gc.disable()  # the collector would visit all clips again and again, which triples the time
     try:
-        _fill(database, count)
+        for number in range(count):
+            folder = ("Bulk", f"{number // 1000:03d}")
+            when = f"2026-11-{number % 28 + 1:02d}T{number % 24:02d}:00:00"
+            database.add_clip(f"Bulk {number:06d}", folder, frames=250 + number % 5000, create_time=when)
     finally:
         if was_enabled:
             gc.enable()
     return state
-
-
-def _fill(database: SimDatabase, count: int) -> None:
-    for number in range(count):
-        folder = ("Bulk", f"{number // 1000:03d}")
-        when = f"2026-11-{number % 28 + 1:02d}T{number % 24:02d}:00:00"
-        database.add_clip(f"Bulk {number:06d}", folder, frames=250 + number % 5000, create_time=when)
 
 
 def sample_state() -> ServerState:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from msauto.simulator import wire
 from msauto.simulator.commands import COMMANDS, CommandCall, delete_asset, load_batch
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.faults import Fault, Faults, answer_with
+from msauto.simulator.faults import Deferred, Fault, Faults, answer_with
 from msauto.simulator.rss import channel_xml, channels_xml, delete_item, find_channel, put_item
 from msauto.simulator.seed import load_state, save_state, state_from_seed
 from msauto.simulator.state import ServerState, SimDatabase, SimEntry
@@ -205,7 +205,7 @@ class Simulator(SimServer):
 
     state: the content, or a seed (`sample`, `empty`, `bulk:N`). state_file: keeps the state; an existing file is read.
     dialect: a SimDialect or `key=value` texts. faults: Fault values or texts. port: 0 takes any free port.
-    restore_seconds: the duration of RESTORE.
+    restore_seconds: the duration of RESTORE. `deferred` holds the work of requests that a fault put off.
     log_file: receives each request as a line of JSON, before its answer is sent; `log` has the latest million.
     Raises ValueError for an unknown seed, dialect or fault, or an invalid state file.
     """
@@ -232,6 +232,7 @@ class Simulator(SimServer):
         given = dialect if isinstance(dialect, SimDialect) else SimDialect.parse(dialect)
         super().__init__(state, given, restore_seconds)
         self.faults = Faults(faults)
+        self.deferred = Deferred()
         self._host = host
         self._port = self.port = port
         self._log: deque[LogEntry] = deque(maxlen=_LOG_LIMIT)
@@ -351,6 +352,7 @@ class Simulator(SimServer):
             request.body = await _body(received)
         entry = LogEntry(next(self._numbers), request.method, request.target, request.body)
         self._log.append(entry)
+        self.deferred.pass_request()
         taken = self.faults.take(entry.line)
         entry.fault = " ".join(each.kind for each in taken)
         self._change(taken, "before")
@@ -365,7 +367,8 @@ class Simulator(SimServer):
             return answer
 
         fault = next((each for each in taken if not each.change), None)
-        answer = await answer_with(fault, work, partial(self.answer, request, pretend=True)) if fault else work()
+        pretend = partial(self.answer, request, pretend=True)
+        answer = await answer_with(fault, work, pretend, self.deferred) if fault else work()
         self._change(taken, "after")
         entry.status = answer.status
         if self._log_file is not None:

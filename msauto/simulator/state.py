@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import count
 from typing import Any
 from unicodedata import normalize
 
@@ -62,7 +63,8 @@ class SimSegment:
 class SimClip:
     """One asset. `file` is the path of its high-resolution file while that is on disk, see `hires`.
 
-    `omitted` names attributes that answers leave out, such as `frame_time` if there are no frames.
+    `omitted` names attributes that answers leave out, such as `frame_time` if there are no frames. `shown` has texts
+    that answers hold in place of the true ones; `listed` has those of listings alone, which can lag.
     """
 
     rate: Fraction = Fraction(25)
@@ -90,6 +92,8 @@ class SimClip:
     xmp: dict[str, list[str]] = field(default_factory=dict)
     params: tuple[str, ...] = ()
     omitted: tuple[str, ...] = ()
+    shown: dict[str, str] = field(default_factory=dict)
+    listed: dict[str, str] = field(default_factory=dict)
     partner: tuple[dict[str, str], ...] = ()
     entries: list[SimEntry] = field(default_factory=list)
 
@@ -124,9 +128,10 @@ class SimClip:
         """Return the marker with this uid."""
         return next((marker for marker in self.markers if marker.uid == uid), None)
 
-    def new_uid(self) -> int:
-        """Return a uid above those of the clip's markers."""
-        return max((marker.uid for marker in self.markers), default=0) + 1
+    def new_uid(self, rule: str = "above") -> int:
+        """Return a uid that no marker has, by the dialect's `marker_uid`."""
+        uids = {marker.uid for marker in self.markers}
+        return max(uids, default=0) + 1 if rule == "above" else next(uid for uid in count(1) if uid not in uids)
 
 
 @dataclass(slots=True, eq=False)

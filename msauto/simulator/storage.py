@@ -31,8 +31,8 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]")
 _Keep = Callable[[SimEntry], bool]
 
 
-def attributes_xml(entry: SimEntry, dialect: SimDialect) -> str:
-    """Return the Attr elements that listings and the detailed shape share."""
+def attributes_xml(entry: SimEntry, dialect: SimDialect, instead: Mapping[str, str]) -> str:
+    """Return the Attr elements that listings and the detailed shape share; `instead`: texts shown in place of them."""
     clip = entry.clip
     values: dict[str, object] = {
         "bps": clip.bps,
@@ -57,8 +57,14 @@ def attributes_xml(entry: SimEntry, dialect: SimDialect) -> str:
         values |= {name: value for name, value in fields.items() if value or dialect.link_fields == "reported"}
     if dialect.orig_name == "hidden":
         del values["orig_name"]
+    values |= {name: text for name, text in instead.items() if name in values}
     shown = [(name, wire.escape_text(str(value))) for name, value in values.items() if name not in clip.omitted]
     return "".join(f'<Attr name="{name}">{content}</Attr>\n' for name, content in shown)
+
+
+def _finalized(clip: SimClip, dialect: SimDialect, instead: Mapping[str, str]) -> str:
+    text = "true" if clip.finalized else "" if dialect.unfinalized == "empty" else dialect.unfinalized
+    return wire.escape_attribute(instead.get("finalized", text))
 
 
 def clip_xml(entry: SimEntry, dialect: SimDialect) -> str:
@@ -70,10 +76,10 @@ def clip_xml(entry: SimEntry, dialect: SimDialect) -> str:
         (
             f'<Clip folder="{wire.escape_attribute(path)}" hires="{wire.escape_attribute(clip.hires)}" ',
             f'proxy="{wire.escape_attribute(clip.proxy)}" archive="{wire.escape_attribute(clip.archive)}" ',
-            f'link_id="{entry.link_id}" finalized="{str(clip.finalized).lower()}">\n',
+            f'link_id="{entry.link_id}" finalized="{_finalized(clip, dialect, clip.shown)}">\n',
             *(_marker(marker, origin) for marker in clip.markers),
             *(_segment(segment, origin, dialect) for segment in clip.segments),
-            attributes_xml(entry, dialect),
+            attributes_xml(entry, dialect, clip.shown),
             *(f'<Param name="{wire.escape_attribute(name)}"/>\n' for name in clip.params),
             "</Clip>",
         )
@@ -183,8 +189,9 @@ def _content(folder: Folder, keep: _Keep | None, dialect: SimDialect) -> Iterato
 
 
 def _clip(entry: SimEntry, dialect: SimDialect) -> str:
-    start = f'<Clip link_id="{entry.link_id}" finalized="{str(entry.clip.finalized).lower()}">\n'
-    return f"{start}{attributes_xml(entry, dialect)}</Clip>\n"
+    instead = entry.clip.shown | entry.clip.listed
+    start = f'<Clip link_id="{entry.link_id}" finalized="{_finalized(entry.clip, dialect, instead)}">\n'
+    return f"{start}{attributes_xml(entry, dialect, instead)}</Clip>\n"
 
 
 def _mam(folder: Folder, keep: _Keep) -> Iterator[str]:

@@ -148,17 +148,15 @@ def decode_address(segments: list[str], ns_id: bool = True, decoded_colon: bool 
     `ns_id`: a literal colon separates NS:ID. `decoded_colon`: a percent-encoded colon does as well.
     """
     database, at, raw_asset = segments[0].partition("@")
+    below = tuple(map(decode_name, segments[1:]))
     if not at:
-        return RequestAddress(decode_percent(database), tuple(map(decode_name, segments[1:])))
-    tail = tuple(map(decode_name, segments[1:]))
+        return RequestAddress(decode_percent(database), below)
+    asset, namespace = decode_name(raw_asset), None
     if ns_id and ":" in raw_asset:
         namespace, _, asset = map(decode_name, raw_asset.partition(":"))
-        return RequestAddress(decode_percent(database), (), asset, namespace, tail)
-    asset = decode_name(raw_asset)
-    if ns_id and decoded_colon and ":" in asset:
+    elif ns_id and decoded_colon and ":" in asset:
         namespace, _, asset = asset.partition(":")
-        return RequestAddress(decode_percent(database), (), asset, namespace, tail)
-    return RequestAddress(decode_percent(database), (), asset, None, tail)
+    return RequestAddress(decode_percent(database), (), asset, namespace, below)
 
 
 _CODE = re.compile(r"(\d+):([0-5]\d):([0-5]\d)(?:([:;])(\d+)|\.(\d+))?")
@@ -332,13 +330,14 @@ def refusal_answer(refusal: RefusalError, dialect: SimDialect) -> HttpAnswer:
 
 
 def success_answer(dialect: SimDialect, clip_xml: str | None) -> HttpAnswer:
-    """Return the answer for a successful command (interface: "Response bodies of all commands: not shown")."""
+    """Return the answer for a successful command (interface: "Response bodies of all commands: not shown").
+
+    `clip_xml`: the clip that the dialect shows.
+    """
     match dialect.command_body:
         case "ok_text":
             return text_answer("OK")
-        case "ok_xml":
-            return xml_answer(element("result", "OK"), dialect)
-        case "clip":
+        case "ok_xml" | "clip":
             return xml_answer(clip_xml or element("result", "OK"), dialect)
         case "garbage":
             return HttpAnswer(200, GARBAGE, "application/octet-stream")

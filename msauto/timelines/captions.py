@@ -19,6 +19,7 @@ from msauto.timelines.timeline import (
     WrittenTimeline,
     extra_values,
     one_line,
+    shown_text,
     with_extra_values,
 )
 
@@ -47,9 +48,11 @@ def read_captions(text: str, clock: TimelineClock) -> EditTimeline:
         name = lines[0] if at else ""
         words = one_line(html.unescape(_TAG.sub("", " ".join(lines[at + 1 :]))))
         if name.startswith("marker ") or (end - start <= 1 and not name.startswith("segment ")):
-            timeline.markers.append(with_extra_values(EditMarker(start, words), extra, _shown, number))
+            timeline.markers.append(with_extra_values(EditMarker(start, words), extra, shown_text, number))
         else:
-            timeline.segments.append(with_extra_values(EditSegment(start, end - start, words), extra, _shown, number))
+            timeline.segments.append(
+                with_extra_values(EditSegment(start, end - start, words), extra, shown_text, number)
+            )
         extra = ""
     return timeline
 
@@ -76,17 +79,13 @@ def write_vtt(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
         *((each.frame, 1, each) for each in timeline.markers),
     ]
     for number, (start, duration, item) in enumerate(sorted(items, key=lambda each: each[0]), 1):
-        shown = _shown(item)
+        shown = shown_text(item)
         if extra := extra_values(item, shown, colored=False):
             lines += [f"{_EXTRA}{extra}", ""]
         lines.append(f"{'marker' if isinstance(item, EditMarker) else 'segment'} {number}")
         lines.append(f"{_time(start, clock)} --> {_time(start + duration, clock)}")
         lines += [html.escape(shown, quote=False), ""] if shown else [""]
     return WrittenTimeline("\n".join(lines))
-
-
-def _shown(item: EditMarker | EditSegment) -> str:
-    return one_line(item.title or getattr(item, "comment", ""))
 
 
 def _time(frame: int, clock: TimelineClock) -> str:

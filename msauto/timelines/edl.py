@@ -25,6 +25,7 @@ from msauto.timelines.timeline import (
     color_of,
     extra_values,
     one_line,
+    shown_text,
     with_extra_values,
 )
 
@@ -95,7 +96,7 @@ def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
                 color, words = "", f"{color} {words}".strip()
             frame = clock.position(entry.match["at"], entry.line, drop=entry.drop)
             marker = EditMarker(frame, words, color=color)
-            timeline.markers.append(with_extra_values(marker, entry.extra, _marker_text, entry.line))
+            timeline.markers.append(with_extra_values(marker, entry.extra, _text, entry.line))
         elif (found := entry.marker) is not None:
             start = clock.position(entry.match["start"], entry.line, drop=entry.drop)
             notes = "\n".join(filter(None, (*entry.notes, found["note"])))
@@ -108,7 +109,7 @@ def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
                 raise TimelineError("the event ends before it starts", "correct the record time codes", entry.line)
             if end > start:  # the outgoing side of a transition has no length
                 segment = EditSegment(start, end - start, entry.title)
-                timeline.segments.append(with_extra_values(segment, entry.extra, _segment_text, entry.line))
+                timeline.segments.append(with_extra_values(segment, entry.extra, _text, entry.line))
     return timeline
 
 
@@ -156,7 +157,7 @@ def write_edl(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     locators: list[list[str]] = [[] for _ in (None, *segments)]  # above all events, then below each of them
     for marker in sorted(timeline.markers, key=lambda marker: marker.frame):
         inside = (at for at, each in enumerate(segments, 1) if each.start <= marker.frame < each.start + each.duration)
-        text = _marker_text(marker)
+        text = _text(marker)
         line = f"* LOC: {clock.show(marker.frame)} {color_of(marker.track).upper():7} {text}".rstrip()
         locators[next(inside, 0)] += [line, *_extra_lines(extra_values(marker, text))]
     lines = [f"TITLE: {_shortened(timeline.title)}", f"FCM: {'DROP' if clock.drop else 'NON-DROP'} FRAME", ""]
@@ -164,7 +165,7 @@ def write_edl(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     for number, (segment, below) in enumerate(zip(segments, locators[1:], strict=True), 1):
         times = f"{clock.show(segment.start)} {clock.show(segment.start + segment.duration)}"
         lines.append(f"{number:03}  AX       V     C        {times} {times}")
-        text = _segment_text(segment)
+        text = _text(segment)
         lines += [f"* FROM CLIP NAME: {text}"] if text else []
         lines += [*_extra_lines(extra_values(segment, text)), *below, ""]
     return WrittenTimeline("\n".join(lines).rstrip("\n") + "\n", tuple(_warnings(timeline)))
@@ -174,12 +175,8 @@ def _extra_lines(values: str) -> list[str]:
     return [f"* MSAUTO: {part}" for part in _EXTRA_PART.findall(values)]
 
 
-def _marker_text(marker: EditMarker) -> str:
-    return _shortened(marker.title or marker.comment)
-
-
-def _segment_text(segment: EditSegment) -> str:
-    return _shortened(segment.title)
+def _text(item: EditMarker | EditSegment) -> str:
+    return _shortened(shown_text(item))
 
 
 def _shortened(text: str) -> str:
@@ -188,9 +185,8 @@ def _shortened(text: str) -> str:
 
 
 def _warnings(timeline: EditTimeline) -> Iterator[str]:
-    texts = [marker.title or marker.comment for marker in timeline.markers]
-    texts += [segment.title for segment in timeline.segments]
-    if cut := sum(len(one_line(text)) > _LONGEST_TEXT for text in texts):
+    texts = [*map(shown_text, timeline.markers), *map(shown_text, timeline.segments)]
+    if cut := sum(len(text) > _LONGEST_TEXT for text in texts):
         yield f"{cut} of its texts are longer than {_LONGEST_TEXT} characters: other programs see the beginning"
     if any(marker.title and marker.comment for marker in timeline.markers):
         yield "a locator has one text: other programs see the title of a marker, not its comment"

@@ -28,12 +28,7 @@ class TimelineError(ValueError):
     """
 
     def __init__(
-        self,
-        message: str,
-        remedy: str = "",
-        line: int | None = None,
-        *,
-        unknown: tuple[str, Iterable[str]] = ("", ()),
+        self, message: str, remedy: str = "", line: int | None = None, *, unknown: tuple[str, Iterable[str]] = ("", ())
     ) -> None:
         super().__init__(message)
         self.remedy = remedy
@@ -140,6 +135,11 @@ def one_line(text: str) -> str:
     'two lines'
     """
     return _BLANKS.sub(" ", text).strip()
+
+
+def shown_text(item: EditMarker | EditSegment) -> str:
+    """Return the one text that a file without other places shows of an item: its title, else its comment."""
+    return one_line(item.title or getattr(item, "comment", ""))
 
 
 _Found = TypeVar("_Found")
@@ -314,9 +314,7 @@ def extra_values(item: EditMarker | EditSegment, shown: str, *, colored: bool = 
     ``colored``: the file shows the color of its track.
     """
     values = {each.name: getattr(item, each.name) for each in fields(item) if each.name not in _NATIVE}
-    found = {name: value for name, value in values.items() if value not in {"", 0, None} or name == "number"}
-    if found.get("number") is None:
-        found.pop("number", None)
+    found = {name: value for name, value in values.items() if value or (name == "number" and value is not None)}
     if item.title == shown:
         found.pop("title", None)
     elif shown:

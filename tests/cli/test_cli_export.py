@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import SimDialect, SimMarker, SimSegment, Simulator
+from msauto.simulator import Item, SimChannel, SimDialect, SimMarker, SimSegment, Simulator
 from tests.cli.command_line import Desk, Said
 from tests.tables import table
 
@@ -249,6 +249,17 @@ def test_a_folder_that_is_a_file(desk: Desk) -> None:
 # What is not there ---------------------------------------------------------------------------------------------------
 
 
+def test_an_item_without_a_visible_text_is_left_out(desk: Desk, sim: Simulator) -> None:
+    channel = SimChannel("quiet", "Quiet")
+    channel.items[:] = [Item("a.txt", b"", "a.txt", title=" "), Item("b.txt", b"", "b.txt", title="B")]
+    sim.state.channels["quiet"] = channel
+    sourced = export(desk, "--channel", "quiet")
+    assert "# an item is left out: the item 'a.txt' has neither a title nor a description" in sourced.out
+    assert "exactly" not in sourced.out
+    desk.write("quiet.yml", sourced.out)
+    assert desk.run("plan", *INV, "quiet.yml").out == "No changes. 1 target is as desired.\n"
+
+
 @table("cli/export_of_what_does_not_exist", "arguments", "words")
 def test_what_is_not_there_is_one_error(desk: Desk, arguments: tuple[str, ...], words: str) -> None:
     sourced = export(desk, *arguments)
@@ -410,4 +421,4 @@ def test_an_asset_without_a_frame_rate_is_named(desk: Desk, sim: Simulator) -> N
     sim.state.add_clip("Jingle", "Shows", omitted={"frame_time"})
     written = export(desk, "--title", "Jingle", "--format", "edl")
     assert (written.code, written.out) == (1, "")
-    assert "Jingle is left out: the server reports no frame rate of it" in written.err
+    assert "Jingle is left out: the clip reports no frame_time" in written.err

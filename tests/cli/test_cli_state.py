@@ -37,7 +37,9 @@ def fill(place: Place) -> None:
         for _ in range(3):
             run = ledger.journal.start(whole, ["news.yml"])
             ledger.journal.sending(run, first, 0)
-            done = TargetResult(first, "changed", requests=(RequestResult("done", 200),) * 2, learned={"marker:a": 1})
+            done = TargetResult(
+                first, "changed", requests=(RequestResult("done", 200),) * 2, left={"marker a": ["a", 1]}
+            )
             ledger.journal.finished(run, done)
             ledger.journal.end(run, Result(run, whole, (done, TargetResult(second, "not attempted", "x"))))
         for number in range(3):

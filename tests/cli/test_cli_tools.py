@@ -184,7 +184,28 @@ def test_the_winner_and_the_losers(desk: Desk) -> None:
     ]
     assert (told[2]["file"], told[2]["line"]) == ("house/hosts.yml", 8)
     assert "hunter2" not in desk.run("vars", "-i", "house/hosts.yml", "studio-a", "--format", "json").out
-    desk.run("vars", "-i", "house/hosts.yml", "studio-a", "server").one_error("unknown variable 'server'")
+
+
+def test_where_each_key_of_the_server_comes_from_without_secrets(desk: Desk) -> None:
+    variables(desk)
+    private = {"basic": {"username": "ops", "password": "pw"}, "headers": {"username": "h1"}, "beerer": "h2"}
+    tls = {"verify": False, "key_password": "pw"}
+    group = {
+        "server": {"timezone": "{{ zone }}", "auth": private, "tls": tls, "url": "ops:h3@b", "secret": {"url": "h4"}}
+    }
+    desk.write("house/group_vars/playout.yml", group)
+    arguments = ("vars", "-i", "house/hosts.yml", "studio-a", "server")
+    check_golden("vars-server.txt", desk.run(*arguments).out)
+    told = desk.run(*arguments, "--format", "json").json
+    assert [(each["name"], each["set_by"], each["wins"]) for each in told[:3]] == [
+        ("server.auth", "inventory host vars", True),
+        ("server.auth", "group_vars", False),
+        ("server.secret", "group_vars", True),
+    ]
+    desk.write("house/group_vars/playout.yml", {"server": {"auth": "bearer=h5", "tls": "h5"}})
+    assert "h5" not in desk.run(*arguments).out
+    alone = desk.run("vars", "--server", "http://b", "b", "server")
+    assert "http://b" in alone.out
 
 
 # validate and schema -------------------------------------------------------------------------------------------------

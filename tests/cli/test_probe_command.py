@@ -131,6 +131,20 @@ def test_trial_is_of_one_server(sim: Simulator, tmp_path: Path, capsys: pytest.C
         assert sim.writes() == second.writes() == []
 
 
+def test_a_trial_on_a_channel(sim: Simulator, capsys: pytest.CaptureFixture[str]) -> None:
+    trial = ["probe", "--server", sim.url, "-d", "NEWS", "--scratch-channel", "ticker"]
+    before = list(sim.state.channels["ticker"].items)
+    assert (main(trial), sim.writes()) == (4, [])
+    assert "no consent" in capsys.readouterr().err
+    assert main([*trial, "-y"]) == 0
+    out, err = capsys.readouterr()
+    assert yaml.safe_load(out)["dialect"]["rss_guid"] == "item"
+    assert "'ticker' was read again: it is as it was before." in err
+    assert sim.state.channels["ticker"].items == before
+    assert main([*trial, "-y", "--scratch", TITLE]) == 1
+    assert "run one after the other" in capsys.readouterr().err
+
+
 def test_a_trial_obeys_a_freeze(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = inventory(sim, tmp_path)
     (tmp_path / "msauto.toml").write_text('[[freeze]]\nstart = 2000-01-01\nend = 2999-01-01\nreason = "Election"\n')

@@ -80,8 +80,8 @@ class Server:
 
 
 def _remembered(request: object, known: object) -> bool:
-    (expect,) = request.expect  # type: ignore[attr-defined]
-    return f"field:{expect.key}" in known  # type: ignore[operator]
+    (effect,) = request.effects  # type: ignore[attr-defined]
+    return f"field:{effect.key}" in known  # type: ignore[operator]
 
 
 class Killer:

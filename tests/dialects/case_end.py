@@ -110,8 +110,8 @@ class _AssetEnd:
         if any("restore" in args for args in told):
             clip["on_disk"] = True
         self._segments(clip, _all(told, "segments"), "segments" in exactly)
-        for grid in (args["segmentation"] for args in told if "segmentation" in args):
-            self._grid(clip, grid, "segments" in exactly)
+        for args in (each for each in told if "segmentation" in each):
+            self._grid(clip, args["segmentation"], "segments" in exactly, bool(args.get("lossy")))
         tracks = next((args["exactly"]["markers"].get("tracks") for args in told if _narrowed(args)), None)
         self._markers(clip, _all(told, "markers"), "markers" in exactly, tracks)
         home = clip["entries"][0]["title"]
@@ -141,39 +141,55 @@ class _AssetEnd:
         live = {each["number"]: each for each in clip["segments"]}
         end: list[Store] = []
         for sourced in (each for each in desired if each.get("state") == "absent"):
-            live.pop(sourced["number"], None)
+            gone = [Loose(self._segment(clip, sourced))]
+            live = {number: each for number, each in live.items() if each | {"titles": each["titles"][:1]} not in gone}
         for sourced in (each for each in desired if each.get("state") != "absent"):
             want = self._segment(clip, sourced)
             found = live.pop(self._match(want, live), None)
-            base = {"number": ANY, "titles": [], "keywords": ""} if found is None else found
+            base = self._interrupted(want) if found is None else found
             made: Store = base | want
             if found is not None and made != found:
                 made |= {"titles": made["titles"][:1], "track": "", "rating": 0}
             end.append({"name": "", "track": "", "rating": 0} | made)
         clip["segments"] = end + ([] if only and desired else list(live.values()))
+        if self.server.segment_numbers == "by_start":
+            for number, each in enumerate(sorted(clip["segments"], key=lambda each: each["start"]), 1):
+                each["number"] = number
 
     def _segment(self, clip: Store, sourced: Store) -> Store:
         want: Store = {name: frames(sourced[name], clip) for name in ("start", "duration") if name in sourced}
-        want |= {"titles": [sourced["title"]]} if "title" in sourced else {}
+        want |= {"titles": [text] if (text := sourced["title"]) else []} if "title" in sourced else {}
         return want | {name: sourced[name] for name in ("number", "keywords") if name in sourced}
+
+    def _interrupted(self, want: Store) -> Store:
+        """Return what a new segment had, if an interrupted run deleted it and did not create it again."""
+        names = ("number",) if "number" in want else ("start", "duration")
+        place = Loose({name: want[name] for name in names})
+        between = (had for name, had in self.case.ledger.items() if name.startswith("segment-between:"))
+        had = next((each for each in between if place == each), {"number": ANY})
+        titles = [had["title"]] if had.get("title") else []
+        return {"number": had["number"], "titles": titles, "keywords": had.get("keywords") or ""}
 
     def _match(self, want: Store, live: Mapping[int, Store]) -> int | None:
         if "number" in want:
             return int(want["number"])
         tests: tuple[Callable[[Store], bool], ...] = (
             lambda each: (each["start"], each["duration"]) == (want["start"], want["duration"]),
-            lambda each: "titles" in want and each["titles"][:1] == want["titles"],
+            lambda each: bool(want.get("titles")) and each["titles"][:1] == want["titles"],
         )
         return next((number for test in tests for number, each in live.items() if test(each)), None)
 
-    def _grid(self, clip: Store, sourced: Store, only: bool) -> None:
+    def _grid(self, clip: Store, sourced: Store, only: bool, lossy: bool) -> None:
         step, title = frames(sourced["duration"], clip), sourced.get("title")
         live, end = list(clip["segments"]), []
-        for index, start in enumerate(range(0, clip["frames"], step)):
-            place = (start, min(step, clip["frames"] - start))
+        places = [(start, min(step, clip["frames"] - start)) for start in range(0, clip["frames"], step)]
+        is_there = {*places} <= {(each["start"], each["duration"]) for each in live}
+        for index, place in enumerate(places):
             found = next((each for each in live if (each["start"], each["duration"]) == place), None)
             new = {"name": "", "titles": [], "track": "", "rating": 0, "keywords": ""}
-            made = (new if found is None else found) | {"number": ANY, "start": place[0], "duration": place[1]}
+            made: Store = (new if found is None else found) | {"number": ANY, "start": place[0], "duration": place[1]}
+            if lossy and not is_there:
+                made |= {"titles": made["titles"][:1], "track": "", "rating": 0}
             if title is not None:
                 made["titles"] = Either(([title], [f"{title} {index + 1}"]))
             if self.server.segment_keywords == "hidden" and found is not None:
@@ -185,35 +201,38 @@ class _AssetEnd:
     # Markers: the uid is the identity; without one, the track and the position.
 
     def _markers(self, clip: Store, desired: Sequence[Store], only: bool, tracks: Sequence[str] | None) -> None:
-        live = {each["uid"]: each for each in clip["markers"]}
-        gone = {each["uid"] for each in desired if each.get("state") == "absent" and "uid" in each}
-        live = {uid: each for uid, each in live.items() if uid not in gone}
+        absent = [(each, "uid" in each) for each in desired if each.get("state") == "absent"]
+        gone = [Loose(self._marker(clip, sourced)) for sourced, by_uid in absent if by_uid]
+        live: list[Store] = sorted((each for each in clip["markers"] if each not in gone), key=lambda each: each["uid"])
         present = [each for each in desired if each.get("state") != "absent"]
         named = {each["uid"] for each in present if "uid" in each}
         for sourced in (each for each in present if "uid" in each):
-            live[sourced["uid"]] = live[sourced["uid"]] | self._marker(clip, sourced)
+            (found,) = (each for each in live if each["uid"] == sourced["uid"])
+            found |= self._marker(clip, sourced)
         end: list[Store] = []
         for sourced in (each for each in present if "uid" not in each):
             want = {"track": track_of("General")} | self._marker(clip, sourced)
-            places = [each for each in live.values() if (each["pos"], each["track"]) == (want["pos"], want["track"])]
-            found = next((each for each in places if Loose(want) == each), next(iter(places), None))
-            if found is not None:
-                live[found["uid"]] = found | want
+            places = [each for each in live if (each["pos"], each["track"]) == (want["pos"], want["track"])]
+            if places:
+                found = next((each for each in places if Loose(want) == each), places[0])
+                found |= want
                 named.add(found["uid"])
             else:
                 end.append(dict.fromkeys(MARKER_FIELDS, "") | {"uid": ANY} | want)
-        for sourced in (each for each in desired if each.get("state") == "absent" and "uid" not in each):
-            place = (frames(sourced["at"], clip), track_of(sourced.get("track", "General")))
-            live = {uid: each for uid, each in live.items() if (each["pos"], each["track"]) != place}
+        gone = [
+            Loose({"track": track_of("General")} | self._marker(clip, each)) for each, by_uid in absent if not by_uid
+        ]
+        live = [each for each in live if each not in gone]
         if only:
             kinds = None if tracks is None else set(map(track_of, tracks))
-            live = {uid: each for uid, each in live.items() if uid in named or (kinds and each["track"] not in kinds)}
-        clip["markers"] = end + list(live.values())
+            live = [each for each in live if each["uid"] in named or (kinds and each["track"] not in kinds)]
+        clip["markers"] = end + live
 
     def _marker(self, clip: Store, sourced: Store) -> Store:
         want: Store = {"pos": frames(sourced["at"], clip)} if "at" in sourced else {}
         want |= {"track": track_of(sourced["track"])} if "track" in sourced else {}
         want |= {name: text_of(sourced[name]) for name in MARKER_FIELDS if name in sourced}
+        want |= {"rating": rating_of(want["rating"])} if "rating" in want else {}
         want |= {
             name: text_of(value) or ANY for name, value in sourced.get("attributes", {}).items()
         }  # empty: or not there
@@ -254,18 +273,16 @@ def _narrowed(args: Store) -> bool:
 
 def _channel_end(case: Case, end: Store, args: Store, server: SimDialect) -> None:
     (channel,) = [each for each in end["channels"] if each["name"] == args["channel"]]
-    learned = case.ledger
-    by_file = case.sourced.get("dialect", {}).get("rss_guid") == "file"
+    by_file = case.sourced.get("dialect", {}).get("rss_guid") in {"file", "stem"}
     kept: list[Store] = []
     for sourced in args["items"]:
         guid = sourced.get("guid", "")
         file = file_of(guid, case) if guid else sourced["file"]
-        edited = any("no longer what was written" in each for each in case.sourced.get("warnings", []))
-        names = {guid, "" if edited else learned.get(f"rss-guid:{guid}", "")} - {""}
         found = [
             each
             for each in channel["items"]
-            if each.get("guid") in names or (each["file"] == file and (by_file or not guid or isinstance(each, Loose)))
+            if (guid and each.get("guid") == guid)
+            or (each["file"] == file and (by_file or not guid or isinstance(each, Loose)))
         ]
         channel["items"] = [each for each in channel["items"] if each not in found]
         if sourced.get("state") == "absent":
@@ -277,8 +294,7 @@ def _channel_end(case: Case, end: Store, args: Store, server: SimDialect) -> Non
         else:
             kept.append(_item_end(sourced, file, server))
     if args.get("exactly"):
-        alike = {each.split()[2] for each in case.sourced.get("warnings", []) if " resembles " in each}
-        channel["items"] = [each for each in channel["items"] if each.get("guid") in {"", *alike}]
+        channel["items"] = [each for each in channel["items"] if not each.get("guid")]
     channel["items"] = kept + channel["items"]
 
 
@@ -361,6 +377,11 @@ def path_of(folder: str) -> list[str]:
 def text_of(value: object) -> str:
     """Return a text as it is compared: composed, with plain line ends, without blanks around."""
     return unicodedata.normalize("NFC", str(value)).replace("\r\n", "\n").strip()
+
+
+def rating_of(text: str) -> str:
+    """Return a marker's rating as it is compared: a number. 0 and other texts count as none."""
+    return text.lstrip("0") if text.isdecimal() else ""
 
 
 def track_of(name: str) -> str:

@@ -18,7 +18,9 @@ BY_DIALECT: Mapping[str, tuple[str, ...]] = {
     "link/absent_own_title": (),
     "link/absent_refused": (),
     "link/exactly_and_a_link_that_leads_nowhere": ("Playout/Film tonight",),
+    "link/left_out_is_not_removed_by_exactly": ("the link Late/Film late",),
     "link/no_such_folder": (),
+    "marker/named_before_the_in_point": (),
     "rss_item/text_hides_no_link": (),
     "rss_item/text_loses_a_link": (),
     "segment/in_point_moves_too": (),
@@ -76,6 +78,13 @@ def _in_point(case: Case, _: SimDialect, ours: Ours) -> str:
     return "run of its own" if moves and counted and ours["position_origin"] == "in" else ""
 
 
+def _before_in_point(case: Case, _: SimDialect, ours: Ours) -> str:
+    in_points = [int(clip.get("fields", {}).get("first_frame", 0)) for clip in case.clips]
+    named = [each["at"] for args in case.assets for each in args.get("markers", ()) if "at" in each]
+    is_before = any(isinstance(at, int) and at < first for at in named for first in in_points)
+    return "lies before the in point" if is_before and ours["position_origin"] == "in" else ""
+
+
 def _text_loses(case: Case, _: SimDialect, ours: Ours) -> str:
     items = [item["item"] for args in case.channels for item in args["items"] if "item" in item]
     lost = any(item.keys() & {"link", "pubDate"} for item in items)
@@ -94,7 +103,17 @@ def _titles(case: Case, _server: SimDialect, _: Ours) -> str:
     return "further titles" if several else ""
 
 
-RULES: tuple[Rule, ...] = (_titles, _version, _by_id, _folder, _unlink, _separator, _in_point, _text_loses)
+RULES: tuple[Rule, ...] = (
+    _titles,
+    _version,
+    _by_id,
+    _folder,
+    _unlink,
+    _separator,
+    _in_point,
+    _before_in_point,
+    _text_loses,
+)
 
 
 def told_by_server(end: Mapping[str, Any], before: Mapping[str, Any], server: SimDialect) -> bool:

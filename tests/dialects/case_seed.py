@@ -22,7 +22,23 @@ ROOT = Path(__file__).resolve().parents[1] / "cases"
 NOT_WHOLE_WAY = frozenset(
     {"editorial", "errors", "language", "xml"}
 )  # cases of texts and of answers, not of wanted and live
+OF_ONE_SERVER = frozenset(
+    f"rss_item/{name}"
+    for name in (
+        *(
+            "address_in_a_text",
+            "number_in_a_free_file",
+            "under_another_guid",
+            "duplicates_one_by_one",
+        ),  # not as desired
+        *("body_differs", "forms_of_a_text", "other_file"),  # what a channel shows of a text
+        *("document_keeps_the_rest", "document_loses_what_cannot_be_written"),  # what the simulator has not
+        *("no_guid_known_file", "no_guid_other_form", "no_guid_other_form_present"),  # what the ledger knows of a file
+    )
+)
+"""Cases that are about a channel of the default dialect."""
 RUNS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
+PLANNED = "planned"
 CREATED = "2026-11-20T08:00:00"
 RATES = {"0.0400000000": Fraction(25), "0.0333666667": Fraction(30000, 1001)}
 
@@ -72,13 +88,15 @@ class Case:
 def load_cases() -> list[Case]:
     """Return every case that declares desired and live state."""
     files = sorted(path for path in ROOT.glob("*/*.json") if path.parent.name not in NOT_WHOLE_WAY)
-    return [Case(path, json.loads(path.read_text(encoding="utf-8"))) for path in files]
+    cases = [Case(path, json.loads(path.read_text(encoding="utf-8"))) for path in files]
+    return [case for case in cases if case.name not in OF_ONE_SERVER]
 
 
 def pins_of(case: Case) -> dict[str, str]:
     """Return the switches of the server that are what the case is about: rows keep them as the case has them."""
     server = case.sourced.get("server", {})
-    pins: dict[str, str] = {}
+    numbers = case.sourced.get("dialect", {}).get("segment_numbers", "fixed")
+    pins = {"segment_numbers": numbers, "our_segment_numbers": numbers}
     if "reported" in server:
         pins["link_fields"] = "hidden"
     if server.get("reports_keywords") is False:
@@ -92,14 +110,15 @@ def pins_of(case: Case) -> dict[str, str]:
     error = str(case.sourced.get("error", ""))
     told = [error, *case.sourced.get("warnings", [])]
     guids = [item.get("guid", "/") for item in _items(case)]
-    if case.sourced.get("dialect", {}).get("rss_guid") == "file":
-        pins |= {"rss_guid": "file", "our_rss_guid": "file"}
+    ours = case.sourced.get("dialect", {}).get("rss_guid")
+    if ours is not None:
+        pins |= {"rss_guid": ours, "our_rss_guid": ours}
     elif (
         any("/" in guid or guid.endswith(".txt") for guid in guids)
-        or any("guid" in each or "resembles" in each for each in told)
+        or any("guid" in each for each in told)
         or any("file" in item for item in _items(case))
     ):
-        pins |= {"rss_guid": "item", "rss_body": "any", "our_rss_guid": "auto"}  # a guid that no file has
+        pins |= {"rss_guid": "item", "rss_body": "any", "our_rss_guid": "item"}  # a guid that no file has
     if len(set(guids)) < len(guids):
         pins["rss_delete"] = server.get("rss_delete", "all")
     return pins
@@ -110,7 +129,16 @@ def pins_of(case: Case) -> dict[str, str]:
 
 def tasks_of(case: Case, folder: Path) -> list[dict[str, Any]]:
     """Return the case's tasks, with the files that they name put into the playbook's folder."""
-    return [_task(args, folder) for args in case.desired]
+    tasks = [_task(args, folder) for args in case.desired]
+    if "left_out" not in case.sourced:
+        return tasks
+    named = [{"name": f"task{number}.yml", **task, "tags": [PLANNED]} for number, task in enumerate(tasks, 1)]
+    return [*named, {"name": "left_out.yml", **_task(case.sourced["left_out"], folder)}]
+
+
+def tags_of(case: Case) -> tuple[str, ...]:
+    """Return the tags that choose the tasks which a case does not leave out."""
+    return (PLANNED,) if "left_out" in case.sourced else ()
 
 
 def _task(args: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -193,7 +221,7 @@ def _marker(sourced: Mapping[str, Any], origin: int) -> SimMarker:
 
 def _segment(sourced: Mapping[str, Any], origin: int, case: Case) -> SimSegment:
     titles = sourced.get("titles") or ([sourced["title"]] if "title" in sourced else [])
-    kept = _remembered(case, "segment-keywords:").get(str(sourced["number"]), "")
+    kept = (_remembered(case, "segment:").get(str(sourced["number"])) or {}).get("keywords") or ""
     return SimSegment(
         sourced["number"],
         sourced["start"] + origin,

@@ -32,10 +32,7 @@ def _titles(server: SimDialect) -> tuple[str, ...]:
 
 def _guids(server: SimDialect) -> tuple[str, ...]:
     # A server that takes texts only never sees the guid of an item document: it names the item by its file.
-    if server.rss_guid == "item" and server.rss_body == "text":
-        return ("auto", "stem")
-    # Names of files are not taken for guids unless the dialect says so: the story finds items that it did not put.
-    return ("file",) if server.rss_guid == "file" else ("auto", server.rss_guid)
+    return ("stem",) if server.rss_guid == "item" and server.rss_body == "text" else (server.rss_guid,)
 
 
 FITTING: Mapping[str, Fit] = {
@@ -54,6 +51,7 @@ FITTING: Mapping[str, Fit] = {
     "segment_update": lambda server: (
         ("recreate", "overwrite") if server.segment_update == "overwrite" else ("recreate",)
     ),
+    "segment_numbers": lambda server: (server.segment_numbers,),
     "marker_update": _by("marker_update", {"clear": ("full",), "keep": ("full", "changed")}),
     "folder_missing": _by("folder_missing", {"refuse": ("refuse",), "create": ("refuse", "create")}),
     "link_delete": lambda server: (
@@ -78,9 +76,13 @@ LOOKS_AT: Mapping[str, tuple[str, ...]] = {
 """The switches that a fit depends on, where these are not just the one of its name."""
 
 
+APART = frozenset({"marker_uid", "xmp_update"})
+"""Switches that the pairwise set does not have: the generated worlds turn them on one by one."""
+
+
 def parameters() -> dict[str, tuple[str, ...]]:
     """Return every switch of the simulator with its values, and every key of ours with its own."""
-    switches = {name: values for name, values in SimDialect.choices().items() if values}
+    switches = {name: values for name, values in SimDialect.choices().items() if values and name not in APART}
     return switches | {"list_separator": SEPARATORS} | {f"our_{key}": values for key, values in _our_values().items()}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from msauto.simulator import Simulator
 from msauto.simulator.seed import state_to_json
-from tests.dialects.case_end import MARKER_FIELDS, Store, text_of, track_of
+from tests.dialects.case_end import MARKER_FIELDS, Store, rating_of, text_of, track_of
 
 LISTS = frozenset({"databases", "channels", "clips", "markers", "segments", "entries", "items"})
 NAMES = ("name", "title", "uid", "number")
@@ -46,7 +46,7 @@ def _clip(clip: Store) -> Store:
 
 def _marker(marker: Store) -> Store:
     fields = dict.fromkeys(MARKER_FIELDS, "") | {name: text_of(value) for name, value in marker["fields"].items()}
-    fields["rating"] = fields["rating"].removeprefix("0") if fields["rating"] == "0" else fields["rating"]
+    fields["rating"] = rating_of(fields["rating"])
     return fields | {"uid": marker["uid"], "pos": marker["pos"], "track": track_of(fields.get("track", "General"))}
 
 

@@ -16,7 +16,7 @@ from msauto.errors import InputError
 from msauto.model.plan import Plan
 from msauto.model.server import Dialect
 from msauto.simulator import SimDialect, Simulator
-from tests.dialects.fitting import FITTING, LOOKS_AT, ours_of, parameters, possible, rows, server_of
+from tests.dialects.fitting import APART, FITTING, LOOKS_AT, ours_of, parameters, possible, rows, server_of
 from tests.dialects.pairwise import Row, all_pairs, pairs_of
 from tests.dialects.story import FILM, LINK, STORY, check_end, put_story
 from tests.stage import Stage, lines
@@ -48,7 +48,7 @@ def test_only_what_does_not_fit_is_left_out() -> None:
 
 def test_every_switch_and_every_key_takes_part() -> None:
     free_text = {name for name, values in SimDialect.choices().items() if not values}
-    assert parameters().keys() >= SimDialect.choices().keys() - free_text
+    assert parameters().keys() >= SimDialect.choices().keys() - free_text - APART
     assert free_text == {"list_separator", "line_limit", "auth_secret"}
     assert FITTING.keys() == {field.name for field in fields(Dialect)}
     assert all(set(row) == set(parameters()) for row in ROWS)

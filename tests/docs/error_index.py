@@ -10,7 +10,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from msauto.cli.main import main
-from msauto.errors import PROBLEM_KINDS, ProblemKind
+from msauto.errors import ProblemKind
 
 HEAD = """# Error index
 
@@ -21,6 +21,26 @@ reported at once.
 Other codes in JSON: `usage` (the command line), `planning` (a target cannot be planned), `refused` (a limit),
 `locked` (another run), `ledger`, `server` and `error`. [Exit codes](commands.md) distinguish them as well.
 """
+MEANINGS: Mapping[ProblemKind, str] = {
+    "yaml": "The text is not valid YAML or TOML: indentation, quotes, or characters that are not UTF-8.",
+    "duplicate-key": "A key occurs twice in one mapping. The first one would be lost without notice.",
+    "unknown-key": "A key or module does not exist here. Mostly it is misspelled, or at the wrong level.",
+    "not-supported": "A key or module of Ansible that msauto does not have. The remedy names what does the same.",
+    "missing-key": "A required key is missing.",
+    "keys-together": "Keys are used together that exclude each other, or one is used without the key that it needs.",
+    "wrong-type": "A value is of another type: a list, a mapping, text, a number, or true and false.",
+    "invalid-value": "A value of the right type is not allowed: out of range, misspelled, or used twice.",
+    "template": "A template or an expression is invalid, or fails when it is evaluated.",
+    "undefined-name": "A template uses a name, a fact, a filter or a key that does not exist.",
+    "time-code": "A position or duration is not a valid time code, or does not exist at the frame rate.",
+    "conflict": "Two tasks want different things of one target.",
+    "file": "A file cannot be found or read, or is outside the repository.",
+    "host": "A host, group, pattern or server of the inventory is missing or invalid.",
+    "variable": "A variable has an invalid name, is missing, or refers to itself.",
+    "secret": "A secret is missing, or a value that is secret is used where it would show.",
+    "unused": "Something is valid, and has no effect.",
+    "plan-file": "A saved plan cannot be applied: it is incomplete, or names what only the command line can.",
+}
 INVENTORY = "all: {hosts: {studio-a: {server: {url: http://studio-a}, database: NEWS}}}\n"
 PLAY = "- hosts: all\n  tasks:\n"
 
@@ -51,7 +71,7 @@ EXAMPLES: Mapping[ProblemKind, str] = {
 
 def error_index_page() -> str:
     """Return the page, with the output of now."""
-    return HEAD + "".join(f"\n## {kind}\n\n{PROBLEM_KINDS[kind]}\n\n{_example(kind)}" for kind in PROBLEM_KINDS)
+    return HEAD + "".join(f"\n## {kind}\n\n{MEANINGS[kind]}\n\n{_example(kind)}" for kind in MEANINGS)
 
 
 def _example(kind: ProblemKind) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
+from itertools import groupby
 from typing import Any, get_args, get_type_hints
 
 import click
@@ -15,10 +16,85 @@ from msauto.cli import flags as cli_flags
 from msauto.cli.help import SECTIONS, in_sections
 from msauto.cli.main import group
 from msauto.model.server import Dialect
-from msauto.playbook.template_reference import PAGES
+from msauto.playbook import template_reference as reference
+from msauto.playbook.reference import TOPICS, module, render_topic, table
+from msauto.playbook.templates.filters import REMOVED
 from msauto.report.event_lines import LINES, events_schema
 from tests.docs.error_index import error_index_page
 from tests.docs.pages import ROOT
+
+_MADE = "<!-- Made from the code by `python -m tests.docs.make_reference`: change the code, not this page. -->\n\n"
+
+
+_LOOKUPS = """
+## Lookups
+
+Files are searched for beside the playbook, inside its repository (the nearest folder above with `.git` or
+`msauto.toml`; without one, see [security](../explanation/safety.md#playbooks)). `[lookup] folders` in `msauto.toml`
+opens others.
+
+"""
+
+
+def modules_page() -> str:
+    """Return the page of plays, tasks and modules."""
+    intro = (
+        "# Plays, tasks and modules: every key\n\n"
+        "Every value may be a template, except those marked (no template). A key without a value is an error: write\n"
+        '`""` to clear, or omit the key. `[]` in a key means: of each item of the list.\n\n'
+    )
+    return _MADE + intro + "\n".join(render_topic(module(name)) for name in TOPICS)
+
+
+def filters_page() -> str:
+    """Return the page of filters, tests and lookups."""
+    intro = (
+        "# Filters, tests, lookups: every one\n\n"
+        "As in Ansible and Jinja, and more for time codes. All are deterministic: the same playbook gives the same\n"
+        "plan. `words` is `[news, evening]`, `shows` a list of mappings with `title` and `kind`.\n\n"
+    )
+    reasons = groupby(sorted(REMOVED, key=lambda name: (REMOVED[name], name)), REMOVED.__getitem__)
+    gone = [(", ".join(f"`{name}`" for name in names_of), why) for why, names_of in reasons]
+    return (
+        _MADE
+        + intro
+        + "## Filters\n\n"
+        + _entries(reference.filters())
+        + '\n## Tests\n\nFor `when`, `where`, `that` and `if`: `asset.title is match("EP")`.\n\n'
+        + _entries(reference.tests())
+        + _LOOKUPS
+        + _entries(reference.lookups())
+        + "\n## Removed on purpose\n\n"
+        + table(("filter or test", "why"), gone)
+    )
+
+
+def facts_page() -> str:
+    """Return the page of facts and given names."""
+    intro = (
+        "# Facts and given names\n\n"
+        "The names that templates can use. A fact is read from the server only if a template uses it.\n\n"
+        "## Facts of the asset\n\n"
+        "Any other attribute that the server reports is available as well: `asset.NAME`, or `asset['NAME']`. One that\n"
+        "it does not report is an error, except with `| default(...)` or `is defined`.\n\n"
+    )
+    names = "\n## Given names\n\nIn addition to the variables of the playbook, and `item` in a loop:\n\n"
+    return _MADE + intro + _entries(reference.facts(), "fact") + names + _entries(reference.variables(), "name")
+
+
+def _entries(entries: Iterable[reference.ReferenceEntry], head: str = "name") -> str:
+    rows = [(f"`{each.name}`", each.words, _code(each.example), _code(each.result)) for each in entries]
+    return table((head, "means", "example", "gives"), rows)
+
+
+def _code(text: str) -> str:
+    fence = "``" if "`" in text else "`"
+    return f"{fence}{text}{fence}"
+
+
+PAGES: Mapping[str, Callable[[], str]] = {"modules": modules_page, "filters": filters_page, "facts": facts_page}
+"""The pages by name, each ``docs/reference/NAME.md``."""
+
 
 BATCH_RESULT = """
 The summary of a batch: `msauto batch run --format json`, and `msauto report` and `msauto history` of a batch. Its JSON
@@ -59,7 +135,7 @@ def events_section() -> str:
     parts = events_schema()["$defs"]
     begin = {name: key for name, key in parts["TargetStartedLine"]["properties"].items() if name != "target"}
     begin["type"] = {"description": begin["type"]["description"]}
-    own = {kind.__name__: _without(parts[kind.__name__]["properties"], begin) for kind in LINES}
+    own = {kind.__name__: _without(parts[kind.__name__]["properties"], begin) for kind in LINES.values()}
     told = Counter((name, _description(key)) for keys in own.values() for name, key in keys.items())
     common = {name: key for keys in own.values() for name, key in keys.items() if told[name, _description(key)] > 1}
     text = EVENTS + f"\n### Keys of every line\n\n{_keys({'properties': begin})}"

@@ -15,7 +15,7 @@ from pydantic import BaseModel, RootModel
 import msauto
 from msauto.cli.commands.simulate import command as simulate
 from msauto.cli.main import COMMANDS, group
-from msauto.errors import PROBLEM_KINDS, ProblemKind
+from msauto.errors import ProblemKind
 from msauto.model import facts
 from msauto.model.fields import ATTRIBUTE_OF_CLIP
 from msauto.model.server import Dialect
@@ -26,7 +26,7 @@ from msauto.playbook.schema import settings as schema_settings
 from msauto.playbook.templates.filters import FILTERS, TESTS
 from msauto.playbook.variables import GIVEN
 from msauto.simulator.faults import CHANGES, KINDS
-from tests.docs.error_index import output_of
+from tests.docs.error_index import MEANINGS, output_of
 from tests.docs.make_reference import MADE_PARTS, flags_table, with_made_parts
 from tests.docs.pages import ROOT
 
@@ -62,6 +62,7 @@ SECTIONS = {  # where the keys of each model are described
 }
 SHARED = {
     schema_batch.JobKeys,
+    schema_inventory.ServerKeys,
 }  # what others inherit, described with them. The models of playbooks are in modules.md, which is made from them
 
 
@@ -120,11 +121,11 @@ def test_the_first_value_of_a_dialect_key_is_the_default() -> None:
     assert all(get_args(hints[key.name])[:1] in {(), (key.default,)} for key in fields(Dialect))
 
 
-@pytest.mark.parametrize("kind", PROBLEM_KINDS)
+@pytest.mark.parametrize("kind", get_args(ProblemKind))
 def test_every_kind_of_problem_has_an_example(kind: ProblemKind) -> None:
     output = output_of(kind)
     assert output.partition("\n")[0].endswith(f" [{kind}]")
-    entry = f"\n## {kind}\n\n{PROBLEM_KINDS[kind]}\n\n```text\n{output.rstrip()}\n```\n"
+    entry = f"\n## {kind}\n\n{MEANINGS[kind]}\n\n```text\n{output.rstrip()}\n```\n"
     assert entry in (REFERENCE / "errors.md").read_text(encoding="utf-8")
 
 

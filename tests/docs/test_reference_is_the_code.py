@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from msauto.documents.loader import load_yaml
+from msauto.playbook import template_reference as reference
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.reference import TOPICS, ReferenceTopic, module
-from msauto.playbook.template_reference import PAGES, SAMPLE, facts
+from msauto.playbook.templates.sandbox import Sandbox
 from msauto.playbook.validate import validate
+from tests.docs.make_reference import PAGES
 from tests.docs.pages import ROOT
 
 MODULES = [module(name) for name in TOPICS]
@@ -82,7 +84,18 @@ def play_of(topic: str, example: str) -> str:
 def test_facts_of_the_sample_are_all_told() -> None:
     from msauto.model.facts import Facts
 
-    assert set(Facts(asset=SAMPLE).names()) == {entry.name for entry in facts()}
+    assert set(Facts(asset=reference.SAMPLE).names()) == {entry.name for entry in reference.facts()}
+
+
+OTHER_NAMES = {"==", "!=", "<", "<=", ">", ">="}
+"""Names of tests that are documented with another name."""
+
+
+def test_filters_and_tests_are_all_told() -> None:
+    known, filters, tests = Sandbox(), reference.filters(), reference.tests()
+    assert {name for name in known.filters if not name.startswith("_")} == {entry.name for entry in filters}
+    assert known.tests.keys() - OTHER_NAMES == {entry.name for entry in tests}
+    assert all(entry.words and entry.example for entry in (*filters, *tests, *reference.lookups()))
 
 
 def test_unknown_topic() -> None:

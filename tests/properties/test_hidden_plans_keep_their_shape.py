@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from msgspec import Struct, structs
 
 from msauto.model.desired import TaskSource
-from msauto.model.plan import Action, AspectName, Body, Change, Expectation, Json, Plan, Request, Target
+from msauto.model.plan import Action, Body, Change, Plan, Request, Target
 from msauto.model.requests import encode
+from msauto.model.snapshot import AspectName, Effect, Json, Seen
 from msauto.secrets.redaction import HIDDEN, Secrets
 from msauto.secrets.redactor import redact_plan
 from tests.examples import examples
@@ -49,13 +50,13 @@ def changes(draw: st.DrawFn) -> Change:
 @st.composite
 def requests(draw: st.DrawFn, count: int) -> Request:
     path = f"/storage/NEWS@EP001?command={draw(st.sampled_from(['SETFIELD', 'X']))}&val={encode(draw(TEXT))}"
-    expect = st.builds(Expectation, st.just("field"), TEXT, JSON, preserved=st.dictionaries(TEXT, TEXT))
+    effect = st.builds(Effect, st.just("field"), TEXT, JSON, JSON)
     return Request(
         draw(st.sampled_from(["POST", "PUT", "DELETE", "GET"])),
         path,
         tuple(sorted(draw(st.sets(st.integers(0, count - 1))))) if count else (),
         draw(st.none() | TEXT.map(lambda text: Body.of(text.encode()))),
-        tuple(draw(st.lists(expect, max_size=2))),
+        tuple(draw(st.lists(effect, max_size=2))),
         guarded=draw(st.booleans()),
     )
 
@@ -67,8 +68,9 @@ def plans(draw: st.DrawFn) -> Plan:
         made = tuple(draw(st.lists(changes(), max_size=3)))
         sent = tuple(draw(st.lists(requests(len(made)), max_size=3)))
         error = draw(st.none() | TEXT)
+        looked = Seen.of({"fact x": "0" * 12})
         targets.append(
-            Target("studio", "NEWS", "asset", f"EP{number}", "Raw", "sha256:1", made, sent, error, looked=("fact:x",))
+            Target("studio", "NEWS", "asset", f"EP{number}", "Raw", "sha256:1", made, sent, error, looked=looked)
         )
     warnings = tuple(draw(st.lists(TEXT, max_size=2)))
     return Plan("2026", "0.1", targets=tuple(targets), warnings=warnings, secrets=draw(SECRETS))
@@ -100,16 +102,24 @@ def texts(value: Json) -> Iterator[str]:
         yield value
 
 
-FLAGS = (".secret", ".reversible", ".fingerprint", ".secrets", ".preserved")
+FLAGS = (".secret", ".reversible", ".fingerprint", ".secrets")
 
 
 def shape(plan: Plan) -> list[Any]:
     """What a plan does, without the texts in it."""
     return [
         (
-            (target.server, target.database, target.kind, target.name, target.folder, target.looked, target.address),
+            (
+                target.server,
+                target.database,
+                target.kind,
+                target.name,
+                target.folder,
+                target.looked.names,
+                target.address,
+            ),
             [(each.action, each.aspect, each.basis, each.source, each.losses) for each in target.changes],
-            [(each.method, each.changes, each.guarded, each.dest, len(each.expect)) for each in target.requests],
+            [(each.method, each.changes, each.guarded, each.dest, len(each.effects)) for each in target.requests],
             [each.path.partition("?")[0] for each in target.requests],
         )
         for target in plan.targets

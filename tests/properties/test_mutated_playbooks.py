@@ -99,7 +99,7 @@ def check(playbook: str, inventory: str, folder: Path) -> None:
         resolved = resolve(options)
         for work in resolved.work:
             for intent in work.intents:
-                for facts in (live(), Facts.none()):
+                for facts in (live(), Facts(there=False)):
                     evaluate(intent.evaluate, facts)
     except InputError as error:
         check_problems(error)

@@ -15,8 +15,9 @@ from msgspec import structs
 from msauto.errors import Problem, SourceLocation
 from msauto.model.desired import TaskSource
 from msauto.model.identity import ClipIdentity
-from msauto.model.plan import Action, AspectName, Body, Change, Plan, PlannedServer, Refusal, Request, Target
+from msauto.model.plan import Action, Body, Change, Plan, PlannedServer, Refusal, Request, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
+from msauto.model.snapshot import AspectName
 from msauto.report import html, markdown, text
 from msauto.report.json import dump
 from msauto.report.layout import Layout, render_table

@@ -46,7 +46,7 @@ BEYOND_SCHEMAS = re.compile(
             "is a keyword of templates",
             "a number with a decimal point|must be a whole number, not -?[0-9]+[.]0",  # 5.0 is an integer to a schema
             "name of a handler cannot be a template",
-            "tracks is empty",
+            "tracks is empty|headline would be empty",
         )
     )
 )

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 from msauto.documents.document import Document, SourceNode
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files, LookupContext
-from msauto.playbook.templates.environment import names_known, render_text
+from msauto.playbook.templates.environment import render_text
+from msauto.playbook.templates.sandbox import Sandbox
 from msauto.playbook.variables import Level, TemplateScope, Variables, read_variables
 from msauto.secrets.sources import MarkedText, holds_secret
 
 TOKEN = "geheimnis7Zq4"
 SPOT = SourceNode(Document("vars.yml"))
-FILTERS, TESTS = (sorted(names) for names in names_known())
+FILTERS = sorted(name for name in Sandbox().filters if not name.startswith("_"))
+TESTS = sorted(Sandbox().tests)
 SEEDS = (
     "token",
     "creds.token",

@@ -8,6 +8,7 @@ desired and with nothing left to plan, or with a refusal.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -115,22 +116,18 @@ def test_an_item_that_does_not_show_is_told_and_put_again(other: Any, tmp_path: 
         (target,) = result.targets
         assert target.outcome == "failed"
         text = " ".join("".join(render_result(result)).split())
-        assert 'n-1: desired "Storm warning", live (nothing)' in text
+        assert "n-1: desired, but missing" in text
         assert "`rss_guid`" in text
         assert HashedGuids.writes == ["PUT n-1.txt"] * run
-    HashedGuids.drops = False
-    assert stage.apply(task).ok
-    assert "n-1.txt" in HashedGuids.files
-    assert stage.plan(task).requests == 0
 
 
-def test_a_guid_of_the_server_is_learned_from_our_put_alone(other: Any, tmp_path: Path) -> None:
+def test_what_shows_under_a_guid_of_the_server_is_nobodys(other: Any, tmp_path: Path) -> None:
     HashedGuids.files = {"foreign.txt": "Storm warning"}
     stage = Stage(other, tmp_path)
-    assert stage.apply({"rss": {**TASK["rss"], "exactly": False}}).ok
+    assert not stage.apply({"rss": {**TASK["rss"], "exactly": False}}).ok
     absent = {"rss": {"channel": "ticker", "items": [{"guid": "n-1", "state": "absent"}]}}
     assert stage.apply(absent).ok
-    assert HashedGuids.files == {"foreign.txt": "Storm warning"}
+    assert HashedGuids.files == {"foreign.txt": "Storm warning", "n-1.txt": "Storm warning"}
 
 
 def test_an_item_that_is_recognised_lets_the_others_go(tmp_path: Path) -> None:
@@ -200,12 +197,16 @@ def test_a_guid_comes_to_stand_once(
     context = stage(dialect=dialect, channels={"ticker": [dict(item) for item in live]}, rss_delete=delete)
     intent = rss_intent({"channel": "ticker", "items": desired, "exactly": exactly}, file="task.yml")
     runs = 0
+    twins = {guid for guid, count in Counter(item["guid"] for item in live).items() if count > 1}
     while (found := context.plan(intent)).targets:
         (error,) = [target.error for target in found.targets]
-        if error is not None:  # one DELETE left items of the guid beside the file that was put
-            assert runs
-            assert delete == "first"
-            assert "may be " in error
+        if error is not None:
+            if "live items have the guid" in error:
+                # One DELETE left items of the guid beside the file that was put; or the live item was in another file.
+                assert runs or any(item["guid"] in twins for item in desired if "state" not in item)
+            else:
+                assert "may be the file of" in error
+            assert runs or context.server.channels["ticker"] == live
             return
         wrong = context.apply(found)
         requests = [f"{each.method} {each.path}" for target in found.targets for each in target.requests]

@@ -124,7 +124,7 @@ def test_a_forged_plan_writes_no_file_where_no_playbook_may(desk: Desk, sim: Sim
                 if shown["aspect"] == "thumbnail":
                     shown["key"] = dest
                     request = next(each for each in target["requests"] if each["changes"] == [number])
-                    request["dest"] = request["expect"][0]["key"] = dest
+                    request["dest"] = request["effects"][0]["key"] = dest
 
     before = (desk.folder / "play.yml").read_text()
     forge(desk.folder / "plan.json", change)

@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 
 from msauto.applying.states import RetryPolicy
-from msauto.aspects import twice
-from msauto.model.live import Asset, Marker, Segment
-from msauto.model.plan import Expectation
-from msauto.model.ports import LiveTarget
 from msauto.simulator import Simulator, empty_state
-from tests.entries import listed_entry
 from tests.stage import Stage
 
 MARKER = {"at": 10, "track": "Cue Point", "title": "Ad"}
@@ -60,35 +55,3 @@ def test_what_was_done_twice_is_told_and_not_verified(sim: Simulator, stage: Sta
     assert (target.outcome, target.requests[0].tries) == ("failed", 2)
     (difference,) = target.differences
     assert (difference.desired, difference.live) == ("once", "twice: uid 1 and uid 2")
-
-
-def clip(*, markers: tuple[Marker, ...] = (), segments: tuple[Segment, ...] = ()) -> LiveTarget:
-    return LiveTarget(asset=Asset("Film", markers=markers, segments=segments))
-
-
-AD = {"track": "Cue Point", "title": "Ad"}
-NEW = Expectation("marker", "Cue Point@10", {"frame": 10, "track": "Cue Point", "title": "Ad"}, not_uids=(1,))
-PLACED = Expectation("link", "Playout/Film", "Playout/Film")
-
-
-@pytest.mark.parametrize(
-    ("expect", "live", "told"),
-    [
-        (NEW, clip(markers=tuple(Marker(uid, 10, AD) for uid in (1, 2))), None),  # one was there before
-        (NEW, clip(markers=(Marker(2, 10, AD), Marker(3, 10, {**AD, "title": "of another"}))), None),
-        (NEW, clip(markers=tuple(Marker(uid, 10, AD) for uid in (2, 3))), "twice: uid 2 and uid 3"),
-        (
-            Expectation("segment", "7", {"number": 7, "start": 0, "duration": 5}),
-            clip(segments=(Segment(7, 0, 5), Segment(7, 9, 5))),
-            "twice: frame 0 and frame 9",
-        ),
-        (
-            PLACED,
-            LiveTarget(folders={("Playout",): [listed_entry(("Playout",), "Film", link_id=each) for each in (5, 6)]}),
-            "twice: link_id 5 and link_id 6",
-        ),
-    ],
-)
-def test_what_stands_twice(expect: Expectation, live: LiveTarget, told: str | None) -> None:
-    found = twice(expect, live)
-    assert (found.live if found is not None else None) == told

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from msauto.simulator import Simulator, empty_state
-from tests.stage import BOLD, Stage
+from tests.stage import BOLD, Stage, outcomes
 
 
 @pytest.fixture
@@ -67,3 +67,16 @@ def test_a_selected_clip_is_at_home_there(stage: Stage) -> None:
     task = {"name": "All", "asset": {"select": {"folder": "NEWS/Raw", "expect": {"min": 1}}, "state": "absent"}}
     (target,) = stage.plan(task).targets
     assert (target.error, target.folder) == (None, "NEWS/Raw")
+
+
+def test_a_clip_there_is_deleted_after_its_handler(stage: Stage) -> None:
+    export = {"name": "Export", "command": {"name": "PARTNER_EXPORT_VERSION"}}
+    play = {"tasks": [{**film(state="absent"), "notify": "Export"}], "handlers": [export]}
+    result = stage.apply(play)
+    assert outcomes(result) == ["studio Film: changed"], result.targets[0].message
+    handler, deletion = stage.writes()
+    assert (handler.partition("&")[0], deletion) == (
+        "POST /storage/NEWS@Film?command=PARTNER_EXPORT_VERSION",
+        "DELETE /storage/NEWS@Film",
+    )
+    assert stage.plan(play).targets == ()

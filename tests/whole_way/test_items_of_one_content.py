@@ -1,4 +1,4 @@
-"""Whole way: two desired RSS items of the same content, of which one PUT was not done."""
+"""Whole way: RSS items that do not show as they were put: two of one content, under another guid, not at all."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator, empty_state
+from msauto.report.text import render_result
+from msauto.simulator import SimDialect, Simulator, empty_state
+from msauto.simulator.rss import put_item
 from tests.stage import Stage
 
 DOCUMENT = {"guid": "x", "file": "x.xml", "item": {"title": "News", "description": "News"}}
-TEXT = {"guid": "01", "file": "n-1.txt", "text": "News"}
+TEXT = {"guid": "n-1", "text": "News"}
 
 
 @pytest.fixture
@@ -33,3 +35,41 @@ def test_one_live_item_is_not_taken_for_both(sim: Simulator, tmp_path: Path, los
     (again,) = stage.apply(ticker).targets
     assert again.outcome == "changed"
     assert len(sim.state.channels["ticker"].items) == 2
+
+
+@pytest.mark.parametrize(("guids", "shown"), [("file", "x.xml"), ("stem", "x")])
+def test_an_item_under_another_guid_names_the_key_to_set(
+    sim: Simulator, tmp_path: Path, guids: str, shown: str
+) -> None:
+    sim.dialect = SimDialect(rss_guid=guids)
+    stage = Stage(sim, tmp_path)
+    item = {"guid": "n-1", "file": "x.xml", "item": {"title": "News"}}
+    ticker = {"name": "The ticker", "rss": {"channel": "ticker", "items": [item]}}
+    result = stage.apply(ticker)
+    text = " ".join("".join(render_result(result)).split())
+    assert f"rss_item n-1: it shows as {shown}: set `rss_guid: {guids}` in the server's dialect" in text
+    stage.dialect = {"rss_guid": guids}
+    assert stage.plan(ticker).requests == 0
+
+
+def test_a_text_that_the_server_keeps_is_told_as_a_text(sim: Simulator, tmp_path: Path) -> None:
+    stage = Stage(sim, tmp_path)
+    item = {"guid": "n-1", "text": "Storm\nat sea"}
+    ticker = {"name": "The ticker", "rss": {"channel": "ticker", "items": [item]}}
+    assert stage.apply(ticker).ok
+    sim.faults.add("swallow@PUT .*")
+    item["text"] = "Calm"
+    result = stage.apply(ticker)
+    text = " ".join("".join(render_result(result)).split())
+    assert 'rss_item n-1 text: desired "Calm", live "Storm at sea"' in text.replace("\\n", " ").replace("⏎", " ")
+
+
+def test_an_item_whose_file_was_taken_is_named_as_lost(sim: Simulator, tmp_path: Path) -> None:
+    stage = Stage(sim, tmp_path)
+    document = b"<item><guid>theirs</guid><title>Sponsor</title></item>"
+    put_item(sim.state.channels["ticker"], "x.xml", document, sim.dialect)
+    result = stage.apply({"name": "The ticker", "rss": {"channel": "ticker", "items": [DOCUMENT]}})
+    (target,) = result.targets
+    assert target.outcome == "failed"
+    text = " ".join("".join(render_result(result)).split())
+    assert "rss_item theirs: is gone, and no task names it" in text

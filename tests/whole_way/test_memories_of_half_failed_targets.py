@@ -98,3 +98,16 @@ def test_a_rename_that_was_not_done_is_no_proof_of_the_rest(stage: Stage) -> Non
     assert stage.apply(task).ok
     assert sorted(commands(stage)) == ["SETFIELD", "SETFIELD"]
     assert stage.plan(task).requests == 0
+
+
+def test_what_a_deleted_segment_had_comes_back_in_the_next_run(stage: Stage) -> None:
+    """Between its deletion and its creation only the ledger has what no playbook declares."""
+    assert stage.apply(film(segments=[PART])).ok
+    stage.sim.faults.add("status:400@POST .*command=CREATESEGMENT*1")
+    task = film(segments=[{"number": 1, "start": 0, "duration": 50}])
+    assert not stage.apply(task).ok
+    assert stage.sim.state.clip("Film").segments == []
+    assert stage.apply(task).ok
+    (segment,) = stage.sim.state.clip("Film").segments
+    assert (segment.duration, segment.titles, segment.keywords) == (50, ["Part 1"], "a b")
+    assert stage.plan(task).requests == 0

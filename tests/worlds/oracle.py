@@ -1,55 +1,72 @@
-"""What must not be when a playbook is applied, whatever the planner does.
+"""What must not be when a playbook is applied, whatever the planner does: one rule.
 
-The oracle sees the tasks, what the server held at each moment, every request with what it changed, and the result that
-msauto printed. It does not prescribe requests. It reports these faults:
+*Nothing that no playbook named is lost or changed, what others made or changed is as they left it, and what is called
+verified is as predicted.* The oracle sees the tasks, who changed what at which request, and what was read before. It
+does not prescribe requests. It reports:
 
-- (a) a clip was changed that no task names, or a thing of it that no task declares
-- (b) an item was lost that the playbook neither names nor consents to lose
-- (c) a target is called changed or unchanged, and is not as asked, or not on the clip that was planned
-- (d) the exit code, the outcomes and the requests do not fit each other
+- (a) a thing that no task names was lost or changed, or made
+- (b) a thing was lost without consent, or overwritten although it was read that another user had changed it
+- (c) a target is called changed or unchanged, and is not as asked, or has lost what no task names
+- (d) the outcomes and the requests do not fit each other: sent twice, sent without reading, sent although refused
 
-A change by another user between the last read of a clip and a write to it cannot be noticed by any client.
+A change by another user between the last read of a thing and a write to it cannot be noticed by any client.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
-from urllib.parse import unquote
 
-from tests.worlds.language import Wish, declares, loss, missing, named, shown_guid, stem, wish_of
-from tests.worlds.picture import Clip, Effect, Mark, News, Picture
-from tests.worlds.scenario import Scenario, Task
-from tests.worlds.watch import HOOK, WRITES, Event, Watch
+from tests.worlds.contract import Channel, Wish, declares, is_certain, missing, named, no_consent, wish_of
+from tests.worlds.picture import CHANNEL, Effect, Mark, News, Part, Picture, Thing, clips, entries, of
+from tests.worlds.scenario import Scenario
+from tests.worlds.watch import Event, Watch
+from tests.worlds.world import Task
 
-_EMPTIED = 3  # removing all items of a list of so many needs --allow-remove
 _SURE = ("changed", "unchanged")
 
 
 @dataclass(frozen=True)
 class Judge:
-    """One run to be judged: ``said`` is its JSON."""
+    """One run to be judged: ``said`` is its JSON, nothing if it was refused; ``ok`` is its own verdict."""
 
     scenario: Scenario
     watch: Watch
-    code: int
     said: dict[str, Any]
+    ok: bool
 
     def faults(self) -> Iterator[str]:
         """Yield all that is wrong."""
         yield from self._codes()
-        for place, event, effect in self.watch.ours():
-            yield from self._of_clip(place, event, effect) if effect.clip else self._of_channel(event, effect)
-        yield from self._limits()
+        for sent, done, event in self.watch.ours():
+            deleted = {each.thing.clip for each in event.effects if each.thing.what == "asset" and each.after is None}
+            for effect in event.effects:
+                if effect.thing.clip in deleted and effect.thing.what not in ("asset", "link"):
+                    continue  # it goes with its clip
+                if reason := self._reason(sent, done, event, effect):
+                    thing = effect.thing
+                    told = f"{thing.what} {thing.which!r} of {thing.clip}: {effect.before!r} → {effect.after!r}"
+                    yield f"{reason}: {told} by {event.line}"
+        yield from self._sent_again()
+        if not self.said or self.said["summary"]["errors"]:
+            return  # what is in error is left out
         for target in self._targets:
-            if self._outcome(target) in _SURE:
-                told = f"(c) {target['name']} is called {self._outcome(target)}"
-                wrong = self._verified_channel() if target["kind"] == "rss_channel" else self._verified(target)
-                yield from (f"{told}: {each}" for each in wrong)
+            clip = self._clip(target)
+            if all(self._outcome(each) in _SURE for each in self._of(clip)):
+                told, end = f"(c) {target['name']} is called", self.watch.finished.get(target["name"])
+                yield from (f"{told} {self._outcome(target)}: {each}" for each in self._missing(clip, end))
+        for clip in {thing.clip for world in self._worlds for thing in world}:
+            if self.ok and not self._of(clip):  # what is unchanged is not among the targets
+                yield from (
+                    f"(c) {clip} is called unchanged: {each}" for each in self._missing(clip, self.watch.planned)
+                )
 
-    # What tasks name ------------------------------------------------------------------------------------------
+    # What tasks name ----------------------------------------------------------------------------------------------
 
     @cached_property
     def _targets(self) -> list[dict[str, Any]]:
@@ -57,268 +74,296 @@ class Judge:
 
     @staticmethod
     def _outcome(target: dict[str, Any]) -> str | None:
-        outcome: str | None = (target.get("result") or {}).get("outcome")
-        return outcome
+        return (target.get("result") or {}).get("outcome")
+
+    @cached_property
+    def _tasks(self) -> list[Task]:
+        """The tasks that are not left out."""
+        tags = set(self.scenario.tags)
+        return [task for task in self.scenario.tasks if not tags or tags & set(task.get("tags", ()))]
 
     @cached_property
     def _worlds(self) -> list[Picture]:
-        """What the server can have held when it was planned: before, and after a change by another user."""
-        hook = self.watch.hook
-        written = any(event.method in WRITES for event in self.watch.events[:hook])
-        return [self.watch.before, *([self.watch.events[hook].after] if hook is not None and not written else [])]
+        """What the server held while it was planned."""
+        planned = self.watch.events[: self.watch.planned]
+        return [self.watch.before, *(event.after for event in planned if event.effects)]
 
-    @cached_property
-    def _planned(self) -> dict[int, Wish]:
-        """The clips of the printed targets that tasks name, each with what can be asked of it."""
-        said = {_link_id(target) for target in self._targets}
-        found: dict[int, list[Task]] = {}
-        for task in self._assets:
-            for clip in (clip for world in self._worlds for clip in named(task, world, self.scenario.server)):
-                tasks = found.setdefault(clip.number, [])
-                if said & clip.entries.keys() and task not in tasks:
-                    tasks.append(task)
-        return {number: wish_of(tasks) for number, tasks in found.items() if tasks}
-
-    @cached_property
-    def _assets(self) -> list[Task]:
-        return [task["asset"] for task in self.scenario.tasks if "asset" in task]
-
-    def _certain(self, clip: Clip) -> Wish | None:
-        """Return what is asked of a clip by tasks that name it, and no other clip, in all worlds."""
-        tasks = [task for task in self._assets if all(self._names(task, clip, world) for world in self._worlds)]
+    def _wish(self, clip: int, *, certain: bool = False) -> Wish | None:
+        """Return what tasks ask of a clip: all that may name it, or those that do whatever others changed meanwhile."""
+        tasks = []
+        for task in (task for task in self._tasks if "asset" in task):
+            each = [named(task, world, self.scenario.server) for world in self._worlds]
+            if not any(clip in some for some in each):
+                continue
+            moving = "was" in task["asset"] and len(self._worlds) > 1
+            everywhere = all(clip in some for some in each) and not moving
+            if certain and not (everywhere and all(is_certain(task, world, clip) for world in self._worlds)):
+                return None
+            tasks.append(task)
         return wish_of(tasks) if tasks else None
 
-    def _names(self, task: Task, clip: Clip, world: Picture) -> bool:
-        numbers = [each.number for each in named(task, world, self.scenario.server)]
-        return clip.number in numbers and ("select" in task or len(numbers) == 1)
-
-    def _clip(self, number: int) -> Clip | None:
-        """Return a clip as it was planned."""
-        return next((world.clips[number] for world in self._worlds if number in world.clips), None)
-
-    # (a) and (b) ----------------------------------------------------------------------------------------------
-
-    def _of_clip(self, place: int, event: Event, effect: Effect) -> Iterator[str]:
-        if self._unknowable(place, event):
-            return
-        what = f"{effect.what} {effect.key!r} of {effect.clip}: {effect.before!r} → {effect.after!r} by {event.line}"
-        wish, clip = self._planned.get(effect.clip), self._as_read(place, event, effect)
-        if wish is None or clip is None:
-            yield f"(a) a clip that no target is: {what}"
-            return
-        old, new = effect.before, effect.after
-        if isinstance(old, Mark) and isinstance(new, Mark) and old.at != new.at and self._reused(old.uid):
-            effect = replace(effect, after=None)
-        if not declares(wish, effect):
-            yield f"(a) not declared: {what}"
-        if effect.before is not None and (reason := loss(wish, effect, clip)):
-            yield f"(b) {reason}: {what}"
-
-    def _reused(self, uid: int) -> bool:
-        """Whether a marker was deleted and a new one can have its uid: late work shows both as one change."""
-        sent = [entry.line for entry in self.watch.writes]
-        created = any("command=CREATEMARKER" in line and "uid=-1" in line for line in sent)
-        return created and any("command=DELETEMARKER" in line and f"uid={uid}" in line.split("&") for line in sent)
-
-    def _unknowable(self, place: int, event: Event) -> bool:
-        """Whether the world changed after the clip of a request was read for the last time."""
-        hook, earlier = self.watch.hook, self.watch.events[:place]
-        if hook is None or hook > place:
-            return False
-        reads = [number for number, each in enumerate(earlier) if _reads(each, event.address)]
-        written = any(each.address == event.address and each.method in WRITES for each in earlier)
-        at_a_read = self.scenario.hook is not None and "GET" in self.scenario.hook[1]  # else some writes are under way
-        if self.scenario.pause and at_a_read and not written and event.method != "DELETE":
-            return False  # what was read two minutes before is read again
-        read_again = event.method != "DELETE" or len(reads) > 1
-        return read_again and not any(number > hook for number in reads)
-
-    def _as_read(self, place: int, event: Event, effect: Effect) -> Clip | None:
-        """Return a clip as it was planned; before it is deleted, itself and its links are read again."""
-        planned = self._clip(effect.clip)
-        if planned is None or effect.what != "asset":
-            return planned
-        earlier = self.watch.events[:place]
-        clips = [each.after.clips.get(effect.clip) for each in earlier if _reads(each, event.address)]
-        lists = [each.after.clips.get(effect.clip) for each in earlier if each.method == "GET" and not _title(each)]
-        clip, listed = (next((each for each in reversed(some) if each), planned) for some in (clips, lists))
-        return replace(clip, links=listed.links)
-
-    def _of_channel(self, event: Event, effect: Effect) -> Iterator[str]:
-        """Judge what became of the items of one file."""
-        what = f"{effect.key!r}: {effect.before!r} → {effect.after!r} by {event.line}"
-        old, new = _news(effect.before), _news(effect.after)
-        for item in (item for item in old if item not in new):
-            by_key = [each for each in self._items if self._is_item(each, item)]
-            hidden = new and stem(item.file) != item.guid != item.file  # a channel shows no files
-            if not by_key and not hidden and not (self._exactly and not new):
-                yield f"(b) an item was lost that no task names: {what}"
-            removed = not new and by_key and all(each.get("state") != "absent" for each in by_key)
-            files = {each.get("file") for each in by_key}
-            there = any(self._is_item(each, live) or live.file in files for each in by_key for live in self._end.items)
-            if removed and self.code == 0 and not there:
-                yield f"(b) a desired item was removed: {what}"
-        if any(item not in old for item in new) and all(each.get("file") != effect.key for each in self._items):
-            yield f"(a) an item that no task declares: {what}"
-
     @cached_property
-    def _items(self) -> list[Task]:
-        return [item for task in self.scenario.tasks if "rss" in task for item in task["rss"]["items"]]
-
-    @property
-    def _exactly(self) -> bool:
-        return any(task["rss"].get("exactly") for task in self.scenario.tasks if "rss" in task)
-
-    def _is_item(self, item: Task, live: News) -> bool:
-        """Whether a task's item is this one; a server that names items by their files has no other guids."""
-        rule = self.scenario.server.rss_guid
-        by_file = rule != "item" and (item.get("file") == live.file or item["guid"] == stem(live.file))
-        if self.scenario.ours.get("rss_guid") == "stem":  # then the playbook's user says that stems are the guids
-            by_file = by_file or stem(item.get("file", "")) == stem(live.file)
-        return bool(by_file or item["guid"] == shown_guid(live, rule))
-
-    def _limits(self) -> Iterator[str]:
-        known = [effect for place, event, effect in self.watch.ours() if not self._unknowable(place, event)]
-        deleted = {effect.clip for effect in known if effect.what == "asset" and effect.after is None}
-        if len(deleted) > self.scenario.allowed.get("--allow-delete", 0):
-            yield f"(b) {len(deleted)} clips were deleted: {deleted}"
-        if "--allow-remove" in self.scenario.allowed:
-            return
-        for number, wish in self._planned.items():
-            clip = self.watch.before.clips.get(number)
-            if clip is None or number in deleted:
-                continue
-            lost = {(each.what, each.key) for each in known if each.clip == number and _is_lost(each)}
-            marks = {("marker", mark.uid) for mark in clip.marks}
-            parts = {("segment", part.number) for part in clip.parts}
-            if len(clip.marks) >= _EMPTIED and marks <= lost and not wish.markers:
-                yield f"(b) all markers of {clip.title} were lost without --allow-remove"
-            if len(clip.parts) >= _EMPTIED and parts <= lost and not wish.segments and not wish.divided:
-                yield f"(b) all segments of {clip.title} were lost without --allow-remove"
-
-    # (c) ------------------------------------------------------------------------------------------------------
-
-    def _verified(self, target: dict[str, Any]) -> Iterator[str]:
-        if target["kind"] != "asset" or not target["changes"] + target["looked"]:
-            return  # an asset that is not there
-        clip = next((clip for world in self._worlds if (clip := world.of_entry(_link_id(target)))), None)
-        if clip is None:
-            yield f"no clip had its link_id {_link_id(target)}"
-            return
-        hook = self.watch.hook
-        if hook is not None and (self._outcome(target) == "unchanged" or hook >= self._last_read_of(clip)):
-            return  # what another user changes after the last read is unknown
-        wish = self._certain(clip)
-        if wish is None:
-            return
-        wish = self._knowable(wish, clip, target)
-        theirs = frozenset(effect.what for effect in self._theirs if effect.clip == clip.number)
-        yield from missing(wish, self._end.clips.get(clip.number), clip, theirs)
-
-    @property
-    def _end(self) -> Picture:
-        return self.watch.events[-1].after if self.watch.events else self.watch.before
-
-    @property
-    def _theirs(self) -> tuple[Effect, ...]:
-        """What another user changed."""
-        return () if self.watch.hook is None else self.watch.events[self.watch.hook].effects
-
-    def _last_read_of(self, clip: Clip) -> int:
-        """When an address of the clip was read for the last time."""
-        wish = self._planned.get(clip.number)
-        titles = {title for _, title in clip.entries.values()} | (wish.titles if wish else frozenset())
-        return max((n for n, event in enumerate(self.watch.events) if _title(event) in titles), default=-1)
-
-    def _knowable(self, wish: Wish, clip: Clip, target: dict[str, Any]) -> Wish:
-        """Return what the server shows of what is asked, without what another user changed and the plan did not."""
-        ours = {(change["aspect"], change["key"]) for change in target["changes"]}
-        theirs = [effect for effect in self._theirs if effect.clip == clip.number]
-        fields = {effect.key[1] for effect in theirs if isinstance(effect.key, tuple)}
-        marks = [mark for effect in theirs for mark in (effect.before, effect.after) if isinstance(mark, Mark)]
-        others = [item for item in wish.markers if ("marker", f"uid {item.get('uid')}") not in ours]
-        touched = [item for mark in marks for item in wish.marker(mark) if item in others]
-        rule = self.scenario.server.link_fields
-        hidden = rule == "hidden" or (rule == "reported_when_set" and not clip.fields)
-        return replace(
-            wish,
-            fields={n: t for n, t in wish.fields.items() if not hidden and (n not in fields or ("field", n) in ours)},
-            markers=tuple(item for item in wish.markers if item not in touched or ("marker", _at_key(item)) in ours),
-            segments=tuple(
-                item
-                for item in wish.segments
-                if ("segment", str(item["number"])) in ours
-                or all((each.what, each.key) != ("segment", item["number"]) for each in theirs)
-            ),
+    def _channel(self) -> Channel:
+        rss = [task["rss"] for task in self._tasks if "rss" in task]
+        return Channel(
+            tuple(item for task in rss for item in task["items"]),
+            any(task.get("exactly") for task in rss),
+            self.scenario.server.rss_guid,
+            self.scenario.ours.get("rss_guid") == "stem",
         )
 
-    def _verified_channel(self) -> Iterator[str]:
-        if any(not effect.clip for effect in self._theirs):
-            return
-        rule = self.scenario.server.rss_guid
-        for item in self._items:
-            if item.get("state") == "absent":
-                yield from (f"{item} is there" for live in self._end.items if shown_guid(live, rule) == item["guid"])
-                continue
-            content = item.get("text") or item["item"]["description"]
-            by_guid = rule == "item" and "item" in item
-            at_file = [live for live in self._end.items if live.file == item["file"]]
-            found = [live for live in at_file if not by_guid or live.guid == item["guid"]]
-            if [live.description for live in found] != [content]:
-                yield f"{item} is not there once: {found}"
+    # One thing that a request changed -----------------------------------------------------------------------------
 
-    # (d) ------------------------------------------------------------------------------------------------------
+    def _reason(self, sent: int, done: int, event: Event, effect: Effect) -> str:
+        """Why our request must not have done this, or nothing."""
+        thing, read = effect.thing, self.watch.last_read(effect, sent)
+        planned = min(read, self.watch.last_read(effect, self.watch.planned or 0))
+        theirs = [(place, each) for place, each in self.watch.theirs() if place < done and _touches(each, thing.clip)]
+        unread = [each for place, each in theirs if place > read]
+        named_anew = [each for place, each in self.watch.theirs() if self.watch.last_get(event, sent) < place < done]
+        if unread or (thing.clip != CHANNEL and any(_renames(each) for each in named_anew)):
+            seen = self.watch.last_read(Effect(Thing(thing.clip, "asset", ""), None, None), sent)
+            seen = max(seen, self.watch.last_list(sent)) if thing.what == "asset" else seen
+            # What happens while an answer is under way is no time since it was read.
+            paused = self.scenario.forks == 1 and any(place > seen + 1 and each.paused for place, each in theirs)
+            return "(d) sent two minutes after the last read" if paused and not event.hooked and not event.late else ""
+        if thing.what == "segment" and effect.before is not None and self._is_of_server(effect):
+            return self._not_declared(effect, self.watch.at(planned))
+        is_theirs = any(
+            place > planned and any(other.thing == thing for other in each.effects) for place, each in theirs
+        )
+        if is_theirs and self.watch.at(read).get(thing) != self.watch.at(planned).get(thing):
+            return "(b) it was read that another user has changed this"
+        if thing.clip == CHANNEL:
+            declared, wish = self._channel.declares(effect, self.watch.at(planned)), None
+        else:
+            wish = self._wish(thing.clip)
+            if wish is None:
+                return "(a) no task names this clip"
+            declared = declares(wish, effect, self.watch.at(planned))
+        if not declared:
+            return self._not_declared(effect, self.watch.at(planned))
+        if self._protects(effect, self.watch.at(planned)):
+            return "(a) a task that was left out names this"
+        if wish is None:
+            return ""
+        known = sent if thing.what == "asset" else self.watch.planned or 0  # what is deleted is read again
+        read, listed = self.watch.last_read(effect, known), self.watch.last_list(known)
+        reason = no_consent(wish, effect, self.watch.at(read), self.watch.at(listed))
+        return f"(b) {reason}" if reason else ""
+
+    def _protects(self, effect: Effect, planned: Picture) -> bool:
+        """Whether a task that was left out names what was lost."""
+        left_out = [task for task in self.scenario.tasks if task not in self._tasks and "asset" in task]
+        tasks = [task for task in left_out if effect.thing.clip in named(task, planned, self.scenario.server)]
+        old, wish = planned.get(effect.thing), wish_of(tasks)
+        if not tasks or old is None or effect.after is not None or wish.absent:
+            return False
+        match effect.thing.what:
+            case "asset":
+                return True
+            case "marker":
+                return any(item.get("state") != "absent" for item in wish.marker(old))
+            case "segment":
+                return any(item.get("state") != "absent" for item in wish.segment(old))
+        return False
+
+    def _not_declared(self, effect: Effect, planned: Picture) -> str:
+        """A server may do more than it was asked: then the target fails, unless all is as it was in the end."""
+        if not self._is_of_server(effect):
+            return "(a) not declared"
+        by_start = self.scenario.ours.get("segment_numbers") == "by_start" and effect.thing.what == "segment"
+        if by_start or self.watch.end.get(effect.thing) == planned.get(effect.thing):
+            return ""
+        is_sure = any(self._outcome(target) in _SURE for target in self._of(effect.thing.clip))
+        return "(c) what no task names is lost, and the target is called verified" if is_sure else ""
+
+    def _is_of_server(self, effect: Effect) -> bool:
+        old, new, server = effect.before, effect.after, self.scenario.server
+        match effect.thing.what:
+            case "segment":
+                renumbered = new is not None and (old is None or old[1:] == new[1:])
+                return server.segment_numbers == "by_start" and renumbered
+            case "xmp":
+                return server.xmp_update == "clear" and new is None
+            case "item":
+                return old is not None and new is not None and old.guid != new.guid
+        return False
+
+    def _of(self, clip: int) -> list[dict[str, Any]]:
+        """Return the targets of a clip, or of the channel."""
+        if clip == CHANNEL:
+            return [target for target in self._targets if target["kind"] == "rss_channel"]
+        known = {clip, *(link for world in self._worlds for link in of(world, clip, "link"))}
+        return [target for target in self._targets if target.get("clip", {}).get("link_id") in known]
+
+    # What was sent ------------------------------------------------------------------------------------------------
 
     def _codes(self) -> Iterator[str]:
-        sent = [entry.line for entry in self.watch.writes]
         outcomes = [self._outcome(target) for target in self._targets]
-        fine = all(outcome in (*_SURE, "skipped", None) for outcome in outcomes)
-        if self.code in (1, 4) and sent:
-            yield f"(d) exit code {self.code}, and these were sent: {sent}"
-        if self.code not in (0, 1, 3, 4) or (self.code in (0, 3) and fine != (self.code == 0)):
-            yield f"(d) exit code {self.code} with {outcomes}"
+        if not self.said and self.watch.writes:
+            yield f"(d) refused, and these were sent: {self.watch.writes}"
+        if outcomes and self.ok != all(outcome in (*_SURE, "skipped", None) for outcome in outcomes):
+            yield f"(d) ok is {self.ok} with {outcomes}"
+        if self._answers_202 and any(entry.status == 404 for entry in self.watch.sent):
+            yield f"(d) sent to what is not there: {[entry.line for entry in self.watch.sent if entry.status == 404]}"
+        ours = [effect for _, _, event in self.watch.ours() for effect in event.effects]
+        deleted = {effect.thing.clip for effect in ours if effect.thing.what == "asset" and effect.after is None}
+        if len(deleted) > self.scenario.allowed.get("allow_delete", 0):
+            yield f"(b) {len(deleted)} clips were deleted: {deleted}"
+        sent = self.watch.writes
+        exported, deleted_some = (any(word in line for line in sent) for word in ("PARTNER_EXPORT", "DELETE /storage"))
+        if exported and not deleted_some and not self.scenario.faults:
+            yield "(d) the handler of a deletion was sent, and no deletion"
 
-    def undone(self, undo: Watch) -> Iterator[str]:
-        """Yield what an undo of this run took that is not what the run left."""
-        done = [effect for event in self.watch.events if event.line != HOOK for effect in event.effects]
-        left = {(effect.clip, effect.what, effect.key): effect.after for effect in done}
-        lost = [effect.before for effect in done]
-        for _, event, effect in undo.ours():
-            if effect.before is not None and left.get((effect.clip, effect.what, effect.key)) != effect.before:
-                yield f"(b) undo took what the run did not leave: {effect} by {event.line}"
-            if effect.before is None and effect.what in ("field", "xmp") and effect.after not in lost:
-                yield f"(b) undo brought what was not there before: {effect} by {event.line}"
+    @property
+    def _answers_202(self) -> bool:
+        """Whether all that disturbs the run is that a server acts later than it answers."""
+        faults = self.scenario.faults
+        return (
+            bool(faults)
+            and self.scenario.server.link_titles == "found"
+            and not self.scenario.hooks
+            and all(re.match(r"deferred:\d+@clip_name", fault) for fault in faults)
+        )
+
+    def _sent_again(self) -> Iterator[str]:
+        """Yield what was sent more often than planned, though what was read before was not what was planned."""
+        planned = Counter(
+            f"{each['method']} {each['path']}" for target in self._targets for each in target.get("requests", ())
+        )
+        by_line: dict[str, list[tuple[int, int, Event]]] = {}
+        for sent, done, event in self.watch.ours():
+            if not event.late:
+                by_line.setdefault(event.line, []).append((sent, done, event))
+        for line, sends in by_line.items():
+            for (first, _, earlier), (again, _, event) in list(pairwise(sends))[planned[line] - 1 :]:
+                before = self.watch.at(first - 1)
+                both = (*earlier.effects, *event.effects)
+                for effect in [each for each in both if each.thing.what == "asset"] or both:
+                    read = self.watch.last_read(effect, again)
+                    if effect.thing.what == "field" and self.scenario.server.link_fields == "hidden":
+                        continue
+                    if any(place > read and _touches(each, effect.thing.clip) for place, each in self.watch.theirs()):
+                        continue
+                    if read < first:
+                        yield f"(d) sent again without reading: {line}"
+                        break
+                    now = self.watch.at(read)
+                    if now.get(effect.thing) != before.get(effect.thing) or _is_there(effect, now, before):
+                        yield f"(d) sent again, though what was read is not what was planned: {line}"
+                        break
+
+    # (c) ----------------------------------------------------------------------------------------------------------
+
+    def _clip(self, target: dict[str, Any]) -> int:
+        """Return the clip that a target is, or -1."""
+        if target["kind"] == "rss_channel":
+            return CHANNEL
+        link_id = target.get("clip", {}).get("link_id")
+        known = (each for world in self._worlds for each in clips(world) if link_id in entries(world, each))
+        return next(known, -1)
+
+    def _missing(self, clip: int, end: int | None) -> Iterator[str]:
+        """Yield what is not as asked, unless another user changed it after the last read before an end."""
+        wish, end = None, len(self.watch.events) if end is None else end
+        if clip != CHANNEL and (clip < 0 or (wish := self._wish(clip, certain=True)) is None):
+            return
+        if wish is not None and wish.absent:
+            read = max((place for place, event in enumerate(self.watch.events[:end]) if event.reads), default=-1)
+        else:
+            read = self.watch.last_read(Effect(Thing(clip, "asset", ""), None, None), end)
+        if any(place > read and _touches(event, clip) for place, event in self.watch.theirs()):
+            return
+        if wish is None:
+            yield from self._channel.missing(self.watch.end)
+        else:
+            planned = self.watch.at((self.watch.planned or 0) - 1)
+            fields = self.scenario.server.link_fields == "reported"
+            theirs = {each.thing for _, event in self.watch.theirs() for each in event.effects if each.before is None}
+            yield from missing(wish, clip, self.watch.end, planned, fields=fields, theirs=theirs)
+
+    # After an undo ------------------------------------------------------------------------------------------------
+
+    def undone(self, undo: Watch, *, whole: bool) -> Iterator[str]:
+        """Yield what an undo of this run took that is not what the run left; ``whole``: it left nothing."""
+        left: dict[Thing, Any] = {}
+        for event in (event for event in self.watch.events if event.line):
+            left |= {effect.thing: effect.after for effect in event.effects}
+        for _, _, event in undo.ours():
+            for effect in event.effects:
+                thing = effect.thing
+                if self._is_of_server(effect):
+                    continue
+                ours = thing in left or effect.before is None or self._put_over(effect.before)
+                who = Thing(thing.clip, "asset", "")
+                if self.watch.end.get(who) != undo.before.get(who):
+                    yield f"(b) undo wrote to another clip: {effect} by {event.line}"
+                if effect.before is not None and (not ours or left.get(thing, effect.before) != effect.before):
+                    yield f"(b) undo took what the run did not leave: {effect} by {event.line}"
+                elif effect.after is not None and not self._was_there(effect):
+                    yield f"(b) undo brought what was not there before: {effect} by {event.line}"
+        if whole and self.ok and self._is_quiet and undo.before == self.watch.end:
+            changes = [change for target in self._targets for change in target["changes"]]
+            if all(change.get("reversible") for change in changes):
+                yield from (f"(c) undo did not bring back {each}" for each in _unlike(self.watch.before, undo.end))
+
+    @property
+    def _is_quiet(self) -> bool:
+        return not (self.scenario.hooks or self.scenario.faults)
+
+    def _put_over(self, value: Any) -> bool:
+        """Whether we have put the same over an equal thing of another user, which no client can know."""
+        done = [entry.line for entry in self.watch.sent if entry.done]
+        if any(word in entry.fault for entry in self.watch.sent for word in ("swallow", "lag")):
+            return True  # answered as done, which shows late or never
+        if isinstance(value, Part):
+            return any(f"CREATESEGMENT&seg_num={value.number}&" in line for line in done)
+        return isinstance(value, News) and any(line.startswith("PUT") and line.endswith(value.file) for line in done)
+
+    def _was_there(self, effect: Effect) -> bool:
+        """Whether something of this kind and value was there in the run, whatever number it had."""
+        what, value = effect.thing.what, _keyless(effect.after)
+        clip = effect.thing.clip
+        known = (self.watch.before, *(event.after for event in self.watch.events if event.effects))
+        return any(_keyless(each) == value for picture in known for each in of(picture, clip, what).values())
 
 
-def _link_id(target: dict[str, Any]) -> int | None:
-    """Return the entry that a target of the plan was read from."""
-    link_id: int | None = target.get("clip", {}).get("link_id")
-    return link_id
+def _renames(event: Event) -> bool:
+    """Whether another clip may have a title then."""
+    return any(effect.thing.what in ("asset", "title", "link") for effect in event.effects)
 
 
-def _at_key(item: Task) -> str:
-    """Return how a plan names a new marker."""
-    return f"{item.get('track', 'General')}@{item.get('at')}"
+def _touches(event: Event, clip: int) -> bool:
+    return any(effect.thing.clip == clip for effect in event.effects)
 
 
-def _reads(event: Event, address: str) -> bool:
-    """Whether a request read which clip is at an address; its XMP fields do not show that."""
-    return event.method == "GET" and event.address == address
+def _keyless(value: Any) -> Any:
+    """Return a value without the uid, the file that no channel shows, and what no request can write."""
+    if isinstance(value, Mark):
+        return value._replace(uid=0)
+    if isinstance(value, News):
+        return value._replace(file="")
+    return value._replace(more=()) if isinstance(value, Part) else value
 
 
-def _title(event: Event) -> str | None:
-    """Return the title that a request read."""
-    _, is_asset, rest = event.address.partition("@")
-    return unquote(rest.partition("/")[0]) if is_asset and event.method == "GET" else None
+def _is_there(effect: Effect, now: Picture, before: Picture) -> bool:
+    """Whether something new that was read is what a request makes."""
+    if effect.before is not None or effect.after is None:
+        return False
+    new = of(now, effect.thing.clip, effect.thing.what)
+    known = of(before, effect.thing.clip, effect.thing.what)
+    return any(_keyless(value) == _keyless(effect.after) for which, value in new.items() if which not in known)
 
 
-def _news(value: object) -> tuple[News, ...]:
-    return value if isinstance(value, tuple) else ()
+def _unlike(before: Picture, end: Picture) -> list[str]:
+    """Return what is not as it was, whatever objects and uids it has now."""
+
+    def values(picture: Picture) -> Counter[Any]:
+        return Counter((thing.clip, thing.what, _which(thing), _keyless(value)) for thing, value in picture.items())
+
+    return [str(each) for each in (values(before) - values(end)) + (values(end) - values(before))]
 
 
-def _is_lost(effect: Effect) -> bool:
-    """Whether nothing is left of all that had a key."""
-    old, new = effect.before, effect.after
-    if isinstance(old, tuple):
-        return not isinstance(new, tuple) or not set(old) & set(new)
-    return isinstance(old, Mark) and not (isinstance(new, Mark) and new.at == old.at)
+def _which(thing: Thing) -> Any:
+    return thing.which if thing.what in ("field", "xmp") else ""

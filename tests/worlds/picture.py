@@ -1,21 +1,43 @@
-"""What a simulated server holds, as a frozen value, and what differs between two of these.
+"""What a simulated server holds, as one mapping of things to values, and what differs between two of these.
 
-A clip is known by the link_id of its home, which stays through every rename and move.
+A thing stays the same one through every rename, move and change. Two markers of one uid are two things. So are one that
+was deleted and a new one under its uid. A segment or an item that a write puts over another one stays that thing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from msauto.simulator import ServerState, SimClip
+from msauto.simulator import Item, ServerState, SimClip, SimDialect, SimMarker, SimSegment
+from msauto.simulator.rss import shown_guid
 
-Place = tuple[str, str]
-"""The folder and the title of an entry."""
+CHANNEL = 0
 
 
-@dataclass(frozen=True)
-class Mark:
+class Thing(NamedTuple):
+    """One thing of a clip, which is known by the link_id of its home, or of the channel.
+
+    ``what``: asset, title, folder, field, xmp, marker, segment, link, calls or item. ``which``: for fields the entry
+    and the name, for XMP the name, for links the link_id, for markers, segments and items a number of our own.
+    """
+
+    clip: int
+    what: str
+    which: Any
+
+
+class Asset(NamedTuple):
+    """What a clip is."""
+
+    file: str
+    frames: int
+    created: str
+    finalized: str
+
+
+class Mark(NamedTuple):
     """A marker."""
 
     uid: int
@@ -27,8 +49,7 @@ class Mark:
         return dict(self.fields).get("track", "General"), self.pos
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A segment; ``more``: what CREATESEGMENT cannot write."""
 
     number: int
@@ -39,132 +60,119 @@ class Part:
     more: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Clip:
-    """A clip with everything that users can write on it."""
-
-    number: int
-    title: str
-    folder: str
-    frames: int
-    created: str
-    fields: tuple[tuple[int, str, str], ...]
-    marks: tuple[Mark, ...]
-    parts: tuple[Part, ...]
-    links: tuple[tuple[int, Place], ...]
-    xmp: tuple[tuple[str, tuple[str, ...]], ...]
-
-    @property
-    def entries(self) -> dict[int, Place]:
-        return {self.number: (self.folder, self.title), **dict(self.links)}
-
-
-@dataclass(frozen=True)
-class News:
-    """An item of the channel."""
+class News(NamedTuple):
+    """An item of the channel; ``guid`` as the channel shows it."""
 
     file: str
     guid: str
     title: str
     description: str
+    link: str
+    date: str
 
 
-@dataclass(frozen=True)
-class Picture:
-    """The content of a server."""
+class Effect(NamedTuple):
+    """A thing that became another: one of ``before`` and ``after`` can be missing."""
 
-    clips: dict[int, Clip]
-    items: tuple[News, ...]
-
-    def of_entry(self, link_id: int | None) -> Clip | None:
-        return next((clip for clip in self.clips.values() if link_id in clip.entries), None)
+    thing: Thing
+    before: Any
+    after: Any
 
 
-@dataclass(frozen=True)
-class Effect:
-    """One thing that became another: one of ``before`` and ``after`` can be missing.
-
-    ``clip`` is 0 for items of the channel. ``what`` is asset, title, folder, frames, field, marker, segment, link, xmp
-    or item.
-    """
-
-    clip: int
-    what: str
-    key: object
-    before: object
-    after: object
+Picture = Mapping[Thing, Any]
 
 
-def picture(state: ServerState) -> Picture:
-    clips = {clip.home.link_id: _clip(clip) for clip in state.databases["NEWS"].clips()}
-    items = tuple(News(item.file, item.guid, item.title, item.description) for item in state.channels["ticker"].items)
-    return Picture(clips, items)
+def of(picture: Picture, clip: int, what: str) -> dict[Any, Any]:
+    """The things of one kind that a clip or the channel has."""
+    return {thing.which: value for thing, value in picture.items() if (thing.clip, thing.what) == (clip, what)}
 
 
-def _clip(clip: SimClip) -> Clip:
-    home = clip.home
-    places = [(entry.link_id, ("/".join(entry.folder), entry.title)) for entry in clip.entries]
-    return Clip(
-        home.link_id,
-        home.title,
-        "/".join(home.folder),
-        clip.frames,
-        clip.create_time,
-        tuple(
-            (each.link_id, name, text) for each in clip.entries for name, text in sorted(each.fields.items()) if text
-        ),
-        tuple(Mark(mark.uid, mark.pos, _filled(mark.fields)) for mark in clip.markers),
-        tuple(
-            Part(part.number, part.start, part.duration, (part.titles or [""])[0], part.keywords, _more(part))
-            for part in clip.segments
-        ),
-        tuple(places[1:]),
-        tuple((name, tuple(values)) for name, values in sorted(clip.xmp.items()) if values),
-    )
+def entries(picture: Picture, clip: int) -> dict[int, tuple[str, str]]:
+    """The folder and the title of each entry of a clip, its home first."""
+    home = {clip: (picture[Thing(clip, "folder", "")], picture[Thing(clip, "title", "")])}
+    return home | of(picture, clip, "link")
 
 
-def _filled(fields: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    shown = {"track": "General", "rating": "0"} | fields
-    return tuple(sorted((name, text) for name, text in shown.items() if text))
-
-
-def _more(part: object) -> tuple[str, ...]:
-    """The track, the rating and the further titles."""
-    titles, track, rating = (getattr(part, name) for name in ("titles", "track", "rating"))
-    return (*titles[1:], *([track] if track else []), *([str(rating)] if rating else []))
+def clips(picture: Picture) -> list[int]:
+    return [thing.clip for thing in picture if thing.what == "asset"]
 
 
 def effects(before: Picture, after: Picture) -> Iterator[Effect]:
     """Yield what became of the one on the way to the other."""
-    if before == after:
-        return
-    for number in before.clips.keys() | after.clips.keys():
-        old, new = before.clips.get(number), after.clips.get(number)
-        if old is None or new is None:
-            yield Effect(number, "asset", (old or new).title if old or new else "", old, new)  # type: ignore[union-attr]
-        elif old != new:
-            yield from _of_clip(old, new)
-    for file in sorted({item.file for item in (*before.items, *after.items)}):
-        was, now = (tuple(item for item in each.items if item.file == file) for each in (before, after))
-        if was != now:
-            yield Effect(0, "item", file, was or None, now or None)
+    for thing in before.keys() | after.keys():
+        if before.get(thing) != after.get(thing):
+            yield Effect(thing, before.get(thing), after.get(thing))
 
 
-def _of_clip(old: Clip, new: Clip) -> Iterator[Effect]:
-    for name in ("title", "folder", "frames", "created"):
-        if getattr(old, name) != getattr(new, name):
-            yield Effect(old.number, name, "", getattr(old, name), getattr(new, name))
-    was, now = _things(old), _things(new)
-    for key in was.keys() | now.keys():
-        if was.get(key) != now.get(key):
-            yield Effect(old.number, *key, was.get(key), now.get(key))
+@dataclass
+class Camera:
+    """Takes pictures of a server, and knows each thing again: it keeps what it has seen."""
+
+    server: SimDialect
+    _seen: dict[int, tuple[object, int]] = field(default_factory=dict)
+    _last: dict[tuple[int, Any], int] = field(default_factory=dict)
+
+    def take(self, state: ServerState) -> Picture:
+        things: dict[Thing, Any] = {}
+        places: dict[tuple[int, Any], int] = {}
+        for clip in state.databases["NEWS"].clips():
+            number = clip.home.link_id
+            things |= {Thing(number, *key): value for key, value in _plain(clip).items()}
+            things |= {Thing(number, "marker", self._number(marker)): _mark(marker) for marker in clip.markers}
+            numbers = self._numbers(number, [(part, part.number) for part in clip.segments], places)
+            things |= {
+                Thing(number, "segment", which): _part(part) for which, part in zip(numbers, clip.segments, strict=True)
+            }
+        items = state.channels["ticker"].items
+        numbers = self._numbers(CHANNEL, [(item, item.file) for item in items], places)
+        things |= {
+            Thing(CHANNEL, "item", which): _news(item, self.server) for which, item in zip(numbers, items, strict=True)
+        }
+        self._last = places
+        return things
+
+    def _numbers(
+        self, clip: int, things: Sequence[tuple[object, Any]], places: dict[tuple[int, Any], int]
+    ) -> list[int]:
+        """Return the numbers of segments or items; a new one in the place of another that is gone has its number."""
+        here = {self._seen[id(thing)][1] for thing, _ in things if id(thing) in self._seen}
+        numbers = []
+        for thing, key in things:
+            earlier = self._last.get((clip, key))
+            numbers.append(self._number(thing, None if earlier in here else earlier))
+            places[clip, key] = numbers[-1]
+        return numbers
+
+    def _number(self, thing: object, earlier: int | None = None) -> int:
+        if id(thing) not in self._seen:
+            self._seen[id(thing)] = thing, len(self._seen) + 1 if earlier is None else earlier
+        return self._seen[id(thing)][1]
 
 
-def _things(clip: Clip) -> dict[tuple[str, object], object]:
-    """Return what is written on a clip, each under its kind and key; all segments of a number are one thing."""
-    things: dict[tuple[str, object], object] = {("field", (entry, name)): text for entry, name, text in clip.fields}
-    things |= {("marker", mark.uid): mark for mark in clip.marks}
-    for part in clip.parts:
-        things["segment", part.number] = tuple(each for each in clip.parts if each.number == part.number)
-    things |= {("link", link_id): place for link_id, place in clip.links}
-    return things | {("xmp", name): values for name, values in clip.xmp}
+def _plain(clip: SimClip) -> dict[tuple[str, Any], Any]:
+    home, *links = clip.entries
+    finalized = clip.shown.get("finalized", str(clip.finalized).lower())
+    values: dict[tuple[str, Any], Any] = {
+        ("asset", ""): Asset(clip.file, clip.frames, clip.create_time, finalized),
+        ("title", ""): home.title,
+        ("folder", ""): "/".join(home.folder),
+    }
+    values |= {("link", each.link_id): ("/".join(each.folder), each.title) for each in links}
+    for entry in clip.entries:
+        values |= {("field", (entry.link_id, name)): text for name, text in entry.fields.items() if text}
+    values |= {("xmp", name): tuple(texts) for name, texts in clip.xmp.items() if texts}
+    return values | ({("calls", ""): len(clip.partner)} if clip.partner else {})
+
+
+def _mark(marker: SimMarker) -> Mark:
+    shown = {"track": "General", "rating": "0"} | marker.fields
+    return Mark(marker.uid, marker.pos, tuple(sorted((name, text) for name, text in shown.items() if text)))
+
+
+def _part(part: SimSegment) -> Part:
+    more = (*part.titles[1:], *([part.track] if part.track else []), *([str(part.rating)] if part.rating else []))
+    return Part(part.number, part.start, part.duration, (part.titles or [""])[0], part.keywords, more)
+
+
+def _news(item: Item, server: SimDialect) -> News:
+    return News(item.file, shown_guid(item, server), item.title, item.description, item.link, item.pub_date)

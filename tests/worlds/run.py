@@ -1,85 +1,122 @@
-"""Run the command on a scenario, and judge it."""
+"""Run a scenario, what follows it, and judge both."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import msauto
+from msauto.concurrency import SystemClock
+from msauto.errors import MsautoError
 from msauto.simulator import Simulator
-from tests.cli.command_line import Desk, Said
 from tests.worlds.oracle import Judge
-from tests.worlds.scenario import PROTECTED, Scenario
-from tests.worlds.watch import Watch, is_late
+from tests.worlds.picture import Camera
+from tests.worlds.scenario import Scenario
+from tests.worlds.watch import Watch
+from tests.worlds.world import PROTECTED
+
+EXPORT = {"name": "Export", "command": {"name": "PARTNER_EXPORT_VERSION"}}
 
 
 @dataclass
 class Stand:
-    """One server and one folder for many worlds; the ledger is new for each. ``passed``: added to the time of day."""
+    """One server and one folder for many worlds; the ledger is new for each.
+
+    ``passed``: added to the time of day. ``pace``: how many times as short the pauses of a run are. ``watches``: what
+    happened in each run of the last world.
+    """
 
     sim: Simulator
-    desk: Desk
+    folder: Path
     passed: timedelta = timedelta()
+    pace: int = 1
     runs: int = 0
+    watches: list[Watch] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        (self.folder / "msauto.toml").write_text(f'protected = ["{PROTECTED}"]\n')
 
     def wrong(self, scenario: Scenario) -> list[str]:
-        """Apply the playbook with the change and the faults, and then undo it or apply it again; all that is wrong."""
+        """Apply the playbook with the changes and the faults, then undo it or apply it again; all that is wrong."""
         self.sim.state, self.sim.dialect = scenario.state, scenario.server
-        server = {"url": self.sim.url, "dialect": dict(scenario.ours)}
-        self.desk.inventory({"studio": {"server": server, "database": "NEWS"}})
-        self.desk.play(*scenario.tasks)
-        self.desk.write("msauto.toml", f'protected = ["{PROTECTED}"]\n')
         self.runs += 1
-        first, said = self._run(scenario, "apply", "play.yml")
-        found = _judged(scenario, first, said)
-        if isinstance(found, list):
-            return found
-        wrong = list(found.faults())
-        if said.code in (0, 3):
-            quiet = replace(scenario, hook=None, change=None, faults=())
-            if scenario.undo is None:
-                return wrong + self._again(quiet, settled=said.code == 0 and _is_settled(scenario))
-            scenario.undo(self.sim.state)
-            undo, said = self._run(quiet, "undo", "last")
-            wrong += [said.err] if _failed(said) else found.undone(undo)
-        return wrong
+        self.pace = 50 if any("lag" in fault or "late" in fault for fault in scenario.faults) else 1000
+        self.watches.clear()
+        camera = Camera(scenario.server)
+        judge = self._run(scenario, camera)
+        wrong = list(judge.faults())
+        if not judge.said:
+            return wrong
+        quiet = replace(scenario, hooks=(), faults=())
+        if scenario.undo is None:
+            again = self._run(quiet, camera)
+            wrong += [f"second run: {each}" for each in again.faults()]
+            if judge.ok and _is_settled(scenario) and (not again.ok or again.watch.writes):
+                wrong.append(f"second run: (d) {again.said.get('summary')}, {again.watch.writes}")
+            return wrong
+        scenario.undo(self.sim.state)
+        watch, result = self._apply(quiet, camera, undo="last")
+        whole = result is not None and result.ok and not json.loads(result.to_json())["warnings"]
+        return wrong + list(judge.undone(watch, whole=whole))
 
-    def _again(self, quiet: Scenario, settled: bool) -> list[str]:
-        """Apply it again in peace; ``settled``: the run before was in peace too."""
-        watch, said = self._run(quiet, "apply", "play.yml")
-        judge = _judged(quiet, watch, said)
-        wrong = [f"second run: {each}" for each in (judge if isinstance(judge, list) else judge.faults())]
-        sent = [entry.line for entry in watch.writes]
-        if settled and (said.code or sent):
-            wrong.append(f"second run: (d) exit code {said.code}, {sent}")
-        return wrong
+    def _run(self, scenario: Scenario, camera: Camera) -> Judge:
+        watch, result = self._apply(scenario, camera)
+        said: dict[str, Any] = json.loads(result.to_json()) if result is not None else {}
+        return Judge(scenario, watch, said, ok=result is not None and result.ok)
 
-    def _run(self, scenario: Scenario, *arguments: str) -> tuple[Watch, Said]:
-        watch = Watch(self.sim)
-        watch.start(scenario, self._pause)
-        options = ("-i", "inventory.yml", "--yes", "--format", "json", "--state-dir", f"s{self.runs}")
-        said = self.desk.run(*arguments, *options, *scenario.flags)
-        self._wait_for_late_work()
-        watch.stop()
-        return watch, said
+    def _apply(self, scenario: Scenario, camera: Camera, **more: Any) -> tuple[Watch, msauto.Result | None]:
+        """Apply tasks, or take a run back; no result where that was refused."""
+        tasks = [{"name": f"Task {number}", **task} for number, task in enumerate(scenario.tasks, 1)]
+        server = {"url": self.sim.url, "dialect": dict(scenario.ours)}
+        given: dict[str, Any] = {
+            "inventory": {"all": {"hosts": {"studio": {"server": server, "database": "NEWS"}}}},
+            "config": self.folder / "msauto.toml",
+            "state_dir": self.folder / f"s{self.runs}",
+            "forks": scenario.forks,
+        }
+        if not more:
+            more = {"playbooks": [{"hosts": "all", "tasks": tasks, "handlers": [EXPORT]}]}
+            more |= {"tags": scenario.tags} if scenario.tags else {}
+        watch = Watch(self.sim, camera, self._pause)
+        self.watches.append(watch)
+        watch.start(scenario)
+        try:
+            allowed: dict[str, Any] = scenario.allowed
+            result = msauto.apply(msauto.load(**more, **given), observer=watch.notice, **allowed)
+        except MsautoError:
+            result = None
+        finally:
+            watch.stop()
+        return watch, result
 
     def _pause(self) -> None:
         self.passed += timedelta(minutes=2)
 
-    def _wait_for_late_work(self) -> None:
-        """Else it is done in the next world."""
-        end = time.monotonic() + 5
-        while any(is_late(entry) and not entry.done for entry in self.sim.writes()) and time.monotonic() < end:
-            time.sleep(0.01)
 
+@contextmanager
+def a_stand(folder: Path) -> Iterator[Stand]:
+    """Open a server whose runs make short pauses, and in which time can pass."""
 
-def _judged(scenario: Scenario, watch: Watch, said: Said) -> Judge | list[str]:
-    if _failed(said):
-        return [said.err]
-    values: dict[str, Any] = json.loads(said.out)
-    return Judge(scenario, watch, said.code, values)
+    async def sleep(_: object, seconds: float) -> None:
+        await asyncio.sleep(seconds / stand.pace)
+
+    def now(_: object) -> datetime:
+        return datetime.now(UTC) + stand.passed
+
+    def monotonic(_: object) -> float:
+        return time.monotonic() + stand.passed.total_seconds()
+
+    with Simulator("empty") as sim, mock.patch.multiple(SystemClock, sleep=sleep, now=now, monotonic=monotonic):
+        stand = Stand(sim, folder)
+        yield stand
 
 
 def _is_settled(scenario: Scenario) -> bool:
@@ -87,8 +124,4 @@ def _is_settled(scenario: Scenario) -> bool:
     assets = [task["asset"] for task in scenario.tasks if "asset" in task]
     moving = any("was" in asset or "select" in asset for asset in assets)
     reused = any("uid" in item for asset in assets for item in asset.get("markers", ()))
-    return not (scenario.hook or scenario.faults or moving or reused)
-
-
-def _failed(said: Said) -> bool:
-    return "Traceback" in said.err or "msauto itself failed" in said.err
+    return not (scenario.hooks or scenario.faults or moving or reused or scenario.tags)

@@ -24,10 +24,10 @@ from msauto.batch.monitoring import unreachable_addresses
 from msauto.cli.flags import Display, layout_of, no_color_flag, on_flag, parse_age
 from msauto.cli.help import HelpGroup
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
+from msauto.codec import to_json
 from msauto.errors import InputError, MsautoError, nearest
 from msauto.exit_codes import ERROR, INCOMPLETE, OK
 from msauto.ledger.ledger import Ledger
-from msauto.model.codec import to_json
 from msauto.playbook.settings import load_settings
 from msauto.report.json import dump, problems_json
 from msauto.report.text import render_problems
@@ -110,7 +110,9 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
         print_result(render_problems(problems, colour=use_colour(sys.stdout, no_color=no_color)))
     failed = any(problem.level == "error" for problem in problems)
     if batch is not None and not failed:
-        print_message(_next_start(batch, now))
+        start = batch.schedule.next_start(now).astimezone(batch.schedule.zone)
+        jobs = plural(len(batch.jobs), "job")
+        print_message(f"No errors found. {batch.name} starts {jobs} next on {start:%a %Y-%m-%d %H:%M %Z}.")
     return ERROR if failed else OK
 
 
@@ -141,13 +143,6 @@ def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | 
         lines = [status_row(each, zone, now) for each in rows]
         print_table(headers, lines, no_color=no_color, whole=("job",))
     return OK if rows and not any(each.late for each in rows) else INCOMPLETE
-
-
-def _next_start(batch: BatchFile, now: datetime) -> str:
-    start = batch.schedule.next_start(now).astimezone(batch.schedule.zone)
-    return (
-        f"No errors found. {batch.name} starts {plural(len(batch.jobs), 'job')} next on {start:%a %Y-%m-%d %H:%M %Z}."
-    )
 
 
 # The journal of systemd -----------------------------------------------------------------------------------------------

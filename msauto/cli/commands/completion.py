@@ -41,14 +41,8 @@ _RUNS: Final = "SELECT name, started, status, playbooks FROM run ORDER BY starte
 
 Values = Iterable[tuple[str, str]]
 """Values, each with its help, which may be empty."""
-_KINDS: Final[Mapping[tuple[str, str], str]] = {
-    ("", "limit"): "hosts",
-    **{("", name): "tags" for name in ("tags", "skip_tags")},
-    **{("", name): "runs" for name in ("run", "resumed")},
-    **{("", name): "titles" for name in ("title", "titles", "target", "targets", "scratch")},
-    ("vars", "host"): "hosts",
-}
-"""What completes a parameter: by command (empty: any) and name."""
+Finder = Callable[[Mapping[str, Any], str], Values]
+"""Finds values, from the parameters given so far and the beginning of the value."""
 
 
 @click.command("completion", cls=HelpCommand)
@@ -112,7 +106,7 @@ def _command(name: str, told: Mapping[str, Any]) -> click.Command:
 def _parameter(command: str, told: Mapping[str, Any]) -> click.Parameter:
     choices = told["type"].get("choices")
     kind = click.Choice(choices) if choices else click.Path() if told["type"]["param_type"] == "Path" else None
-    complete = _completer(_KINDS.get((command, told["name"])) or _KINDS.get(("", told["name"]), ""))
+    complete = _completer(_FINDERS.get((command, told["name"])) or _FINDERS.get(("", told["name"])))
     if told["param_type_name"] == "argument":
         return click.Argument([told["name"]], nargs=told["nargs"], required=False, type=kind, shell_complete=complete)
     names = [told["name"], *told["opts"], *told["secondary_opts"]]
@@ -121,24 +115,19 @@ def _parameter(command: str, told: Mapping[str, Any]) -> click.Parameter:
     return click.Option(names, multiple=told["multiple"], type=kind, help=told["help"], shell_complete=complete)
 
 
-def _completer(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]] | None:
-    """Return the function of click that completes values of a kind with what is known now."""
-    if not kind:
+def _completer(find: Finder | None) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]] | None:
+    """Return the function of click that completes values with what is known now."""
+    if find is None:
         return None
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        before, begun = _split(incomplete) if kind in {"hosts", "tags"} else ("", incomplete)
-        given = _FINDERS[kind](context.params, begun)
-        found = {value: text for value, text in given if value.startswith(begun)}
+        # What is complete of a list or pattern (``a,b:!c``), and the part that is being typed.
+        at = max(incomplete.rfind(sign) for sign in ",:&!") + 1 if find in {_hosts, _tags} else 0
+        before, begun = incomplete[:at], incomplete[at:]
+        found = {value: text for value, text in find(context.params, begun) if value.startswith(begun)}
         return [CompletionItem(f"{before}{value}", help=text or None) for value, text in [*found.items()][:_MOST]]
 
     return complete
-
-
-def _split(incomplete: str) -> tuple[str, str]:
-    """Return what is complete of a list or pattern (``a,b:!c``), and the part that is being typed."""
-    at = max(incomplete.rfind(sign) for sign in ",:&!") + 1
-    return incomplete[:at], incomplete[at:]
 
 
 # Hosts and tags ----------------------------------------------------------------------------------------------------
@@ -174,7 +163,8 @@ def _tags(given: Mapping[str, Any], _: str) -> Values:
             seen.add(path)
             for name, value in _keys(_load(path)):
                 if name == "tags":
-                    yield from ((tag, "") for tag in _words(value))
+                    texts = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
+                    yield from ((tag.strip(), "") for tag in ",".join(texts).split(",") if tag.strip())
                 elif name in _IMPORTS and isinstance(value, str):
                     waiting.append(path.parent / value)
 
@@ -186,12 +176,6 @@ def _keys(data: Any) -> Iterator[tuple[str, Any]]:
     for name, value in data.items() if isinstance(data, dict) else ():
         yield name, value
         yield from _keys(value)
-
-
-def _words(value: Any) -> Iterator[str]:
-    for each in value if isinstance(value, list) else [value]:
-        if isinstance(each, str):
-            yield from filter(None, (part.strip() for part in each.split(",")))
 
 
 def _files(path: Path) -> list[Path]:
@@ -243,7 +227,9 @@ def _runs(given: Mapping[str, Any], begun: str) -> Values:
 
 
 def _titles(given: Mapping[str, Any], begun: str) -> Values:
-    yield from ((title, "") for title in _read_titles() if title.startswith(begun))
+    with suppress(OSError, RuntimeError):
+        for path in sorted((_cache_folder() / "titles").iterdir()):
+            yield from ((each, "") for each in _read(f"titles/{path.name}").splitlines() if each.startswith(begun))
     for (title,) in _query(given, _TITLES, (len(begun), begun, _MOST)):
         if title.isprintable():
             yield title, ""
@@ -273,12 +259,14 @@ def _state_folder(given: Mapping[str, Any]) -> Path:
     return (Path(home) if home else Path.home() / ".local" / "state") / "msauto"
 
 
-_FINDERS: Final[Mapping[str, Callable[[Mapping[str, Any], str], Values]]] = {
-    "hosts": _hosts,
-    "tags": _tags,
-    "runs": _runs,
-    "titles": _titles,
+_FINDERS: Final[Mapping[tuple[str, str], Finder]] = {
+    ("", "limit"): _hosts,
+    **{("", name): _tags for name in ("tags", "skip_tags")},
+    **{("", name): _runs for name in ("run", "resumed")},
+    **{("", name): _titles for name in ("title", "titles", "target", "targets", "scratch")},
+    ("vars", "host"): _hosts,
 }
+"""What completes a parameter: by command (empty: any) and name."""
 
 
 # The cache -----------------------------------------------------------------------------------------------------------
@@ -289,12 +277,6 @@ def keep_titles(url: str, database: str, titles: Iterable[str]) -> None:
     lines = [f"{title}\n" for title, _ in zip(titles, range(_MOST_TITLES), strict=False) if title.isprintable()]
     name = hashlib.sha256(f"{url}\0{database}".encode()).hexdigest()[:16]
     _keep(f"titles/{name}", "".join(lines))
-
-
-def _read_titles() -> Iterator[str]:
-    with suppress(OSError, RuntimeError):
-        for path in sorted((_cache_folder() / "titles").iterdir()):
-            yield from _read(f"titles/{path.name}").splitlines()
 
 
 def _cache_folder() -> Path:

@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 
 import click
@@ -60,13 +60,16 @@ def command(*, no_color: bool) -> int:
     """
     from msauto.simulator import Simulator
 
-    with _scratch_folder() as folder, Simulator(restore_seconds=1.0) as server:
+    scratch = tempfile.TemporaryDirectory(prefix="msauto-demo-")
+    with scratch as name, Simulator(restore_seconds=1.0) as server:
+        folder = Path(name)
+        shutil.copytree(_examples(), folder / "playbooks")
         clips = sum(1 for database in server.state.databases.values() for _ in database.clips())
         print_result(
             f"A media server with {clips} clips listens at {server.url}; the playbooks are copied to a scratch folder."
         )
         environment = {"STUDIO_A_URL": server.url, "XDG_STATE_HOME": str(folder / "state")}
-        with _working_in(folder / "playbooks", environment | ({"NO_COLOR": "1"} if no_color else {})):
+        with chdir(folder / "playbooks"), _environment(environment | ({"NO_COLOR": "1"} if no_color else {})):
             pausing = sys.stdin.isatty() and sys.stdout.isatty() and not os.environ.get("CI")
             for number, step in enumerate(STEPS):
                 pausing = pausing and (number == 0 or _pause(no_color=no_color))
@@ -96,14 +99,6 @@ def _run(step: DemoStep) -> None:
         print_result(f"(exit code {code})")
 
 
-@contextmanager
-def _scratch_folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="msauto-demo-") as name:
-        folder = Path(name)
-        shutil.copytree(_examples(), folder / "playbooks")
-        yield folder
-
-
 def _examples() -> Path:
     package = Path(__file__).resolve().parents[2]
     for candidate in (package / "examples", package.parent / "playbooks"):
@@ -113,14 +108,11 @@ def _examples() -> Path:
 
 
 @contextmanager
-def _working_in(folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
-    """Run as a user does who works in the folder: with its settings and its own ledger."""
-    before, where = dict(os.environ), Path.cwd()
-    os.environ.update(environment)
-    os.chdir(folder)
+def _environment(more: Mapping[str, str]) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(more)
     try:
         yield
     finally:
-        os.chdir(where)
         os.environ.clear()
         os.environ.update(before)

@@ -13,7 +13,7 @@ from msauto.cli.flags import no_color_flag
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import can_draw, print_paged, print_result, terminal_width, use_colour
 from msauto.errors import MsautoError, nearest
-from msauto.playbook.reference import TOPICS, ReferenceKey, ReferenceTopic, module, render_topic
+from msauto.playbook.reference import TOPICS, ReferenceTopic, module, render_topic
 from msauto.report.json import dump
 from msauto.report.layout import BOLD, Layout, Line, TextSpan, render_lines, words
 
@@ -100,16 +100,13 @@ def _line(text: str = "") -> Line:
 def _topic(topic: ReferenceTopic) -> Iterator[Line]:
     yield from (_head(topic.name), words(f"  {topic.words}"), _line(), _head("Keys"))
     for key in topic.keys:
-        yield Line((TextSpan("  "), TextSpan(key.path, BOLD), TextSpan(f"  ({_kind(key)})", together=False)), 10)
+        kind = key.kind + (", needed" if key.needed else "") + ("" if key.template else ", no template")
+        yield Line((TextSpan("  "), TextSpan(key.path, BOLD), TextSpan(f"  ({kind})", together=False)), 10)
         yield words(f"      {key.words}", hang=6)
     yield from (_line(), words(_NOTE, hang=0), _line(), _head("Examples"))
     for number, example in enumerate(topic.examples):
         yield from [_line()] if number else []
         yield from (_line(f"  {line}" if line else "") for line in example.splitlines())
-
-
-def _kind(key: ReferenceKey) -> str:
-    return key.kind + (", needed" if key.needed else "") + ("" if key.template else ", no template")
 
 
 def _entries(name: str, summary: str, entries: Sequence[ReferenceEntry]) -> Iterator[Line]:
@@ -138,9 +135,6 @@ def _as_markdown(name: str) -> str:
     found = _find(name)
     if isinstance(found, ReferenceTopic):
         return render_topic(found)
-    lines = (f"- `{each.name}`: {each.words}" + _sample(each) for each in found[1])
-    return f"## {name}\n\n{found[0]}\n\n" + "".join(f"{line}\n" for line in lines)
-
-
-def _sample(entry: ReferenceEntry) -> str:
-    return f". ``{entry.example}`` gives ``{entry.result}``" if entry.example else ""
+    samples = (f". ``{each.example}`` gives ``{each.result}``" if each.example else "" for each in found[1])
+    lines = (f"- `{each.name}`: {each.words}{sample}\n" for each, sample in zip(found[1], samples, strict=True))
+    return f"## {name}\n\n{found[0]}\n\n{''.join(lines)}"

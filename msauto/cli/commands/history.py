@@ -13,9 +13,9 @@ from msauto.api.history import PastRuns, list_runs, read_attempt
 from msauto.cli.flags import Flags, parse_age, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message, print_result, print_table, terminal_width
+from msauto.codec import to_json
 from msauto.ledger.history import OPTIONS
-from msauto.model.codec import to_json
-from msauto.model.result import RequestRecord, RunDetails, RunStatus, RunSummary, TargetRecord, seconds_between
+from msauto.model.result import RunDetails, RunStatus, RunSummary, TargetRecord, seconds_between
 from msauto.report.json import dump
 from msauto.report.layout import GREEN, MAGENTA, RED, YELLOW
 from msauto.report.sanitizing import visible
@@ -54,8 +54,15 @@ def command(*, flags: Flags, run: str | None, every: bool, batch: str | None, si
         _show_batch(summary, flags)
     elif details is not None:
         _show_run(details, flags)
+    elif flags.format == "json":
+        print_result(dump(to_json(summary)))
     else:
-        _show_attempt(summary, flags)
+        facts = {"run": summary.run, "status": summary.status, "reason": summary.reason, "code": str(summary.code)}
+        facts |= {"started": _time(summary.started), "ended": _time(summary.ended)}
+        facts |= {"playbooks": " ".join(summary.playbooks)}
+        facts |= {"user": summary.user, "host": summary.host, "folder": summary.folder}
+        facts |= {"settings": summary.settings} if summary.settings else {}
+        print_table(("fact", "value"), [*facts.items()], no_color=flags.no_color)
 
 
 def _list_runs(found: PastRuns, flags: Flags) -> None:
@@ -87,15 +94,9 @@ def _show_batch(summary: RunSummary, flags: Flags) -> None:
 
 
 def _row(run: RunSummary, name: str) -> list[str]:
-    return [
-        name,
-        _time(run.started),
-        show_seconds(seconds_between(run.started, run.ended)) if run.ended else "",
-        run.status,
-        ": ".join(filter(None, (run.job or run.batch, " ".join(run.playbooks)))),
-        _outcome(run),
-        run.who,
-    ]
+    took = show_seconds(seconds_between(run.started, run.ended)) if run.ended else ""
+    playbooks = ": ".join(filter(None, (run.job or run.batch, " ".join(run.playbooks))))
+    return [name, _time(run.started), took, run.status, playbooks, _outcome(run), run.who]
 
 
 def _time(text: str | None) -> str:
@@ -105,30 +106,16 @@ def _time(text: str | None) -> str:
 def _outcome(run: RunSummary) -> str:
     if "sent" not in run.summary:  # a batch, or an attempt that did not become a run
         return run.reason
-    return "; ".join(filter(None, [count_outcomes(run.summary), _requests(run)]))
-
-
-def _requests(run: RunSummary) -> str:
-    """Return how many requests were sent, and of how many if the run was cut short."""
-    planned, sent = run.summary.get("requests", 0), run.summary.get("sent", 0)
-    return plural(planned, "request") if sent == planned else f"{sent} of {plural(planned, 'request')} sent"
-
-
-def _show_attempt(attempt: RunSummary, flags: Flags) -> None:
-    if flags.format == "json":
-        print_result(dump(to_json(attempt)))
-        return
-    facts = {"run": attempt.run, "status": attempt.status, "reason": attempt.reason, "code": str(attempt.code)}
-    facts |= {"started": _time(attempt.started), "ended": _time(attempt.ended)}
-    facts |= {"playbooks": " ".join(attempt.playbooks)}
-    facts |= {"user": attempt.user, "host": attempt.host, "folder": attempt.folder}
-    facts |= {"settings": attempt.settings} if attempt.settings else {}
-    print_table(("fact", "value"), [*facts.items()], no_color=flags.no_color)
+    planned, sent = run.summary.get("requests", 0), run.summary["sent"]
+    requests = plural(planned, "request") if sent == planned else f"{sent} of {plural(planned, 'request')} sent"
+    return "; ".join(filter(None, [count_outcomes(run.summary), requests]))
 
 
 def _show_run(details: RunDetails, flags: Flags) -> None:
     if flags.format == "json":
-        print_result(dump(_details(details)))
+        process = {"msauto": details.msauto, "pid": details.pid, "host": details.host, "notes": dict(details.notes)}
+        targets = [_target_json(target) for target in details.targets]
+        print_result(dump({**to_json(details.summary), **process, "targets": targets}))
         return
     run = details.summary
     facts = {
@@ -155,22 +142,11 @@ def _target_lines(record: TargetRecord) -> Iterator[str]:
         text = f"{difference.aspect} {difference.key}: desired {difference.desired!r}, live {difference.live!r}"
         yield f"  {visible(text)}"
     for request, sent in zip(record.target.requests, record.requests, strict=True):
-        yield f"  {sent.state:<9} {request.method} {visible(request.path)}{visible(_notes(sent))}"
-
-
-def _notes(record: RequestRecord) -> str:
-    notes = [f"status {record.status}"] if record.status is not None else []
-    notes += [f"sent {record.tries} times"] if record.tries > 1 else []
-    notes += [record.message] if record.message else []
-    return f"  ({'; '.join(notes)})" if notes else ""
-
-
-# JSON ----------------------------------------------------------------------------------------------------------
-
-
-def _details(details: RunDetails) -> dict[str, Any]:
-    process = {"msauto": details.msauto, "pid": details.pid, "host": details.host, "notes": dict(details.notes)}
-    return {**to_json(details.summary), **process, "targets": [_target_json(target) for target in details.targets]}
+        notes = [f"status {sent.status}"] if sent.status is not None else []
+        notes += [f"sent {sent.tries} times"] if sent.tries > 1 else []
+        notes += [sent.message] if sent.message else []
+        came = visible(f"  ({'; '.join(notes)})") if notes else ""
+        yield f"  {sent.state:<9} {request.method} {visible(request.path)}{came}"
 
 
 def _target_json(record: TargetRecord) -> dict[str, Any]:
@@ -180,10 +156,5 @@ def _target_json(record: TargetRecord) -> dict[str, Any]:
         {**request, "result": {"outcome": sent.state} | {n: v for n, v in to_json(sent).items() if n != "state"}}
         for request, sent in zip(planned["requests"], record.requests, strict=True)
     ]
-    result = {
-        "outcome": record.outcome,
-        "message": record.message,
-        "begun": record.begun,
-        "differences": to_json(record.differences),
-    }
+    result = {name: to_json(getattr(record, name)) for name in ("outcome", "message", "begun", "differences")}
     return {**planned, "requests": requests, "result": result}

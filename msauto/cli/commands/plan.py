@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -11,14 +11,7 @@ from msauto.cli.flags import Flags, planning_flags
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import importing
 from msauto.cli.output import print_result
-from msauto.cli.run_flags import (
-    RunFlags,
-    forget_pending_flag,
-    keep_going_flag,
-    plan_flags,
-    window_flag,
-    with_output,
-)
+from msauto.cli.run_flags import RunFlags, forget_pending_flag, keep_going_flag, plan_flags, window_flag, with_output
 from msauto.cli.watch import RunWatch, watch_flags
 from msauto.exit_codes import OK
 from msauto.report.sanitizing import visible
@@ -64,7 +57,15 @@ def command(
         with importing():
             from msauto.playbook.resolve import outline
 
-        print_result(_listing(outline(flags.inputs.resolving), listed, flags.format))
+        plays = outline(flags.inputs.resolving)
+        if flags.format == "json":
+            from msgspec import to_builtins
+
+            from msauto.report.json import dump
+
+            print_result(dump(to_builtins(plays)))
+        else:
+            print_result("\n".join("".join(f"{line}\n" for line in _play_lines(play, listed)) for play in plays))
         return OK
     flags = with_output(flags, out)
     if stills and flags.format != "html":
@@ -88,17 +89,6 @@ def command(
         return RunDialog(flags, load(flags.inputs, keep_going=keep_going), given).run()
     except KeyboardInterrupt:
         raise KeyboardInterrupt("planning only reads; nothing was sent") from None
-
-
-def _listing(plays: Sequence[PlayOutline], listed: str, form: str) -> str:
-    """Return the plays with their hosts, tasks or tags, as text or as JSON."""
-    if form == "json":
-        from msgspec import to_builtins
-
-        from msauto.report.json import dump
-
-        return dump(to_builtins(plays))
-    return "\n".join("".join(f"{line}\n" for line in _play_lines(play, listed)) for play in plays)
 
 
 def _play_lines(play: PlayOutline, listed: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from typing import Any
 
 import click
@@ -27,6 +27,7 @@ from msauto.planning.plan_assembly import refusals
 from msauto.playbook.hosts import NamedServer, named_servers
 from msauto.probe.observations import ProbeResult
 from msauto.probe.probe import TrialOptions, probe, probe_by_trial
+from msauto.probe.scratch_channel import probe_by_item
 from msauto.report.json import dump
 from msauto.report.texts import refusal_error
 
@@ -35,9 +36,10 @@ from msauto.report.texts import refusal_error
 @database_flag
 @click.option("--title", metavar="TITLE", help="A clip to read; by default the first suitable one.")
 @click.option("--scratch", metavar="TITLE", help="Also write to this asset, then restore it. Asks.")
+@click.option("--scratch-channel", metavar="NAME", help="Also put an item into this RSS channel, and remove it. Asks.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--xmp-field", metavar="NS:NAME", help="An XMP field to read; with --scratch also written and restored.")
-@click.option("--override-freeze", metavar="REASON", help="With --scratch: write during a freeze; REASON is printed.")
+@click.option("--override-freeze", metavar="REASON", help="With a trial: write during a freeze; REASON is printed.")
 @shared_flags_of("text", "json", uses=SERVERS)
 def command(
     *,
@@ -45,52 +47,72 @@ def command(
     database: str | None,
     title: str | None,
     scratch: str | None,
+    scratch_channel: str | None,
     yes: bool,
     xmp_field: str | None,
     override_freeze: str | None,
 ) -> int:
     """Learn the dialect of a server, and print the `dialect:` block for its inventory entry.
 
-    Reads only; with --scratch it also creates and changes items of one asset, and restores them.
+    Reads only; with --scratch it also creates and changes items of one asset, and restores them. With --scratch-channel
+    it puts one item into a channel, and removes it.
     """
     servers = [(server, require_database(server, database)) for server in named_servers(flags.inputs.resolving)]
-    if scratch is None:
-        _show(run_async(_read_each(servers, title, xmp_field)), flags)
+    if scratch is None and scratch_channel is None:
+
+        async def read_each() -> list[ProbeResult]:
+            return [await probe(each.spec, name, title=title, xmp_field=xmp_field) for each, name in servers]
+
+        _show(run_async(read_each()), flags)
         return OK
+    if scratch is not None and scratch_channel is not None:
+        raise MsautoError("--scratch and --scratch-channel are two trials", remedy="run one after the other")
     if len(servers) != 1:
-        raise MsautoError(f"--scratch needs one server, not {len(servers)}", remedy="name it with --limit HOST")
+        raise MsautoError(f"a trial needs one server, not {len(servers)}", remedy="name it with --limit HOST")
     ((server, name),) = servers
     _refuse_frozen(flags, override_freeze)
-    trial = TrialOptions(scratch, xmp_field)
-    _ask(server, name, trial, yes=yes)
-    result = run_async(_try(server, name, trial, flags.inputs.settings.limits))
+    if scratch_channel is not None:
+        where, work = scratch_channel, _channel_trial(server, name, scratch_channel, yes=yes)
+    else:
+        where = str(scratch)
+        work = _asset_trial(server, name, TrialOptions(where, xmp_field), flags.inputs.settings.limits, yes=yes)
+    result = run_async(_try(work))
     _show([result], flags)
     for item in result.left or ():
-        print_message(f"Left on {scratch!r}: {item}")
+        print_message(f"Left on {where!r}: {item}")
     if not result.left:
-        print_message(f"{scratch!r} was read again: it is as it was before.")
+        print_message(f"{where!r} was read again: it is as it was before.")
     return INCOMPLETE if result.left else OK
 
 
-async def _read_each(
-    servers: list[tuple[NamedServer, str]], title: str | None, xmp_field: str | None
-) -> list[ProbeResult]:
-    return [await probe(server.spec, name, title=title, xmp_field=xmp_field) for server, name in servers]
-
-
-async def _try(server: NamedServer, database: str, trial: TrialOptions, limits: Limits) -> ProbeResult:
-    """Run the trial; Ctrl-C and SIGTERM end it, and what it changed is still restored."""
-    task = asyncio.ensure_future(
-        probe_by_trial(
-            server.spec,
-            database,
-            trial,
-            clock=SystemClock(),
-            report=print_message,
-            refuse=lambda asset, links: _refuse_protected(asset, links, server, trial, limits),
-            all_links=bool(limits.protected),
-        )
+def _asset_trial(
+    server: NamedServer, database: str, trial: TrialOptions, limits: Limits, *, yes: bool
+) -> Coroutine[Any, Any, ProbeResult]:
+    """Return the trial on an asset, once the user agrees."""
+    items = ["a segment", "a marker", "first_frame"]
+    items += [f"the XMP field {trial.xmp_field}"] if trial.xmp_field else []
+    what = f"creates or changes {', '.join(items)} of {trial.title!r} ({database}, {server.spec.name})"
+    _ask(f"This {what},", "and restores them afterwards.", yes=yes)
+    return probe_by_trial(
+        server.spec,
+        database,
+        trial,
+        clock=SystemClock(),
+        report=print_message,
+        refuse=lambda asset, links: _refuse_protected(asset, links, server, trial, limits),
+        all_links=bool(limits.protected),
     )
+
+
+def _channel_trial(server: NamedServer, database: str, channel: str, *, yes: bool) -> Coroutine[Any, Any, ProbeResult]:
+    """Return the trial on a channel, once the user agrees."""
+    _ask(f"This puts an item into the channel {channel!r} ({server.spec.name}),", "and removes it afterwards.", yes=yes)
+    return probe_by_item(server.spec, database, channel, clock=SystemClock(), report=print_message)
+
+
+async def _try(work: Coroutine[Any, Any, ProbeResult]) -> ProbeResult:
+    """Run a trial; Ctrl-C and SIGTERM end it, and what it changed is still restored."""
+    task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
         loop.add_signal_handler(number, task.cancel)
@@ -116,15 +138,13 @@ def _refuse_frozen(flags: Flags, override_freeze: str | None) -> None:
 # Consent --------------------------------------------------------------------------------------------------------
 
 
-def _ask(server: NamedServer, database: str, trial: TrialOptions, *, yes: bool) -> None:
-    """Return if the user agrees to the trial; otherwise raise :class:`RefusedError`."""
+def _ask(what: str, afterwards: str, *, yes: bool) -> None:
+    """Return if the user agrees to a trial; otherwise raise :class:`RefusedError`."""
     if yes:
         return
     require_terminal()
-    items = ["a segment", "a marker", "first_frame"]
-    items += [f"the XMP field {trial.xmp_field}"] if trial.xmp_field else []
-    print_message(f"This creates or changes {', '.join(items)} of {trial.title!r} ({database}, {server.spec.name}),")
-    if prompt("and restores them afterwards. Type 'yes' to continue: ").lower() != "yes":
+    print_message(what)
+    if prompt(f"{afterwards} Type 'yes' to continue: ").lower() != "yes":
         raise RefusedError("no consent: nothing was sent", remedy="type yes; to write without a question: --yes")
 
 
@@ -150,19 +170,19 @@ def _refuse_protected(
 
 def _show(found: list[ProbeResult], flags: Flags) -> None:
     if flags.format == "json":
-        print_result(dump({findings.server: _json(findings) for findings in found}))
+        documents = {
+            each.server: {
+                "database": each.database,
+                "dialect": {finding.name: finding.value for finding in each.found},
+                "evidence": to_builtins(each.found),
+                "missed": to_builtins(each.missed),
+                "left": None if each.left is None else list(each.left),
+            }
+            for each in found
+        }
+        print_result(dump(documents))
         return
     print_result("---\n".join("".join(f"{line}\n" for line in _lines(findings)) for findings in found))
-
-
-def _json(findings: ProbeResult) -> dict[str, Any]:
-    return {
-        "database": findings.database,
-        "dialect": {each.name: each.value for each in findings.found},
-        "evidence": to_builtins(findings.found),
-        "missed": to_builtins(findings.missed),
-        "left": None if findings.left is None else list(findings.left),
-    }
 
 
 def _lines(findings: ProbeResult) -> Iterator[str]:

@@ -7,7 +7,7 @@ import functools
 import io
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final
@@ -25,7 +25,7 @@ from msauto.documents.writer import verbatim, yaml_lines
 from msauto.errors import MsautoError, NotFoundError
 from msauto.model.clip_entries import count_clips
 from msauto.model.facts import Facts
-from msauto.model.live import Asset, Entry, MamAsset, Xmp, show_folder, typed
+from msauto.model.live import Asset, Entry, Xmp, show_folder, typed
 from msauto.model.plan import Address
 from msauto.model.ports import NamedKind
 from msauto.model.requests import get_proxy
@@ -78,7 +78,14 @@ def _subcommand(*parameters: Decorator) -> Callable[[Callable[..., Awaitable[Sho
     def decorate(read: Callable[..., Awaitable[ShownTable]]) -> click.Command:
         @functools.wraps(read)
         def run(*, flags: Flags, **own: Any) -> None:
-            shown = run_async(_read_all(flags, functools.partial(read, **own)))
+            async def read_all() -> dict[str, ShownTable]:
+                answers = {}
+                for server in named_servers(flags.inputs.resolving):
+                    async with AsyncMediaServer(server.spec, read_only=True) as client:
+                        answers[server.spec.name] = await read(client, server, **own)
+                return answers
+
+            shown = run_async(read_all())
             if flags.format != "text":
                 print_result(_FORMS[flags.format](shown))
                 return
@@ -93,16 +100,6 @@ def _subcommand(*parameters: Decorator) -> Callable[[Callable[..., Awaitable[Sho
         return command.command(read.__name__)(with_options(_data_flags(run), parameters))
 
     return decorate
-
-
-async def _read_all(
-    flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Awaitable[ShownTable]]
-) -> dict[str, ShownTable]:
-    shown = {}
-    for server in named_servers(flags.inputs.resolving):
-        async with AsyncMediaServer(server.spec, read_only=True) as client:
-            shown[server.spec.name] = await read(client, server)
-    return shown
 
 
 @contextmanager
@@ -166,13 +163,16 @@ async def assets(
     name = require_database(server, database)
     async with _expect(client, server, "folder", folder, name):
         if mam:
-            return _mam(await client.list_mam(name, folder, recursive=recursive or None))
+            listed = await client.list_mam(name, folder, recursive=recursive or None)
+            headers = ("title", "folder", "length", "hires", "proxy")
+            records = [structs.asdict(each) | {"folder": show_folder(each.folder)} for each in listed]
+            return _table(headers, [[each[name] or "" for name in headers] for each in records], records)
         listing = await client.list(name, folder, recursive=recursive or None)
     # Both forms of 300,000 entries would take too much memory; the form that is not shown stays empty.
     keep_titles(server.spec.url, name, (entry.title for entry in listing.entries))
     text = click.get_current_context().params["form"] == "text"
     values = [] if text else [_facts(entry) for entry in listing.entries]
-    rows = [_entry(entry) for entry in listing.entries] if text else []
+    rows = [_row(entry) for entry in listing.entries] if text else []
     return _table(("title", "folder", "length", "rate", "created"), rows, values)
 
 
@@ -242,28 +242,17 @@ def _typed(attributes: Mapping[str, str]) -> dict[str, Any]:
     return {name: attributes[name] if isinstance(value, datetime) else value for name, value in values.items()}
 
 
-def _entry(entry: Entry) -> list[str]:
-    length, rate = _length(entry.attributes.get("frames"), entry.attributes.get("frame_time"))
-    created = entry.attributes.get("create_time", "")
-    return [entry.title, show_folder(entry.folder), length, rate, created]
-
-
-def _length(frames: str | None, frame_time: str | None) -> tuple[str, str]:
-    try:
-        rate = rate_of(frame_time or "")
-        return show_timecode(int(frames or ""), rate, drop=has_drop_frame(rate)), show_rate(rate)
-    except (TimecodeError, ValueError):
-        return frames or "", ""
+def _row(entry: Entry) -> list[str]:
+    found = entry.attributes
+    length, shown_rate = found.get("frames", ""), ""
+    with suppress(TimecodeError, ValueError):  # the frames alone
+        rate = rate_of(found.get("frame_time", ""))
+        length, shown_rate = show_timecode(int(length), rate, drop=has_drop_frame(rate)), show_rate(rate)
+    return [entry.title, show_folder(entry.folder), length, shown_rate, found.get("create_time", "")]
 
 
 def _at(frames: int, rate: Fraction | None) -> str:
     return f"{frames}" if rate is None else f"{show_timecode(frames, rate, drop=has_drop_frame(rate))} ({frames})"
-
-
-def _mam(found: Sequence[MamAsset]) -> ShownTable:
-    rows = [[one.title, show_folder(one.folder), one.length, one.hires, one.proxy or ""] for one in found]
-    headers = ("title", "folder", "length", "hires", "proxy")
-    return _table(headers, rows, [structs.asdict(one) | {"folder": show_folder(one.folder)} for one in found])
 
 
 def _asset(found: Asset, xmp: Xmp | None, view: str | None) -> ShownTable:

@@ -19,6 +19,8 @@ Kinds of faults:
   delay:SECONDS                     wait, then work normally
   cut_before, cut_after             no answer; the work is not done, is done
   late:SECONDS                      no answer; the work is done later
+  deferred:REQUESTS[:CODE[:RETRY_AFTER]]  answer 202, or the code; do the work
+                                    before so many requests from now
   swallow                           report success, do nothing
   garbage, truncate, html           garbage, half an answer, a login page
   cut_at:BYTES[:SECONDS]            a part of the answer

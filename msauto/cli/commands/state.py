@@ -13,11 +13,11 @@ from msauto.api.inputs import ledger_place
 from msauto.cli.flags import no_color_flag
 from msauto.cli.help import HelpGroup
 from msauto.cli.output import print_message, print_result, print_table
+from msauto.codec import to_json
 from msauto.errors import MsautoError
 from msauto.exit_codes import CHANGES, OK
 from msauto.ledger.ledger import Ledger, LedgerFacts, LedgerPlace
-from msauto.model.codec import to_json
-from msauto.model.ledger_url import LedgerUrlError, is_ledger_url, parse_ledger_url
+from msauto.model.ledger_url import is_ledger_url, parse_ledger_url
 from msauto.playbook.settings import Settings, load_settings
 from msauto.report.json import dump
 from msauto.report.texts import plural
@@ -96,6 +96,6 @@ def _place(text: str, settings: Settings) -> LedgerPlace:
     known = settings.ledger_url
     try:
         found = parse_ledger_url(text)
-    except LedgerUrlError as error:
-        raise MsautoError(f"the URL {error}", remedy=error.remedy) from None
+    except MsautoError as error:
+        raise MsautoError(f"the URL {error.message}", remedy=error.remedy) from None
     return known if known is not None and known.url == found.url else found

@@ -30,10 +30,10 @@ def command(*, flags: Flags, paths: tuple[str, ...]) -> int:
 
         print_result(dump(problems_json(problems)))
     elif flags.format == "gitlab":
-        from msauto.report.ci_forms import errors_first, problems_gitlab
+        from msauto.report.ci_forms import problems_gitlab
         from msauto.report.json import dump
 
-        print_result(dump(problems_gitlab(errors_first(problems))))
+        print_result(dump(problems_gitlab(problems)))
     elif flags.format == "github" and problems:
         from msauto.report.ci_forms import render_github
 

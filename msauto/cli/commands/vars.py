@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from operator import attrgetter
+from typing import Any, Final
 
 import click
 from msgspec import Struct, structs
@@ -12,10 +13,14 @@ from msgspec import Struct, structs
 from msauto.cli.flags import Flags, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result, print_table
+from msauto.codec import to_json
 from msauto.documents.document import outside_node
+from msauto.documents.strict_model import keys_of
 from msauto.errors import InputError, SourceLocation, nearest
-from msauto.playbook.hosts import ResolveOptions, open_hosts
+from msauto.playbook.hosts import ResolveOptions, open_hosts, server_keys
 from msauto.playbook.input_files import Files
+from msauto.playbook.schema.inventory import DialectArgs, ServerArgs, TimeoutArgs
+from msauto.playbook.templates.names import OMIT
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables import TemplateScope, Variable
 from msauto.report.json import dump
@@ -30,16 +35,19 @@ from msauto.secrets.sources import MarkedText
 def command(*, flags: Flags, host: str, name: str | None) -> None:
     """Show the variables of HOST; with NAME, the winner, the losers, and where each is set.
 
-    Variables of plays, blocks and tasks are not shown: they belong to a playbook. Secrets are hidden.
+    The NAME server shows this for each key of the server. Variables of plays, blocks and tasks are not shown: they
+    belong to a playbook. Secrets are hidden.
     """
     definitions = report_variables(flags.inputs.resolving, host, name)
     if flags.format == "json":
-        print_result(dump([_json(each, wins=name is None or each is definitions[0]) for each in definitions]))
+        print_result(dump([_json(each) for each in definitions]))
         return
-    ranks = ["wins", *["loses"] * (len(definitions) - 1)]
-    first = [each.name for each in definitions] if name is None else ranks
-    rows = [[cell, *_row(each)] for cell, each in zip(first, definitions, strict=True)]
-    print_table(("name" if name is None else "", "value", "set by", "at"), rows, no_color=flags.no_color)
+    heads = ("name",) if name is None else ("key", "") if name == "server" else ("",)
+    rows = [[each.name if head else _RANK[each.wins] for head in heads] + _row(each) for each in definitions]
+    print_table((*heads, "value", "set by", "at"), rows, no_color=flags.no_color)
+
+
+_RANK: Final = {True: "wins", False: "loses"}
 
 
 def _row(definition: VariableDefinition) -> list[str]:
@@ -49,18 +57,9 @@ def _row(definition: VariableDefinition) -> list[str]:
     return [shown, definition.level, str(place) if place.file != definition.level else ""]
 
 
-def _json(definition: VariableDefinition, *, wins: bool) -> dict[str, Any]:
-    place = definition.place
-    return {
-        "name": definition.name,
-        "value": definition.value,
-        "set_by": definition.level,
-        "file": place.file,
-        "line": place.line,
-        "column": place.column,
-        "wins": wins,
-        "error": definition.error,
-    }
+def _json(definition: VariableDefinition) -> dict[str, Any]:
+    head = {"name": definition.name, "value": definition.value, "set_by": definition.level}
+    return {**head, **to_json(definition.place), "wins": definition.wins, "error": definition.error}
 
 
 # Variables ---------------------------------------------------------------------------------------------------------
@@ -74,39 +73,50 @@ class VariableDefinition(Struct, frozen=True):
     level: str
     place: SourceLocation
     error: str = ""
+    wins: bool = True
 
 
 def report_variables(options: ResolveOptions, host: str, name: str | None = None) -> tuple[VariableDefinition, ...]:
     """Return the variables of a host by name; with a name, all its definitions, the winner first.
 
-    Values are redacted if they come from the environment, are secret, or have the name of a secret. The ``server:``
-    block is left out, because it may hold any secret. Raises :class:`InputError` for an unknown host or name.
+    Values are redacted if they come from the environment, are secret, or have the name of a secret. Of the ``server:``
+    blocks, which may hold any secret, the name ``server`` gives each key, with only values that can be shown.
+    Raises :class:`InputError` for an unknown host or name.
     """
     files = Files()
     with files.tracker.found.redacted_errors():
         hosts = open_hosts(structs.replace(options, env=dict.fromkeys(options.env, HIDDEN)), files)
         files.problems.check()
-        if host not in hosts.inventory.hosts:
-            raise outside_node("HOST", host).error(
-                f"unknown host {host!r}", nearest(host, hosts.inventory.hosts), kind="host"
-            )
+        known = hosts.inventory.hosts
+        if host not in known:
+            raise outside_node("HOST", host).error(f"unknown host {host!r}", nearest(host, known), kind="host")
         scope = hosts.scope(host, ".")
         definitions = [_rendered(variable, scope) for variable in _chosen(scope, name)]
+        if name == "server":
+            definitions = [_of_server(each) for each in definitions if each.value is not OMIT]
         secrets = files.tracker.found
+        winners: dict[str, VariableDefinition] = {}
         return tuple(
-            structs.replace(each, value=_redacted(each.name, each.value, secrets), error=secrets.redact(each.error))
+            structs.replace(
+                each,
+                value=_redacted(each.name, each.value, secrets),
+                error=secrets.redact(each.error),
+                wins=winners.setdefault(each.name, each) is each,
+            )
             for each in definitions
         )
 
 
 def _chosen(scope: TemplateScope, name: str | None) -> Iterator[Variable]:
-    names = sorted(set(scope.variables) - {"server"})
+    variables = scope.variables
     if name is None:
-        yield from (variable for each in names if (variable := scope.variables.winner(each)))
-    elif name in names:
-        yield from scope.variables.all_of(name)
+        yield from (each for other in sorted(set(variables) - {"server"}) if (each := variables.winner(other)))
+    elif name == "server" and name in variables:
+        yield from sorted(server_keys(variables.all_of(name), scope), key=attrgetter("name"))
+    elif name in variables:
+        yield from variables.all_of(name)
     else:
-        raise outside_node("NAME", name).error(f"unknown variable {name!r}", nearest(name, names), kind="variable")
+        raise outside_node("NAME", name).error(f"unknown variable {name!r}", nearest(name, variables), kind="variable")
 
 
 def _rendered(variable: Variable, scope: TemplateScope) -> VariableDefinition:
@@ -119,6 +129,30 @@ def _rendered(variable: Variable, scope: TemplateScope) -> VariableDefinition:
     except InputError as problem:
         error = problem.problems[0].message
     return VariableDefinition(variable.name, value, variable.level.description, variable.node.key_place, error)
+
+
+_SHOWN_IN: Final[Mapping[str, Collection[str]]] = {
+    "server": keys_of(ServerArgs) - {"auth", "tls"},
+    "auth": ("bearer_file", "bearer_keyring"),
+    "basic": ("username", "password_file", "password_keyring"),
+    "tls": ("verify", "ca", "cert", "key"),
+    "timeouts": keys_of(TimeoutArgs),
+    "dialect": keys_of(DialectArgs),
+}
+"""The keys of each mapping in a ``server:`` block whose values can be shown."""
+
+
+def _of_server(definition: VariableDefinition) -> VariableDefinition:
+    """Return a key of a server as the variable ``server.KEY``, with only values that can be shown."""
+    value = _public("server", definition.name, definition.value)
+    return structs.replace(definition, name=f"server.{definition.name}", value=value)
+
+
+def _public(owner: str, key: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return {each: _public(key, each, inner) for each, inner in value.items()}
+    shown = key in _SHOWN_IN.get(owner, ()) and not isinstance(value, list) and "@" not in str(value)
+    return value if shown else HIDDEN
 
 
 def _redacted(name: str, value: Any, secrets: Secrets) -> Any:

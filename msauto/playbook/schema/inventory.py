@@ -25,7 +25,6 @@ def _url(value: Any) -> str:
 
 _HOST = r"(?!\S*:0+/*\s*$)[^/?#@\s]+"
 _Url = Annotated[str, Read(_url, type="string", pattern=rf"^\s*[Hh][Tt][Tt][Pp][Ss]?://{_HOST}/*\s*$")]
-_Connections = Annotated[int, between(1, 1024)]
 _RequestsPerSecond = Annotated[float, between(0.1, 10_000)]
 _RequestLine = Annotated[int, between(256, 2**20)]  # every server takes the least; none takes lines of megabytes
 _Version = Annotated[
@@ -38,14 +37,13 @@ _Version = Annotated[
         text=types.strict_text,
     ),
 ]
-_Separator = Annotated[str, Field(min_length=1)]
 
 
 def _dialect_fields() -> dict[str, Any]:
     hints = get_type_hints(Dialect)
     found: dict[str, Any] = {}
     for each in dataclasses.fields(Dialect):
-        kind: Any = _Separator if hints[each.name] is str else hints[each.name]
+        kind: Any = Annotated[str, Field(min_length=1)] if hints[each.name] is str else hints[each.name]
         description = f"{each.metadata['description']}; default {each.default}"
         found[each.name] = (Annotated[kind | None, types.TEMPLATED], key(description))
     return found
@@ -56,9 +54,6 @@ DialectArgs = create_model(
 )
 
 
-_IN_PLACE = "password; take it from the environment: {{ env.NAME }}"
-_IN_FILE = "file with the password, relative to the inventory"
-_IN_KEYRING = "service name of the password in the system keyring"
 _SOURCES = ("password", "password_file", "password_keyring")
 _BOTH = ("has both {0} and {1}", "keep one of them")
 
@@ -71,9 +66,9 @@ class BasicArgs(Model):
     )
 
     username: Value[Quoted] = need("user name")
-    password: Opt[str] = key(_IN_PLACE)
-    password_file: Opt[Name] = key(_IN_FILE)
-    password_keyring: Opt[Name] = key(_IN_KEYRING)
+    password: Opt[str] = key("password; take it from the environment: {{ env.NAME }}")
+    password_file: Opt[Name] = key("file with the password, relative to the inventory")
+    password_keyring: Opt[Name] = key("service name of the password in the system keyring")
 
 
 class AuthArgs(Model):
@@ -107,21 +102,32 @@ class TimeoutArgs(Model):
     proxy: Opt[Seconds] = key("a viewing copy that the server creates; default 3600")
 
 
-class ServerArgs(Model):
-    """A media server."""
+_URL = "http://host or https://host; default port 7901"
+
+
+class ServerKeys(Model):
+    """Keys of a media server; those of its groups and of its host are merged."""
 
     shorthand: ClassVar = "url"
 
-    url: Value[_Url] = need("http://host or https://host; default port 7901")
+    url: Opt[_Url] = key(_URL)
     version: Opt[_Version] = key('product version, quoted: "2.9.87"; default: the newest')
-    timezone: Opt[types.TimezoneName] = key("time zone of the times that the server reports, such as Europe/Oslo")
+    timezone: Opt[types.TimezoneName] = key(
+        "time zone of the times that the server reports without one, such as Europe/Oslo"
+    )
     auth: Opt[AuthArgs] = key("authentication")
     tls: Opt[TlsArgs] = key("TLS options")
     timeouts: Opt[TimeoutArgs] = key("timeouts in seconds")
-    connections: Opt[_Connections] = key("maximum number of connections, 1 to 1024; default 16")
+    connections: Opt[Annotated[int, between(1, 1024)]] = key("maximum number of connections, 1 to 1024; default 16")
     requests_per_second: Opt[_RequestsPerSecond] = key("maximum rate of requests, 0.1 to 10000; default unlimited")
     request_line: Opt[_RequestLine] = key("maximum length of a request line in bytes, 256 to 1048576; default 8000")
     dialect: Opt[DialectArgs] = key("server behavior that the interface does not specify")
+
+
+class ServerArgs(ServerKeys):
+    """A media server, with the keys of its groups and of its host."""
+
+    url: Value[_Url] = need(_URL)
 
 
 class HostArgs(Model):
@@ -129,7 +135,7 @@ class HostArgs(Model):
 
     model_config = ConfigDict(extra="allow")
 
-    server: Opt[ServerArgs] = key("media server")
+    server: Opt[ServerKeys] = key("media server")
 
 
 class GroupArgs(Model):

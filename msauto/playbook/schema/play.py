@@ -10,6 +10,7 @@ from msauto.aspects import ASPECTS
 from msauto.aspects.arguments import State, with_keys
 from msauto.aspects.aspect import Aspect
 from msauto.aspects.command import COMMAND_RULES, CommandOnly
+from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.proxy import ProxyOnly
 from msauto.aspects.rss_arguments import RssArgs
 from msauto.aspects.thumbnail import ThumbnailOnly
@@ -70,7 +71,7 @@ class ExactlyArgs(Model):
     """The lists that are complete: items that they do not name are removed."""
 
 
-_LISTS = dict(aspect.exactly for aspect in ASPECTS.values() if aspect.exactly is not None)
+_LISTS = dict(each.exactly for each in ASPECTS.values() if isinstance(each, ListAspect) and each.exactly)
 _LIST_NAMES: Any = Literal[tuple(_LISTS)]
 _EXACTLY: Any = Annotated[
     Else[list[Value[_LIST_NAMES]]] | Then[with_keys(ExactlyArgs, _LISTS)],  # type: ignore[misc]

@@ -22,7 +22,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 Found = tuple[Path, Problem]
-"""A problem, after the path of the value that it is about."""
+"""A problem, after the path to the value that it is about, from the value that is validated."""
 
 
 def read_as(model: type[M], data: Any, node: SourceNode) -> M:
@@ -54,7 +54,8 @@ def validate_data(model: type[M], data: Any, node: SourceNode) -> tuple[M | None
         found = _with_indentation(found, data, node, record.mappings)
     if record.broken:
         found += _rule_findings(data, node, record.broken, ())
-    problems = [each for each in found if not node.document.is_broken(each[0])]
+    at = ((node.child(*each[0]), each) for each in found)
+    problems = [each for place, each in at if not place.document.is_broken(place.path)]
     return None if found else valid, problems, record.models
 
 
@@ -63,9 +64,9 @@ def _rule_findings(
 ) -> Iterator[Found]:
     """Yield the rules that do not hold, of a mapping and of the mappings inside."""
     for each in broken.get(id(data), ()):
-        target, message = node.child(*path, *each.path), _about(each.message, path)
+        target, message = (*path, *each.path), _about(each.message, path)
         kind: ProblemKind = "missing-key" if each.lacks else "keys-together"
-        yield target.path, target.problem(message, each.remedy, key=each.on_key, kind=kind)
+        yield target, node.child(*target).problem(message, each.remedy, key=each.on_key, kind=kind)
     for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
         yield from _rule_findings(value, node, broken, (*path, key))
 
@@ -98,8 +99,7 @@ def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Fo
             repeated = None if _may_be_secret(node.child(*path), value) else value
             message, remedy = _wrong_value(other, context, value, repeated, _label(path) or _UNNAMED, inside)
             kind = "wrong-type" if other in _EXPECTED else "invalid-value"
-    target = node.child(*path)
-    return target.path, target.problem(message, remedy, key=on_key, kind=kind)
+    return path, node.child(*path).problem(message, remedy, key=on_key, kind=kind)
 
 
 def _may_be_secret(node: SourceNode, value: Any) -> bool:
@@ -184,7 +184,7 @@ def _with_indentation(found: list[Found], data: Any, node: SourceNode, mappings:
     shown: list[Found] = []
     explained: set[Path] = set()
     for path, problem in found:
-        way = path[len(node.path) : -1]
+        way = path[:-1]
         owner = data
         for part in way:
             owner = owner[part]
@@ -193,10 +193,10 @@ def _with_indentation(found: list[Found], data: Any, node: SourceNode, mappings:
             shown.append((path, problem))
         elif way not in explained:
             explained.add(way)
-            first = node.child(*way, keys[0])
             message = f"wrong indentation: {name} has no value; its keys on the same level: {', '.join(keys)}"
             remedy = f"indent {', '.join(keys)} below {name}"
-            shown.append((first.path, first.problem(message, remedy, key=True, kind="yaml")))
+            first = (*way, keys[0])
+            shown.append((first, node.child(*first).problem(message, remedy, key=True, kind="yaml")))
     return shown
 
 

@@ -9,7 +9,8 @@ from msauto.concurrency import MOST_FORKS
 from msauto.documents import key_rules as rule
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Count, Label, Name, Plain, Read, Texts, TimezoneName, When, between, invalid
-from msauto.model.ledger_url import LedgerUrlError, parse_ledger_url
+from msauto.errors import MsautoError
+from msauto.model.ledger_url import parse_ledger_url
 from msauto.playbook.change_windows import Day
 
 
@@ -74,8 +75,8 @@ class DownloadArgs(Model):
 def _ledger_url(value: Any) -> str:
     try:
         return str(parse_ledger_url(value if isinstance(value, str) else ""))
-    except LedgerUrlError as error:
-        raise invalid(str(error), error.remedy) from None
+    except MsautoError as error:
+        raise invalid(error.message, error.remedy) from None
 
 
 _SCHEME = "".join(f"[{sign.upper()}{sign}]" for sign in "postgres")

@@ -28,11 +28,6 @@ _SANDBOX = sandbox.Sandbox(lookup=lookup)
 Compiled = Callable[[TemplateNames], Any]
 
 
-def names_known() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of all filters and of all tests, for the reference."""
-    return frozenset(name for name in _SANDBOX.filters if not name.startswith("_")), frozenset(_SANDBOX.tests)
-
-
 # Compiling ------------------------------------------------------------------------------------------------------
 
 
@@ -298,21 +293,16 @@ def _explain_syntax(message: str, text: str) -> tuple[str, str]:
 
 
 _KINDS: Final = {
-    "int": "a number",
-    "float": "a number",
-    "str": "text",
-    "markedtext": "text",
-    "list": "a list",
-    "tuple": "a list",
+    **dict.fromkeys(("int", "float"), "a number"),
+    **dict.fromkeys(("str", "markedtext"), "text"),
+    **dict.fromkeys(("list", "tuple"), "a list"),
     "dict": "a mapping",
     "nonetype": "nothing (null)",
     "bool": "true or false",
-    "datetime": "a time",
-    "datetime.datetime": "a time",
+    **dict.fromkeys(("datetime", "datetime.datetime"), "a time"),
     "datetime.timedelta": "a duration",
     "assetview": "the asset",
-    "function": "a function",
-    "method": "a function",
+    **dict.fromkeys(("function", "method"), "a function"),
 }
 """Python's types, without ``Written`` before their name (texts and lists with places)."""
 _OPERANDS: Final = "{sign} cannot be used with {left} and {right}"
@@ -322,13 +312,14 @@ _FAILURES: Final = (
         _OPERANDS,
         "",
     ),
-    (
-        r"'(?P<sign>\S+)' not supported between instances of '(?P<left>.*)' and '(?P<right>.*)'",
-        _OPERANDS,
-        "",
-    ),
+    (r"'(?P<sign>\S+)' not supported between instances of '(?P<left>.*)' and '(?P<right>.*)'", _OPERANDS, ""),
     (r"can only (?P<sign>)concatenate (?P<left>\w+) \(not \"(?P<right>.*)\"\) to \w+", _OPERANDS, ""),
     (r"can't multiply sequence by non-int of type '(?P<kind>.*)'", "text cannot be multiplied by {kind}", ""),
+    (
+        r"can't \w+ offset-naive and offset-aware datetimes",
+        "a time with a time zone and one without it cannot be compared",
+        "compare times of one form; `select` has created_after, created_before and created_within",
+    ),
     (r".*division by zero|.*modulo by zero|division undefined", "division by zero", "check the divisor"),
     (r"'(?P<kind>.*)' object is not callable", "{kind} is not a function", "remove the ( )"),
     (

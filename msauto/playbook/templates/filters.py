@@ -22,6 +22,7 @@ from jinja2.exceptions import SecurityError
 from jinja2.filters import make_attrgetter
 from jinja2.runtime import Context, Undefined
 
+from msauto.codec import json_text
 from msauto.documents.loader import plain
 from msauto.documents.writer import verbatim, yaml_lines
 from msauto.errors import nearest
@@ -106,12 +107,7 @@ _EXPONENTIAL = re.compile(
 
 @template_filter
 def regex_replace(
-    value: Any,
-    find: str,
-    replace: str = "",
-    ignorecase: bool = False,
-    multiline: bool = False,
-    count: int = 0,
+    value: Any, find: str, replace: str = "", ignorecase: bool = False, multiline: bool = False, count: int = 0
 ) -> str:
     r"""A text with each match of a regular expression replaced.
 
@@ -185,30 +181,9 @@ def items_of(value: Any, name: str) -> list[Any]:
     return list(value)
 
 
-class _SeenValues:
-    """A set of values, in which hashable ones are found in constant time."""
-
-    def __init__(self, values: Iterable[Any] = ()) -> None:
-        self._hashable: set[Any] = set()
-        self._others: list[Any] = []
-        for value in values:
-            self.add(value)
-
-    def __contains__(self, value: object) -> bool:
-        try:
-            return value in self._hashable
-        except TypeError:
-            return value in self._others
-
-    def add(self, value: Any) -> bool:
-        """Add a value; return whether it is new."""
-        if value in self:
-            return False
-        try:
-            self._hashable.add(value)
-        except TypeError:
-            self._others.append(value)
-        return True
+def _as_key(value: Any) -> Any:
+    """Return a value as a key of a mapping: for a list or mapping, its JSON."""
+    return (to_json(value, sort_keys=True),) if isinstance(value, list | tuple | Mapping) else value
 
 
 @template_filter
@@ -219,13 +194,11 @@ def unique(environment: Environment, value: Any, case_sensitive: bool = True, at
     Example: ['a', 'A', 'a'] | unique
     """
     getter = make_attrgetter(environment, attribute)
-    seen = _SeenValues()
-
-    def key(item: Any) -> Any:
-        found = getter(item)
-        return found.lower() if isinstance(found, str) and not case_sensitive else found
-
-    return [item for item in items_of(value, "unique") if seen.add(key(item))]
+    found: dict[Any, Any] = {}
+    for item in items_of(value, "unique"):
+        key = getter(item)
+        found.setdefault(key.lower() if isinstance(key, str) and not case_sensitive else _as_key(key), item)
+    return list(found.values())
 
 
 @template_filter
@@ -234,8 +207,11 @@ def difference(first: Any, second: Any) -> list[Any]:
 
     Example: [1, 2, 3] | difference([2])
     """
-    seen = _SeenValues(items_of(second, "difference"))
-    return [each for each in items_of(first, "difference") if seen.add(each)]
+    left_out = set(map(_as_key, items_of(second, "difference")))
+    found: dict[Any, Any] = {}
+    for each in items_of(first, "difference"):
+        found.setdefault(_as_key(each), each)
+    return [each for key, each in found.items() if key not in left_out]
 
 
 @template_filter
@@ -374,15 +350,6 @@ def float_(value: Any, default: Any = None) -> Any:
 MAX_INDENT = 16
 
 
-def _json_value(value: object) -> object:
-    """Convert a value that JSON does not know."""
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Fraction):
-        return str(value)
-    raise TypeError(f"JSON cannot represent {type(value).__name__}")
-
-
 @template_filter
 def to_json(value: Any, indent: int | None = None, sort_keys: bool = False) -> str:
     """A value as JSON.
@@ -391,7 +358,7 @@ def to_json(value: Any, indent: int | None = None, sort_keys: bool = False) -> s
     """
     if indent is not None and indent > MAX_INDENT:
         raise SecurityError(f"the indentation is at most {MAX_INDENT}")
-    return json.dumps(plain(value), ensure_ascii=False, indent=indent, sort_keys=sort_keys, default=_json_value)
+    return json.dumps(plain(value), ensure_ascii=False, indent=indent, sort_keys=sort_keys, default=json_text)
 
 
 @template_filter

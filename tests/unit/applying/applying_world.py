@@ -29,9 +29,10 @@ from msauto.model.desired import SelectRef, TaskSource
 from msauto.model.events import Event
 from msauto.model.identity import ClipIdentity
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, Marker, RssChannel, Xmp
-from msauto.model.plan import Address, Change, Expectation, Json, Plan, Request, Target
+from msauto.model.plan import Address, Change, Plan, Request, Target
 from msauto.model.ports import Answer, DownloadObserver, NamedKind, Reader
 from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.model.snapshot import Effect, Json, Seen, digest
 from tests.entries import listed_entry
 from tests.unit.applying.dict_memory import DictMemory
 
@@ -366,8 +367,8 @@ def fields_target(world: World, title: str = "Film", count: int = 3, *, reported
         path = f"/{title}?set={name}"
         if reported:
             world.effects[path] = _setting(title, name)
-        expect = Expectation("field", name, "new", visible=reported)
-        requests.append(Request("POST", path, changes=(number,), expect=(expect,)))
+        effect = Effect("field", name, "old" if reported else None, "new", visible=reported)
+        requests.append(Request("POST", path, changes=(number,), effects=(effect,)))
     changes = tuple(Change("change", "field", name, "old", "new", "live", True, SOURCE) for name in names)
     return asset_target(title, changes, tuple(requests))
 
@@ -392,8 +393,9 @@ def marker_target(world: World, title: str = "Film") -> Target:
     want: Json = {"frame": 750, "track": "Cue Point", "title": "Ad"}
     world.effects["/marker"] = create
     change = Change("add", "marker", "Cue Point@750", None, want, "live", True, SOURCE)
-    request = Request("POST", "/marker", (0,), expect=(Expectation("marker", "Cue Point@750", want, not_uids=(1,)),))
-    return asset_target(title, (change,), (request,))
+    request = Request("POST", "/marker", (0,), effects=(Effect("marker", "new 1", None, want),))
+    others = Seen.of({"marker 1": digest(want, (750, "Cue Point"))})
+    return asset_target(title, (change,), (request,), others=others)
 
 
 def rename_target(world: World, old: str = "Raw", new: str = "Film") -> Target:
@@ -410,8 +412,8 @@ def rename_target(world: World, old: str = "Raw", new: str = "Film") -> Target:
         Change("change", "field", "comment", "old", "new", "live", True, SOURCE),
     )
     requests = (
-        Request("POST", "/rename", (0,), expect=(Expectation("title", "title", new),)),
-        Request("POST", "/comment", (1,), expect=(Expectation("field", "comment", "new"),)),
+        Request("POST", "/rename", (0,), effects=(Effect("title", "", old, new),)),
+        Request("POST", "/comment", (1,), effects=(Effect("field", "comment", "old", "new"),)),
     )
     return structs.replace(asset_target(old, changes, requests), address_after=Address(new))
 
@@ -420,9 +422,8 @@ def delete_target(world: World, title: str = "Film") -> Target:
     world.assets[title] = Asset(title, link_id=7)
     world.effects["/delete"] = lambda world: world.assets.pop(title)
     change = Change("delete", "asset", title, {}, None, "live", False, SOURCE)
-    return asset_target(
-        title, (change,), (Request("DELETE", "/delete", (0,), expect=(Expectation("asset", title, None),)),)
-    )
+    request = Request("DELETE", "/delete", (0,), effects=(Effect("asset", "", before=True),))
+    return asset_target(title, (change,), (request,))
 
 
 def restore_target(world: World, title: str = "Film", *, takes: float = 100, wait: float = 300) -> Target:
@@ -431,7 +432,9 @@ def restore_target(world: World, title: str = "Film", *, takes: float = 100, wai
     world.effects["/file"] = lambda world: world.change(title, hires="$(video_path)/film.mxf")
     world.effects["/restore"] = lambda world: world.later.append((world.clock.seconds + takes, "/file"))
     change = Change("run", "restore", "hires", "", True, "live", False, SOURCE)
-    request = Request("POST", "/restore", (0,), expect=(Expectation("restore", "hires", desired=True),))
+    request = Request(
+        "POST", "/restore", (0,), effects=(Effect("restore", "hires", before=False, after=True, slow=True),)
+    )
     return asset_target(title, (change,), (request,), wait=wait)
 
 
@@ -442,14 +445,14 @@ def link_target(world: World, title: str, folder: str = "Tonight") -> Target:
     world.effects[path] = lambda world: world.folders[folder,].append(listed_entry((folder,), title))
     key = f"{folder}/{title}"
     change = Change("add", "link", key, None, {}, "live", False, SOURCE)
-    return asset_target(title, (change,), (Request("POST", path, (0,), expect=(Expectation("link", key, {}),)),))
+    return asset_target(title, (change,), (Request("POST", path, (0,), effects=(Effect("link", key, None, {}),)),))
 
 
 def command_target(world: World, title: str = "Film", run: str = "once") -> Target:
     world.assets[title] = Asset(title, link_id=7)
     change = Change("run", "command", "COPY", None, {}, "live", False, SOURCE)
     request = Request(
-        "POST", f"/{title}?command=COPY", (0,), expect=(Expectation("command", "COPY", run, visible=False),)
+        "POST", f"/{title}?command=COPY", (0,), effects=(Effect("command", "COPY", None, run, visible=False),)
     )
     return asset_target(title, (change,), (request,))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msauto.model.plan import Json, TargetId
+from msauto.model.plan import TargetId
+from msauto.model.snapshot import Json
 
 
 class DictMemory:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from msgspec import structs
 
 from msauto.applying.apply_context import Cancellation
-from msauto.applying.verification import Comparison, compare
+from msauto.applying.verification import Verification, verify
 from msauto.errors import LedgerError
 from msauto.model.events import (
     RequestSending,
@@ -22,9 +23,9 @@ from msauto.model.events import (
     WaitingForRestore,
 )
 from msauto.model.live import Asset, RssChannel, RssItem
-from msauto.model.plan import Address, Change, Expectation, Plan, Request, Target
-from msauto.model.ports import LiveTarget
+from msauto.model.plan import Address, Change, Plan, Request, Target
 from msauto.model.result import Difference, Result
+from msauto.model.snapshot import Effect, Seen, digest
 from tests.unit.applying.applying_world import (
     SOURCE,
     Clock,
@@ -227,7 +228,7 @@ def test_a_channel_is_verified_by_its_items() -> None:
     stage = Stage()
     stage.world.channels["ticker"] = RssChannel("ticker", (RssItem("n-0"),))
     stage.world.effects["/rss/ticker?guid=n-0"] = lambda world: world.channels.update(ticker=RssChannel("ticker"))
-    request = Request("DELETE", "/rss/ticker?guid=n-0", (), expect=(Expectation("rss_item", "n-0", None),))
+    request = Request("DELETE", "/rss/ticker?guid=n-0", (), effects=(Effect("rss_item", "n-0", before={}),))
     target = Target("studio-a", "", "rss_channel", "ticker", requests=(request,), address=Address("ticker"))
     stage.world.responses[request.path] = ["cut after"]
     assert stage.run(target).ok
@@ -239,10 +240,11 @@ def test_a_channel_is_verified_by_its_items() -> None:
 def test_xmp_is_read_again_only_if_it_changed() -> None:
     stage = Stage()
     stage.world.assets["Film"] = Asset("Film", link_id=7)
-    stage.world.effects["/xmp"] = lambda world: world.xmp.update(Film={"dc:subject": ("a", "b")})
+    stage.world.xmp["Film"] = {"dc:title": ("x",)}
+    stage.world.effects["/xmp"] = lambda world: world.xmp["Film"].update({"dc:subject": ("a", "b")})
     change = Change("change", "xmp", "dc:subject", [], ["a", "b"], "live", True, SOURCE)
-    request = Request("POST", "/xmp", (0,), expect=(Expectation("xmp", "dc:subject", ["a", "b"]),))
-    target = asset_target("Film", (change,), (request,), looked=("xmp:dc:subject", "xmp:dc:title"))
+    request = Request("POST", "/xmp", (0,), effects=(Effect("xmp", "dc:subject", [], ["a", "b"]),))
+    target = asset_target("Film", (change,), (request,), others=Seen.of({"xmp dc:title": digest(["x"])}))
     assert stage.run(target).ok
     assert stage.world.reads == ["asset Film", "xmp Film"]
 
@@ -330,7 +332,7 @@ def test_a_restore_that_takes_too_long() -> None:
     target = restore_target(stage.world, takes=1000)
     (result,) = stage.run(target).targets
     assert (result.outcome, result.message) == ("failed", "not restored within 300 s")
-    assert result.differences == (Difference("restore", "hires", desired=True, live=""),)
+    assert result.differences == (Difference("restore", "hires", desired=True, live=False),)
     assert stage.world.clock.seconds == pytest.approx(300, abs=20)
 
 
@@ -396,12 +398,12 @@ def test_an_internal_error_is_the_result_of_one_target(monkeypatch: pytest.Monke
     stage = Stage()
     targets = [fields_target(stage.world, name, 1) for name in ("Film", "Other")]
 
-    def fail(target: Target, live: LiveTarget) -> Comparison:
+    def fail(target: Target, *given: Any, **more: Any) -> Verification:
         if target.name == "Film":
             raise KeyError("oh")
-        return compare(target, live)
+        return verify(target, *given, **more)
 
-    monkeypatch.setattr("msauto.applying.verification.compare", fail)
+    monkeypatch.setattr("msauto.applying.verification.verify", fail)
     result = stage.run(*targets)
     assert [outcome for outcome, _ in told(result)] == ["unverified", "changed"]
     assert result.targets[0].message == "internal error: 'oh'"

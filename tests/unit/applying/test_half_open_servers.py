@@ -14,9 +14,10 @@ from msgspec import structs
 from msauto.applying.apply_context import Cancellation, ServerConnection
 from msauto.errors import UnreachableError
 from msauto.model.desired import Batch
-from msauto.model.plan import Expectation, Plan, Request, Target
+from msauto.model.plan import Plan, Request, Target
 from msauto.model.ports import Answer
 from msauto.model.result import Result, TargetResult
+from msauto.model.snapshot import Effect
 from tests.examples import examples
 from tests.unit.applying.applying_world import (
     Stage,
@@ -209,9 +210,9 @@ def test_a_probe_with_rejected_credentials_requests_no_download() -> None:
 
 def _proxy_target(world: World, title: str) -> Target:
     target = command_target(world, title)
-    expect = Expectation("proxy", f"out/{title}.mp4", {}, visible=False)
+    effect = Effect("proxy", f"out/{title}.mp4", None, {}, visible=False)
     return structs.replace(
-        target, requests=(Request("GET", f"/{title}/WP1", (0,), expect=(expect,), dest="out/film.mp4"),)
+        target, requests=(Request("GET", f"/{title}/WP1", (0,), effects=(effect,), dest="out/film.mp4"),)
     )
 
 

@@ -12,8 +12,9 @@ from msauto.applying.circuit_breaker import CircuitBreaker
 from msauto.applying.executor import BatchFailures, Targets, apply
 from msauto.model.desired import Batch
 from msauto.model.live import Asset
-from msauto.model.plan import Change, Expectation, Json, Plan, Request, Settlement, Target
+from msauto.model.plan import Change, Plan, Request, Settlement, Target
 from msauto.model.result import TargetResult
+from msauto.model.snapshot import Effect, Json
 from tests.unit.applying.applying_world import SOURCE, Stage, asset_target, fields_target, plan_of
 
 RUN = "run-1"
@@ -30,14 +31,14 @@ def target_of(stage: Stage, *, pending: str = "", first: bool = True) -> Target:
     if first:
         change = Change("change", "field", "comment", "raw", "Ready", "live", True, SOURCE)
         changes.append(change)
-        requests.append(Request("POST", "/Film?field", (0,), expect=(Expectation("field", "comment", "Ready"),)))
+        requests.append(Request("POST", "/Film?field", (0,), effects=(Effect("field", "comment", "raw", "Ready"),)))
         stage.world.effects["/Film?field"] = lambda world: world.set_field("Film", "comment", "Ready")
     for name in ("Export", "Copy"):
         changes.append(
             Change("run", "command", name.upper(), None, {}, "live", False, SOURCE, handler=name, pending=pending)
         )
-        expect = Expectation("command", name.upper(), "handler", visible=False)
-        requests.append(Request("POST", f"/Film?{name}", (len(changes) - 1,), expect=(expect,)))
+        effect = Effect("command", name.upper(), None, "handler", visible=False)
+        requests.append(Request("POST", f"/Film?{name}", (len(changes) - 1,), effects=(effect,)))
     return asset_target("Film", tuple(changes), tuple(requests))
 
 

@@ -4,7 +4,8 @@ from fractions import Fraction
 
 from msauto.model.desired import TaskSource
 from msauto.model.identity import ClipIdentity
-from msauto.model.plan import Address, Body, Change, EmptiedList, Expectation, InputHash, Plan, Request, Target
+from msauto.model.plan import Address, Body, Change, EmptiedList, InputHash, Plan, Request, Target
+from msauto.model.snapshot import Effect, Seen, digest
 
 SOURCE = TaskSource("news.yml", 9, 18, "Describe the episode")
 
@@ -14,7 +15,7 @@ def field_request(index: int, value: str = "Ready") -> Request:
         "POST",
         f"/storage/NEWS@Evening?command=SETFIELD&name=user_{index}&val={value}",
         changes=(index,),
-        expect=(Expectation("field", f"user_{index}", value, visible=False),),
+        effects=(Effect("field", f"user_{index}", None, value, visible=False),),
     )
 
 
@@ -34,7 +35,7 @@ def target(name: str = "Evening", requests: int = 2) -> Target:
         address=Address(name),
         address_after=Address(name),
         clip=ClipIdentity(7, "2026-11-20T10:00:00"),
-        looked=("frames",),
+        looked=Seen.of({"fact frames": digest(250)}),
         rate=Fraction(30000, 1001),
         wait=1800.0,
         emptied=(EmptiedList("marker", 3),),
@@ -43,9 +44,7 @@ def target(name: str = "Evening", requests: int = 2) -> Target:
 
 
 def channel() -> Target:
-    put = Request(
-        "PUT", "/rss/ticker/n-1.txt", (), Body.of("Überschrift".encode()), (Expectation("rss_item", "n-1", None),)
-    )
+    put = Request("PUT", "/rss/ticker/n-1.txt", (), Body.of("Überschrift".encode()), (Effect("rss_item", "n-1"),))
     return Target("studio-a", "", "rss_channel", "ticker", requests=(put,), address=Address("ticker"))
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from msauto.codec import dump, load, to_json
 from msauto.errors import LedgerError
 from msauto.ledger.ledger import Ledger
-from msauto.model.codec import dump, load, to_json
-from msauto.model.plan import Json, Target, TargetId
+from msauto.model.plan import Target, TargetId
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
+from msauto.model.snapshot import Json
 from tests.unit.ledger.ledger_plans import channel, plan, target
 
 
@@ -292,7 +293,7 @@ def run_on(ledger: Ledger, days: Days, ago: int, *, close: bool = True) -> str:
     ledger.journal.sending(run, target, 0)
     results = (RequestResult("done", 200),) * len(target.requests)
     if close:
-        result = TargetResult(target, "changed", requests=results, learned={"marker:Cue Point@7": 3})
+        result = TargetResult(target, "changed", requests=results, left={"marker new 1": ["3", {}]})
         ledger.journal.finished(run, result)
         ledger.journal.end(run, Result(run, desired, (result,)))
     ledger.memory.remember(target.id, {f"field:{ago}": "kept"})
@@ -314,7 +315,7 @@ def test_the_newest_stay(ledger: Ledger, days: Days) -> None:
     runs = [run_on(ledger, days, ago) for ago in (5, 4, 3, 2)]
     assert ledger.prune(keep_runs=2) == 2
     assert names(ledger) == [runs[3], runs[2]]
-    assert ledger.run_details(runs[2]).targets[0].learned == {"marker:Cue Point@7": 3}
+    assert ledger.run_details(runs[2]).targets[0].left == {"marker new 1": ["3", {}]}
     assert ledger.prune(keep_runs=0) == 1, "the last run stays, whatever the rule"
 
 

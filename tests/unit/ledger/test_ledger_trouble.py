@@ -246,7 +246,7 @@ def read_all(ledger: Ledger, run: str) -> None:
         "UPDATE record SET requests = '[]x'",
         'UPDATE record SET requests = \'[{"state": "x"}]\'',
         "UPDATE record SET differences = 'nope'",
-        "UPDATE record SET learned = '3'",
+        "UPDATE record SET left_as = '3'",
         "UPDATE run SET summary = 'x'",
         "UPDATE run SET playbooks = '3'",
         "UPDATE memory SET value = '{'",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -98,6 +99,28 @@ def test_what_is_not_told_is_no_fact() -> None:
             Facts(asset=Asset("A")).get(name)
     with pytest.raises(AttributeError):
         Facts(asset=Asset("A", attributes={"frames": "10", "frame_time": "nan"})).get("duration")
+
+
+def test_a_time_with_a_zone_keeps_it() -> None:
+    texts = {"create_time": "2026-11-20T10:00:00+01:00", "rec_time": " 2026-11-20T09:00:00Z "}
+    facts = Facts(asset=Asset("A", attributes=texts))
+    assert facts.get("create_time") == facts.get("rec_time") == datetime(2026, 11, 20, 9, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("frame_time", "why"),
+    [
+        (None, "fps: the clip reports no frame_time"),
+        (" ", "fps: the clip reports no frame_time"),
+        ("0,04", "fps: the clip reports frame_time '0,04', which is not a decimal number"),
+        ("0.0000000000", "fps: the clip reports frame_time '0.0000000000', which is not above 0"),
+        ("9" * 50 + ",", f"fps: the clip reports frame_time '{'9' * 40}', which is not a decimal number"),
+    ],
+)
+def test_why_there_is_no_rate(frame_time: str | None, why: str) -> None:
+    asset = Asset("A", attributes={} if frame_time is None else {"frame_time": frame_time})
+    with pytest.raises(AttributeError, match=f"^{re.escape(why)}$"):
+        Facts(asset=asset).get("fps")
 
 
 # What asyncio, a debugger or a failing test prints of a plan and a result stays short

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
+from msgspec import structs
 
 from msauto.model.clip_entries import count_clips
-from msauto.model.identity import ClipIdentity, clip_key, is_another_clip
+from msauto.model.identity import ClipIdentity, compare_clips, differing, fits, is_another_clip
 from msauto.model.live import Asset
 from tests.entries import listed_entry
 
@@ -19,19 +23,50 @@ WHOLE = {"orig_name": "film.mxf", "create_time": "2026-11-13T10:00:00", "frames"
         (ClipIdentity(frames=100, orig_name="film.mxf"), False),
         (ClipIdentity(link_id=7), True),
         (ClipIdentity(create_time="2026-11-13T10:00:00"), True),
-        (ClipIdentity(files=("film.mxf",)), True),
+        (ClipIdentity(hires="film.mxf"), True),
+        (ClipIdentity(archive="LTO/1"), True),
     ],
 )
 def test_a_length_or_a_name_alone_is_not_enough(identity: ClipIdentity, known: bool) -> None:
     assert identity.is_known is known
 
 
-@pytest.mark.parametrize(("reported", "enough"), [(3, True), (2, True), (1, False), (0, False)])
-def test_an_archived_clip_is_known_by_two_values(reported: int, enough: bool) -> None:
-    attributes = dict(list(WHOLE.items())[:reported])
-    assert (clip_key(Asset("Film", archive="LTO/1", attributes=attributes)) is not None) is enough
-    assert (clip_key(Asset("Film", attributes=attributes)) is not None) is (reported == 3)
-    assert clip_key(Asset("Film", hires="film.mxf", attributes=attributes)) is not None
+FILM = ClipIdentity(7, "2026-11-13T10:00:00", 100, "film.mxf", "$(video)/film.mxf", "LTO/1")
+
+
+@pytest.mark.parametrize(
+    ("other", "answer"),
+    [
+        ({}, "same"),
+        ({"link_id": 8}, "same"),  # it is of the entry
+        ({"hires": "$(video)/other.mxf"}, "other"),
+        ({"archive": "LTO/2"}, "other"),
+        ({"orig_name": "other.mxf"}, "other"),
+        ({"create_time": "2026-11-13T10:00:01"}, "other"),
+        ({"frames": 101}, "other"),
+        ({"hires": None}, "same"),  # it was archived and purged
+        ({"hires": None, "archive": None, "orig_name": " "}, "same"),
+        ({"hires": None, "archive": None, "orig_name": None, "create_time": ""}, "unknown"),
+        ({"orig_name": None, "create_time": None, "frames": None}, "unknown"),  # two files are one value
+        ({"archive": None, "orig_name": None, "create_time": None}, "same"),
+        ({"hires": None, "orig_name": None, "create_time": None, "frames": 101}, "other"),
+    ],
+)
+def test_two_sightings_are_of_one_clip_or_of_two_or_it_is_unknown(other: dict[str, Any], answer: str) -> None:
+    now = structs.replace(FILM, **other)
+    assert compare_clips(FILM, now).answer == compare_clips(now, FILM).answer == answer
+
+
+def test_the_proxy_shows_nothing() -> None:
+    assert compare_clips(Asset("Film", proxy="a.mp4"), Asset("Film", proxy="a.mp4")) == ((), ())
+    assert compare_clips(Asset("Film", proxy="a.mp4"), Asset("Film", proxy="b.mp4")) == ((), ())
+
+
+@pytest.mark.parametrize("finalized", [True, False, None])
+def test_the_length_of_a_clip_that_is_recorded_shows_nothing(finalized: bool | None) -> None:
+    entry = listed_entry((), "Film", attributes=WHOLE)
+    longer = Asset("Film", finalized=finalized, attributes=WHOLE | {"frames": "200"})
+    assert compare_clips(entry, longer).answer == ("same" if finalized is False else "other")
 
 
 def test_a_clip_and_its_links_count_once() -> None:
@@ -45,6 +80,29 @@ def test_a_clip_and_its_links_count_once() -> None:
 
 
 def test_another_file_alone_is_another_clip_unless_it_was_archived() -> None:
-    planned = ClipIdentity(files=("film.mxf", "LTO/1"))
+    planned = ClipIdentity(hires="film.mxf", archive="LTO/1")
     assert is_another_clip(planned, Asset("Film", hires="other.mxf"))
     assert not is_another_clip(planned, Asset("Film", archive="LTO/1"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differs"),
+    [
+        ("2026-11-20T10:00:00+01:00", "2026-11-20T09:00:00Z", False),
+        ("2026-11-20T10:00:00+01:00", "2026-11-20T10:00:00Z", True),
+        ("2026-11-20T10:00:00", "2026-11-20T09:00:00Z", False),  # the server may be in Oslo
+        ("2026-11-20T10:07:00", "2026-11-20T09:00:00Z", True),  # no time zone has these minutes
+        ("2026-11-21T10:00:00", "2026-11-20T09:00:00Z", True),
+        ("2026-11-20T10:00:00", "2026-11-20T10:00:01", True),
+        ("0001-01-01T00:00:00", "0001-01-01T00:00:00+14:00", False),
+        ("yesterday", "2026-11-20T10:00:00Z", True),
+    ],
+)
+def test_times_with_and_without_a_zone(one: str, other: str, differs: bool) -> None:
+    """A time without a zone may be one with a zone, but it does not have to be."""
+    clip, its = Asset("Film", link_id=7, attributes={"create_time": one}), {"create_time": other}
+    entry = listed_entry((), "Film", 8, attributes=its)
+    assert bool(differing(clip, entry)) is bool(differing(entry, clip)) is differs
+    assert is_another_clip(ClipIdentity(create_time=one), Asset("Film", attributes=its)) is differs
+    both_zoned = all(re.search("Z|[+]", text) for text in (one, other))
+    assert fits(entry, clip) is (both_zoned and not differs)

@@ -6,6 +6,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 Items = list[dict[str, Any]]
+_OWN = frozenset({"guid", "title", "description", "link", "pubDate"})
 
 
 def take_file(items: Items, file: str, text: str, rss_guid: str) -> None:
@@ -30,7 +31,8 @@ def _item(file: str, text: str, rss_guid: str) -> dict[str, Any]:
     if not text.startswith("<?xml"):
         title = text.partition("\n")[0]
         return {"file": file, "guid": guids[rss_guid], "title": title, "description": text}
-    fields = {child.tag: child.text or "" for child in ET.fromstring(text)}
+    fields: dict[str, Any] = {child.tag: child.text or "" for child in ET.fromstring(text)}
+    fields["extra"] = {name: fields.pop(name) for name in [*fields] if name not in _OWN}
     return fields | {"file": file, "guid": fields.get("guid", stem) if rss_guid == "item" else guids[rss_guid]}
 
 

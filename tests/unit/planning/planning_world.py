@@ -13,8 +13,9 @@ from urllib.parse import parse_qsl, unquote
 
 from msgspec import structs
 
-from msauto.applying.target_memory import download_items
-from msauto.applying.verification import compare
+from msauto.applying.target_memory import download_items, run_items
+from msauto.applying.verification import Guard, SharedReads, guard, read_again, things_to_verify, verify
+from msauto.errors import AnotherClipError
 from msauto.model.clip_entries import index_links, links_of
 from msauto.model.desired import Intent, SelectRef
 from msauto.model.live import (
@@ -34,11 +35,12 @@ from msauto.model.live import (
 )
 from msauto.model.plan import Address, Request, Target
 from msauto.model.ports import LiveTarget, NamedKind, Reader
-from msauto.model.result import Difference
+from msauto.model.result import Difference, RequestResult
 from msauto.model.server import Dialect, ServerSpec
 from msauto.planning.asset_survey import SurveyContext
 from msauto.planning.survey import Survey, survey
-from msauto.planning.target_reading import read_live
+from msauto.planning.target_reading import why_title_is_taken
+from msauto.secrets.redaction import Secrets
 from tests.entries import listed_entry
 from tests.unit.planning.feed_model import drop_items, take_file
 from tests.unit.planning.small_ports import DictDisk, DictMemory
@@ -164,6 +166,11 @@ class Server:
             clip.segments[number] = made
         else:
             clip.segments.setdefault(number, {}).update(made)
+        self.renumber(clip)
+
+    def renumber(self, clip: Clip) -> None:
+        if self.dialect.numbers_by_start:
+            clip.segments = dict(enumerate(sorted(clip.segments.values(), key=lambda each: each["start"]), 1))
 
     def _createsegmentation(self, clip: Clip, query: dict[str, str]) -> None:
         assert not clip.segments, "a grid over segments that are there"
@@ -174,6 +181,7 @@ class Server:
 
     def _deletesegment(self, clip: Clip, query: dict[str, str]) -> None:
         del clip.segments[int(query["seg_num"])]
+        self.renumber(clip)
 
     def _createmarker(self, clip: Clip, query: dict[str, str]) -> None:
         uid, frame = int(query.pop("uid")), query.pop("frame", None)
@@ -191,8 +199,8 @@ class Server:
         marker.update({**kept, **query})
 
     def _deletemarker(self, clip: Clip, query: dict[str, str]) -> None:
-        (marker,) = (marker for marker in clip.markers if marker["uid"] == int(query["uid"]))
-        clip.markers.remove(marker)
+        uid = int(query["uid"])
+        clip.markers.remove(next(marker for marker in clip.markers if marker["uid"] == uid))
 
     def _feed(self, request: Request, path: str, query: dict[str, str]) -> None:
         _, _, channel, *file = map(unquote, path.split("/"))
@@ -342,12 +350,32 @@ class WorldReader:
 
 
 def _rss_item(item: dict[str, Any]) -> RssItem:
-    return RssItem(item["guid"], item.get("title"), item.get("description"), item.get("link"), item.get("pubDate"))
+    title, description, link, date = (item.get(name) for name in ("title", "description", "link", "pubDate"))
+    return RssItem(item["guid"], title, description, link, date, item.get("extra", {}))
 
 
 def read_after(target: Target, reader: Reader) -> LiveTarget:
-    """Read a target after its run, under its new title."""
-    return asyncio.run(read_live(structs.replace(target, address=target.address_after), reader.fresh()))
+    """Read a target after its run, as verification does."""
+    effects = [effect for request in target.effects for effect in request]
+    things = things_to_verify(target, effects)
+    return asyncio.run(read_again(reader.fresh(homes=True), SharedReads(), target, len(target.requests), things))
+
+
+def why_not(target: Target, reader: Reader, index: int = 0, secrets: Secrets | None = None) -> str:
+    """Return why a request must not be sent any more; empty: it may be."""
+    effects = [effect for request in target.effects[index:] for effect in request]
+    looked = [(aspect, key) for name in target.looked.names for aspect, _, key in [name.partition(" ")]]
+    things = (*looked, *(effect.thing for effect in effects))
+    try:
+        live = asyncio.run(read_again(reader.fresh(homes=True), SharedReads(), target, index, things))
+    except AnotherClipError as error:
+        return error.message
+    if target.kind == "asset" and live.asset is None:
+        return "it no longer exists"
+    if live.asset is not None and (why := asyncio.run(why_title_is_taken(target, reader, live.asset))) is not None:
+        return why
+    found: Guard = guard(target, index, live, secrets or Secrets())
+    return found.why
 
 
 @dataclass
@@ -363,10 +391,10 @@ class Stage:
     def __post_init__(self) -> None:
         self.reader = WorldReader(self.server)
 
-    def plan(self, *intents: Intent, forks: int = 4, find_links: bool = False) -> Survey:
+    def plan(self, *intents: Intent, forks: int = 4, **options: Any) -> Survey:
+        """Plan; ``options`` are parts of the context."""
         self.reader = WorldReader(self.server)
-        hash_file = self.disk.sha256
-        context = SurveyContext(self.spec, self.reader, self.memory, find_links=find_links, hash_file=hash_file)
+        context = SurveyContext(self.spec, self.reader, self.memory, hash_file=self.disk.sha256, **options)
         return asyncio.run(survey(intents, context, forks=forks))
 
     def apply(self, found: Survey) -> list[Difference]:
@@ -376,15 +404,16 @@ class Stage:
             assert target.error is None, target.error
             for index, request in enumerate(target.requests):
                 self._send(target, index, request)
-            live = read_after(target, self.reader)
-            comparison = compare(target, live)
-            self.memory.remember(target.id, comparison.remembered)
-            differences += comparison.differences
+            results = [RequestResult("done", 200)] * len(target.requests)
+            verified = verify(target, results, read_after(target, self.reader))
+            self.memory.remember(target.id, verified.remembered)
+            differences += verified.differences
         return differences
 
     def _send(self, target: Target, index: int, request: Request) -> None:
         if request.dest is None:
             self.server.apply(request)
+            self.memory.remember(target.id, run_items(request))
             return
         self.disk.files[request.dest] = "0" * 64
         self.memory.remember(target.id, download_items(target, index, "0" * 64))

@@ -30,7 +30,7 @@ def asset_intent(args: dict[str, Any], *, file: str = "task.yml", separator: str
     node = SourceNode(_document(args, file))
     checked = read_as(AssetArgs, node.document.data, node)
     dialect = Dialect(list_separator=separator)
-    on_server = (problem for aspect in ASPECTS.values() for problem in aspect.check_on_server(checked, node, dialect))
+    on_server = (problem for aspect in ASPECTS.values() for problem in aspect.check(checked, node, dialect))
     problems = [*check_arguments(checked, node), *on_server]
     if problems:
         raise InputError(problems)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from msauto.model.plan import Json, TargetId
+from msauto.model.plan import TargetId
+from msauto.model.snapshot import Json
 
 
 @dataclass

@@ -5,7 +5,8 @@ the channel) as the server has it. ``changes`` is what the plan shows (``action 
 sent, byte for byte. Instead of these, ``error`` holds phrases that the error must contain (``errors``: of each target
 in error), or ``unchanged`` is true. Every case that plans anything is applied to the model of a server and planned
 again, which must give nothing (unless ``again`` declares otherwise). A task that is run rather than compared names its
-module: ``{"command": {...}}``. ``disk`` holds the SHA-256 of existing files.
+module: ``{"command": {...}}``. ``disk`` holds the SHA-256 of existing files, ``left_out`` a task that the plan leaves
+out. ``looked``, ``held`` and ``unwanted`` name what must still be so before and after the requests.
 
 ``tests/cases/editorial/*.json`` are tables. In each row, the clip ``Film`` (``live``, over that of the table) and the
 ``desired`` state give an ``error``, or ``warnings`` without their places. Other warnings fail the test.
@@ -42,7 +43,7 @@ RUNS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
 KEYS = {
     "about", "desired", "live", "others", "server", "dialect", "version", "ledger", "changes", "requests", "bodies",
     "error", "errors", "unchanged", "skipped", "again", "again_errors", "reads", "warnings", "reversible", "basis",
-    "disk",
+    "disk", "looked", "held", "unwanted", "left_out",
 }  # fmt: skip
 
 
@@ -52,7 +53,9 @@ def test_case(path: Path) -> None:
     assert set(case) <= KEYS, set(case) - KEYS
     context = _scene(case)
     intents = _intents(case, context)
-    found = context.plan(*intents)
+    separator = context.spec.dialect.list_separator
+    left_out = tuple(_intent(args, "left_out.yml", separator) for args in [case.get("left_out")] if args)
+    found = context.plan(*intents, left_out=left_out)
     if "error" in case or "errors" in case:
         _check_errors(found, case.get("errors", [case.get("error")]))
         return
@@ -62,7 +65,7 @@ def test_case(path: Path) -> None:
         assert context.reader.asked == case["reads"]
     assert list(found.warnings) == case.get("warnings", [])
     context.apply(found)
-    again = context.plan(*intents)
+    again = context.plan(*intents, left_out=left_out)
     assert [change for target in again.targets for change in _changes(target)] == case.get("again", [])
     assert sum(target.error is not None for target in again.targets) == case.get("again_errors", 0)
 
@@ -103,12 +106,27 @@ def _check_plan(found: Survey, case: dict[str, Any]) -> None:
         assert [change.reversible for change in changes] == case["reversible"]
     if "basis" in case:
         assert [change.basis for change in changes] == case["basis"]
+    for key, named in (("looked", _looked), ("held", _held), ("unwanted", _unwanted)):
+        if key in case:
+            assert [each for target in found.targets for each in named(target)] == case[key]
     if case.get("unchanged"):
         assert (found.unchanged, found.skipped, found.targets) == (1, 0, ())
     if case.get("skipped"):
         assert (found.unchanged, found.skipped, found.targets) == (0, 1, ())
     covered = sorted({number for request in requests for number in request.changes})
     assert len(found.targets) != 1 or covered == list(range(len(changes))), "every change has its request"
+
+
+def _looked(target: Target) -> list[str]:
+    return list(target.looked.names)
+
+
+def _held(target: Target) -> list[str]:
+    return [" ".join(each.thing) for each in target.holding or ()]
+
+
+def _unwanted(target: Target) -> list[list[Any]]:
+    return [[aspect, named] for aspect, named in target.unwanted]
 
 
 def _changes(target: Target) -> list[str]:

@@ -1,8 +1,7 @@
-"""The whole plan: its limits, its JSON both ways, the fingerprint, and what verification keeps."""
+"""The whole plan: its limits, its JSON both ways, and what must still be so."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -11,20 +10,19 @@ import jsonschema
 import pytest
 from msgspec import structs
 
-from msauto.applying.verification import final_expectations
-from msauto.aspects import difference, holds
+from msauto.aspects.comparison import mapping
 from msauto.errors import InputError
 from msauto.model.desired import InputFile, Intent, ResolvedPlaybooks
-from msauto.model.live import Asset, Marker
-from msauto.model.plan import Expectation, Limits, Plan, Target
-from msauto.model.ports import LiveTarget
+from msauto.model.plan import Address, Limits, Plan, Request, Target
 from msauto.model.server import Dialect
+from msauto.model.snapshot import no_longer_so
 from msauto.planning.plan_assembly import assemble
 from msauto.planning.saved_plan import plan_from_json, plan_schema
-from msauto.planning.target_reading import fingerprint, is_fresh, read_live
+from msauto.planning.target_reading import seen, snapshot_with_facts
+from msauto.secrets.redaction import Secrets
 from tests.plan_documents import plan_to_json
 from tests.tables import table
-from tests.unit.planning.planning_world import Clip, Stage, stage
+from tests.unit.planning.planning_world import Clip, Stage, read_after, stage, why_not
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent
 
 CREATED = "2026-11-20T10:15:00+01:00"
@@ -106,11 +104,23 @@ def test_emptying_other_lists_is_asked_about_too() -> None:
 def test_what_is_written_over_without_its_key_is_a_loss(update: Any, args: dict[str, Any], lost: int) -> None:
     segments = {n: {"start": n, "duration": 1, "title": f"s{n}"} for n in range(60)}
     context = stage(Clip("Film", folder="Master", segments=segments), dialect=Dialect(segment_update=update))
+    context.memory.always.update({f"segment:{n}": {"keywords": None} for n in segments})  # a run has sent none
     intent = asset_intent({"title": "Film", **args})
     (refusal,) = plan_of(context, intent).refusals or (None,)
     assert (refusal and refusal.remedy) == (f"--allow-remove {lost}" if lost else None)
     protected = plan_of(context, intent, limits=Limits(allow_remove=100, protected=("Master/*",)))
     assert [refusal.code for refusal in protected.refusals] == (["protected"] if lost else [])
+
+
+def test_keywords_that_are_not_known_are_shown_and_count_as_no_loss() -> None:
+    context = stage(Clip("Film", segments={n: {"start": n, "duration": 1} for n in range(2)}), reports_keywords=False)
+    context.memory.always["segment:1"] = {"keywords": "k"}
+    desired = [{"number": n, "start": n, "duration": 2} for n in range(2)]
+    plan = plan_of(context, asset_intent({"title": "Film", "segments": desired}), limits=Limits(allow_remove=0))
+    assert not plan.refusals
+    (target,) = plan.targets
+    assert [mapping(each.after).get("keywords", "") for each in target.changes] == [None, "k"]
+    assert [each.reversible for each in target.changes] == [False, True]
 
 
 def test_protected_may_not_be_recreated_with_a_loss() -> None:
@@ -276,68 +286,36 @@ def test_what_came_of_a_run_is_no_plan(key: str) -> None:
         plan_from_json(data)
 
 
-# The fingerprint -----------------------------------------------------------------------------------------------
-
-
-def fresh(context: Stage, target: Target) -> bool:
-    return is_fresh(target, asyncio.run(read_live(target, context.reader.fresh())))
+# What must still be so ------------------------------------------------------------------------------------------
 
 
 @table("planning/drift_of_what_was_compared", "drift", "still")
-def test_only_what_was_compared_is_drift(drift: dict[str, Any], still: bool) -> None:
+def test_only_what_the_plan_looks_at_and_touches_is_drift(drift: dict[str, Any], still: bool) -> None:
     clip = Clip("Film", folder="Raw", fields={"comment": "raw"})
     context = stage(clip, folders={"Playout"})
     args = {"fields": {"comment": "x"}, "xmp": {"dc:a": "2"}, "markers": [{"at": 3}], "links": [{"folder": "Playout"}]}
     (target,) = context.plan(asset_intent({"title": "Film", **args})).targets
     context.server.clips["Film"] = replace(clip, **drift)
-    assert fresh(context, target) is still
+    assert (why_not(target, context.reader) == "") is still
 
 
 @pytest.mark.parametrize(
-    ("fact", "attribute", "value"),
-    [("fps", "frame_time", "0.02"), ("create_time", "create_time", "2026-11-21T08:00:00"), ("markers", None, None)],
+    ("fact", "drift"),
+    [
+        ("fps", {"frame_time": "0.02"}),
+        ("create_time", {"create_time": "2026-11-21T08:00:00"}),
+        ("markers", {"markers": [{"uid": 1, "frame": 5}]}),
+    ],
 )
-def test_facts_of_every_type_are_in_the_fingerprint(fact: str, attribute: str | None, value: str | None) -> None:
-    clip = Asset("Film", attributes={"frame_time": "0.04", "create_time": "2026-11-20T08:00:00"})
-    other = structs.replace(clip, attributes={**clip.attributes, attribute: value} if attribute else clip.attributes)
-    other = other if attribute else structs.replace(clip, markers=(Marker(1, 5, {"title": "x"}),))
-    looked = {f"fact:{fact}"}
-    assert fingerprint(looked, LiveTarget(asset=clip)) == fingerprint(looked, LiveTarget(asset=clip))
-    assert fingerprint(looked, LiveTarget(asset=clip)) != fingerprint(looked, LiveTarget(asset=other))
-
-
-# Expectations --------------------------------------------------------------------------------------------------
-
-
-def test_a_new_marker_is_told_from_its_older_twin() -> None:
-    expect = Expectation("marker", "General@5", {"frame": 5, "track": "General", "title": "A"}, not_uids=(1,))
-    context = stage(Clip("Film", markers=[{"uid": 1, "frame": 5, "title": "A"}]))
-    assert holds(expect, LiveTarget(asset=context.server.asset(context.server.clips["Film"]))) is False
-    context.server.clips["Film"].markers.append({"uid": 2, "frame": 5, "title": "A"})
-    assert holds(expect, LiveTarget(asset=context.server.asset(context.server.clips["Film"]))) is True
-
-
-def test_what_reading_cannot_show_is_neither_true_nor_false() -> None:
-    live = LiveTarget(asset=stage(Clip("Film")).server.asset(Clip("Film")))
-    assert holds(Expectation("command", "X", desired=None, visible=False), live) is None
-    assert holds(Expectation("field", "user_3", "x", visible=False), live) is None
-    assert holds(Expectation("xmp", "dc:a", ["x"], visible=False), live) is None
-    assert difference(Expectation("field", "comment", "x"), live) is not None
-
-
-def test_the_last_word_counts() -> None:
-    context = stage(Clip("Film", segments={1: {"start": 0, "duration": 10}}))
-    (target,) = context.plan(
-        asset_intent({"title": "Film", "segments": [{"number": 1, "start": 0, "duration": 20}]})
-    ).targets
-    assert [(word.key, word.desired) for word in final_expectations(target)] == [("1", {"start": 0, "duration": 20})]
-
-
-def test_everything_expected_of_a_deleted_asset_is_that_it_is_gone() -> None:
-    (target,) = stage(Clip("Film")).plan(gone("Film")).targets
-    (word,) = final_expectations(target)
-    assert holds(word, LiveTarget()) is True
-    assert holds(word, LiveTarget(asset=stage().server.asset(Clip("Film")))) is False
+def test_facts_of_every_type_are_looked_at_again(fact: str, drift: dict[str, Any]) -> None:
+    context = stage(Clip("Film"))
+    target = Target("studio-a", "NEWS", "asset", "Film", address=Address("Film"), requests=(Request("POST", "/x"),))
+    live = read_after(target, context.reader)
+    looked = seen(target, live, [f"fact {fact}"], Secrets()).looked
+    assert no_longer_so(looked.items(), snapshot_with_facts(live, looked.names)) == []
+    context.server.clips["Film"] = replace(context.server.clips["Film"], **drift)
+    changed = read_after(target, context.reader)
+    assert no_longer_so(looked.items(), snapshot_with_facts(changed, looked.names)) == [f"fact {fact}"]
 
 
 def test_long_requests_are_split_or_refused() -> None:
@@ -349,12 +327,3 @@ def test_long_requests_are_split_or_refused() -> None:
     assert sorted(number for request in target.requests for number in request.changes) == [0, 1, 2, 3]
     (target,) = context.plan(asset_intent({"title": "Film", "xmp": {"dc:a": "x" * 300}})).targets
     assert "the cap is 200" in str(target.error)
-
-
-def test_a_difference_of_an_rss_item_shows_its_content() -> None:
-    context = stage(channels={"c": [{"guid": "n", "title": "old"}]})
-    (target,) = context.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "new"}]})).targets
-    live = asyncio.run(read_live(target, context.reader.fresh()))
-    (found,) = [difference(word, live) for word in final_expectations(target)]
-    assert found is not None
-    assert (found.key, found.desired, found.live) == ("n", "new", {"title": "old"})

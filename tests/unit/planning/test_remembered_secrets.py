@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from msauto.ledger.ledger import Ledger
-from msauto.model.plan import Json, TargetId
+from msauto.model.plan import TargetId
+from msauto.model.snapshot import Json
 from msauto.secrets.redaction import Secrets
 from msauto.secrets.redactor import SALT, SecretMemory
 

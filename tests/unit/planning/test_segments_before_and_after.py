@@ -63,6 +63,21 @@ def test_what_a_lossy_change_loses_is_in_the_plan(stage: Stage) -> None:
     assert stage.apply(task).ok
 
 
+def test_keywords_that_are_never_shown_are_lost_in_the_plan_unless_a_run_knows_them(stage: Stage) -> None:
+    stage.sim.dialect = SimDialect().with_values({"segment_keywords": "hidden"})
+    task = segments({"number": 2, "start": 10, "duration": 7})
+    text = " ".join(text_of(stage.plan(task), colour=False).split())
+    assert "keywords (unknown) → (nothing)" in text
+    assert "(cannot be undone)" in text
+    change = change_of(stage, task)
+    assert (change.losses, change.reversible) == (0, False)
+    assert stage.apply(task).ok
+    told = "\n".join(stage.undo(dry=True).warnings)
+    assert "segment 2 comes back without its keywords, which were never known" in told
+    change = change_of(stage, segments({"number": 2, "start": 10, "duration": 8}))
+    assert (change.losses, change.reversible) == (0, True), "this run has sent none"
+
+
 def test_a_rating_of_nought_is_none_and_is_not_lost(stage: Stage) -> None:
     before, after = told(change_of(stage, segments({"number": 2, "start": 10, "duration": 7})))
     assert after.get("rating", "0") == before.get("rating", "0")

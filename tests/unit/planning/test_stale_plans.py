@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +10,10 @@ from msgspec import structs
 
 from msauto.model.desired import Intent
 from msauto.model.plan import Plan, Target
-from msauto.planning.saved_plan import STALE, differences, refuse_differences
-from msauto.planning.target_reading import what_changed
+from msauto.planning.saved_plan import STALE, differences, refuse_differences, rest_of
+from msauto.secrets.redaction import Secrets
 from tests.tables import table
-from tests.unit.planning.planning_world import Clip, Stage, stage
+from tests.unit.planning.planning_world import Clip, Stage, stage, why_not
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent
 
 FILM = Clip("Film", folder="Raw", fields={"comment": "raw"})
@@ -26,7 +25,7 @@ def planned(context: Stage, args: dict[str, Any]) -> Target:
 
 
 def why(context: Stage, target: Target) -> str | None:
-    return asyncio.run(what_changed(target, context.reader.fresh()))
+    return why_not(target, context.reader) or None
 
 
 def test_nothing_has_changed() -> None:
@@ -47,7 +46,8 @@ def test_a_deletion_does_not_hit_a_clip_recorded_since() -> None:
     target = planned(context, {"state": "absent"})
     assert why(context, target) is None
     context.server.clips["Film"] = replace(FILM, link_id=99)
-    assert why(context, target) == "it is another clip now: created 2026-11-20T08:00:00, 250 frames, link_id 99"
+    another = "created 2026-11-20T08:00:00, 250 frames, link_id 99"
+    assert why(context, target) == f"another clip now has this title ({another})"
     del context.server.clips["Film"]
     assert why(context, target) == "it no longer exists"
 
@@ -65,7 +65,9 @@ def test_a_channel_that_has_moved_on() -> None:
     (target,) = context.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "A"}]})).targets
     assert why(context, target) is None
     context.server.channels["c"].append({"guid": "m", "title": "B"})
-    assert why(context, target) == "one of items"
+    assert why(context, target) is None, "no task names it"
+    context.server.channels["c"].append({"guid": "n", "title": "B"})
+    assert why(context, target) == "rss_item n was None, is {'title': 'B'}"
 
 
 @pytest.mark.parametrize(
@@ -73,18 +75,20 @@ def test_a_channel_that_has_moved_on() -> None:
     [
         ({"xmp": {"dc:a": ["new"]}}, "xmp dc:a was ['old'], is ['new']"),
         ({"fields": {"comment": "x" * 99}}, f"field comment was 'raw', is '{'x' * 59}…"),
-        ({"segments": {1: {"start": 0, "duration": 9}}}, "one of length, segments"),
+        (
+            {"segments": {1: {"start": 0, "duration": 9}}},
+            "segment 1 was None, is {'start': 0, 'duration': 9, 'title': ''}",
+        ),
     ],
 )
 def test_what_has_changed_is_told_as_far_as_the_plan_knows(drift: dict[str, Any], words: str) -> None:
     clip = replace(FILM, xmp={"dc:a": ["old"]})
     context = stage(clip)
     segments = [{"number": 1, "start": 0, "duration": 5}]
-    target = planned(context, {"fields": {"comment": "x"}, "xmp": {"dc:a": ["9"]}, "segments": segments})
+    target = planned(context, {"fields": {"comment": "x"}, "xmp": {"dc:a": ["topsecret"]}, "segments": segments})
     context.server.clips["Film"] = replace(clip, **drift)
     assert why(context, target) == words
-    secret = structs.replace(target, changes=tuple(structs.replace(change, secret=True) for change in target.changes))
-    assert "old" not in (why(context, secret) or "")
+    assert "old" not in why_not(target, context.reader, secrets=Secrets(["topsecret"]))
 
 
 # Planned again ---------------------------------------------------------------------------------------------------
@@ -151,6 +155,25 @@ def test_two_clips_of_one_title_are_two_targets() -> None:
     assert refuse_differences(both, both) == both
     found = refuse_differences(both, Plan("", "", targets=(target, target)))
     assert [each.error is None for each in found.targets] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("now", "differs"),
+    [
+        ({"hires": "film.mxf", "archive": "LTO/1"}, ""),
+        ({"hires": None}, ""),
+        ({"hires": "other.mxf"}, "it is another clip: hires was film.mxf, and is other.mxf"),
+        ({"link_id": 99}, "it is another clip: link id was 1, and is 99"),
+        ({"link_id": None, "frames": 7}, "it is another clip: frames was 100, and is 7"),
+    ],
+)
+def test_which_clip_it_is_is_compared_and_a_difference_is_named(now: dict[str, Any], differs: str) -> None:
+    (target,) = plan_of(stage(FILM), *comments("Film")).targets
+    clip = structs.replace(target.clip, link_id=1, hires="film.mxf", frames=100)
+    plans = [Plan("", "", targets=(structs.replace(target, clip=structs.replace(clip, **each)),)) for each in ({}, now)]
+    assert "".join(differences(*plans).values()) == differs
+    (rest,) = rest_of(plans[1], plans[0].targets)
+    assert (rest.error or "") == (differs and f"{STALE}{differs}")
 
 
 @pytest.mark.parametrize(

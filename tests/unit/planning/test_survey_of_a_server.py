@@ -29,8 +29,9 @@ from msauto.model.desired import (
 )
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.model.plan import Address, Change, Json, Target
+from msauto.model.plan import Address, Change, Target
 from msauto.model.server import ServerSpec
+from msauto.model.snapshot import Json
 from msauto.planning.asset_survey import SurveyContext
 from msauto.planning.handlers import due_handlers
 from msauto.planning.survey import Survey, survey
@@ -156,7 +157,7 @@ def test_a_when_that_is_false_by_the_listing_costs_no_get() -> None:
     chosen = SelectRef("NEWS", ("Raw",), where=lambda facts: facts.get("frames") > 4)
     found = context.plan(intent(chosen, comment("x")))
     assert context.reader.asked == ["select Raw", "asset Clip 5"]
-    assert only(found).looked == ("fact:frames", "field:comment")
+    assert only(found).looked.names == ("fact frames",)
 
 
 def test_what_the_listing_cannot_answer_is_read_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from msauto.ledger.ledger import Ledger
 from msauto.model.plan import Limits, Plan
 from msauto.model.result import RunDetails
 from msauto.model.server import ServerSpec
-from msauto.simulator import Item, SimDialect, SimMarker, SimSegment, Simulator, empty_state
+from msauto.simulator import Fault, Item, ServerState, SimDialect, SimMarker, SimSegment, Simulator, empty_state
 from tests.stage import Stage
 
 
@@ -108,11 +109,13 @@ def test_a_stranger_under_the_new_title_is_not_renamed(stage: Stage) -> None:
 
 
 def test_a_deleted_marker_comes_back_whole_under_a_new_uid(stage: Stage) -> None:
+    stage.sim.state.clip("Film").markers[0].fields["user"] = ""
     assert stage.apply(asset(markers=[{"uid": 1, "state": "absent"}])).ok
     stage.sim.clear_log()
     assert stage.undo().ok
     (sent,) = stage.sent()
     assert "uid=-1" in sent.target
+    assert "user" not in sent.target
     markers = {
         (m.pos, m.fields["title"], m.fields["comment"], m.fields["rating"])
         for m in stage.sim.state.clip("Film").markers[1:]
@@ -136,6 +139,63 @@ def test_one_of_two_markers_that_are_the_same_comes_back(stage: Stage) -> None:
     assert stage.apply(asset(markers=[{"uid": 8, "state": "absent"}])).ok
     assert stage.undo().ok
     assert [m.pos for m in clip.markers].count(3) == 2
+
+
+def test_one_of_two_comes_back_beside_the_one_that_the_task_kept(stage: Stage) -> None:
+    clip = stage.sim.state.clip("Film")
+    clip.markers.append(SimMarker(8, 3, dict(clip.markers[0].fields)))
+    assert stage.apply(asset(markers=[{"at": 3, "title": "m"}], exactly={"markers": {"tracks": ["General"]}})).ok
+    assert [m.uid for m in clip.markers] == [1, 7]
+    assert stage.undo().ok
+    assert [m.pos for m in clip.markers].count(3) == 2
+    assert stage.undo(stage.runs()[-1], dry=True).requests == 0, "it is back already"
+
+
+def test_a_marker_of_another_at_the_place_of_a_deleted_one_stays(stage: Stage) -> None:
+    clip = stage.sim.state.clip("Film")
+    assert stage.apply(asset(markers=[{"uid": 1, "state": "absent"}])).ok
+    clip.markers.append(SimMarker(9, 3, {"track": "General", "title": "theirs"}))
+    assert stage.undo().ok
+    assert sorted(m.fields["title"] for m in clip.markers if m.pos == 3) == ["m", "theirs"]
+
+
+def test_a_deleted_marker_and_a_new_one_of_its_uid_are_two(stage: Stage) -> None:
+    clip = stage.sim.state.clip("Film")
+    clip.markers[0].uid = 6
+    assert stage.apply(asset(markers=[{"uid": 7, "state": "absent"}, {"at": 20, "title": "new"}])).ok
+    assert [(m.uid, m.pos) for m in clip.markers] == [(6, 3), (7, 20)]
+    assert stage.undo().ok
+    assert sorted(m.pos for m in clip.markers) == [3, 5]
+
+
+def test_of_two_markers_at_a_place_one_comes_back_and_the_other_is_as_before(stage: Stage) -> None:
+    clip = stage.sim.state.clip("Film")
+    clip.markers.append(SimMarker(8, 3, {"track": "General", "title": "other"}))
+    assert stage.apply(asset(markers=[{"uid": 1, "state": "absent"}, {"uid": 8, "title": "ours"}])).ok
+    assert stage.undo().ok
+    assert sorted(m.fields["title"] for m in clip.markers if m.pos == 3) == ["m", "other"]
+
+
+def test_only_what_was_named_is_written_back(stage: Stage) -> None:
+    def stamp(state: ServerState) -> None:
+        state.clip("Film").markers[0].fields["user"] = "the server"
+
+    marker = stage.sim.state.clip("Film").markers[0]
+    marker.fields["user"] = "bob"
+    stage.sim.faults.add(Fault("CREATEMARKER", "after", change=stamp))
+    assert stage.apply(asset(markers=[{"uid": 1, "title": "ours", "keywords": "k"}])).ok
+    assert stage.undo().ok
+    texts = {name: text for name, text in marker.fields.items() if text}
+    assert texts == {"track": "General", "title": "m", "comment": "said", "rating": "2", "user": "the server"}
+
+
+def test_what_somebody_has_taken_back_already_needs_no_word(stage: Stage) -> None:
+    clip = stage.sim.state.clip("Film")
+    assert stage.apply(asset(markers=[{"uid": 7, "title": "ours"}, {"at": 20, "title": "new"}])).ok
+    clip.markers[1].fields["title"] = "c"
+    clip.markers.pop()
+    plan = plan_of_undo(stage)
+    assert (plan.requests, plan.warnings) == (0, ())
 
 
 def test_a_created_marker_goes_by_the_uid_that_was_learned(stage: Stage) -> None:
@@ -169,11 +229,77 @@ def test_items_of_a_channel_come_back(stage: Stage) -> None:
     assert [(item.guid, item.title) for item in items] == [("n-1", "First")]
 
 
+FULL = Item("n-2.xml", b"", "n-2", "Old", "Said", "http://x/", "Fri, 20 Nov 2026 09:00:00 +0000")
+
+
+def shown(stage: Stage) -> list[tuple[str, ...]]:
+    items = stage.sim.state.channels["ticker"].items
+    return [(each.file, each.guid, each.title, each.description, each.link, each.pub_date) for each in items]
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"item": {"title": "New"}},
+        {"item": {"title": "New", "link": "http://y/"}},
+        {"item": {"title": "Old", "description": "", "pubDate": "2026-11-21T09:00:00+00:00"}},
+        {"text": "New"},
+        {"state": "absent"},
+    ],
+    ids=["a title", "a link", "a date", "a text", "absent"],
+)
+def test_a_document_comes_back_whole(stage: Stage, wanted: dict[str, Any]) -> None:
+    stage.sim.state.channels["ticker"].items[:] = [replace(FULL)]
+    before = shown(stage)
+    assert stage.apply(ticker({"guid": "n-2", **wanted})).ok
+    assert shown(stage) != before
+    assert stage.undo().ok
+    assert shown(stage) == before
+
+
+def test_what_no_task_names_of_a_document_is_written_again(stage: Stage) -> None:
+    stage.sim.state.channels["ticker"].items[:] = [replace(FULL)]
+    assert stage.apply(ticker({"guid": "n-2", "item": {"title": "New"}})).ok
+    assert shown(stage) == [("n-2.xml", "n-2", "New", "Said", "http://x/", "Fri, 20 Nov 2026 09:00:00 +0000")]
+
+
+def test_a_field_that_a_run_added_to_a_document_goes(stage: Stage) -> None:
+    stage.sim.state.channels["ticker"].items[:] = [replace(FULL, link="", pub_date="")]
+    before = shown(stage)
+    assert stage.apply(ticker({"guid": "n-2", "item": {"link": "http://y/"}})).ok
+    assert stage.undo().ok
+    assert shown(stage) == before
+
+
+def test_an_item_that_somebody_has_extended_is_left_alone(stage: Stage) -> None:
+    items = stage.sim.state.channels["ticker"].items
+    items[:] = [replace(FULL, link="", pub_date="")]
+    assert stage.apply(ticker({"guid": "n-2", "item": {"title": "New"}}, {"guid": "n-3", "item": {"title": "Ours"}})).ok
+    for item in items:
+        item.link = "http://theirs/"
+    plan = plan_of_undo(stage)
+    assert plan.targets == ()
+    told = "\n".join(plan.warnings)
+    assert "item n-2 is left alone" in told
+    assert "item n-3 is left alone" in told
+
+
 def test_a_link_goes_where_the_dialect_names_a_way(stage: Stage) -> None:
     stage.dialect = {"link_delete": "by_title"}
     assert stage.apply(asset(links=[{"folder": "Playout", "title": "Tonight"}])).ok
     assert stage.undo().ok
     assert [entry.title for entry in stage.sim.state.clip("Film").entries] == ["Film"]
+
+
+def test_a_link_of_a_title_that_another_link_has_is_left_and_the_rest_comes_back(stage: Stage) -> None:
+    stage.dialect = {"link_delete": "by_title"}
+    stage.sim.state.databases["NEWS"].make_folder("Archive")
+    links = [{"folder": folder, "title": "Tonight"} for folder in ("Playout", "Archive")]
+    assert stage.apply(asset(links=links, fields={"comment": "Ready"})).ok
+    assert warned(stage, "link Playout/Tonight cannot be undone: 2 links of the asset have its title")
+    assert stage.undo().ok
+    clip = stage.sim.state.clip("Film")
+    assert (len(clip.entries), clip.home.fields["comment"]) == (3, "raw")
 
 
 def test_removing_a_link_counts_as_a_deletion(stage: Stage) -> None:
@@ -320,6 +446,13 @@ def test_what_is_gone_by_now_is_not_made_again(stage: Stage) -> None:
     assert warned(stage, "marker uid 7 is left alone: it no longer exists")
 
 
+def test_a_marker_that_is_gone_by_now_is_not_made_again(stage: Stage) -> None:
+    assert stage.apply(asset(markers=[{"uid": 7, "at": 6}])).ok
+    stage.sim.state.clip("Film").markers.pop()
+    assert plan_of_undo(stage).requests == 0
+    assert warned(stage, "marker uid 7 is left alone: it no longer exists")
+
+
 def test_another_clip_of_the_title_is_left_alone(stage: Stage) -> None:
     assert stage.apply(asset(fields={"comment": "Ready"})).ok
     stage.sim.state.clip("Film").create_time = "2026-12-01T00:00:00"
@@ -399,9 +532,10 @@ def test_of_two_items_with_one_guid_the_first_comes_back_and_the_other_is_named(
 def test_an_item_under_the_guid_of_its_file_comes_back_in_its_file(stage: Stage) -> None:
     channel = stage.sim.state.add_channel("ticker")
     channel.items.clear()
+    stage.dialect = {"rss_guid": "stem"}
     assert stage.apply(ticker({"guid": "01", "file": "x.txt", "text": "A"})).ok
     assert [item.guid for item in channel.items] == ["x"]
-    assert stage.apply(ticker({"guid": "01", "state": "absent"})).ok
+    assert stage.apply(ticker({"file": "x.txt", "state": "absent"})).ok
     assert channel.items == []
     assert stage.undo().ok
     assert [(item.file, item.guid, item.title) for item in channel.items] == [("x.txt", "x", "A")]

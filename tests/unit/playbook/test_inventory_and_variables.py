@@ -13,6 +13,7 @@ from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files
 from msauto.playbook.inventory import Host, Inventory, load_inventory, match_hosts
 from msauto.playbook.resolve import resolve
+from msauto.playbook.validate import validate
 from msauto.playbook.variables import Level, Variables
 from tests.tables import table
 
@@ -159,7 +160,102 @@ all:
     assert server.requests_per_second == 2.0
     assert (server.dialect.list_separator, server.dialect.rss_update) == (";", "delete_put")
     assert "hunter" not in repr(server)
-    assert "hunter" not in repr(server.variables)
+
+
+MERGED = {
+    "inventory": """
+all:
+  vars:
+    server: {timezone: Europe/Oslo, connections: 1, timeouts: {read: 5}, auth: {bearer: "{{ env.TOKEN }}"}}
+  children:
+    playout:
+      vars: {server: {connections: 2, timeouts: {connect: 1}}}
+      hosts:
+        h: {server: {url: "http://h", connections: 5}}
+""",
+    "group_vars__all": "server: {connections: 3, requests_per_second: 9, tls: {ca: ca.pem}}",
+    "group_vars__playout": "server: {connections: 4, dialect: {list_separator: ;}}",
+    "host_vars__h": "server: {connections: 6}",
+    "play": "- {hosts: h, tasks: []}",
+}
+
+
+def test_the_keys_of_server_blocks_are_merged_from_groups_to_host(tmp_path: Path) -> None:
+    write(tmp_path, **MERGED)
+    server = run(tmp_path, env={"TOKEN": "hunter2"}).work[0].server
+    assert (server.url, server.timezone, server.connections) == ("http://h:7901", "Europe/Oslo", 6)
+    assert (server.auth.bearer, server.requests_per_second) == (Secret("hunter2"), 9.0)
+    assert (server.timeouts.connect, server.timeouts.read) == (1.0, 30.0), "a mapping inside is one value"
+    assert server.dialect.list_separator == ";"
+    assert server.tls.ca == str(tmp_path / "group_vars" / "ca.pem"), "a file is beside the one that names it"
+    stronger = run(tmp_path, env={"TOKEN": "hunter2"}, extra_vars=("{server: {connections: 7}}",)).work[0].server
+    assert (stronger.url, stronger.connections) == ("http://h:7901", 7)
+
+
+def test_a_whole_server_block_may_be_a_template_and_omit_leaves_the_weaker_key(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        inventory="""
+all:
+  vars:
+    server: "{{ common }}"
+    common: {timezone: Europe/Oslo, connections: 2}
+  hosts:
+    h: {server: {url: "http://h", connections: "{{ omit }}"}}
+""",
+        play="- {hosts: h, tasks: []}",
+    )
+    server = run(tmp_path).work[0].server
+    assert (server.url, server.timezone, server.connections) == ("http://h:7901", "Europe/Oslo", 2)
+
+
+def problems_of(folder: Path, **files: str) -> list[str]:
+    """Return what is wrong with a server block, which planning and validating report alike."""
+    write(folder, **{**MERGED, **files})
+    with pytest.raises(InputError) as caught:
+        run(folder, env={"TOKEN": "hunter2"})
+    options = ResolveOptions((), (str(folder / "inventory.yml"),), env={"TOKEN": "hunter2"})
+    validated = validate([str(folder / "play.yml")], options)
+    assert [str(each.place) for each in validated] == [str(each.place) for each in caught.value.problems]
+    return [f"{each.place}: {each.message}".replace(f"{folder}/", "") for each in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "expected"),
+    [
+        ("group_vars__all", "server: {timezone: '{{ zone }}'}", ["group_vars/all.yml:1:20: undefined variable 'zone'"]),
+        ("group_vars__all", "server: {conections: 3}", ["group_vars/all.yml:1:10: unknown key 'conections'"]),
+        (
+            "group_vars__playout",
+            "server: {dialect: {segment_update: recreat}, timeouts: {conect: 1}}",
+            [
+                "group_vars/playout.yml:1:36: segment_update cannot be 'recreat'",
+                "group_vars/playout.yml:1:57: unknown key 'conect'",
+            ],
+        ),
+        (
+            "group_vars__all",
+            "server: {auth: {basic: {username: ops}}}",
+            ["group_vars/all.yml:1:24: basic has no password"],
+        ),
+        (
+            "group_vars__all",
+            "server:\n  timeouts:\n  read: 5\n",
+            ["group_vars/all.yml:3:3: wrong indentation: timeouts has no value; its keys on the same level: read"],
+        ),
+        ("group_vars__all", "server: http://h", ["group_vars/all.yml:1:9: server must be a mapping, not text"]),
+        ("inventory", "all: {hosts: {h: {server: {connections: 5}}}}", ["host_vars/h.yml:1:9: url is missing"]),
+    ],
+)
+def test_a_problem_of_a_merged_block_is_where_its_key_is_set(
+    file: str, text: str, expected: list[str], tmp_path: Path
+) -> None:
+    assert problems_of(tmp_path, **{"host_vars__h": "server: {connections: 6}", file: text}) == expected
+
+
+def test_a_key_that_a_stronger_block_sets_again_is_not_evaluated(tmp_path: Path) -> None:
+    write(tmp_path, **{**MERGED, "group_vars__all": "server: {connections: '{{ nobody }}'}"})
+    assert run(tmp_path, env={"TOKEN": "hunter2"}).work[0].server.connections == 6
 
 
 @pytest.mark.parametrize("text", ["server.auth.bearer", "hostvars['h'].server.auth.bearer", "hostvars['h']['server']"])

@@ -93,7 +93,7 @@ def test_a_change_points_at_the_key_that_it_comes_from(tmp_path: Path) -> None:
     file.write_text(PLAYBOOK, encoding="utf-8")
     options = ResolveOptions((str(file),), server_url="http://h", env={}, now=datetime(2026, 11, 20, tzinfo=UTC))
     asset, channel = resolve(options).work[0].intents
-    found, feed = asset.evaluate(Facts(asset=Asset("Evening News"))), channel.evaluate(Facts.none())
+    found, feed = asset.evaluate(Facts(asset=Asset("Evening News"))), channel.evaluate(Facts(there=False))
     assert isinstance(found, DesiredAsset)
     assert isinstance(feed, DesiredChannel)
     sourced = {

@@ -5,12 +5,14 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from msauto.aspects.marker_arguments import DesiredMarker
 from msauto.aspects.segment_arguments import DesiredSegment
 from msauto.errors import InputError, SourceLocation
 from msauto.model.desired import (
     ABSENT,
+    ChannelRef,
     DesiredAsset,
     Intent,
     Position,
@@ -118,7 +120,7 @@ def test_problems_that_only_facts_show_have_places(tmp_path: Path) -> None:
     with pytest.raises(Need):
         intent.evaluate(Facts(entry=listed_entry((), "A")))
     with pytest.raises(NoAssetError):
-        intent.evaluate(Facts.none())
+        intent.evaluate(Facts(there=False))
 
 
 def test_constant_parts_are_checked_beside_live_ones(tmp_path: Path) -> None:
@@ -244,3 +246,19 @@ def test_a_constant_task_has_the_conditions_of_its_block(tmp_path: Path) -> None
     few, many = (intents(tmp_path, tasks, f"  vars: {{limit: {limit}}}\n")[0] for limit in (299, 300))
     assert few.evaluate(FACTS) is not None
     assert many.evaluate(FACTS) is None
+
+
+def test_tasks_that_the_tags_leave_out_are_known(tmp_path: Path) -> None:
+    tasks = """- {asset: {title: A}, tags: [a]}
+- {asset: {title: B, markers: [{at: 0, track: Icon}]}, tags: [b]}
+- {asset: {title: "{{ item }}"}, loop: [C, "{{ week }}"], tags: [b]}
+- {rss: {channel: ticker, items: []}, tags: [b]}
+- {command: {name: PARTNER_EXPORT_VERSION, title: D}, tags: [b]}
+- {asset: {title: E, state: absent}, tags: [never, b]}
+"""
+    assert [each.ref for each in intents(tmp_path, tasks, tags=("a",))] == [TitleRef("NEWS", "A")]
+    options = ResolveOptions((str(tmp_path / "p.yml"),), server_url="http://h", env={}, now=NOW, tags=("a",))
+    (work,) = resolve(options).work
+    assert [each.ref for each in work.left_out] == [TitleRef("NEWS", "B"), ChannelRef("ticker")]
+    (work,) = resolve(structs.replace(options, tags=("a", "b"), extra_vars=("week=48",))).work
+    assert (len(work.intents), work.left_out) == (7, ())

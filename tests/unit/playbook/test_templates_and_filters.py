@@ -136,9 +136,9 @@ def test_layers_that_were_not_read_are_asked_for(folder: Path) -> None:
         with pytest.raises(Need):
             render_text(text, names, SPOT)
     with pytest.raises(NoAssetError):
-        render_text("{{ asset.frames | default(0) }}", scope(folder, Facts.none()), SPOT)
+        render_text("{{ asset.frames | default(0) }}", scope(folder, Facts(there=False)), SPOT)
     with pytest.raises(NoAssetError):
-        evaluate_expression("[asset] | map(attribute='frames') | list", scope(folder, Facts.none()), SPOT)
+        evaluate_expression("[asset] | map(attribute='frames') | list", scope(folder, Facts(there=False)), SPOT)
 
 
 def test_what_was_looked_at_is_remembered(folder: Path) -> None:

@@ -12,12 +12,12 @@ from tests.tables import table
 INVENTORY = 'all: {hosts: {h: {server: {url: "http://h"}, database: D}}}\n'
 
 
-def problems(folder: Path, *playbooks: str) -> list[Problem]:
+def problems(folder: Path, *playbooks: str, tags: tuple[str, ...] = ()) -> list[Problem]:
     (folder / "i.yml").write_text(INVENTORY, encoding="utf-8")
     for number, text in enumerate(playbooks):
         (folder / f"p{number}.yml").write_text(text, encoding="utf-8")
     found = validate([str(folder / f"p{number}.yml") for number in range(len(playbooks))], ResolveOptions(
-        (), (str(folder / "i.yml"),), env={}
+        (), (str(folder / "i.yml"),), env={}, tags=tags
     ))  # fmt: skip
     assert all(problem.place is not None for problem in found)
     return found
@@ -50,6 +50,21 @@ def test_only_what_runs_together_contradicts(tmp_path: Path) -> None:
     play = "- {hosts: all, tasks: [{%s}]}\n"
     assert problems(tmp_path, play % desired, play % gone) == []
     assert len(problems(tmp_path, play % desired + play % gone)) == 1
+
+
+def test_what_tags_leave_out_still_contradicts(tmp_path: Path) -> None:
+    text = """
+- hosts: all
+  tasks:
+    - {asset: {title: A, markers: [{at: 0, track: Icon}]}, tags: [a]}
+    - {asset: {title: A, markers: [{at: 0, track: Icon, state: absent}]}, tags: [b]}
+    - {asset: {title: A, markers: [{at: 0, track: Icon, state: absent}]}, tags: [never]}
+    - {asset: {title: B, fields: {comment: x}}, tags: [b]}
+    - {asset: {title: B, fields: {comment: y}}, tags: [b]}
+"""
+    (problem,) = problems(tmp_path, text, tags=("a",))
+    assert problem.message.startswith("the marker at 0 (Icon) is removed by a task")
+    assert len(problems(tmp_path, text)) == 2
 
 
 def test_channels(tmp_path: Path) -> None:

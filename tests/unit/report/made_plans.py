@@ -10,21 +10,9 @@ from typing import Any
 
 from msauto.model.desired import TaskSource
 from msauto.model.identity import ClipIdentity
-from msauto.model.plan import (
-    Action,
-    AspectName,
-    Basis,
-    Body,
-    Change,
-    EmptiedList,
-    Json,
-    Plan,
-    PlannedServer,
-    Refusal,
-    Request,
-    Target,
-)
+from msauto.model.plan import Action, Basis, Body, Change, EmptiedList, Plan, PlannedServer, Refusal, Request, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
+from msauto.model.snapshot import AspectName, Json
 from msauto.report.layout import Layout
 from msauto.report.text import render_plan
 

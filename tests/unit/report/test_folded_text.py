@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from msauto.model.plan import Change, Json, Plan, Refusal, ShownMarker, ShownSegment, Target, TargetContext
+from msauto.model.plan import Change, Plan, Refusal, Target, TargetContext
+from msauto.model.snapshot import Json
 from msauto.report.clip_timeline import ASCII, UNICODE, Timeline, TimelineSigns, draw_timeline, legend_of, timeline_of
 from msauto.report.layout import Layout, Line, TextSpan, render_lines, words
 from msauto.report.sanitizing import display_width, show, visible
+from tests.shown_items import shown_marker, shown_segment
 from tests.unit.report.made_plans import PAL, change, check_golden, film, plan_of, text_of
 
 
@@ -48,7 +50,7 @@ def long_film() -> Target:
         change("change", "marker", "uid 2", cue, cue | {"comment": "short"}),
         marker(61000),
         folder="Films",
-        context=TargetContext(162500, (), (ShownMarker(8, 30000, "General"),)),
+        context=TargetContext(162500, (shown_marker(8, 30000, "General"),)),
     )
 
 
@@ -189,7 +191,7 @@ def test_a_timeline_shows_what_stays_and_what_goes() -> None:
 
 
 def test_only_additions_have_one_row() -> None:
-    context = TargetContext(1000, (ShownSegment(1, 0, 500),), (ShownMarker(3, 750, "General"),))
+    context = TargetContext(1000, (shown_segment(1, 0, 500), shown_marker(3, 750, "General")))
     timeline = timeline_of(clip("A", marker(250), context=context))
     assert timeline is not None
     assert drawn(timeline, 22) == ["├1────+────┄┄┄┄┄•┄┄┄┄┤"]
@@ -205,9 +207,9 @@ def test_a_segmentation_is_drawn_piece_by_piece() -> None:
 
 def test_what_begins_in_one_column_is_side_by_side_or_counted() -> None:
     """20 columns of 50 frames."""
-    segments = (ShownSegment(1, 0, 10), ShownSegment(2, 100, 400), ShownSegment(3, 500, 5), ShownSegment(4, 505, 5))
-    kept = [ShownMarker(place, frame, "General") for place, frame in enumerate((100, 110, *[600] * 12, 955, 956))]
-    context = TargetContext(1000, segments, tuple(kept))
+    segments = (shown_segment(1, 0, 10), shown_segment(2, 100, 400), shown_segment(3, 500, 5), shown_segment(4, 505, 5))
+    kept = [shown_marker(place, frame, "General") for place, frame in enumerate((100, 110, *[600] * 12, 955, 956))]
+    context = TargetContext(1000, (*segments, *kept))
     timeline = timeline_of(clip("A", marker(120), marker(601), context=context))
     assert timeline is not None
     assert drawn(timeline, 22) == ["├┬1┬2+••───┬┬+•12┄┄┄*┤"]
@@ -219,7 +221,7 @@ def test_what_begins_in_one_column_is_side_by_side_or_counted() -> None:
 
 def test_a_segment_narrower_than_a_column_shows_that_it_changes() -> None:
     tiny: Json = {"number": 2, "start": 500, "duration": 5}
-    context = TargetContext(10_000, (ShownSegment(1, 0, 500), ShownSegment(3, 505, 5)))
+    context = TargetContext(10_000, (shown_segment(1, 0, 500), shown_segment(3, 505, 5)))
     timeline = timeline_of(clip("A", change("delete", "segment", "2", tiny, losses=1), context=context))
     assert timeline is not None
     assert drawn(timeline, 22) == ["├1┳┬┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┤", "├1┬3┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┤"]

@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from msauto.model.plan import Expectation, Json, Plan, Request, ShownMarker, ShownSegment, Target, TargetContext
+from msauto.model.plan import Plan, Request, Target, TargetContext
 from msauto.model.result import Result, TargetResult
+from msauto.model.snapshot import Effect, Json
 from msauto.report import html
 from msauto.report.clip_timeline import StillPlace
 from msauto.report.html import clip_data, embed_list, link_ids
 from msauto.report.layout import Layout
+from tests.shown_items import shown_marker, shown_segment
 from tests.unit.report.made_plans import (
     NTSC,
     change,
@@ -198,7 +200,7 @@ def clip(*changes: Any, context: TargetContext | None = None) -> Any:
 
 def test_a_timeline_has_what_changes_and_what_stays() -> None:
     before: Json = {"uid": 9, "frame": 750, "track": "Cue Point", "title": "Break"}
-    context = TargetContext(9000, (ShownSegment(2, 100, 50, "Rest"),), (ShownMarker(3, 7, "General"),))
+    context = TargetContext(9000, (shown_segment(2, 100, 50, "Rest"), shown_marker(3, 7, "General")))
     moved = change("change", "marker", "uid 9", before, {"uid": 9, "frame": 775, "track": "Cue Point"})
     split = change("delete", "segment", "1", {"number": 1, "start": 0, "duration": 100}, None)
     assert clip(moved, split, change("change", "field", "comment", "", "x"), context=context) == {
@@ -215,9 +217,9 @@ def test_a_timeline_has_what_changes_and_what_stays() -> None:
 
 def test_a_marker_keeps_the_title_that_no_task_names() -> None:
     moved = change("change", "marker", "General@9", {"uid": 4, "frame": 5}, {"uid": 4, "frame": 9})
-    expect = Expectation("marker", "uid 4", {"uid": 4, "frame": 9}, preserved={"title": "Break"})
+    effect = Effect("marker", "4", {"frame": 5, "track": "General", "title": "Break"}, {"frame": 9})
     target = Target(
-        "a", "NEWS", "asset", "Film", changes=(moved,), requests=(Request("POST", "/", (0,), None, (expect,)),)
+        "a", "NEWS", "asset", "Film", changes=(moved,), requests=(Request("POST", "/", (0,), None, (effect,)),)
     )
     timeline = clip_data(target)
     assert timeline is not None

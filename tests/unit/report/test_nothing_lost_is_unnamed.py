@@ -9,7 +9,8 @@ from html import unescape
 import pytest
 from msgspec import structs
 
-from msauto.model.plan import Change, Json, Plan, Target
+from msauto.model.plan import Change, Plan, Target
+from msauto.model.snapshot import Json
 from msauto.report import html, markdown, text
 from msauto.secrets.redaction import HIDDEN
 from tests.unit.report.made_plans import change, episode, film, plan_of

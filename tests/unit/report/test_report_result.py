@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from msauto.model.codec import LazyItems
+from msauto.codec import LazyItems
 from msauto.model.plan import Plan
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.report.json import dump, dump_document, result_json

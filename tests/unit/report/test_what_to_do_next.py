@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from msauto.model.plan import AspectName, Json
 from msauto.model.result import Difference, RequestResult, TargetResult
+from msauto.model.snapshot import AspectName, Json
 from msauto.report.result_view import advice
 from tests.unit.report.made_plans import episode
 

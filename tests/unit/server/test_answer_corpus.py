@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from msauto.aspects.segment_frames import segment_matches
 from msauto.errors import RejectedError, UnreachableError, UnreadableError
 from msauto.model.clip_entries import settle_home
 from msauto.model.live import Asset, Entry, Folder, Listing, Segment, parse_folder, show_folder, whole
@@ -36,6 +35,21 @@ def load(path: Path) -> tuple[bytes, dict[str, Any]]:
 
 def refused(case: dict[str, Any]) -> pytest.RaisesExc[UnreadableError]:
     return pytest.raises(UnreadableError, match=re.escape(case["error"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "finalized"),
+    [
+        *((text, True) for text in ("true", "TRUE", " True ")),
+        *((text, False) for text in ("false", "recording", "growing", "off", "", "1", "yes", "trueish")),
+    ],
+)
+def test_only_true_is_finalized(text: str, finalized: bool) -> None:
+    """Any other text may be a clip that is still recorded; without the attribute, it is unknown (field notes)."""
+    clip = f'<Clip link_id="1" finalized="{text}"><Attr name="title">T</Attr></Clip>'
+    assert parse_clip(clip.encode()).finalized is finalized
+    (entry,) = parse_listing(f"<StoredTree>{clip}</StoredTree>".encode(), "NEWS", ()).entries
+    assert entry.finalized is finalized
 
 
 def test_every_answer_has_its_expectation() -> None:
@@ -140,20 +154,16 @@ def segments_of(*inner: str) -> tuple[Segment, ...]:
 def test_the_name_is_no_title_where_another_segment_shows_one() -> None:
     first, second = segments_of("<title>Part 1</title>", "<track>A</track>")
     assert (first.title, second.title, second.name) == ("Part 1", "", "Segment 2")
-    assert segment_matches({"title": ""}, second)
-    assert not segment_matches({"title": "Segment 2"}, second)
 
 
 def test_nor_where_it_shows_an_empty_one() -> None:
     (segment,) = segments_of("<title></title>")
-    assert segment_matches({"title": ""}, segment)
+    assert segment.title == ""
 
 
 def test_where_no_segment_shows_a_title_the_name_may_be_one() -> None:
     first, second = segments_of("", "")
     assert (first.title, second.title) == ("Segment 1", "Segment 2")
-    assert segment_matches({"title": "Segment 1"}, first)
-    assert not segment_matches({"title": ""}, first)
 
 
 # Where a clip lives whose folder begins with the name of its database: what is asked, and what stays unsure

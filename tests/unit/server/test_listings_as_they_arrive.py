@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from msauto.errors import UnreadableError
 from msauto.model.clip_entries import LinkIndex, links_of
-from msauto.model.identity import differing, may_be_same_clip
+from msauto.model.identity import compare_clips, differing
 from msauto.model.live import Asset, Entry, Listing, parse_folder, show_folder
 from msauto.server.listing import ListingReading, parse_databases
 from tests.entries import listed_entry
@@ -246,7 +246,7 @@ def test_the_index_finds_what_looking_at_all_finds(entries: list[Entry], like: E
 
 def _shows(asset: Asset, entry: Entry) -> bool:
     one_entry = entry.title == asset.title or (asset.link_id is not None and entry.link_id == asset.link_id)
-    return not differing(asset, entry) and (one_entry or may_be_same_clip(asset, entry))
+    return not differing(asset, entry) and (one_entry or compare_clips(asset, entry).answer == "same")
 
 
 def test_an_index_of_nothing() -> None:

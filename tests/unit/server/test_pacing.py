@@ -240,3 +240,32 @@ def test_a_write_that_is_not_admitted_is_not_sent() -> None:
 
     asyncio.run(write())
     assert asked == ["POST", "GET", "POST"]
+
+
+def test_what_is_read_before_a_write_takes_the_place_that_the_write_holds() -> None:
+    async def main() -> list[str]:
+        clock, order = VirtualClock(), list[str]()
+        pacer = Pacer(ServerSpec("studio", "http://studio", connections=1), clock)
+
+        async def read(name: str) -> None:
+            permit = await pacer.permit()
+            order.append(name)
+            await asyncio.sleep(1)
+            permit.release()
+
+        async def write() -> None:
+            permit = await pacer.permit()
+            permit.hold()
+            await asyncio.gather(read("check 1"), read("check 2"))  # one after the other: there is one connection
+            order.append("write")
+            permit.release()
+            await read("verify")
+
+        async def others() -> None:
+            await asyncio.sleep(0.1)
+            await read("another")
+
+        await asyncio.gather(write(), others())
+        return order
+
+    assert run_in_virtual_time(main()) == ["check 1", "check 2", "write", "another", "verify"]

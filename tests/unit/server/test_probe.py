@@ -16,6 +16,7 @@ from msauto.model.live import Asset, Link
 from msauto.model.server import Auth, Dialect, Secret, ServerSpec
 from msauto.probe.observations import ProbeResult
 from msauto.probe.probe import TrialOptions, probe, probe_by_trial
+from msauto.probe.scratch_channel import probe_by_item
 from msauto.simulator import ServerState, SimDialect, SimMarker, SimSegment, Simulator
 from msauto.simulator.storage import clip_xml
 
@@ -219,6 +220,7 @@ def test_hostile_answers_are_an_error_or_missed(sim: Simulator, fault: str) -> N
         ("segment_update=duplicate", "segment_update", "recreate"),
         ("segment_update=ignore", "segment_update", "recreate"),
         ("segment_update=overwrite segment_overlap=refuse", "segment_update", "overwrite"),
+        ("segment_numbers=fixed", "segment_numbers", "fixed"),
         ("marker_update=clear", "marker_update", "full"),
         ("marker_update=keep", "marker_update", "changed"),
         ("position_origin=file", "position_origin", "file"),
@@ -236,6 +238,20 @@ def test_trial_learns_and_puts_back(sim: Simulator, switches: str, name: str, va
     assert told[name] == value
     assert told.findings.left == ()
     assert told.told == []
+
+
+@pytest.mark.parametrize("update", ["refuse", "overwrite", "duplicate"])
+def test_a_server_that_numbers_segments_by_their_starts_is_put_back(sim: Simulator, update: str) -> None:
+    sim.state.clip(TITLE).segments[1].number = 2
+    told = try_on(sim, "segment_numbers=by_start", f"segment_update={update}")
+    assert told["segment_numbers"] == "by_start"
+    assert told["segment_update"] == ("overwrite" if update == "overwrite" else "recreate")
+    assert (told.findings.left, told.told) == ((), [])
+
+
+def test_the_last_segment_does_not_show_how_a_server_numbers(sim: Simulator) -> None:
+    sim.state.clip(TITLE).segments = [SimSegment(1, 0, 100)]
+    assert "name an asset with a later one" in try_on(sim).missed["segment_numbers"]
 
 
 def test_values_shown_as_one_text_teach_no_separator(sim: Simulator) -> None:
@@ -340,3 +356,57 @@ def test_interruption_takes_back(sim: Simulator, command: str) -> None:
     assert told[1].startswith("An answer was lost")
     assert len(told) == 2
     assert shown(sim) == before
+
+
+# A channel ------------------------------------------------------------------------------------------------------
+
+
+def of_channel(sim: Simulator, clock: Still | None = None) -> tuple[ProbeResult, list[str]]:
+    told: list[str] = []
+    spec = ServerSpec("studio", sim.url)
+    result = asyncio.run(probe_by_item(spec, "NEWS", "ticker", clock=clock or Still(), report=told.append))
+    return result, told
+
+
+@pytest.mark.parametrize("guids", ["item", "file", "stem"])
+def test_an_item_in_a_channel_shows_what_its_guid_is(sim: Simulator, guids: str) -> None:
+    sim.dialect = SimDialect(rss_guid=guids)
+    before = list(sim.state.channels["ticker"].items)
+    result, told = of_channel(sim)
+    assert (result.left, told) == ((), [])
+    assert [each.value for each in result.found if each.name == "rss_guid"] == [guids]
+    assert sim.state.channels["ticker"].items == before
+    assert [entry.method for entry in sim.log if entry.method != "GET"] == ["PUT", "DELETE"]
+
+
+def test_a_channel_of_texts_shows_the_tags(sim: Simulator) -> None:
+    sim.dialect = SimDialect(rss_body="text", rss_guid="stem")
+    result, _ = of_channel(sim)
+    assert {"rss_guid": "stem", "rss_body": "text"}.items() <= {each.name: each.value for each in result.found}.items()
+
+
+@pytest.mark.parametrize(
+    ("fault", "left", "words"),
+    [
+        ("swallow@PUT", 0, "The server has not shown the item"),
+        ("status:400@PUT", 0, ""),
+        ("status:400@DELETE", 1, ""),
+        ("cut_after@PUT", 0, "The trial ends here"),
+        ("cut_after@DELETE", 0, ""),
+    ],
+)
+def test_an_item_that_is_refused_lost_or_stays_is_reported(sim: Simulator, fault: str, left: int, words: str) -> None:
+    sim.faults.add(fault)
+    before = list(sim.state.channels["ticker"].items)
+    result, told = of_channel(sim)
+    assert len(result.left or ()) == left
+    assert len(sim.state.channels["ticker"].items) == len(before) + left
+    assert words in "\n".join(told)
+    assert not [each for each in result.found if each.name == "rss_guid"] or "DELETE" in fault
+
+
+def test_a_channel_that_does_not_exist_is_an_error_before_anything_is_put(sim: Simulator) -> None:
+    sim.state.channels.clear()
+    with pytest.raises(MsautoError, match="ticker"):
+        of_channel(sim)
+    assert [entry.method for entry in sim.log if entry.method != "GET"] == []

@@ -158,8 +158,9 @@ def test_xmp_is_not_asked_for_where_the_dialect_says_never() -> None:
 
 
 def test_select_asks_for_each_mimetype_and_takes_no_entry_twice() -> None:
-    one = '<Clip link_id="1"><Attr name="title">a</Attr></Clip>'
-    two = '<Clip link_id="2"><Attr name="title">b</Attr></Clip>'
+    created = '<Attr name="create_time">2026-11-20T10:00:00</Attr>'
+    one = f'<Clip link_id="1"><Attr name="title">a</Attr>{created}</Clip>'
+    two = f'<Clip link_id="2"><Attr name="title">b</Attr>{created}</Clip>'
 
     async def work(reader: ServerReader) -> None:
         select = SelectRef("N", ("Raw",), created_within=timedelta(days=3), mimetypes=("Video", "Audio"))
@@ -173,19 +174,48 @@ def test_select_asks_for_each_mimetype_and_takes_no_entry_twice() -> None:
     assert with_reader(work, answers, timezone="Europe/Oslo").asked == paths
 
 
-def test_times_are_compared_once_more_on_our_side() -> None:
-    def entry(title: str, created: str) -> str:
-        return f'<Clip><Attr name="title">{title}</Attr><Attr name="create_time">{created}</Attr></Clip>'
+CREATED = {
+    "early": "2026-11-12T23:59:59",
+    "at": "2026-11-13T00:00:00",
+    "in": "2026-11-14T11:59:59",
+    "late": "2026-11-14T12:00:00",
+    "unknown": "",
+    "unreadable": "yesterday",
+    "early in UTC": "2026-11-12T23:00:00Z",  # midnight in Oslo
+    "in in UTC": "2026-11-14T10:59:59Z",
+    "late in UTC": "2026-11-14T11:00:00Z",
+    "in elsewhere": "2026-11-14T22:00:00+12:00",
+    "late elsewhere": "2026-11-14T08:00:00-05:00",
+    "beyond all clocks": "0001-01-01T00:00:00+14:00",
+}
+
+
+@pytest.mark.parametrize(
+    ("select", "titles"),
+    [
+        (
+            SelectRef("N", created_after=date(2026, 11, 13), created_before=NOON_OF_14TH),
+            ["in", "in in UTC", "in elsewhere"],
+        ),
+        (SelectRef("N", created_within=timedelta(days=6)), ["late elsewhere"]),  # noon in UTC is 13:00 in Oslo
+        (SelectRef("N"), list(CREATED)),
+    ],
+)
+def test_times_are_compared_once_more_on_our_side(select: SelectRef, titles: list[str]) -> None:
+    """A time with a zone is taken with it, another one is on the server's clock; an unknown one is never within."""
 
     async def work(reader: ServerReader) -> None:
-        select = SelectRef("N", created_after=date(2026, 11, 13), created_before=NOON_OF_14TH)
         found = await reader.read_select(select)
-        assert [e.title for e in found or ()] == ["in", "unknown"]
+        assert [entry.title for entry in found or ()] == titles
 
-    content = [("early", "2026-11-12T23:59:59"), ("at", "2026-11-13T00:00:00"), ("in", "2026-11-14T11:59:59")]
-    content += [("late", "2026-11-14T12:00:00"), ("unknown", "")]
-    body = tree("".join(entry(*pair) for pair in content))
-    assert with_reader(work, {"/storage/N?datetime=2026-11-13": body}).asked == ["/storage/N?datetime=2026-11-13"]
+    body = tree(
+        "".join(
+            f'<Clip><Attr name="title">{title}</Attr><Attr name="create_time">{created}</Attr></Clip>'
+            for title, created in CREATED.items()
+        )
+    )
+    paths = ("/storage/N?datetime=2026-11-13", "/storage/N?datetime=2026-11-14T13%3A00%3A00", "/storage/N")
+    assert len(with_reader(work, dict.fromkeys(paths, body), timezone="Europe/Oslo").asked) == 1
 
 
 SHALLOW: dict[str, bytes | tuple[int, bytes]] = {

@@ -41,6 +41,12 @@ def test_an_archived_clip_has_no_file(ask: Asker) -> None:
 
 def test_a_clip_being_recorded_grows(sim: Simulator, ask: Asker) -> None:
     assert ask.clip("Studio A live").get("finalized") == "false"
+    for text, shown in (("growing", "growing"), ("empty", "")):
+        sim.dialect = SimDialect(unfinalized=text)
+        assert ask.clip("Studio A live").get("finalized") == shown
+        listed = {clip.get("finalized") for clip in ask.get("/storage/NEWS/Raw/2026").xml.iter("Clip")}
+        assert listed == {"true", shown}
+    sim.dialect = SimDialect()
     live = sim.state.clip("Studio A live")
     assert live.recording_since is not None
     before = int(ask.attrs("Studio A live")["frames"])
@@ -170,6 +176,16 @@ def test_the_folder_with_a_slash(ask: Asker) -> None:
 
 def test_links_are_listed_where_they_are(ask: Asker) -> None:
     assert titles(ask, "/storage/NEWS/Playout/Tonight") == ["Promo 1 tonight", "Promo 2 tonight"]
+
+
+def test_texts_in_place_of_the_true_ones_and_a_listing_that_lags(sim: Simulator, ask: Asker) -> None:
+    clip = sim.state.clip("Long Film")
+    clip.shown = {"finalized": "growing", "frame_time": "0,04"}
+    clip.listed = {"comment": "earlier", "finalized": "true"}
+    own, (listed,) = ask.clip("Long Film"), ask.get("/storage/NEWS/Films").xml.iter("Clip")
+    for answer, finalized, comment in ((own, "growing", ""), (listed, "true", "earlier")):
+        texts = {each.get("name"): each.text or "" for each in answer.findall("Attr")}
+        assert (answer.get("finalized"), texts["frame_time"], texts["comment"]) == (finalized, "0,04", comment)
 
 
 @pytest.mark.parametrize("missing", ["/storage/NOWHERE", "/storage/NEWS/Nowhere", "/storage/NEWS/raw"])

@@ -275,3 +275,31 @@ def test_a_uid_that_does_not_exist(clip: SimClip, ask: Asker) -> None:
 def test_a_bad_marker_is_refused(clip: SimClip, ask: Asker, params: dict[str, object]) -> None:
     assert ask.command("C", "CREATEMARKER", **params).status == 400
     assert clip.markers == []
+
+
+def test_a_server_that_numbers_segments_by_their_starts(sim: Simulator, ask: Asker) -> None:
+    sim.dialect = SimDialect(segment_numbers="by_start")
+    clip = sim.state.clip(FILM)
+    clip.segments = []
+    for number, start in ((1, 100), (2, 50), (9, 0)):
+        assert ask.command(FILM, "CREATESEGMENT", seg_num=number, start_frame=start, duration=10).status == 200
+    assert [(each.number, each.start) for each in clip.segments] == [(1, 0), (2, 50), (3, 100)]
+    ask.command(FILM, "DELETESEGMENT", seg_num=1)
+    assert [(each.number, each.start) for each in clip.segments] == [(1, 50), (2, 100)]
+
+
+@pytest.mark.parametrize(("rule", "uid"), [("above", 6), ("lowest", 2)])
+def test_the_uid_of_a_new_marker(sim: Simulator, ask: Asker, rule: str, uid: int) -> None:
+    sim.dialect = SimDialect(marker_uid=rule)
+    clip = sim.state.clip(FILM)
+    clip.markers = [SimMarker(1, 0), SimMarker(5, 9)]
+    ask.command(FILM, "CREATEMARKER", uid=-1, frame=70)
+    assert [each.uid for each in clip.markers] == [1, 5, uid]
+
+
+@pytest.mark.parametrize(("rule", "left"), [("keep", {"dc:title": ["T"]}), ("clear", {})])
+def test_xmp_fields_that_are_not_sent(sim: Simulator, ask: Asker, rule: str, left: dict[str, list[str]]) -> None:
+    sim.dialect = SimDialect(xmp_update=rule)
+    sim.state.clip(FILM).xmp = {"dc:title": ["T"]}
+    ask.command(FILM, "SETUSERFIELDS", **{"dc:subject": "x"})
+    assert sim.state.clip(FILM).xmp == {**left, "dc:subject": ["x"]}

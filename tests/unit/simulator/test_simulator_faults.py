@@ -62,6 +62,23 @@ def test_effects_that_show_late(sim: Simulator, ask: Asker, answer: str, status:
     assert [entry.done for entry in sim.writes()] == [False, True]
 
 
+@pytest.mark.parametrize(("answer", "status"), [("", 202), (":503:2", 503)])
+def test_work_that_is_done_before_a_later_request(sim: Simulator, ask: Asker, answer: str, status: int) -> None:
+    sim.faults.add(f"deferred:2{answer}@POST*1")
+    assert ask.ask("POST", MARK).status == status
+    ask.get("/rss")
+    assert (marked(sim), the_entry(sim)) == (0, (status, f"deferred:2{answer}", False))
+    ask.get("/rss")
+    assert (marked(sim), sim.writes()[0].done) == (1, True)
+
+
+def test_deferred_work_is_done_when_a_test_says_so(sim: Simulator, ask: Asker) -> None:
+    sim.faults.add("deferred:9@POST*1")
+    ask.ask("POST", MARK)
+    sim.deferred.finish()
+    assert (marked(sim), sim.writes()[0].done) == (1, True)
+
+
 def test_skip_times_and_order(sim: Simulator, ask: Asker) -> None:
     sim.faults.add("status:500@GET /rss*2+1", "status:503@GET")
     assert [ask.get("/rss").status for _ in range(5)] == [503, 500, 500, 503, 503]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from datetime import date
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -71,6 +72,15 @@ def describe_types(kind: type) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the JSON Schema of a type, and those of the types in it by name."""
     (root,), parts = msgspec.json.schema_components([kind], schema_hook=_schema, ref_template="#/$defs/{name}")
     return root, parts
+
+
+def json_text(value: object) -> str:
+    """Return a date or a rate as JSON shows it to people: ``json`` calls it for values that it does not know."""
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Fraction):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def _encode(value: object) -> object:

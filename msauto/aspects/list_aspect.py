@@ -1,0 +1,427 @@
+"""Lists of items with keys: markers, segments, links and the items of an RSS channel.
+
+Here is once what they share: which desired item is which live one, ``exactly``, ``state: absent``, twins,
+contradictions, what is lost, and undo. The module of a list declares what its key is, what its attributes are, and
+which requests create, change and delete one item.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from msauto.aspects.aspect import Aspect, TimelineItem, TimelinePlace, UndoContext
+from msauto.aspects.comparison import Attributes, mapping
+from msauto.aspects.matching import ListItem, Matching, match, refuse_contradiction
+from msauto.aspects.plan_builder import PlanContext, left_alone, refuse
+from msauto.aspects.positions import check_in_point_stays, in_point
+from msauto.model.desired import DesiredList, Sourced, TaskSource
+from msauto.model.plan import Basis, Change, ShownItem, Target
+from msauto.model.ports import LiveTarget
+from msauto.model.snapshot import NEW, TWINS, Effect, Json, Part, Thing, is_equal
+
+Item = dict[str, Json]
+"""An item by its attributes; positions are frames of the file while planning, else as the server counts them."""
+
+
+class Written(Struct, frozen=True):
+    """An item to be written: the live key (empty: the server gives it), its name in the plan, what is live, and why."""
+
+    key: str
+    label: str
+    live: Item | None
+    named: Attributes
+    source: TaskSource
+
+
+class ListAspect(Aspect):
+    """A list of a target. Its value in a snapshot maps keys to items; a key of several items has :data:`TWINS`."""
+
+    called: ClassVar[str]
+    """How a message calls one item."""
+    key_called: ClassVar[str] = "key"
+    """How a message calls its key."""
+    exactly: ClassVar[tuple[str, tuple[Any, Any]] | None] = None
+    """The name of the list under ``exactly``, with the type and field of that key."""
+    replaces: ClassVar[bool] = False
+    """A request that changes an item writes all of it again."""
+    numbered: ClassVar[bool] = False
+    """A server may give its items other keys after each request (dialect ``segment_numbers``)."""
+    positions: ClassVar[tuple[str, ...]] = ()
+    """The attributes that count frames from where the server counts."""
+    unreported: ClassVar[tuple[str, ...]] = ()
+    """The attributes that a server may not report: then the ledger holds what was last written."""
+
+    # What a module declares ------------------------------------------------------------------------------------------
+
+    def same(self, name: str, one: Json, other: Json) -> bool:
+        """Return whether two values of an attribute are equal; ``None`` is absent."""
+        raise NotImplementedError
+
+    def handles(self, value: Attributes) -> Sequence[Hashable]:
+        """Return by what a desired item without a key may be this live one, the surest first."""
+        return (self.place(value),)
+
+    def resolve(self, context: PlanContext, sourced: Sourced[Any], live: Mapping[str, Item]) -> ListItem:
+        """Return what a task asks of one item, in frames of the file."""
+        raise NotImplementedError
+
+    def create(self, context: PlanContext, item: Written) -> None:
+        """Add the change and the requests of a new item."""
+        raise NotImplementedError
+
+    def change(self, context: PlanContext, item: Written, basis: Basis) -> None:
+        """Add the change and the requests of an item that differs."""
+        raise NotImplementedError
+
+    def delete(self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool) -> None:
+        """Add the change and the request of an item that goes; ``exactly``: no task names it."""
+        raise NotImplementedError
+
+    def former(self, key: str, value: Attributes, besides: frozenset[str] | None) -> Any:
+        """Return an item as it was before a run, for undo.
+
+        ``besides``: the run deleted it; a server that gives keys makes a new one beside the live items of these keys.
+        """
+        raise NotImplementedError
+
+    def absent(self, key: str) -> Any:
+        """Return an item that undo removes."""
+        raise NotImplementedError
+
+    # Comparing -------------------------------------------------------------------------------------------------------
+
+    def misses(self, named: Json, shown: Json) -> Sequence[str]:
+        """Compare the named attributes; twins are equal to the same twins alone."""
+        one, other = mapping(named), mapping(shown)
+        if TWINS in one or TWINS in other:
+            return () if one == other else (TWINS,)
+        if not isinstance(shown, dict):
+            return tuple(one) or ("",)
+        unknown = self.hidden(named, shown)
+        return [
+            name for name, value in one.items() if name not in unknown and not self.same(name, value, other.get(name))
+        ]
+
+    def hidden(self, named: Json, shown: Json) -> Sequence[str]:
+        """Return the named attributes that the server does not report of this item."""
+        one, other = mapping(named), mapping(shown)
+        return [name for name in self.unreported if one.get(name) and name not in other]
+
+    # Planning --------------------------------------------------------------------------------------------------------
+
+    def plan(self, context: PlanContext, part: Any) -> None:
+        """Make the list as desired; with ``exactly`` nothing else stays."""
+        desired: DesiredList[Any] = part
+        if not desired.items and not desired.exactly:
+            return
+        if self.positions:
+            check_in_point_stays(context)
+        everything = self.live(context)
+        live = {key: value for key, value in everything.items() if TWINS not in value}
+        resolved = [self.resolve(context, each, everything) for each in desired.items]
+        items = self.unite([item for item in resolved if not self.is_left_alone(context, item, everything)])
+        twins = self.twins(context, everything, items, desired)
+        explicit = {item.key for item in items}
+        found = match(items, live, self.handles, self.differs, explicit, self.prefix)
+        self._refuse_contradictions(items, found)
+        self._refuse_what_stays_and_changes(desired, found, live)
+        surplus = {k: desired.exactly for k in found.others if desired.exactly and self.covers(desired, live[k])}
+        self._warn_of_spared(context, live, found, surplus)
+        self._expect_no_others(context, desired, items, everything)
+        for key, source in twins.items():
+            (surplus if source is desired.exactly else found.removed)[key] = source
+        self.write(context, found, everything, surplus)
+        gone = {**found.removed, **surplus}
+        left = [each for key, value in everything.items() if key not in gone for each in each_of(value)]
+        if surplus and not any(self.covers(desired, each) for each in (*left, *(new.named for new in found.created))):
+            context.builder.emptied.append((self.name, sum(len(each_of(everything[key])) for key in surplus)))
+
+    def live(self, context: PlanContext) -> dict[str, Item]:
+        """Return the live items in frames of the file, with the attributes that only the ledger knows.
+
+        Those without a key cannot be named.
+        """
+        origin, found = self.origin(context), dict[str, Item]()
+        for key, value in (self.things(context.live) or {}).items():
+            known = mapping(context.memory.get(f"{self.name}:{key}"))
+            hidden = {name: known[name] for name in self.unreported if name in known and TWINS not in mapping(value)}
+            found[key] = {**hidden, **self.shifted(mapping(value), origin)}
+        found.pop("", None)
+        return found
+
+    def origin(self, context: PlanContext) -> int:
+        """Return the frame of the file from which the server counts this list."""
+        return in_point(context.asset, context.server.dialect) if self.positions else 0
+
+    def shifted(self, value: Attributes, by: int) -> Item:
+        """Return an item with its positions moved."""
+        if TWINS in value and by:
+            twins = value[TWINS]
+            return {TWINS: [self.shifted(mapping(each), by) for each in twins] if isinstance(twins, list) else twins}
+        frames = {n: f + by for n in self.positions if by and isinstance(f := value.get(n), int)}
+        return {**value, **frames}
+
+    def differs(self, named: Attributes, live: Attributes) -> Sequence[str]:
+        """Return the names in which a live item is not as desired, or may not be: its value is not known."""
+        names = (*self.misses(dict(named), dict(live)), *self.hidden(dict(named), dict(live)))
+        return [name for name in names if name not in self.kept]
+
+    def unite(self, items: Sequence[ListItem]) -> Sequence[ListItem]:
+        """Return the items with those merged that are one item under two names."""
+        return items
+
+    def covered(self, desired: Any) -> Sequence[Item]:
+        """Return what the items have that ``exactly`` concerns, which may not be new either: one mapping of these."""
+        return ({},)
+
+    def covers(self, desired: Any, value: Attributes) -> bool:
+        """Return whether ``exactly`` of a list concerns an item."""
+        return any(each.items() <= value.items() for each in self.covered(desired))
+
+    def watch(self, context: PlanContext) -> None:
+        """Note that the plan depends on all live items."""
+        context.builder.look(self.name)
+
+    def write(
+        self, context: PlanContext, found: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
+    ) -> None:
+        """Add the changes and requests: deletions first, so that an old and a new item never share a place."""
+        for gone, exactly in ((found.removed, False), (surplus, True)):
+            for key, source in gone.items():
+                self.delete(context, key, live[key], source, exactly=exactly)
+        for item, key in found.kept:
+            self.keep(context, item, key, live[key])
+        for item in found.created:
+            self.create(context, Written(item.key or "", item.label, None, item.named, item.source))
+
+    def keep(self, context: PlanContext, item: ListItem, key: str, live: Item) -> None:
+        """Change a live item that differs; one that is as desired is to stay so."""
+        differs = self.differs(item.named, live)
+        if not differs:
+            origin = self.origin(context)
+            context.builder.hold(self.effect(key, self.shifted(live, -origin), self.shifted(item.named, -origin)))
+        else:
+            written = Written(key, item.label, live, item.named, item.source)
+            self.change(context, written, self.basis(context, key, live, differs))
+
+    def basis(self, context: PlanContext, key: str, live: Attributes, differs: Collection[str]) -> Basis:
+        """Return how the value of what differs is known: from the server, from the ledger, or not at all."""
+        if any(name not in self.unreported for name in differs):
+            return "live"
+        shown = mapping((self.things(context.live) or {}).get(key))
+        unknown = [name for name in differs if name not in shown]
+        if len(unknown) < len(differs):
+            return "live"
+        return "ledger" if all(name in live for name in unknown) else "none"
+
+    def effect(self, key: str, before: Item | None, after: Item | None) -> Effect:
+        """Return an effect on one item, as the server counts."""
+        return Effect(self.name, key, before, after)
+
+    def new_key(self, context: PlanContext) -> str:
+        """Return the provisional key of one more item that the server numbers."""
+        context.builder.news += 1
+        return f"{NEW}{context.builder.news}"
+
+    def is_left_alone(self, context: PlanContext, item: ListItem, live: Mapping[str, Item]) -> bool:
+        """Return whether an item is left alone, because it is no longer as the run left it (undo): a warning."""
+        key, name = item.key or "", f"{self.name}:{item.key}"
+        if name not in context.still:
+            return False
+        there, still = live.get(key), context.still[name]
+        is_as_desired = not item.present if there is None else item.present and not self.differs(item.named, there)
+        now: Json = None if there is None else self.shifted(there, -self.origin(context))
+        if self.unreported:  # what the ledger knows besides was written by msauto
+            now = (self.things(context.live) or {}).get(key)
+        if is_as_desired or is_equal(still, now, self):
+            return False
+        what, twins = f"{context.title}: {self.called} {item.label}", mapping(there).get(TWINS)
+        told = f"{what} is left alone: {self.describe_twins(key, twins)}" if isinstance(twins, list) else None
+        context.builder.warnings.append(told or left_alone(what, now, still))
+        return True
+
+    def _warn_of_spared(
+        self, context: PlanContext, live: Mapping[str, Item], found: Matching[Item], surplus: Mapping[str, TaskSource]
+    ) -> None:
+        """Warn of the items that stay: a task names them as absent, and they have other attributes or are desired."""
+        for key, item in found.spared.items():
+            if key not in surplus:
+                differs = self.differs(item.named, live[key])
+                why = " and ".join(
+                    f"its {name} is {live[key].get(name)!r}, not {item.named[name]!r}" for name in differs
+                )
+                why = why or f"it is what {next(each.source.place for each, its in found.kept if its == key)} desires"
+                what = f"{context.title}: {self.called} {item.label} is left alone"
+                context.builder.warnings.append(f"{what}: {why} ({item.source.place})")
+
+    def _expect_no_others(
+        self, context: PlanContext, desired: Any, items: Sequence[ListItem], live: Mapping[str, Item]
+    ) -> None:
+        """Note which new items would be against what the tasks ask."""
+        origin = self.origin(context)
+        unwanted = [self.shifted(item.named, -origin) for item in items if not item.present and item.key is None]
+        unwanted += self.covered(desired) if desired.exactly else ()
+        context.builder.unwanted += [(self.name, each) for each in unwanted]
+        for item in items:
+            if not item.present and item.key is not None and item.key not in live:
+                context.builder.hold(self.effect(item.key, None, None))
+        if desired.exactly:
+            self.watch(context)
+
+    def twins(
+        self, context: PlanContext, live: Mapping[str, Item], items: Sequence[ListItem], desired: Any
+    ) -> dict[str, TaskSource]:
+        """Return the twins that go, each key with the place that names them. Any other task on twins is refused.
+
+        Which of them a request by their key takes is not known, so none of them counts as the desired one.
+        """
+        going: dict[str, TaskSource] = {}
+        for key, value in live.items():
+            twins = value.get(TWINS)
+            if not isinstance(twins, list):
+                continue
+            handles = {handle for each in twins for handle in self.handles(mapping(each))}
+            named = next((item for item in items if item.key == key), None)
+            loose = next((i for i in items if i.key is None and not handles.isdisjoint(i.handles)), None)
+            covered = desired.exactly and any(self.covers(desired, mapping(each)) for each in twins)
+            source = named.source if named else desired.exactly if covered else loose.source if loose else None
+            if source is None:
+                context.builder.warnings.append(f"{context.title}: {self.describe_twins(key, twins)}")
+            elif not self.may_remove_twins(context, named) or (loose and not named and not covered):
+                raise refuse(
+                    f"{self.describe_twins(key, twins)}; a request by this {self.key_called} may take the wrong one",
+                    source,
+                    self.remedy_for_twins(key, twins),
+                )
+            else:
+                going[key] = source
+        return going
+
+    def may_remove_twins(self, context: PlanContext, named: ListItem | None) -> bool:
+        """Return whether a task consents to remove all items of one key."""
+        return context.lossy
+
+    def remedy_for_twins(self, key: str, twins: Sequence[Json]) -> str:
+        """Return what to do before a task may concern an item of this key."""
+        named = f"name {self.key_called} {key} as absent with `lossy: true`"
+        return f"remove one of them by hand, or {named}: then all {len(twins)} go"
+
+    def describe_twins(self, key: str, twins: Sequence[Json]) -> str:
+        """Return a sentence that names all items of one key."""
+        each = " and ".join(repr(mapping(one).get("title", "")) for one in twins)
+        return f"{len(twins)} live {self.called}s have the {self.key_called} {key}: {each}"
+
+    def _refuse_contradictions(self, items: Sequence[ListItem], found: Matching[Item]) -> None:
+        """Refuse an item that one task removes and another one desires.
+
+        What is removed by its key may be desired by its place only where another item is at that place.
+        """
+        new = {item.handles for item in found.created}
+        present, there = [item for item in items if item.present], defaultdict[Hashable, list[ListItem]](list)
+        for item in present:
+            for handle in item.handles:
+                there[handle].append(item)
+        for gone in (item for item in items if not item.present):
+            alike = there.get(gone.handles[0], []) if gone.handles else present if gone.key is None else []
+            for desired in alike:
+                if desired.handles[:1] != gone.handles[:1] and not gone.named.items() <= desired.named.items():
+                    continue
+                if gone.key is None or (desired.key is None and desired.handles in new):
+                    raise refuse_contradiction(self.called, gone, desired)
+
+    def _refuse_what_stays_and_changes(self, desired: Any, found: Matching[Item], live: Mapping[str, Item]) -> None:
+        """Refuse an item that one task names by its place as it is, and another one by its key as something else."""
+        parts = {each.source: each.part for each in desired.items}
+        by_key = [(item, live[key]) for item, key in found.kept if item.key is not None and found.created]
+        there = {handle: (item, value) for item, value in by_key for handle in self.handles(value)[:1]}
+        for stays in (item for item in found.created if item.key is None and item.besides is None):
+            changed, value = there.get(next(iter(stays.handles), None), (stays, {}))
+            if parts[changed.source] == parts[stays.source] or self.differs(stays.named, value):
+                continue
+            if self.differs(stays.named, {**value, **changed.named}):
+                raise refuse(
+                    f"{self.called} {stays.label} is desired as it is here, and changed at {changed.source.place} as "
+                    f"{changed.label}",
+                    stays.source,
+                    "declare the same in both",
+                )
+
+    # Undo ------------------------------------------------------------------------------------------------------------
+
+    def undo(self, context: UndoContext) -> Any:
+        """Return the items as they were, each with how it must still be; ``notes`` name what the run may not have made.
+
+        Ours is only what an accepted request made: verification read it under one new key.
+        """
+        items: list[Any] = []
+        things = context.things(self.name)
+        deleted = {key for key, each in things.items() if each.after is None}
+        besides = context.seen(self.name) - deleted
+        for key, each in things.items():
+            left = context.left((self.name, key))
+            if left is None:
+                why = "whether the run made it" if each.before is None else "how the run left it"
+                what = (
+                    f"the new {self.called} {each.after}"
+                    if key.startswith(NEW)
+                    else f"{self.called} {self.prefix}{key}"
+                )
+                context.notes.append(f"{what} is left alone: it is not known {why}")
+                continue
+            live_key, context.still[f"{self.name}:{left[0]}"] = left
+            if each.before is None:
+                items.append(self.absent(live_key))
+                continue
+            was, *twins = each_of(each.before)
+            for twin in twins:
+                title = str(twin.get("title") or twin.get("description") or "")
+                why = f"because a {self.key_called} names one {self.called}"
+                context.notes.append(f"{self.called} {key}: a second one ({title!r}) does not come back, {why}")
+            named = dict.fromkeys(mapping(each.after), "")
+            kept = was if key in deleted or self.replaces else {n: was[n] for n in named if n in was}
+            value = was if key in deleted else {**named, **kept}
+            items.append(
+                self.former(live_key, self.shifted(value, context.origin), besides if key in deleted else None)
+            )
+        return DesiredList(tuple(map(context.sourced, items))) if items else None
+
+    # Shown -----------------------------------------------------------------------------------------------------------
+
+    def why_missing(self, named: Json, new: Collection[str]) -> str:
+        """Return why an item that was written does not show, where these keys are new; empty: not known."""
+        return ""
+
+    def timeline_place(self, value: Attributes) -> TimelinePlace | None:
+        """Return where an item is on a timeline; ``None`` where it is nowhere."""
+        return None
+
+    def staying(self, live: LiveTarget, origin: int, touched: Collection[Thing]) -> Iterator[ShownItem]:
+        """Yield the live items on a timeline that no request touches."""
+        for key, value in (self.things(live) or {}).items():
+            place = self.timeline_place(self.shifted(mapping(value), origin))
+            if place is not None and (self.name, key) not in touched:
+                yield ShownItem(f"{self.prefix}{key}", place.lane, place.start, place.duration, place.title)
+
+    def timeline(self, change: Change, target: Target) -> Iterator[TimelineItem]:
+        """Yield the item before and after."""
+        before, after = mapping(change.before), mapping(change.after)
+        now = {**before, **after} if change.after is not None else {}
+        yield TimelineItem(change.action, change.key, self.timeline_place(before), self.timeline_place(now))
+
+
+def by_key(items: Sequence[tuple[str, Item]]) -> Part:
+    """Return items by their keys; those that share a key are twins."""
+    found: dict[str, list[Item]] = {}
+    for key, value in items:
+        found.setdefault(key, []).append(value)
+    return {key: same[0] if len(same) == 1 else {TWINS: list(same)} for key, same in found.items()}
+
+
+def each_of(value: Any) -> list[Item]:
+    """Return the items of one key: one, or twins."""
+    twins = mapping(value).get(TWINS)
+    return [dict(mapping(each)) for each in twins] if isinstance(twins, list) else [dict(mapping(value))]

@@ -1,0 +1,212 @@
+"""What a plan leaves out still protects what it names: nothing else removes it, and contradictions are errors.
+
+Left out are tasks (``--tags``, ``--skip-tags``), targets that are not chosen (``--target``), and what is in error
+(``--keep-going``). Nothing of them is planned. What names a target by one of its titles is known without reading. What
+may name it otherwise is looked up only where the target loses something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from msgspec import structs
+
+from msauto.aspects import ASPECTS, merge_desired
+from msauto.aspects.merging import Merging
+from msauto.aspects.plan_builder import PlanBuilder, PlanContext, refuse
+from msauto.errors import MsautoError, PlanningError
+from msauto.model.clip_entries import read_entries_of
+from msauto.model.desired import ChannelRef, DesiredAsset, DesiredChannel, DesiredList, Intent, TaskSource, TitleRef
+from msauto.model.facts import Need, NoAssetError
+from msauto.model.identity import plain
+from msauto.model.plan import Change, Target
+from msauto.model.ports import Reader
+from msauto.model.timecode import TimecodeError
+from msauto.planning.clip_finder import ClipFinder, Declared, DistinctClipsError, PostponedError, check_guard
+from msauto.planning.fact_layers import Layers
+from msauto.planning.target_groups import IntentGroup, IntentGroupMember, may_choose
+
+P = TypeVar("P", bound=DesiredList[Any] | DesiredChannel)
+GroupIntents = Callable[..., Awaitable[Sequence[IntentGroup]]]
+"""Groups tasks by what they name: :func:`~msauto.planning.target_groups.group_intents`."""
+_INVALID: Final = (MsautoError, TimecodeError, NoAssetError, Need)
+"""What a task raises that is in error itself, or needs more facts."""
+
+
+def protect_by_title(groups: Sequence[IntentGroup], left_out: Sequence[Intent]) -> None:
+    """Give each group the tasks that are left out and name it by its title, a former one, or its channel."""
+    named: dict[tuple[str, str, str], list[IntentGroup]] = {}
+    for group in groups if left_out else ():
+        for name in {plain(name) for name in group.all_names}:
+            named.setdefault((group.kind, group.database, name), []).append(group)
+    for intent in left_out:
+        ref = intent.ref
+        if isinstance(ref, TitleRef):
+            keys = [("asset", ref.database, title) for title in _titles_in(ref)]
+            member = IntentGroupMember(intent, ref.title)
+        elif isinstance(ref, ChannelRef):
+            keys, member = [("rss_channel", "", plain(ref.channel))], IntentGroupMember(intent)
+        else:
+            continue
+        for group in {id(each): each for key in keys for each in named.get(key, ())}.values():
+            group.protecting += (member,)
+
+
+async def protect_otherwise(
+    reader: Reader,
+    losing: Sequence[tuple[IntentGroup, Target]],
+    others: Sequence[IntentGroup],
+    left_out: Sequence[Intent],
+    group_intents: GroupIntents,
+) -> list[IntentGroup]:
+    """Return the groups that may name the clip of an asset which loses something otherwise, with their clips found.
+
+    ``losing`` are assets of one database, ``others`` groups that are not planned. The tasks ``left_out`` that name a
+    losing asset by its title, as a select does, are added to its group. Raises ``ServerError``.
+    """
+    titles = set[str]()
+    for _, target in losing:
+        titles |= await _titles_of(reader, target)
+    near = [each for each in others if each.by_id or not titles.isdisjoint(map(plain, each.all_names))]
+    asked = [each for each in left_out if not isinstance(each.ref, TitleRef) or titles & _titles_in(each.ref)]
+    protecting: list[IntentGroup] = []
+    for group in await group_intents(asked, only=titles) if asked else ():
+        names = set(map(plain, group.all_names))
+        same = [each for each, _ in losing if not names.isdisjoint(map(plain, each.all_names))]
+        for each in same:
+            known = {id(member.intent) for member in each.protecting}
+            each.protecting += tuple(member for member in group.members if id(member.intent) not in known)
+        protecting += [] if same else [group]
+    found = await find_clips(reader, [*near, *protecting])
+    for group in protecting:
+        group.protecting, group.members = tuple(group.members), []
+    return found
+
+
+async def find_clips(reader: Reader, groups: Sequence[IntentGroup]) -> list[IntentGroup]:
+    """Find the clips of groups, to detect those of one clip; return the groups whose clip is known."""
+    for group in (group for group in groups if group.clip is None):
+        with suppress(MsautoError, PostponedError, DistinctClipsError):
+            await ClipFinder(reader, group)()
+    return [group for group in groups if group.clip is not None]
+
+
+def _titles_in(ref: TitleRef) -> set[str]:
+    """Return the titles by which a task names its asset."""
+    return {plain(title) for title in (ref.title, *ref.was)}
+
+
+async def _titles_of(reader: Reader, target: Target) -> set[str]:
+    """Return the titles of all entries that may show the clip of a target."""
+    asset = await reader.read_asset(target.database, target.address)
+    if asset is None:
+        return {plain(target.name)}
+    titled = structs.replace(asset, title=asset.title or target.name)
+    entries = await read_entries_of(reader, target.database, titled, in_doubt=True)
+    return {plain(target.name), *(plain(entry.title) for entry in entries.same)}
+
+
+async def protected(
+    protecting: Sequence[IntentGroupMember],
+    layers: Layers,
+    finder: ClipFinder,
+    here: Sequence[Declared],
+    *,
+    reads: bool,
+) -> list[DesiredAsset]:
+    """Return what the tasks that are left out declare for the clip; one that is in error declares nothing.
+
+    ``here`` is what the plan declares for it. Without ``reads``, what needs more than was read declares nothing.
+    """
+    found: list[DesiredAsset] = []
+    warnings, looked = finder.warnings, set(layers.looked)
+    for member in protecting:
+        where, source, answer = member.where, member.intent.source, finder.answer_to(member)
+        with suppress(*_INVALID):
+            choose = where and partial(may_choose, where)
+            if choose and not await layers.evaluate(choose, member.entry, source, answer=answer, reads=reads):
+                continue
+            desired = await layers.evaluate(member.intent.evaluate, member.entry, source, answer=answer, reads=reads)
+            mine, _ = await finder.divide([] if desired is None else [(member, desired)], renaming=here)
+            for each in (each for _, each in mine if isinstance(each, DesiredAsset)):
+                if each.folder is not None and answer is not None:
+                    check_guard(answer.asset, answer.title, each.folder)
+                found.append(each)
+    finder.warnings = warnings
+    layers.looked = layers.looked if reads else looked
+    return found
+
+
+# Contradictions -------------------------------------------------------------------------------------------------------
+
+
+def check_protected(plan: PlanContext, declared: Sequence[DesiredAsset], kept: Sequence[DesiredAsset]) -> None:
+    """Raise ``PlanningError`` where what is planned for an asset contradicts what tasks that are left out declare."""
+    merge = partial(merge_desired, asset=plan.asset, title=plan.live_title)
+    for each in kept:
+        if _error_of(merge, [each]) is not None:
+            continue
+        error = _error_of(merge, [*declared, each])
+        if error is not None:
+            raise _still_protects(error, each.source)
+        for name, part in each.parts.items():
+            mine = [one.parts[name] for one in declared if name in one.parts]
+            if mine and isinstance(part, DesiredList) and not any(ASPECTS[name].reads(part, plan.asset, plan.title)):
+                check_items(mine, part, partial(_changes_of, plan, name), each.source)
+
+
+def _changes_of(plan: PlanContext, name: str, parts: Sequence[DesiredList[Any]]) -> Sequence[Change]:
+    """Return the changes that tasks with these parts of one aspect would make."""
+    merging, scratch = Merging(plan.asset, plan.title), structs.replace(plan, builder=PlanBuilder(), lossy=True)
+    merged = ASPECTS[name].merge(merging, parts)
+    merging.check()
+    ASPECTS[name].plan(scratch, merged)
+    return scratch.builder.changes
+
+
+def check_items(
+    declared: Sequence[P], kept: P, changes_of: Callable[[Sequence[P]], Sequence[Change]], source: TaskSource
+) -> None:
+    """Raise ``PlanningError`` where a list contradicts ``kept``, or loses an item that ``kept`` names.
+
+    Two tasks may name one live item by different keys, which only a plan of both shows. An item that is in error by
+    itself is not named.
+    """
+    if _error_of(changes_of, [kept]) is not None:
+        alone = [structs.replace(kept, items=(item,), exactly=None) for item in kept.items]
+        valid = tuple(each.items[0] for each in alone if _error_of(changes_of, [each]) is None)
+        kept = structs.replace(kept, items=valid, exactly=None)
+    error = _error_of(changes_of, [*declared, kept])
+    if error is not None:
+        raise _still_protects(error, source)
+    lost = {each.thing for each in losses(changes_of([*declared, kept]))}
+    for change in losses(changes_of(declared)):
+        if change.thing not in lost:
+            what = f"{change.aspect} {change.key} is removed by {change.source.description}, and another task names it"
+            error = refuse(what, change.source, "remove one of the two tasks, or declare the same in both")
+            raise _still_protects(error, source)
+
+
+def losses(changes: Iterable[Change]) -> Iterator[Change]:
+    """Yield the changes that remove something, or write over it without naming it."""
+    return (each for each in changes if each.action == "delete" or each.losses)
+
+
+def _error_of(plan: Callable[[Any], object], declared: object) -> MsautoError | None:
+    """Return the error of what tasks declare, if it has one."""
+    try:
+        plan(declared)
+    except MsautoError as error:
+        return error
+    except TimecodeError as error:
+        return PlanningError(str(error))
+    return None
+
+
+def _still_protects(error: MsautoError, source: TaskSource) -> PlanningError:
+    """Return the error of a contradiction with a task that is left out."""
+    message = f"{error.message}; {source.description} is left out of this plan, and still protects what it names"
+    return PlanningError(message, place=error.place, remedy=error.remedy)
