@@ -37,7 +37,7 @@ from enum import Enum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from msauto.applying.verification import Verdict
+from msauto.applying.verification import Extent
 from msauto.concurrency import is_over
 from msauto.errors import GATEWAY_STATUSES
 from msauto.model.result import Difference, Outcome, RequestOutcome, RequestResult
@@ -144,7 +144,7 @@ class InDoubt(Struct, frozen=True):
 class ExpectationRead(Struct, frozen=True):
     """The target was read to settle one request; ``detail``: what else the user must know of what was read."""
 
-    verdict: Verdict
+    verdict: Extent
     detail: str = ""
 
 
@@ -408,7 +408,7 @@ def _read_expectation(progress: TargetProgress) -> TargetProgress:
     return replace(progress, state=State.SETTLING, reads=progress.reads + 1)
 
 
-def _after_reading(progress: TargetProgress, verdict: Verdict, policy: RetryPolicy) -> TargetProgress:
+def _after_reading(progress: TargetProgress, verdict: Extent, policy: RetryPolicy) -> TargetProgress:
     failure = progress.failure
     if verdict == "all":
         return _settle(progress, "done", f"{progress.error}; but reading shows that it is done")
@@ -422,7 +422,7 @@ def _after_reading(progress: TargetProgress, verdict: Verdict, policy: RetryPoli
 
 
 def _settle_rejected(
-    progress: TargetProgress, rejected: Rejected, verdict: Verdict, policy: RetryPolicy
+    progress: TargetProgress, rejected: Rejected, verdict: Extent, policy: RetryPolicy
 ) -> TargetProgress:
     busy = rejected.status in {429, 503}
     if busy and verdict == "none":

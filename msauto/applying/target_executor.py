@@ -15,9 +15,9 @@ from msauto.applying import states, verification
 from msauto.applying.apply_context import ApplyContext, ServerConnection
 from msauto.applying.circuit_breaker import TargetContact
 from msauto.applying.states import RetryPolicy, State
-from msauto.applying.target_memory import TargetMemory, is_numbered
+from msauto.applying.target_memory import TargetMemory
 from msauto.applying.verification import Guard, Verification
-from msauto.aspects import is_deletion
+from msauto.aspects import is_deletion, is_numbered
 from msauto.concurrency import ConcurrencySlot
 from msauto.errors import (
     AnotherClipError,
@@ -33,7 +33,7 @@ from msauto.model.plan import Request, Target
 from msauto.model.ports import LiveTarget, Reader, WritePermit
 from msauto.model.requests import is_repeatable
 from msauto.model.result import TargetResult
-from msauto.model.snapshot import Effect, Thing
+from msauto.model.snapshot import Effect, Thing, thing_of
 from msauto.planning import deletion
 from msauto.planning.target_reading import why_title_is_taken
 
@@ -207,8 +207,7 @@ class TargetExecutor:
         effects = [each for later in target.effects[0 if request.guarded else index :] for each in later]
         if index > 0 and not renamed and not verification.can_see(effects):
             return None
-        names = (name.partition(" ") for name in target.looked.names)
-        looked = [(aspect, key) for aspect, names_thing, key in names if index == 0 or names_thing]
+        looked = target.looked.things if index else [thing_of(name) for name in target.looked.names]
         looked += verification.held_things(target, effects) if index == 0 else []
         shared = self._server.shared
         recent = shared.recent(self._server.reader, now)
@@ -236,7 +235,7 @@ class TargetExecutor:
     def _may_be_renumbered(self, index: int) -> bool:
         """Return whether a request addresses by number after one that may have given items other numbers."""
         both = (self._target.requests[each].effects for each in (index - 1, index))
-        return all(any(is_numbered(each) for each in effects) for effects in both)
+        return all(any(is_numbered(each.aspect) for each in effects) for effects in both)
 
     async def _send(self, index: int) -> states.Event:
         self._context.notify(events.RequestSending(self._target, index, self._progress.tries))
@@ -299,7 +298,7 @@ class TargetExecutor:
             live = await self._read(index + 1, _things(effects))
             target, self._looked_at = self._target, _NEVER  # it may show that later requests do not fit any more
             return states.ExpectationRead(
-                verification.verdict_of(target, index, live), verification.elsewhere(target, live)
+                verification.extent_of(target, index, live), verification.elsewhere(target, live)
             )
         except AnotherClipError as error:
             return states.AnotherClip(error.message)

@@ -18,10 +18,9 @@ from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext, Call
 from msauto.applying.verification import Verification, rename_of
-from msauto.aspects import ASPECTS
+from msauto.aspects import ASPECTS, is_numbered
 from msauto.aspects.aspect import Operation
 from msauto.aspects.comparison import mapping
-from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.plan_builder import BETWEEN, PENDING_PREFIX
 from msauto.model.plan import Request, Target, TargetId
 from msauto.model.ports import LiveTarget
@@ -41,8 +40,9 @@ class TargetMemory:
         if rename_of(target) is not None and not target.address.namespace:
             self._ids += (structs.replace(target.id, name=target.address.name),)
         self._handlers = tuple(_pending_handlers(target, context.run))
-        effects = ((index, each) for index, request in enumerate(target.effects) for each in request)
-        self._last_made = {each.thing: index for index, each in effects if is_numbered(each) and each.after is not None}
+        effects = ((each, index) for index, request in enumerate(target.requests) for each in request.effects)
+        made = ((each.thing, index) for each, index in effects if each.after is not None and is_numbered(each.aspect))
+        self._last_made = dict(made)
         self._journalled: int | None = None
         self._downloads: dict[int, str] = {}
         self._verified: list[tuple[TargetId, Items]] = []
@@ -156,7 +156,7 @@ class TargetMemory:
 
         If the run ends between the two, the item is gone, with everything that no playbook declares.
         """
-        effects = self._target.effects[index]
+        effects = self._target.requests[index].effects
         gone = {each.thing for each in effects if each.after is None and self._last_made.get(each.thing, -1) > index}
         changes = (self._target.changes[each] for each in self._target.requests[index].changes) if gone else ()
         return {f"{BETWEEN}{each.key}": each.after for each in changes if each.thing in gone}
@@ -205,12 +205,6 @@ def download_items(target: Target, index: int, sha256: str) -> Items:
         f"{each.aspect}:{each.key}": {**mapping(each.after), "sha256": sha256}
         for each in target.requests[index].effects
     }
-
-
-def is_numbered(effect: Effect) -> bool:
-    """Return whether an effect is on a list whose items may get other numbers from the server."""
-    aspect = ASPECTS[effect.aspect]
-    return isinstance(aspect, ListAspect) and aspect.numbered
 
 
 def _is_run(effect: Effect) -> bool:

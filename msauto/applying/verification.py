@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from msgspec import UNSET, Struct, field, structs
 
-from msauto.aspects import ASPECTS, snapshot_of
+from msauto.aspects import ASPECTS, is_numbered, snapshot_of
 from msauto.aspects.aspect import Operation
 from msauto.aspects.comparison import mapping
 from msauto.aspects.list_aspect import ListAspect, each_of
@@ -32,18 +32,21 @@ from msauto.model.snapshot import (
     Effect,
     Expected,
     Json,
+    Snapshot,
     Thing,
     compare,
     is_equal,
     lost_attributes,
+    name_of,
     no_longer_so,
     predict,
     predict_one,
+    thing_of,
 )
 from msauto.planning.target_reading import FACT, read_places, read_rest, shorten, snapshot_with_facts
 from msauto.secrets.redaction import Secrets
 
-Verdict = Literal["all", "some", "none", "hidden"]
+Extent = Literal["all", "some", "none", "hidden"]
 """How much of what a request should do is seen; ``hidden``: reading cannot show all of it."""
 
 
@@ -67,10 +70,10 @@ def guard(target: Target, index: int, live: LiveTarget, secrets: Secrets) -> Gua
     held = {} if index else predict([target.holding or ()], 1)
     expected = {**held, **expected}
     done = {effect.thing for request in target.effects[:index] for effect in request}
-    changed = _looked_at(target, live, done)
+    read = snapshot_with_facts(live, target.looked.names)
+    changed = _looked_at(target, read, done)
     if changed:
         return Guard(f"{', '.join(_in_words(name) for name in changed)} changed")
-    read = snapshot_of(live, {aspect for aspect, _ in expected})
     found = compare(expected, target.others.items(), read, ASPECTS)
     later = {effect.thing for request in target.effects[index:] for effect in request}
     for thing, verdict in found.verdicts.items():
@@ -92,9 +95,9 @@ def guard(target: Target, index: int, live: LiveTarget, secrets: Secrets) -> Gua
 def _what_differs(thing: Thing, each: Expected, found: Comparison, secrets: Secrets) -> str:
     """Describe planned and live value; where the desired value holds a secret, the live one may be another secret."""
     if secrets and secrets.occurs_in(repr(each.after)):
-        return f"{_in_words(' '.join(thing))} changed"
+        return f"{_in_words(name_of(thing))} changed"
     planned = each.after if each.done else each.before
-    return f"{_in_words(' '.join(thing))} was {shorten(planned)}, is {shorten(found.values.get(thing))}"
+    return f"{_in_words(name_of(thing))} was {shorten(planned)}, is {shorten(found.values.get(thing))}"
 
 
 def _in_words(name: str) -> str:
@@ -104,7 +107,7 @@ def _in_words(name: str) -> str:
 # Settling: was it done? -----------------------------------------------------------------------------------------------
 
 
-def verdict_of(target: Target, index: int, live: LiveTarget) -> Verdict:
+def extent_of(target: Target, index: int, live: LiveTarget) -> Extent:
     """Return how much of what a request should do is seen in ``live``."""
     expected = predict_one(target.effects, index)
     found = compare(expected, target.others.items(), snapshot_of(live, {aspect for aspect, _ in expected}), ASPECTS)
@@ -164,11 +167,8 @@ def things_to_verify(target: Target, effects: Iterable[Effect]) -> list[Thing]:
     """
     written = list(effects)
     touched = {each.aspect for each in written}
-    others = (name.partition(" ") for name in target.others.names)
-    rest = [(aspect, key) for aspect, names_thing, key in others if names_thing and aspect in touched]
-    looked = (name.partition(" ") for name in target.looked.names)
-    named = [*(each.thing for each in written), *held_things(target, written), *rest]
-    return [*named, *((aspect, key) for aspect, is_thing, key in looked if is_thing)]
+    rest = [thing for thing in target.others.things if thing[0] in touched]
+    return [*(each.thing for each in written), *held_things(target, written), *rest, *target.looked.things]
 
 
 def held_things(target: Target, effects: Iterable[Effect]) -> list[Thing]:
@@ -185,15 +185,15 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
     ``can_see`` false: nothing was read, because reading shows nothing of what was done.
     """
     done = [result.outcome for result in results].count("done")
-    held = {each.thing for each in target.holding or ()} if can_see else set[Thing]()
     named = predict(target.effects, done)
     expected = {**(predict([target.holding or ()], 1) if can_see else {}), **named}
-    found = compare(expected, target.others.items() if can_see else (), snapshot_of(live) if can_see else {}, ASPECTS)
-    differences: list[Difference] = []
-    unread = {thing for thing in held if thing not in named and found.verdicts[thing] == "hidden"}
-    for thing, each in expected.items():
-        if each.done and found.verdicts[thing] in ("before", "else") and thing not in unread:
-            differences.append(_difference(thing, each, found))
+    read = snapshot_with_facts(live, target.looked.names) if can_see else {}
+    found = compare(expected, target.others.items() if can_see else (), read, ASPECTS)
+    differences = [
+        _difference(thing, each, found)
+        for thing, each in expected.items()
+        if each.done and found.verdicts[thing] in ("before", "else")
+    ]
     differences += [_unnamed(each, "is gone, and no task names it") for each in found.lost if each[1]]
     differences += [_unnamed(each, "has moved, and no task names it") for each in found.moved]
     known = {each.aspect for each in differences}
@@ -201,16 +201,15 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
     differences += [_unnamed((name, ""), "shows less than before") for name in lost]
     if where := elsewhere(target, live):
         differences.append(_unnamed(ASSET, where))
-    new = dict.fromkeys([*found.new, *_new_in_untouched(found, expected, live)])
-    unwanted = [thing for thing in new if _is_unwanted(target, thing, live)]
+    new = dict.fromkeys([*found.new, *_new_in_untouched(found, expected, read)])
+    unwanted = [thing for thing in new if _is_unwanted(target, thing, read)]
     differences += [_unnamed(thing, "is new, and the tasks want no other") for thing in unwanted]
     moved = "files" in target.altered  # by a command of its own
-    changed = _looked_at(target, live, named) if can_see and named and not moved else []
-    things = [(aspect, key) for aspect, _, key in (name.partition(" ") for name in changed)]
-    differences += [_unnamed(thing, "changed meanwhile, and the plan depends on it") for thing in things]
-    notes = [f"{_in_words(' '.join(thing))} changed meanwhile, and no task names it" for thing in found.changed]
+    changed = _looked_at(target, read, named) if can_see and named and not moved else []
+    differences += [_unnamed(thing_of(name), "changed meanwhile, and the plan depends on it") for name in changed]
+    notes = [f"{_in_words(name_of(thing))} changed meanwhile, and no task names it" for thing in found.changed]
     notes += [
-        f"{_in_words(' '.join(thing))} is new, and no task names it" for thing in found.new if thing not in unwanted
+        f"{_in_words(name_of(thing))} is new, and no task names it" for thing in found.new if thing not in unwanted
     ]
     things = [thing for thing, each in named.items() if each.done]
     return Verification(
@@ -223,19 +222,16 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
     )
 
 
-def _looked_at(target: Target, live: LiveTarget, done: Collection[Thing]) -> list[str]:
+def _looked_at(target: Target, read: Snapshot, done: Collection[Thing]) -> list[str]:
     """Return the names of what the plan looked at, and that is not as it was though no request so far touched it.
 
     Once something is done, whole lists and facts are not among them: a clip that is still recorded grows.
     """
-    looked = [name for name, _ in target.looked.items()]
-    names = no_longer_so(target.looked.items(), snapshot_with_facts(live, looked))
+    names = no_longer_so(target.looked.items(), read)
     if not done:
         return names
-    things = [(name, name.partition(" ")) for name in names]
-    return [
-        name for name, (aspect, is_thing, key) in things if is_thing and aspect != FACT and (aspect, key) not in done
-    ]
+    things = set(target.looked.things).difference(done)
+    return [name for name in names if thing_of(name) in things and thing_of(name)[0] != FACT]
 
 
 def _difference(thing: Thing, each: Expected, found: Comparison) -> Difference:
@@ -265,17 +261,16 @@ def _unnamed(thing: Thing, why: str) -> Difference:
     return Difference(ASPECTS[thing[0]].name, _called(thing), None, None, why)
 
 
-def _new_in_untouched(found: Comparison, expected: Container[Thing], live: LiveTarget) -> list[Thing]:
+def _new_in_untouched(found: Comparison, expected: Container[Thing], read: Snapshot) -> list[Thing]:
     """Return what may be new in lists that no request touches, and that have changed: what no task holds."""
-    read = snapshot_of(live, [aspect for aspect, key in found.changed if not key])
-    return [(aspect, key) for aspect, part in read.items() for key in part if (aspect, key) not in expected]
+    lists = [aspect for aspect, key in found.changed if not key]
+    return [(aspect, key) for aspect in lists for key in read[aspect] if (aspect, key) not in expected]
 
 
-def _is_unwanted(target: Target, thing: Thing, live: LiveTarget) -> bool:
+def _is_unwanted(target: Target, thing: Thing, read: Snapshot) -> bool:
     """Return whether the tasks ask that there is no item like a new one."""
-    named = [each for aspect, each in target.unwanted if aspect == thing[0]]
-    value = snapshot_of(live, [thing[0]])[thing[0]][thing[1]] if named else None
-    return any(not ASPECTS[thing[0]].misses(each, value) for each in named)
+    name, key = thing
+    return any(not ASPECTS[name].misses(each, read[name][key]) for aspect, each in target.unwanted if aspect == name)
 
 
 def _left(
@@ -294,9 +289,9 @@ def _left(
     for thing in things:
         verdict, each = found.verdicts[thing], named[thing]
         if verdict == "predicted" and ours[thing]:
-            left[" ".join(thing)] = [found.keys.get(thing, thing[1]), found.values[thing]]
+            left[name_of(thing)] = [found.keys.get(thing, thing[1]), found.values[thing]]
         elif verdict == "hidden" and not isinstance(ASPECTS[thing[0]], Operation):
-            left[" ".join(thing)] = [thing[1], each.after]
+            left[name_of(thing)] = [thing[1], each.after]
     return left
 
 
@@ -317,7 +312,7 @@ def _remembered(things: Iterable[Thing], named: dict[Thing, Expected], found: Co
             kept[item] = value
         else:
             kept[item] = {name: mapping(value)[name] for name in hidden} if hidden else None
-            if isinstance(aspect, ListAspect) and aspect.numbered and value is not None:
+            if is_numbered(thing[0]) and value is not None:
                 kept[f"{BETWEEN}{thing[1]}"] = None
             if aspect.missing is UNSET:
                 kept[f"reported:{thing[1]}"] = True

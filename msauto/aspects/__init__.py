@@ -16,6 +16,7 @@ from msauto.aspects.asset import AssetDeletion
 from msauto.aspects.command import AssetCommands
 from msauto.aspects.field import LinkFields
 from msauto.aspects.link import Links
+from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.marker import Markers
 from msauto.aspects.merging import Merging
 from msauto.aspects.proxy import Proxies
@@ -60,6 +61,12 @@ def operation(desired: DesiredOperation | DesiredXmpBatch) -> Operation:
 def is_deletion(change: Change) -> bool:
     """Return whether a change counts as a deletion: of an asset, or of a link by its title."""
     return change.action == "delete" and bool(ASPECTS[change.aspect].deletes)
+
+
+def is_numbered(name: str) -> bool:
+    """Return whether an aspect is a list whose items may get other numbers from the server."""
+    aspect = ASPECTS[name]
+    return isinstance(aspect, ListAspect) and aspect.numbered
 
 
 # What several tasks declare ------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from msauto.model.plan import Action, Basis, Change, Request, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import TargetRecord
 from msauto.model.server import Dialect, ServerSpec
-from msauto.model.snapshot import AspectName, Effect, Expected, Json, Part, Snapshot, Thing, is_equal, predict
+from msauto.model.snapshot import AspectName, Effect, Expected, Json, Part, Snapshot, Thing, is_equal, name_of, predict
 
 T = TypeVar("T")
 
@@ -110,12 +110,11 @@ class UndoContext(Struct, frozen=True):
         target = self.record.target
         effects = (effect for request in target.requests for effect in request.effects)
         named = {each.key for each in effects if each.aspect == aspect and each.before is not None}
-        names = (name.partition(" ") for name in target.others.names)
-        return frozenset(named | {key for name, _, key in names if name == aspect})
+        return frozenset(named | {key for name, key in target.others.things if name == aspect})
 
     def left(self, thing: Thing) -> tuple[str, Json] | None:
         """Return the live key and the value of a thing as the run left it; ``None`` where that is not known."""
-        found = self.record.left.get(" ".join(thing))
+        found = self.record.left.get(name_of(thing))
         return (str(found[0]), found[1]) if isinstance(found, list) else None
 
     def sourced(self, value: T) -> Sourced[T]:

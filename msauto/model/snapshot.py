@@ -46,6 +46,17 @@ ASSET: Final[Thing] = ("asset", "")
 TITLE: Final[Thing] = ("title", "")
 
 
+def name_of(thing: Thing) -> str:
+    """Return the name of a thing where names of things are kept: ``marker 7``."""
+    return " ".join(thing)
+
+
+def thing_of(name: str) -> Thing:
+    """Return the thing of a name; that of an aspect, which means all of it, has the key ``""``."""
+    aspect, _, key = name.partition(" ")
+    return aspect, key
+
+
 class Rules(Protocol):
     """What comparing takes from an aspect."""
 
@@ -143,6 +154,11 @@ class Seen(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
             known = self.digests[index * _WIDTH : (index + 1) * _WIDTH]
             if known != _HIDDEN:
                 yield name, known
+
+    @property
+    def things(self) -> list[Thing]:
+        """The names that are those of things; a fact has the aspect ``fact``."""
+        return [thing_of(name) for name in self.names if " " in name]
 
     def without_private(self) -> Seen:
         """Return the digests as they may be shown: one of a short secret would reveal it."""

@@ -28,7 +28,7 @@ from msauto.applying.states import (
     resume,
     step,
 )
-from msauto.applying.verification import Verdict
+from msauto.applying.verification import Extent
 from msauto.model.result import Difference, RequestOutcome, RequestResult
 
 POLICY = RetryPolicy(tries=2, backoff=(0.5,), max_retry_after=60, read_pauses=(0.25,), restore_pauses=(1.0, 5.0))
@@ -140,7 +140,7 @@ RESPONSES: list[tuple[Rejected | InDoubt, dict[str, str]]] = [
 
 
 def seen(name: str) -> Event:
-    verdicts: dict[str, Verdict] = {"all": "all", "some": "some", "none": "none", "hidden": "hidden"}
+    verdicts: dict[str, Extent] = {"all": "all", "some": "some", "none": "none", "hidden": "hidden"}
     return Unreadable("garbage") if name == "unreadable" else ExpectationRead(verdicts[name])
 
 
@@ -340,7 +340,7 @@ def pauses_until_sent_again(rejected: Rejected, *, seen_after: int = 99) -> tupl
         if progress.state is State.WAITING_TO_SETTLE:
             pauses.append(progress.pause)
             progress = step(progress, PauseEnded(), policy)
-        verdict: Verdict = "all" if len(pauses) >= seen_after else "none"
+        verdict: Extent = "all" if len(pauses) >= seen_after else "none"
         progress = step(progress, ExpectationRead(verdict), policy)
     return pauses, progress
 
