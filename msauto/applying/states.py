@@ -337,8 +337,8 @@ def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
     if progress.awaits_restore:
         return "failed", f"not restored within {progress.wait:g} s"
     if progress.differences:
-        unsure = all(each.unsure for each in progress.differences)
-        return ("unverified" if unsure else "failed"), "not as desired when read again"
+        misread = all(each.shown_as for each in progress.differences)
+        return ("unverified" if misread else "failed"), "not as desired when read again"
     return ("changed" if progress.count else "unchanged"), ""
 
 

@@ -194,23 +194,26 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
         for thing, each in expected.items()
         if each.done and found.verdicts[thing] in ("before", "else")
     ]
-    differences += [_unnamed(each, "is gone, and no task names it") for each in found.lost if each[1]]
-    differences += [_unnamed(each, "has moved, and no task names it") for each in found.moved]
-    known = {each.aspect for each in differences}
-    lost = [name for name, key in found.lost if not key and name not in known]
-    differences += [_unnamed((name, ""), "shows less than before") for name in lost]
+    misread = {(each.thing[0], each.shown_as) for each in differences}
+    new = [each for each in found.new if each not in misread]
+    unwanted = [each for each in (*new, *_new_in_untouched(found, expected, read)) if _is_unwanted(target, each, read)]
+    moved = "files" in target.altered  # by a command of its own
+    looked = _looked_at(target, read, named) if can_see and named and not moved else []
+    reported = {each.aspect for each in differences}
+    unnamed = {
+        "is gone, and no task names it": [each for each in found.lost if each[1]],
+        "has moved, and no task names it": found.moved,
+        "shows less than before": [each for each in found.lost if not each[1] and each[0] not in reported],
+        "is new, and the tasks want no other": dict.fromkeys(unwanted),
+        "changed meanwhile, and the plan depends on it": [
+            each for each in map(thing_of, looked) if each not in misread
+        ],
+    }
+    differences += [_unnamed(thing, why) for why, things in unnamed.items() for thing in things]
     if where := elsewhere(target, live):
         differences.append(_unnamed(ASSET, where))
-    new = dict.fromkeys([*found.new, *_new_in_untouched(found, expected, read)])
-    unwanted = [thing for thing in new if _is_unwanted(target, thing, read)]
-    differences += [_unnamed(thing, "is new, and the tasks want no other") for thing in unwanted]
-    moved = "files" in target.altered  # by a command of its own
-    changed = _looked_at(target, read, named) if can_see and named and not moved else []
-    differences += [_unnamed(thing_of(name), "changed meanwhile, and the plan depends on it") for name in changed]
     notes = [f"{_in_words(name_of(thing))} changed meanwhile, and no task names it" for thing in found.changed]
-    notes += [
-        f"{_in_words(name_of(thing))} is new, and no task names it" for thing in found.new if thing not in unwanted
-    ]
+    notes += [f"{_in_words(name_of(each))} is new, and no task names it" for each in new if each not in unwanted]
     things = [thing for thing, each in named.items() if each.done]
     return Verification(
         tuple(differences),
@@ -246,10 +249,10 @@ def _difference(thing: Thing, each: Expected, found: Comparison) -> Difference:
     same += [f"{aspect.prefix}{key}" for key in found.twice.get(thing, ())]
     if same:
         desired, live = "once", f"twice: {' and '.join(same)}"
-    why = ""
+    shown_as, why = "", ""
     if live is None and isinstance(aspect, ListAspect):
-        why = aspect.why_missing(each.after, [key for name, key in found.new if name == thing[0]])
-    return Difference(aspect.name, _called(thing), desired, live, why, bool(why))
+        shown_as, why = aspect.shown_as(each.after, [key for name, key in found.new if name == thing[0]])
+    return Difference(aspect.name, _called(thing), desired, live, why, shown_as)
 
 
 def _called(thing: Thing) -> str:

@@ -391,9 +391,9 @@ class ListAspect(Aspect):
 
     # Shown -----------------------------------------------------------------------------------------------------------
 
-    def why_missing(self, named: Json, new: Collection[str]) -> str:
-        """Return why an item that was written does not show, where these keys are new; empty: not known."""
-        return ""
+    def shown_as(self, named: Json, new: Collection[str]) -> tuple[str, str]:
+        """Return under which of these new keys an item seems to show that was written, and why; empty: none."""
+        return "", ""
 
     def timeline_place(self, value: Attributes) -> TimelinePlace | None:
         """Return where an item is on a timeline; ``None`` where it is nowhere."""

@@ -309,12 +309,14 @@ class RssItems(ListAspect):
             change = structs.replace(change, before={"text": text})
         return super().shown(change)
 
-    def why_missing(self, named: Json, new: Collection[str]) -> str:
-        """Return the value of ``rss_guid`` with which an item that was put shows under one of these new guids."""
+    def shown_as(self, named: Json, new: Collection[str]) -> tuple[str, str]:
+        """Return under which new guid an item that was put shows, with the value of ``rss_guid`` to set."""
         file = str(mapping(named).get("file", ""))
         shown = {"file": plain(file), "stem": plain(stem_of(file))}
-        found = [f"it shows as {guid}: set `rss_guid: {value}`" for value, guid in shown.items() if guid in new]
-        return f"{found[0]} in the server's dialect" if found else ""
+        for value, guid in shown.items():
+            if guid in new:
+                return guid, f"it shows as {guid}: set `rss_guid: {value}` in the server's dialect"
+        return "", ""
 
 
 def _guids(context: PlanContext, key: str) -> list[str]:

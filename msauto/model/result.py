@@ -45,7 +45,7 @@ class ReportedProblem(Struct, frozen=True):
 class Difference(Struct, frozen=True, omit_defaults=True):
     """A thing that is not as desired when read again; ``why``, where the values do not show it.
 
-    ``unsure``: it may be there under a key that the dialect does not name.
+    ``shown_as``: the new key under which it seems to show, because the dialect does not fit.
     """
 
     aspect: AspectName
@@ -53,7 +53,7 @@ class Difference(Struct, frozen=True, omit_defaults=True):
     desired: Json
     live: Json
     why: str = ""
-    unsure: bool = False
+    shown_as: str = ""
 
     @property
     def thing(self) -> Thing:

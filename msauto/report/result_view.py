@@ -199,6 +199,8 @@ def _difference(difference: Difference, result: TargetResult) -> Iterator[str]:
 
 def advice(result: TargetResult) -> str:
     """Return what to do next about a target that is not as desired."""
+    if result.differences and all(each.shown_as for each in result.differences):
+        return "set the dialect key that is named, then run again"
     if result.outcome == "unverified":
         return (
             "the server may have done it, or may still do it; msauto does not send it again automatically. "

@@ -46,7 +46,10 @@ def test_an_item_under_another_guid_names_the_key_to_set(
     item = {"guid": "n-1", "file": "x.xml", "item": {"title": "News"}}
     ticker = {"name": "The ticker", "rss": {"channel": "ticker", "items": [item]}}
     result = stage.apply(ticker)
+    (target,) = result.targets
+    assert (target.outcome, len(target.differences), target.notes) == ("unverified", 1, ())
     text = " ".join("".join(render_result(result)).split())
+    assert "set the dialect key that is named, then run again" in text
     assert f"rss_item n-1: it shows as {shown}: set `rss_guid: {guids}` in the server's dialect" in text
     stage.dialect = {"rss_guid": guids}
     assert stage.plan(ticker).requests == 0
