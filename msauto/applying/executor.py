@@ -358,7 +358,7 @@ async def recover(
     Sends nothing. ``is_available``: the server of a target can be read, and no other run may write to the target.
     Closes the run once all of its targets are settled. Does nothing if the run is still alive. Raises ``LedgerError``.
     """
-    run = details.summary.run
+    run, details = details.summary.run, structs.replace(details, targets=tuple(details.targets))
     if not journal.reopen(run, [record.target for record in details.targets]):
         return ()
     by_server: dict[str, dict[int, TargetRecord]] = defaultdict(dict)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, overload
+from zlib import compress, decompress
 
 from msgspec import structs
 
-from msauto.codec import load
+from msauto.codec import dump, load
 from msauto.exit_codes import REFUSED
 from msauto.ledger.locks import Locks
 from msauto.ledger.store import Row, Store, Value
@@ -74,8 +75,7 @@ def read_run(store: Store, locks: Locks, name: str) -> RunDetails:
     notes: dict[str, str] = dict(store.read("SELECT name, text FROM note WHERE run = ? ORDER BY name", (number,)))
     with store.decoding():
         (summary,) = _with_status([_summary(row, notes, count_sent(store, number))], locks)
-        targets = tuple(read_targets(store, number).values())
-        return RunDetails(summary, pid, host, msauto, targets, notes)
+        return RunDetails(summary, pid, host, msauto, PackedRecords(store.read(_TARGETS, (number, 0, _LAST))), notes)
 
 
 def count_sent(store: Store, number: Value) -> int:
@@ -145,17 +145,53 @@ def read_targets(
 ) -> dict[int, TargetRecord]:
     """Return the targets of a run by their positions: these, or all; ``begun``: only those that began."""
     first, last = (0, _LAST) if positions is None else (min(positions, default=0), max(positions, default=-1))
-    found = {}
-    for position, planned, began, requests, outcome, message, differences, left, notes in store.read(
-        _TARGETS, (number, first, last)
-    ):
-        if (positions is None or position in positions) and (began is not None or not begun):
-            target = load(Target, planned)
-            records = load(tuple[RequestRecord, ...], requests) or not_begun(target)
-            differing = load(tuple[Difference, ...], differences)
-            told = load(dict[str, Any], left), load(tuple[str, ...], notes)
-            found[position] = TargetRecord(target, records, began, outcome, message, differing, *told)
-    return found
+    rows = store.read(_TARGETS, (number, first, last))
+    return {
+        row[0]: _record(row)
+        for row in rows
+        if (positions is None or row[0] in positions) and (row[2] is not None or not begun)
+    }
+
+
+class PackedRecords(Sequence[TargetRecord]):
+    """The targets of a run, each decoded when it is reached: a run may have very many, and an undo keeps them.
+
+    Raises ``ValueError`` for rows that cannot be decoded.
+    """
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            _record(row)
+        self._packed = [compress(dump(row).encode(), level=1) for row in rows]
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    @overload
+    def __getitem__(self, index: int) -> TargetRecord: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[TargetRecord]: ...
+
+    def __getitem__(self, index: int | slice) -> TargetRecord | Sequence[TargetRecord]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(len(self))[index]]
+        return _record(load(tuple[Any, ...], decompress(self._packed[index]).decode()))
+
+
+def _record(row: Row) -> TargetRecord:
+    _, planned, began, requests, outcome, message, differences, left, notes = row
+    target = load(Target, planned)
+    return TargetRecord(
+        target,
+        load(tuple[RequestRecord, ...], requests) or not_begun(target),
+        began,
+        outcome,
+        message,
+        load(tuple[Difference, ...], differences),
+        load(dict[str, Any], left),
+        load(tuple[str, ...], notes),
+    )
 
 
 def not_begun(target: Target) -> tuple[RequestRecord, ...]:

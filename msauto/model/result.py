@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal, get_args
 
@@ -275,7 +275,7 @@ class RunDetails(Struct, frozen=True):
     pid: int
     host: str
     msauto: str
-    targets: tuple[TargetRecord, ...] = ()
+    targets: Sequence[TargetRecord] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:

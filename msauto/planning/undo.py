@@ -6,7 +6,7 @@ wrote is left alone, with a warning; what cannot be undone gives a warning as we
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,6 @@ from msauto.model.desired import (
 )
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.identity import ClipIdentity, is_another_clip
-from msauto.model.plan import Change
 from msauto.model.result import LEFT_CLIP, RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import TITLE
@@ -45,23 +44,31 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
     run = details.summary.run
     if details.summary.status == "running":
         raise RefusedError(f"run {run} is still running", remedy="stop it, or wait until it has ended")
-    work: dict[str, tuple[Intent, ...]] = {}
+    source = TaskSource(f"run {run}", task=f"Undo of {run}")
+    work: dict[str, list[Intent]] = {}
     warnings: list[str] = []
-    for record in details.targets:
-        target, kept = record.target, dict[int, Change]()
-        for number in _made(record):
-            change = target.changes[number]
-            why = _why_not(number, record)
-            if why is None:
-                kept[number] = change
-            else:
+    for number, record in enumerate(details.targets):
+        target, made = record.target, tuple(_made(record))
+        if not made:
+            continue
+        make = partial(_context, details, number, specs[target.server], source)
+        context = make()
+        for each in made:
+            if each not in context.changes:
+                change = target.changes[each]
                 called = f"{target.name}: {change.aspect} {change.key}".rstrip()
-                warnings.append(f"{target.server}: {called} cannot be undone: {why}")
-        if kept:
-            context = UndoContext(record, kept, specs[target.server], TaskSource(f"run {run}", task=f"Undo of {run}"))
-            work[target.server] = (*work.get(target.server, ()), _intent(context))
-    servers = tuple(ServerIntents(specs[name], intents) for name, intents in work.items())
+                warnings.append(f"{target.server}: {called} cannot be undone: {_why_not(each, record)}")
+        if context.changes:
+            work.setdefault(target.server, []).append(_intent(context, make))
+    servers = tuple(ServerIntents(specs[name], tuple(intents)) for name, intents in work.items())
     return ResolvedPlaybooks(servers, warnings=tuple(warnings))
+
+
+def _context(details: RunDetails, number: int, spec: ServerSpec, source: TaskSource) -> UndoContext:
+    """Return what undoes one target of a run. It is made again where it is used: a run may have very many targets."""
+    record = details.targets[number]
+    kept = {each: record.target.changes[each] for each in _made(record) if _why_not(each, record) is None}
+    return UndoContext(record, kept, spec, source)
 
 
 def servers_of(details: RunDetails) -> tuple[str, ...]:
@@ -97,12 +104,12 @@ def _why_not(number: int, record: TargetRecord) -> str | None:
 # Intents -------------------------------------------------------------------------------------------------------
 
 
-def _intent(context: UndoContext) -> Intent:
+def _intent(context: UndoContext, make: Callable[[], UndoContext]) -> Intent:
     target = context.record.target
     if target.kind == "rss_channel":
-        return Intent(ChannelRef(target.name), context.source, lambda _: _undo_channel(context), missing="skip")
+        return Intent(ChannelRef(target.name), context.source, lambda _: _undo_channel(make()), missing="skip")
     gone = f"{target.name}: left alone, because it no longer exists, or another clip now has this title"
-    evaluate = partial(_undo_asset, context)
+    evaluate = partial(_undo_asset, make)
     return Intent(_ref(context), context.source, evaluate, missing="skip", if_missing=gone)
 
 
@@ -123,26 +130,26 @@ def _parts(context: UndoContext) -> dict[str, Any]:
     return {name: part for name, aspect in ASPECTS.items() if (part := aspect.undo(context)) is not None}
 
 
-def _undo_channel(given: UndoContext) -> DesiredChannel:
+def _undo_channel(context: UndoContext) -> DesiredChannel:
     """Return the items as they were before a run, of all that are still as the run left them."""
-    context = structs.replace(given, notes=[], still={})
     items = tuple(item for part in _parts(context).values() for item in part.items)
-    notes = tuple(f"channel {given.record.target.name}: {note}" for note in context.notes)
+    notes = tuple(f"channel {context.record.target.name}: {note}" for note in context.notes)
     return DesiredChannel(context.source, items, still=context.still, notes=notes)
 
 
-def _undo_asset(given: UndoContext, facts: Facts) -> DesiredAsset:
+def _undo_asset(make: Callable[[], UndoContext], facts: Facts) -> DesiredAsset:
     """Return what was there before a run, of all that is still as the run left it."""
-    target, asset = given.record.target, facts.asset
+    context, asset = make(), facts.asset
+    target = context.record.target
     if not facts.there:
         raise NoAssetError(target.name)
     if asset is None:
         raise Need("clip")
-    left = given.record.left.get(LEFT_CLIP)  # without it, the run ended before the clip was read again
+    left = context.record.left.get(LEFT_CLIP)  # without it, the run ended before the clip was read again
     clip, settled = (target.clip, set()) if left is None else (from_json(ClipIdentity, left), {"files", "orig_name"})
     if is_another_clip(clip, asset, altered={*target.altered} - settled):
         raise NoAssetError(target.name)  # the clip of the run is gone, and nothing of the other one is concerned
-    context = structs.replace(given, notes=[], still={}, origin=in_point(asset, given.spec.dialect))
+    context = structs.replace(context, origin=in_point(asset, context.spec.dialect))
     return DesiredAsset(
         context.source,
         _parts(context),

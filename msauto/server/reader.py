@@ -38,7 +38,7 @@ ReadKey = tuple[Hashable, ...]
 """What is read: its kind (asset, xmp, list, there, links, channel, names), and the arguments."""
 
 _TITLE_KEYS = frozenset({"", "title"})
-_KEPT = 8192
+_KEPT = 1024
 """The number of asset answers kept, because 300,000 clips must not be held in memory."""
 
 
