@@ -70,13 +70,6 @@ class Document(Struct, frozen=True):
         """Return the line of a place with a caret below the column; empty for a whole file."""
         if not 0 < place.line <= len(self.lines):
             return ""
-        line, column = self._shown(place)
-        start = max(0, column - _WIDTH // 2) if len(line) > _WIDTH else 0
-        number = str(place.line)
-        text = line[start : start + _WIDTH].replace("\t", " ")
-        return f"  {number} | {text}\n  {' ' * len(number)} | {' ' * (column - 1 - start)}^"
-
-    def _shown(self, place: SourceLocation) -> tuple[str, int]:
         line, column = self.lines[place.line - 1], max(place.column, 1)
         for first, left, last, right in sorted(self.hidden, reverse=True):
             if not first <= place.line <= last:
@@ -86,7 +79,10 @@ class Document(Struct, frozen=True):
             line = f"{line[:begin]}***{line[end:]}" if end > begin else line
             if column - 1 > begin:
                 column = begin + 1 if column - 1 < end else column - (end - begin) + 3
-        return line, column
+        start = max(0, column - _WIDTH // 2) if len(line) > _WIDTH else 0
+        number = str(place.line)
+        text = line[start : start + _WIDTH].replace("\t", " ")
+        return f"  {number} | {text}\n  {' ' * len(number)} | {' ' * (column - 1 - start)}^"
 
 
 def _show_part(part: str | int) -> str:
@@ -208,9 +204,10 @@ def _copied(value: Any, node: SourceNode, problems: Problems) -> Any:
         raise node.error(f"nested deeper than {MAX_DEPTH} levels", "remove what contains itself", kind="yaml")
     match value:
         case Mapping():
-            return {
-                name: _copied(each, node.child(_key(name, node, problems)), problems) for name, each in value.items()
-            }
+            for name in value:
+                if not isinstance(name, str):
+                    problems.add(node.problem(f"the key {name!r} is not text", "put it in quotes", kind="yaml"))
+            return {name: _copied(each, node.child(str(name)), problems) for name, each in value.items()}
         case list() | tuple():
             return [_copied(each, node.child(index), problems) for index, each in enumerate(value)]
         case float() if not math.isfinite(value):
@@ -230,12 +227,6 @@ def _copied(value: Any, node: SourceNode, problems: Problems) -> Any:
             why = f"a value of the type {type(value).__name__} is not possible here"
             problems.add(node.problem(why, "use texts, numbers, true and false, lists and mappings", kind="wrong-type"))
     return None
-
-
-def _key(name: Any, node: SourceNode, problems: Problems) -> str:
-    if not isinstance(name, str):
-        problems.add(node.problem(f"the key {name!r} is not text", "put it in quotes", kind="yaml"))
-    return str(name)
 
 
 def _text(text: str, node: SourceNode, problems: Problems) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -58,18 +58,12 @@ class Model(BaseModel):
         if not isinstance(record, ValidationRecord) or not isinstance(data, dict):
             return handler(data)
         record.mappings[id(data)] = (data, cls)
-        if broken := list(cls._broken_rules(data)):
+        is_known = data.keys() <= keys_of(cls)  # a missing key is not reported beside an unknown one
+        broken = [each for rule in cls.rules for each in rule.broken(data) if is_known or not each.lacks]
+        if broken:
             record.broken[id(data)] = broken
         model = record.models[id(data)] = handler(data)
         return model
-
-    @classmethod
-    def _broken_rules(cls, data: dict[str, Any]) -> Iterator[BrokenRule]:
-        """Yield the rules that do not hold. A missing key is not reported beside an unknown one."""
-        for rule in cls.rules:
-            for each in rule.broken(data):
-                if not (each.lacks and cls.model_config.get("extra") == "forbid" and not data.keys() <= keys_of(cls)):
-                    yield each
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:

@@ -283,10 +283,6 @@ def as_list(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-def _expressions(value: Any) -> tuple[str, ...]:
-    return tuple(_expression(each) for each in as_list(value))
-
-
 _EXPRESSION = {"type": ["string", "boolean"], "not": {"type": "string", "pattern": r"\{[{%]|^\s*$"}}
 
 Text = Annotated[str, Read(_text, "text", type=["string", "integer"])]
@@ -305,7 +301,9 @@ FolderText = Annotated[Folder, Read(lambda value: parse_folder(_text(value)), "t
 Expressions = Annotated[
     tuple[str, ...],
     Read(
-        _expressions, "an expression, or a list of them", anyOf=[_EXPRESSION, {"type": "array", "items": _EXPRESSION}]
+        lambda value: tuple(map(_expression, as_list(value))),
+        "an expression, or a list of them",
+        anyOf=[_EXPRESSION, {"type": "array", "items": _EXPRESSION}],
     ),
 ]
 Texts = Annotated[Then[list[Value[Text]]] | Else[Text], IF_LIST]
