@@ -166,7 +166,7 @@ class Problems:
 
     def __enter__(self) -> None: ...
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool | None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if isinstance(error, InputError):
             self.add(*error.problems)
         return isinstance(error, InputError)

@@ -37,10 +37,10 @@ from msauto.playbook.inventory import Host, Inventory, load_inventory, match_hos
 from msauto.playbook.schema.inventory import AuthArgs, HostArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import OMIT, AssetView, EnvView
-from msauto.playbook.templates.rendering import render_data
+from msauto.playbook.templates.rendering import render_data, render_shown
 from msauto.playbook.variables import HostVars, Level, TemplateScope, Variable, Variables, read_extra
 from msauto.secrets.redaction import HIDDEN, Secrets, can_redact
-from msauto.secrets.sources import misplaced_secrets, secret_in_file, secret_in_keyring
+from msauto.secrets.sources import leaves, misplaced_secrets, secret_in_file, secret_in_keyring
 
 
 class ResolveOptions(Struct, frozen=True):
@@ -161,14 +161,14 @@ class Hosts(Struct):
         """Raise for problems of the ``server:`` block; its secrets need not be set."""
         read_as(ServerArgs, *self._known_block(name))
 
-    def list_separator(self, name: str) -> str | None:
-        """Return the separator of XMP lists that the dialect of a host names, as far as it is known offline."""
+    def stand_in(self, name: str) -> ServerSpec:
+        """Return a server with only its list separator, as far as it is known offline: checks of values need it."""
         with suppress(InputError):
             dialect = self._known_block(name)[0].get("dialect")
             separator = dialect.get("list_separator") if isinstance(dialect, Mapping) else None
-            if isinstance(separator, str) and not isinstance(separator, UnrenderedTemplate):
-                return str(separator)
-        return None
+            if separator and isinstance(separator, str) and not isinstance(separator, UnrenderedTemplate):
+                return ServerSpec(name, "", dialect=Dialect(list_separator=str(separator)))
+        return ServerSpec(name, "")
 
     def _block(self, name: str, scope: TemplateScope, *, keep: bool = False) -> tuple[dict[str, Any], MergedNode]:
         """Return the keys of all ``server:`` blocks of a host, rendered, the strongest of each, and where they are set.
@@ -220,8 +220,8 @@ class Hosts(Struct):
             with suppress(InputError):  # reported for the host that needs it
                 for each in server_keys(variables.all_of("server"), scope, keep=True):
                     with suppress(InputError):
-                        known = {each.name: render_data(each.value, scope, each.node, keep=True)}
-                        for text in _server_secrets(known, MergedNode(each.node.document, (), {each.name: each.node})):
+                        value = render_data(each.value, scope, each.node, keep=True)
+                        for text in _server_secrets(value, each.node) if each.name in {"auth", "tls"} else ():
                             self.files.tracker.found.add(text)
 
     def _scopes_of(self, folder: str) -> dict[str, TemplateScope]:
@@ -314,22 +314,25 @@ def named_servers(
                     if name not in known:
                         why = f"the plan is for the server {name!r}, which the inventory does not have"
                         raise outside_node("inventory").error(why, nearest(name, known), kind="host")
-                    found.append(NamedServer(hosts.server(name, folder), _database(hosts, name)))
+                    database: str | None = None
+                    with suppress(InputError):
+                        database = database_of(hosts.scope(name, "."), name, known[name].node)
+                    found.append(NamedServer(hosts.server(name, folder), database))
         problems.add(*same_servers(hosts, [server.spec.name for server in found]))
         problems.check()
     return tuple(found)
 
 
-def _database(hosts: Hosts, name: str) -> str | None:
-    scope = hosts.scope(name, ".")
+def database_of(scope: TemplateScope, host: str, node: SourceNode) -> str:
+    """Return the media database on a host, as the templates of a scope see it; raises :class:`InputError`."""
     variable = scope.variables.winner("database")
     if variable is None:
-        return None
-    try:
-        value = render_data(variable.value, scope, variable.node)
-    except InputError:
-        return None
-    return value if isinstance(value, str) else None
+        remedy = "add database: to the play, or to the host's variables"
+        raise node.error(f"no media database is set for {host}", remedy, kind="missing-key")
+    name = render_shown(variable.value, scope, variable.node)
+    if not isinstance(name, str) or not name.strip():
+        raise variable.node.error("the name of a media database must be text", "quote it")
+    return name
 
 
 # The server: block of a host, with secrets from files and the keyring
@@ -376,23 +379,24 @@ def _worker(scope: TemplateScope) -> Mapping[str, float]:
     return {str(name): float(amount) for name, amount in resources.items()}
 
 
-def _server_secrets(block: Any, node: SourceNode) -> Iterator[str]:
-    """Yield the secrets of a rendered block that can be redacted, also those in files; what is unknown is left out."""
-    for way in (("auth", "basic"), ("auth",), ("auth", "headers"), ("tls",)):
-        part = block
-        for key in way:
-            part = part.get(key) if isinstance(part, dict) else None
-        for key, value in part.items() if isinstance(part, dict) else ():
-            text = str(value) if isinstance(value, str) and not isinstance(value, UnrenderedTemplate) else ""
-            if text and key.endswith("_file") and key.removesuffix("_file") in _SECRET_KEYS:
-                try:
-                    text = secret_of("file", text, "", node.child(*way, key)).reveal()
-                except InputError:  # reported when the server is needed
-                    continue
-            elif key not in _SECRET_KEYS and way[-1] != "headers":
+def _server_secrets(data: Any, node: SourceNode) -> Iterator[str]:
+    """Yield the secrets in rendered ``auth`` or ``tls`` that can be redacted, also those in files.
+
+    What is unknown is left out.
+    """
+    for way, value in leaves(data):
+        if not way or not isinstance(value, str) or isinstance(value, UnrenderedTemplate):
+            continue
+        text, key = str(value), str(way[-1])
+        if key.endswith("_file") and key.removesuffix("_file") in _SECRET_KEYS:
+            try:
+                text = secret_of("file", text, "", node.child(*way)).reveal()
+            except InputError:  # reported when the server is needed
                 continue
-            if can_redact(text) and text != HIDDEN:
-                yield text
+        elif key not in _SECRET_KEYS and way[:1] != ("headers",):
+            continue
+        if can_redact(text) and text != HIDDEN:
+            yield text
 
 
 def _named(args: Model | None) -> dict[str, Any]:

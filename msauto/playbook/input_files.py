@@ -7,6 +7,7 @@ import json
 import os.path
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -55,15 +56,16 @@ class Files:
         self._bytes: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
 
-    def may_be_named(self, path: str, playbook: str) -> bool:
-        """Return whether a playbook may name a file: in its repository or an allowed folder, symbolic links resolved.
+    def check_named(self, path: str, playbook: str, node: SourceNode) -> None:
+        """Raise unless a playbook may name a file: in its repository or an allowed folder, symbolic links resolved.
 
         A playbook may be untrusted, and can send the content of a file anywhere.
         """
-        try:
-            return _root_of(Path(path), (repository_of(Path(playbook).parent), *map(Path, self._opened))) is not None
-        except _NO_PATH:
-            return False
+        with suppress(*_NO_PATH):
+            if _root_of(Path(path), (repository_of(Path(playbook).parent), *map(Path, self._opened))) is not None:
+                return
+        remedy = "copy it into the repository, or allow its folder in msauto.toml: [lookup] folders"
+        raise node.error(f"{path}: the file is outside the playbook's repository", remedy, kind="file")
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; raises :class:`InputError`."""
@@ -96,12 +98,13 @@ class Files:
         """Return all files that were read so far, in order of reading; their paths are kept as of the playbooks."""
         base = base_of(playbooks)
         return tuple(
-            InputFile(self._kept(path, base), hashlib.sha256(data).hexdigest(), data if len(data) <= _LARGE else None)
+            InputFile(
+                path if path in self.given else kept_path(path, base),
+                hashlib.sha256(data).hexdigest(),
+                data if len(data) <= _LARGE else None,
+            )
             for path, data in self._bytes.items()
         )
-
-    def _kept(self, path: str, base: Path) -> str:
-        return path if path in self.given else kept_path(path, base)
 
 
 class LookupContext(Struct, frozen=True):
@@ -232,10 +235,6 @@ def how_to_find(path: str) -> str:
 def beside(file: str, name: str) -> str:
     """Return the path of a file that another file names, relative to that file."""
     return os.path.normpath(os.path.join(os.path.dirname(file), os.path.expanduser(name)))  # noqa: PTH111, PTH118, PTH120 - keeps what was typed
-
-
-OUTSIDE = "copy it into the repository, or allow its folder in msauto.toml: [lookup] folders"
-"""The remedy for a file outside the playbook's repository."""
 
 
 def find_repository(folder: Path) -> Path | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec import Struct, field, structs
@@ -14,71 +14,54 @@ from msauto.documents.document import Problems, SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate, as_list, has_pending
 from msauto.errors import InputError, Problem
-from msauto.model.desired import (
-    AssertionPassed,
-    ChannelRef,
-    DatabaseRef,
-    Desired,
-    DesiredAsset,
-    Handler,
-    IdRef,
-    Intent,
-    Ref,
-    SelectRef,
-    Sourced,
-    TaskSource,
-    TitleRef,
-)
+from msauto.model import desired as model
 from msauto.model.facts import Facts
 from msauto.model.server import Dialect, ServerSpec
+from msauto.playbook.hosts import database_of
 from msauto.playbook.plays import Task, check_arguments, unknown_handler
 from msauto.playbook.schema.play import TARGET_NAMES, AssertArgs, AssetArgs, TargetKeys, aspects_of
 from msauto.playbook.schema.schema_errors import read_as
+from msauto.playbook.templates import rendering
 from msauto.playbook.templates.names import AssetView, UsesAssetError
-from msauto.playbook.templates.rendering import Where, holds, refuse_pending, render_data, undecided, where_of
 from msauto.playbook.variables import Level, TemplateScope, Variable, check_name
-from msauto.secrets.sources import NOT_ALLOWED, may_be_secret, misplaced_secrets, secret_paths
+from msauto.secrets.sources import may_be_secret, misplaced_secrets
 
 _REF_KEYS = ("title", "id", "was", "select", "missing")
 """The arguments that name the asset: rendered before any server is asked."""
 _NO_SERVER_READ = "handlers are resolved before any server is read"
 MAX_LOOP = 100_000
-Database = Callable[[TemplateScope], str]
-"""Returns the database of a task on this host; raises :class:`InputError` if none is set."""
 
 
 class TaskContext(Struct, frozen=True):
-    """What tasks share on one host: the server, the variables, and the lookup of the database."""
+    """What the tasks of a play share on one host: the server, the variables, and the handlers by their names."""
 
     server: ServerSpec
     scope: TemplateScope
-    database: Database
-    handlers: dict[str, list[Handler]] = field(default_factory=dict)
+    play: SourceNode
+    handlers: dict[str, list[model.Handler]] = field(default_factory=dict)
     batch: int = 0
 
 
-def task_intents(task: Task, context: TaskContext) -> Iterator[Intent]:
+def task_intents(task: Task, context: TaskContext) -> Iterator[model.Intent]:
     """Yield the intents of one task on one host; raises :class:`InputError` with all that is wrong."""
-    base = context.scope.with_variables(task.inherited.variables)
     problems = Problems()
-    for variables in _items(task, base):
+    for scope in _scopes(task, context.scope):
         with problems.gather():
-            scope = base.with_variables(variables) if variables else base
             host_task = _on_host(task, context, scope)
-            intent = None if host_task is None else _intent(host_task, context.database)
+            intent = None if host_task is None else _intent(host_task, context)
             notify = _notified(task, context, scope)
             if intent is not None:
                 yield structs.replace(intent, notify=notify, batch=context.batch)
     problems.check()
 
 
-def _notified(task: Task, context: TaskContext, scope: TemplateScope) -> tuple[Handler, ...]:
+def _notified(task: Task, context: TaskContext, scope: TemplateScope) -> tuple[model.Handler, ...]:
     """Return the handlers that a task names; raises :class:`InputError` for an unknown name."""
     problems = Problems()
-    found: list[Handler] = []
+    found: list[model.Handler] = []
     for notice in task.inherited.notify:
         with problems.gather():
-            for name in as_list(render_shown(notice.text, scope, notice.node, _NO_SERVER_READ)):
+            for name in as_list(rendering.render_shown(notice.text, scope, notice.node, _NO_SERVER_READ)):
                 if str(name) not in context.handlers:
                     if str(name) in task.inherited.handlers:
                         continue  # the handler itself is invalid, and reported
@@ -88,26 +71,27 @@ def _notified(task: Task, context: TaskContext, scope: TemplateScope) -> tuple[H
     return tuple(found)
 
 
-def task_handlers(task: Task, context: TaskContext, order: tuple[int, ...]) -> Iterator[Handler]:
+def task_handlers(task: Task, context: TaskContext, order: tuple[int, ...]) -> Iterator[model.Handler]:
     """Yield the handlers of one handler task on one host, one for each item of its loop."""
-    base = context.scope.with_variables(task.inherited.variables)
     problems = Problems()
-    for number, variables in enumerate(_items(task, base)):
+    for number, scope in enumerate(_scopes(task, context.scope)):
         with problems.gather():
-            scope = base.with_variables(variables) if variables else base
             host_task = _on_host(task, context, scope, task.name)
             if host_task is not None:
                 evaluate = host_task.evaluator(host_task.arguments())
-                yield Handler(host_task.name, host_task.source, evaluate, (*order, number))
+                yield model.Handler(host_task.name, host_task.source, evaluate, (*order, number))
     problems.check()
 
 
-def _items(task: Task, scope: TemplateScope) -> Sequence[tuple[Variable, ...]]:
+def _scopes(task: Task, scope: TemplateScope) -> Iterator[TemplateScope]:
+    """Yield the names that a task uses on one host, for each item of its loop; raises :class:`InputError`."""
+    scope = scope.with_variables(task.inherited.variables)
     if "loop" not in task.data:
-        return ((),)
+        yield scope
+        return
     node = task.node.child("loop")
     try:
-        items = render_data(task.data["loop"], scope, node)
+        items = rendering.render_data(task.data["loop"], scope, node)
     except UsesAssetError as error:
         remedy = "choose the assets with select, or use variables"
         raise node.error("a loop cannot use asset: it is evaluated before any server is read", remedy) from error
@@ -121,11 +105,9 @@ def _items(task: Task, scope: TemplateScope) -> Sequence[tuple[Variable, ...]]:
     for each, where in ((name, "loop_var"), (index_name, "index_var")):
         if each is not None:
             check_name(str(each), task.node.child("loop_control", where))
-    return [
-        (Variable(name, item, Level.LOOP, node.child(index)),)
-        + ((Variable(index_name, index, Level.LOOP, node),) if index_name else ())
-        for index, item in enumerate(items)
-    ]
+    for index, item in enumerate(items):
+        index_variable = [Variable(index_name, index, Level.LOOP, node)] if index_name else []
+        yield scope.with_variables([Variable(name, item, Level.LOOP, node.child(index)), *index_variable])
 
 
 def _task_name(task: Task, scope: TemplateScope) -> str:
@@ -140,7 +122,7 @@ def _task_name(task: Task, scope: TemplateScope) -> str:
 
 def _rendered(name: Any, node: SourceNode, scope: TemplateScope) -> str:
     try:
-        return str(shown(render_data(name, scope, node), node))
+        return str(rendering.shown(rendering.render_data(name, scope, node), node))
     except UsesAssetError:
         return str(name)
 
@@ -160,8 +142,8 @@ class _HostTask(Struct, frozen=True):
     node: SourceNode
 
     @property
-    def source(self) -> TaskSource:
-        return TaskSource.at(self.task.node.place, self.name)
+    def source(self) -> model.TaskSource:
+        return model.TaskSource.at(self.task.node.place, self.name)
 
     def arguments(self, data: Any = None) -> Model:
         """Return the arguments; raises :class:`InputError`."""
@@ -181,7 +163,7 @@ class _HostTask(Struct, frozen=True):
         pending = self.task.is_templated and has_pending(self.data)
         if isinstance(args, AssertArgs):
             if not self.conditions:  # what is false for every asset
-                self._check_assert(args, lambda each: undecided((each,), self.scope) is not None)
+                self._check_assert(args, lambda each: rendering.undecided((each,), self.scope) is not None)
             return _Evaluator(self, None if pending else args)
         if not pending:
             return _Evaluator(self, None, self.desired(args, self.scope))
@@ -190,11 +172,11 @@ class _HostTask(Struct, frozen=True):
             self.scope.surroundings.dest(dest, self.node.child("dest"))
         return _Evaluator(self)
 
-    def desired(self, args: Model, scope: TemplateScope) -> Desired:
+    def desired(self, args: Model, scope: TemplateScope) -> model.Desired:
         """Return the desired state of arguments that are rendered whole."""
         if isinstance(args, AssertArgs):
-            self._check_assert(args, lambda each: holds(each, scope))
-            return AssertionPassed(TaskSource.at(self.node.place, self.name))
+            self._check_assert(args, lambda each: rendering.holds(each, scope))
+            return model.AssertionPassed(model.TaskSource.at(self.node.place, self.name))
         return desired_of(TaskArguments(args, self.node, self.name, scope.surroundings))
 
     def _check_assert(self, args: AssertArgs, may_hold: Callable[[SourceText], bool]) -> None:
@@ -217,14 +199,14 @@ class _Evaluator(Struct, frozen=True):
 
     host_task: _HostTask
     args: Model | None = None
-    constant: Desired | None = None
+    constant: model.Desired | None = None
 
-    def __call__(self, facts: Facts) -> Desired | None:
+    def __call__(self, facts: Facts) -> model.Desired | None:
         host_task = self.host_task
         if self.constant is not None and not host_task.conditions:
             return self.constant
         scope = host_task.scope.with_asset(AssetView(facts))
-        if not all(holds(condition, scope) for condition in host_task.conditions):
+        if not all(rendering.holds(condition, scope) for condition in host_task.conditions):
             return None
         if self.constant is not None:
             return self.constant
@@ -239,7 +221,7 @@ def _on_host(task: Task, context: TaskContext, scope: TemplateScope, name: str |
 
     ``name`` is that of a handler, which is the same for all items.
     """
-    conditions = undecided(task.inherited.conditions, scope)
+    conditions = rendering.undecided(task.inherited.conditions, scope)
     if conditions is None:
         return None
     name = _task_name(task, scope) if name is None else name
@@ -252,7 +234,7 @@ _WITHOUT_ASSET = {"rss": "an RSS channel has no asset", "xmp_batch": "a batch ha
 """The modules whose target is a channel or a database, and why they cannot use the asset."""
 
 
-def _intent(host_task: _HostTask, database: Database) -> Intent | None:
+def _intent(host_task: _HostTask, context: TaskContext) -> model.Intent | None:
     """Return the intent of a task; ``None`` for an ``assert`` about variables alone, which is evaluated here."""
     data, node, module = host_task.data, host_task.node, host_task.task.module
     problems = Problems()
@@ -260,51 +242,51 @@ def _intent(host_task: _HostTask, database: Database) -> Intent | None:
         why = _WITHOUT_ASSET[module]
         problems.add(*(each.node.problem(why, "remove asset from when") for each in host_task.conditions[:1]))
         with problems.gather():
-            refuse_pending(data, node, why)
+            rendering.refuse_pending(data, node, why)
     for name in _REF_KEYS if module not in _WITHOUT_ASSET else ():
         if name in data:
             with problems.gather():
-                refuse_pending(data[name], node.child(name), "the asset is not known yet")
+                rendering.refuse_pending(data[name], node.child(name), "the asset is not known yet")
     database_name = ""
     with problems.gather():
         args = host_task.arguments()
         evaluate = host_task.evaluator(args)
     with problems.gather():
-        where = where_of(data, host_task.scope, node)
+        where = rendering.where_of(data, host_task.scope, node)
     named = next((name for name in TARGET_NAMES if name in data), None)
     if named is not None or module == "xmp_batch":
         with problems.gather():
-            database_name = database(host_task.scope)
+            database_name = database_of(host_task.scope, context.server.name, context.play)
     problems.check()  # what is assigned above is known
     if isinstance(args, RssArgs):
-        return Intent(ChannelRef(args.channel), host_task.source, evaluate)
+        return model.Intent(model.ChannelRef(args.channel), host_task.source, evaluate)
     if not isinstance(args, TargetKeys):
-        return Intent(DatabaseRef(database_name), host_task.source, evaluate)
+        return model.Intent(model.DatabaseRef(database_name), host_task.source, evaluate)
     if named is None:
         _assert_without_asset(host_task, args)
         return None
-    return Intent(
+    return model.Intent(
         asset_ref(args, database_name, where),
         host_task.source,
         evaluate,
         getattr(args, "missing", None) or "error",
         getattr(args, "state", None) == "absent",
-        named=TaskSource.at(node.child(named).place, host_task.name),
+        named=model.TaskSource.at(node.child(named).place, host_task.name),
     )
 
 
-def asset_ref(args: TargetKeys, database: str, where: Where | None) -> Ref:
+def asset_ref(args: TargetKeys, database: str, where: rendering.Where | None) -> model.Ref:
     """Return which assets the arguments name; title, id, select and was are rendered."""
     if args.title is not None:
         was = as_list(args.was) if isinstance(args, AssetArgs) and args.was is not None else ()
-        return TitleRef(database, args.title, tuple(was))
+        return model.TitleRef(database, args.title, tuple(was))
     if args.id is not None:
         namespace, _, identifier = args.id.partition(":")
-        return IdRef(database, namespace, identifier)
+        return model.IdRef(database, namespace, identifier)
     if args.select is None:
         raise TypeError("validated arguments name one target")
     select = args.select
-    return SelectRef(
+    return model.SelectRef(
         database=database,
         folder=select.folder or (),
         recursive=bool(select.recursive),
@@ -322,7 +304,7 @@ def _assert_without_asset(host_task: _HostTask, args: Model) -> None:
     """Evaluate an ``assert`` that is about variables alone."""
     if host_task.conditions:
         raise host_task.conditions[0].node.error("this assert names no asset", "add title, id or select")
-    refuse_pending(host_task.data, host_task.node, "this assert names no asset: add title, id or select")
+    rendering.refuse_pending(host_task.data, host_task.node, "this assert names no asset: add title, id or select")
     try:
         host_task.desired(args, host_task.scope)
     except UsesAssetError as error:
@@ -330,28 +312,27 @@ def _assert_without_asset(host_task: _HostTask, args: Model) -> None:
         raise host_task.node.child("that").error(why, "add title, id or select") from error
 
 
-def desired_of(task: TaskArguments) -> Desired:
+def desired_of(task: TaskArguments) -> model.Desired:
     """Return what a task asks for, each value with its place; raises :class:`InputError` for files that are refused."""
     args: Model = task.args
     aspects = aspects_of(type(args))
     if not isinstance(args, AssetArgs):
-        operation: Desired = aspects[0].declare(task)
+        operation: model.Desired = aspects[0].declare(task)
         return operation
-    return DesiredAsset(
+    return model.DesiredAsset(
         task.source(),
         {aspect.name: part for aspect in aspects if (part := aspect.declare(task)) is not None},
         present=args.state != "absent",
         missing=args.missing or "error",
         unfinalized=args.unfinalized or "error",
         lossy=bool(args.lossy),
-        folder=None if args.folder is None else Sourced(args.folder, task.source("folder")),
+        folder=None if args.folder is None else model.Sourced(args.folder, task.source("folder")),
         with_links=bool(args.with_links),
     )
 
 
 # Secrets: values that name a target or decide are shown, so they cannot be secret
 
-_WRITE_OUT = "write the value directly, or use another variable"
 _NO_TEXT = "this template turns a secret into a value that is not text, and cannot be redacted"
 _MAKE_TEXT = "use the secret itself, or a text made from it"
 
@@ -363,7 +344,7 @@ def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, 
     """
     marks = scope.tracker
     before = len(marks.lost)
-    rendered = render_data(data, scope, node, keep=keep)
+    rendered = rendering.render_data(data, scope, node, keep=keep)
     if not marks.found:
         return rendered
     problems = Problems(*(where.problem(_NO_TEXT, _MAKE_TEXT, kind="secret") for where in marks.lost[before:]))
@@ -372,19 +353,3 @@ def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, 
         problems.add(node.child(*way).problem(message, remedy, kind="secret"))
     problems.check()
     return rendered
-
-
-def shown(data: Any, node: SourceNode) -> Any:
-    """Return rendered data that will be shown; raises :class:`InputError` for a secret in it."""
-    Problems(
-        *(node.child(*way).problem(NOT_ALLOWED, _WRITE_OUT, kind="secret") for way, _ in secret_paths(data))
-    ).check()
-    return data
-
-
-def render_shown(data: Any, scope: TemplateScope, node: SourceNode, why: str = "the asset is not known yet") -> Any:
-    """Render data that will be shown; raises :class:`InputError` for a secret in it, and for the use of the asset."""
-    try:
-        return shown(render_data(data, scope, node), node)
-    except UsesAssetError as error:
-        raise node.error(f"asset cannot be used here: {why}", "use a variable", kind="template") from error

@@ -9,12 +9,12 @@ from typing import Any
 from msgspec import Struct, structs
 
 from msauto.documents.document import Path as DataPath
-from msauto.documents.document import Problems, SourceNode, SourceText
+from msauto.documents.document import SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, as_list, has_pending, mark
-from msauto.errors import Problem, nearest
+from msauto.errors import InputError, Problem, nearest
 from msauto.playbook.file_kinds import another_kind
-from msauto.playbook.input_files import OUTSIDE, Files, beside
+from msauto.playbook.input_files import Files, beside
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile, aspects_of
 from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.templates.rendering import check_template
@@ -129,21 +129,20 @@ class Loader:
         if not isinstance(name, str):
             return ""
         target = beside(file, name)
-        found = Problems()
-        if isinstance(name, UnrenderedTemplate):
-            found.add(Problem("the name of an imported file cannot be a template", None, "write the name directly"))
-        elif target in inherited.files or len(inherited.files) > MAX_IMPORTS:
-            chain = " → ".join([*inherited.files, target])
-            found.add(Problem(f"circular import: {chain}", None, "remove one of these imports", kind="file"))
-        elif not self._files.may_be_named(target, inherited.files[0] if inherited.files else file):
-            found.add(Problem(f"{target}: the file is outside the playbook's repository", None, OUTSIDE, kind="file"))
-        else:
-            with found.gather():
+        with self._problems.gather():
+            if isinstance(name, UnrenderedTemplate):
+                raise node.error("the name of an imported file cannot be a template", "write the name directly")
+            if target in inherited.files or len(inherited.files) > MAX_IMPORTS:
+                chain = " → ".join([*inherited.files, target])
+                raise node.error(f"circular import: {chain}", "remove one of these imports", kind="file")
+            self._files.check_named(target, inherited.files[0], node)
+            try:
                 self._files.read(target)
-        for each in found.ordered():
-            message = f"{target}: {each.message}" if each.place else each.message
-            self._problems.add(node.problem(message, each.remedy, kind=each.kind))
-        return "" if found else target
+            except InputError as error:
+                (problem,) = error.problems
+                raise node.error(f"{target}: {problem.message}", problem.remedy, kind=problem.kind) from error
+            return target
+        return ""
 
     def _tasks(self, data: Any, node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile) -> Iterator[Task]:
         for index, body in enumerate(data if isinstance(data, list) else []):

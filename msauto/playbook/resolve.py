@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,15 @@ from msauto.documents.document import Problems, SourceNode, outside_node
 from msauto.documents.value_types import as_list
 from msauto.errors import InputError, Problem, nearest
 from msauto.model.desired import Batch, Intent, ResolvedPlaybooks, ServerIntents
-from msauto.model.server import Dialect, ServerSpec
+from msauto.model.server import ServerSpec
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts, same_servers
-from msauto.playbook.input_files import OUTSIDE, Files, beside, how_to_find
-from msauto.playbook.intents import TaskContext, render_shown, task_handlers, task_intents
+from msauto.playbook.input_files import Files, beside, how_to_find
+from msauto.playbook.intents import TaskContext, task_handlers, task_intents
 from msauto.playbook.plays import Loader, Play
 from msauto.playbook.schema.play import AssetArgs, BatchKeys
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import UsesAssetError
-from msauto.playbook.templates.rendering import render_data
+from msauto.playbook.templates.rendering import render_data, render_shown
 from msauto.playbook.variables import Level, TemplateScope, Variable, read_variables
 
 _SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})
@@ -58,16 +57,16 @@ def outline(options: ResolveOptions) -> list[PlayOutline]:
         files.problems.add(*_tag_problems(options, plays))
         files.problems.check()
         run = _Resolver(hosts, check_only=True, limit=hosts.limit())
-        return [_outlined(play, tuple(run.hosts_of(play)), options) for play in plays]
-
-
-def _outlined(play: Play, hosts: tuple[str, ...], options: ResolveOptions) -> PlayOutline:
-    tasks = tuple(
-        TaskOutline(task.name or task.module, task.module, sorted(task.inherited.tags), str(task.node.place))
-        for task in play.tasks
-        if chosen(task.inherited.tags, options.tags, options.skip_tags)
-    )
-    return PlayOutline(str(play.data.get("name") or play.node.place), play.file, hosts, tasks)
+        outlines: list[PlayOutline] = []
+        for play in plays:
+            tasks = tuple(
+                TaskOutline(task.name or task.module, task.module, sorted(task.inherited.tags), str(task.node.place))
+                for task in play.tasks
+                if chosen(task.inherited.tags, options.tags, options.skip_tags)
+            )
+            name = str(play.data.get("name") or play.node.place)
+            outlines.append(PlayOutline(name, play.file, tuple(run.hosts_of(play)), tasks))
+        return outlines
 
 
 def resolve_plays(plays: Sequence[Play], hosts: Hosts, *, check_only: bool = False) -> ResolvedPlaybooks:
@@ -221,7 +220,7 @@ class _Resolver(Struct):
             self.played_on.update(hosts)
             for name in hosts:
                 with self.hosts.files.problems.gather():
-                    self._play_on(play, name, numbers.get(name, 0))
+                    self._play_on(play, name, numbers[name])
         self.played += 1
 
     def hosts_of(self, play: Play) -> list[str]:
@@ -243,11 +242,11 @@ class _Resolver(Struct):
         return self.batches.add(name, hosts, sizes)
 
     def _play_on(self, play: Play, name: str, batch: int) -> None:
-        server = self._stand_in(name) if self.check_only else self.hosts.server(name, play.folder)
+        server = self.hosts.stand_in(name) if self.check_only else self.hosts.server(name, play.folder)
         scope = self._play_scope(play, self.hosts.scope(name, play.folder))
         self.servers.setdefault(name, server)
         intents, left_out = self.intents.setdefault(name, []), self.left_out.setdefault(name, [])
-        context = TaskContext(server, scope, partial(_database, play, name), batch=batch)
+        context = TaskContext(server, scope, play.node, batch=batch)
         for index, task in enumerate(play.handlers):  # handlers ignore tags
             handlers = context.handlers.setdefault(task.name, [])
             with self.hosts.files.problems.gather():
@@ -263,50 +262,26 @@ class _Resolver(Struct):
                 with self.hosts.files.problems.gather() if self.check_only else suppress(InputError):
                     (left_out if protects else []).extend(task_intents(task, context))
 
-    def _stand_in(self, name: str) -> ServerSpec:
-        """Return a server with only its list separator, which checks of values need."""
-        separator = self.hosts.list_separator(name)
-        return ServerSpec(name, "", dialect=Dialect(list_separator=separator) if separator else Dialect())
-
     def _play_scope(self, play: Play, scope: TemplateScope) -> TemplateScope:
-        inner = scope.with_variables(play.inherited.variables)
-        if "vars_files" in play.data:
-            inner = inner.with_variables(self._vars_files(play, inner))
-        return inner.with_variables(_database_key(play, inner))
-
-    def _vars_files(self, play: Play, inner: TemplateScope) -> Iterator[Variable]:
-        node = play.node.child("vars_files")
-        for index, name in enumerate(as_list(render_shown(play.data["vars_files"], inner, node))):
+        """Return the names of a play on a host: those of the host, its variables, ``vars_files`` and ``database``."""
+        scope = scope.with_variables(play.inherited.variables)
+        files, node = self.hosts.files, play.node.child("vars_files")
+        names = render_shown(play.data.get("vars_files", []), scope, node)
+        variables: list[Variable] = []
+        for index, name in enumerate(as_list(names)):
             path, here = beside(play.file, str(name)), node.child(index)
-            if not self.hosts.files.may_be_named(path, play.inherited.files[0] if play.inherited.files else play.file):
-                raise here.error(f"{path}: the file is outside the playbook's repository", OUTSIDE, kind="file")
+            files.check_named(path, play.inherited.files[0], here)
             if not Path(path).is_file():
                 raise here.error(f"{path}: file not found", how_to_find(path), kind="file")
-            document = self.hosts.files.document(path)
-            yield from read_variables(document.data, Level.VARS_FILES, SourceNode(document))
-
-
-def _database_key(play: Play, scope: TemplateScope) -> list[Variable]:
-    """Return the play's ``database:`` as a variable; its template may use a weaker variable of the same name."""
-    if "database" not in play.data:
-        return []
-    node = play.node.child("database")
-    value = play.data["database"]
-    with suppress(InputError, UsesAssetError):  # reported for the task that needs it
-        value = render_data(value, scope, node)
-    return [Variable("database", value, Level.PLAY_KEY, node)]
-
-
-def _database(play: Play, host: str, scope: TemplateScope) -> str:
-    """Return the database of a task on a host: the variable ``database``, as the templates of the task see it."""
-    variable = scope.variables.winner("database")
-    if variable is None:
-        remedy = "add database: to the play, or to the host's variables"
-        raise play.node.error(f"no media database is set for {host}", remedy, kind="missing-key")
-    name = render_shown(variable.value, scope, variable.node)
-    if not isinstance(name, str) or not name.strip():
-        raise variable.node.error("the name of a media database must be text", "quote it")
-    return name
+            document = files.document(path)
+            variables += read_variables(document.data, Level.VARS_FILES, SourceNode(document))
+        scope = scope.with_variables(variables)
+        if "database" not in play.data:
+            return scope
+        node, database = play.node.child("database"), play.data["database"]
+        with suppress(InputError, UsesAssetError):  # reported for the task that needs it
+            database = render_data(database, scope, node)  # it may use a weaker variable of the same name
+        return scope.with_variables([Variable("database", database, Level.PLAY_KEY, node)])
 
 
 def chosen(tags: frozenset[str], desired: Sequence[str], skipped: Sequence[str]) -> bool:

@@ -13,6 +13,7 @@ from msauto.documents.document import Path, Problems, SourceNode, SourceText
 from msauto.documents.value_types import UnrenderedTemplate, as_list, pending_templates
 from msauto.model.facts import Facts
 from msauto.playbook.templates.names import OMIT, AssetView, TemplateNames, UsesAssetError
+from msauto.secrets.sources import NOT_ALLOWED, secret_paths
 
 
 @cache
@@ -69,6 +70,22 @@ def _render(data: Any, names: TemplateNames, root: SourceNode, path: Path, probl
         with problems.gather():
             _engine().check_names(data, names, node)
     return data
+
+
+def shown(data: Any, node: SourceNode) -> Any:
+    """Return rendered data that will be shown; raises :class:`InputError` for a secret in it."""
+    remedy = "write the value directly, or use another variable"
+    secrets = (node.child(*way).problem(NOT_ALLOWED, remedy, kind="secret") for way, _ in secret_paths(data))
+    Problems(*secrets).check()
+    return data
+
+
+def render_shown(data: Any, names: TemplateNames, node: SourceNode, why: str = "the asset is not known yet") -> Any:
+    """Render data that will be shown; raises :class:`InputError` for a secret in it, and for the use of the asset."""
+    try:
+        return shown(render_data(data, names, node), node)
+    except UsesAssetError as error:
+        raise node.error(f"asset cannot be used here: {why}", "use a variable", kind="template") from error
 
 
 # Conditions over facts: when, where, that
