@@ -316,7 +316,10 @@ class _EventReader:
         text, tag = self._text(event), event.tag
         by_name = secret and (secret != _AUTH or way[-1] != "username") and "{{" not in text
         if tag == TAG or by_name or ("://" in text and USER_IN_URL.search(text)):
-            self.hidden[(*_start(event), *_end_of_secret(text, _end(event), self.lines))] = None
+            last, right = _end(event)
+            if not text and last <= len(self.lines):  # it may start with `#`, which YAML reads as a comment
+                right = len(self.lines[last - 1]) + 1
+            self.hidden[(*_start(event), last, right)] = None
         if tag == TAG:
             if "{{" not in text and not can_redact(text):  # the result of a template is checked later
                 self._flaw(*why_too_short(text), event, "secret")
@@ -366,11 +369,6 @@ def _is_text(plain: str) -> bool:
 @lru_cache(1000)
 def _secrecy(name: str) -> int:
     return _AUTH if name == "auth" else int(is_secret_name(name))
-
-
-def _end_of_secret(text: str, end: tuple[int, int], lines: Sequence[str]) -> tuple[int, int]:
-    """Return where a secret ends; one that seems empty may start with ``#``, which YAML reads as a comment."""
-    return end if text or end[0] > len(lines) else (end[0], len(lines[end[0] - 1]) + 1)
 
 
 def _explain(error: yaml.MarkedYAMLError, line: str, before: str) -> tuple[str, str]:

@@ -159,8 +159,12 @@ class Facts(Struct, kw_only=True, eq=False):
                 if self.links is None:
                     raise Need("links")
                 return [{"folder": show_folder(link.folder), "title": link.title} for link in self.links]
+            case "xmp" if self.named is not None:
+                return XmpByName(self.named, self._ask_xmp, self._every_xmp)
             case "xmp":
-                return self._xmp()
+                if self.xmp is None:
+                    raise Need("xmp")
+                return {field: list(values) for field, values in self.xmp.items()}
         found = None if self.asset is None else _of_asset(self.asset, name)
         if found is None and self.entry is not None:  # a listing may report more than the answer
             found = _of_entry(self.entry, name)
@@ -186,13 +190,6 @@ class Facts(Struct, kw_only=True, eq=False):
         if fps is None:
             raise AttributeError(f"fps: {why_no_rate(layer)}")
         return fps
-
-    def _xmp(self) -> Mapping[str, list[str]]:
-        if self.named is not None:
-            return XmpByName(self.named, self._ask_xmp, self._every_xmp)
-        if self.xmp is None:
-            raise Need("xmp")
-        return {name: list(values) for name, values in self.xmp.items()}
 
     def _ask_xmp(self, name: str) -> None:
         self.asked.add(name)

@@ -301,20 +301,15 @@ class RunDetails(Struct, frozen=True):
     @property
     def result(self) -> Result:
         """The result of the run; what it did not reach is not attempted."""
-        summary = self.summary
+        summary, times = self.summary, dict[str, list[str]]()
+        for each in self.targets:
+            known = [each.begun, *(request.settled for request in each.requests)]
+            times.setdefault(each.target.server, []).extend(filter(None, known))
         return Result(
             summary.run,
             self.plan,
             tuple(each.result for each in self.targets),
             interrupted=summary.status in {"interrupted", "died"},
             seconds=None if summary.ended is None else seconds_between(summary.started, summary.ended),
-            server_seconds={server: seconds_between(*span) for server, span in self._spans().items()},
+            server_seconds={name: seconds_between(min(known), max(known)) for name, known in times.items() if known},
         )
-
-    def _spans(self) -> dict[str, tuple[str, str]]:
-        """Return the first and the last time that the ledger knows of each server."""
-        times: dict[str, list[str]] = {}
-        for each in self.targets:
-            known = [each.begun, *(request.settled for request in each.requests)]
-            times.setdefault(each.target.server, []).extend(filter(None, known))
-        return {server: (min(known), max(known)) for server, known in times.items() if known}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from ipaddress import IPv6Address, ip_address
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
@@ -204,17 +205,11 @@ def server_key(url: str) -> str:
         host, port = (parts.hostname or "").rstrip("."), parts.port
     except ValueError:
         return url
-    return f"{_host_key(host)}:{DEFAULT_PORT if port is None else port}" if host else url
-
-
-def _host_key(host: str) -> str:
-    try:
+    with suppress(ValueError):
         address = ip_address(host)
-    except ValueError:
-        return host
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return "localhost" if str(address) in _LOOPBACK else str(address)
+        host = str(getattr(address, "ipv4_mapped", None) or address)
+        host = "localhost" if host in _LOOPBACK else host
+    return f"{host}:{DEFAULT_PORT if port is None else port}" if host else url
 
 
 class Secret:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,8 @@ class _InventoryBuilder:
     def __init__(self) -> None:
         self.groups: dict[str, _Group] = {}
         self.hosts: dict[str, SourceNode] = {}
-        self.host_variables, self.extra = defaultdict[str, list[Variable]](list), defaultdict[str, list[Variable]](list)
+        self.host_variables = defaultdict[str, list[Variable]](list)
+        self.group_variables = defaultdict[str, list[Variable]](list)  # of `group_vars/`
         self.warnings: list[str] = []
         self.children_first: list[str] = []
 
@@ -132,9 +134,9 @@ class _InventoryBuilder:
         except CycleError as error:
             cycle: list[str] = error.args[1][-2::-1]  # parents first, without the repeated one
             first = cycle.index(next(name for name in self.groups if name in cycle))
-            chain = [*cycle[first:], *cycle[:first], cycle[first]]
-            message = f"the group contains itself: {' → '.join(chain)}"
-            raise self.groups[chain[0]].node.error(
+            names = [*cycle[first:], *cycle[:first], cycle[first]]
+            message = f"the group contains itself: {' → '.join(names)}"
+            raise self.groups[names[0]].node.error(
                 message, "remove one of them from `children`", key=True, kind="host"
             ) from None
 
@@ -143,24 +145,21 @@ class _InventoryBuilder:
         folder = Path(path) if Path(path).is_dir() else Path(path).parent
         problems = Problems()
         for kind, name, file in vars_files_of(folder):
-            known = self.hosts if kind == "host_vars" else self.groups
+            of_host = kind == "host_vars"
+            known: Iterable[str] = self.hosts if of_host else self.groups
             if Path(file).suffix not in _VARS_ENDINGS and name not in known:
                 continue  # the name of a file may have a dot because that of its host has one
             with problems.gather():
-                self._vars_file(kind, name, files.document(file))
+                document = files.document(file)
+                if name in known:
+                    level = Level.HOST_VARS if of_host else Level.GROUP_VARS_ALL if name == "all" else Level.GROUP_VARS
+                    variables = self.host_variables if of_host else self.group_variables
+                    variables[name] += read_variables(document.data or {}, level, SourceNode(document))
+                    continue
+                hint = nearest(name, known)
+                unknown = f"{document.file}: unknown {'host' if of_host else 'group'} {name!r}"
+                self.warnings.append(unknown + (f" ({hint})" if hint else ""))
         problems.check()
-
-    def _vars_file(self, kind: str, name: str, document: Document) -> None:
-        of_host = kind == "host_vars"
-        level = Level.HOST_VARS if of_host else Level.GROUP_VARS_ALL if name == "all" else Level.GROUP_VARS
-        known: Iterable[str] = self.hosts if of_host else self.groups
-        if name in known or level == Level.GROUP_VARS_ALL:
-            found = read_variables(document.data or {}, level, SourceNode(document))
-            (self.host_variables if of_host else self.extra)[name] += found
-        else:
-            hint = nearest(name, known)
-            unknown = f"{document.file}: unknown {'host' if of_host else 'group'} {name!r}"
-            self.warnings.append(unknown + (f" ({hint})" if hint else ""))
 
     def finish(self) -> Inventory:
         """Return the inventory. Variables of groups that are further from ``all`` are stronger."""
@@ -177,8 +176,8 @@ class _InventoryBuilder:
         hosts: dict[str, Host] = {}
         for name, node in self.hosts.items():
             around = [group for group in ordered if name in members[group]]
-            of_groups = [each for group in around for each in (*self.groups[group].variables, *self.extra[group])]
-            hosts[name] = Host(node, (*of_groups, *self.host_variables[name]))
+            of_groups = ((*self.groups[group].variables, *self.group_variables[group]) for group in around)
+            hosts[name] = Host(node, (*chain.from_iterable(of_groups), *self.host_variables[name]))
         groups = {name: tuple(host for host in self.hosts if host in members[name]) for name in ordered}
         return Inventory(hosts, groups, warnings=tuple(dict.fromkeys(self.warnings)))
 

@@ -38,14 +38,9 @@ class ReferenceEntry(Struct, frozen=True):
     result: str = ""
 
 
-def _read_texts() -> dict[str, Any]:
-    text = files(__package__).joinpath("reference_texts", "templates.yml").read_text(encoding="utf-8")
-    text = text.replace("$marker_attributes", ", ".join(names(MARKER_ATTRIBUTES)))
-    data: dict[str, Any] = load_yaml(text.encode(), "templates.yml").data
-    return data
-
-
-_TEXTS = _read_texts()
+_FILE = files(__package__).joinpath("reference_texts", "templates.yml").read_text(encoding="utf-8")
+_FILE = _FILE.replace("$marker_attributes", ", ".join(names(MARKER_ATTRIBUTES)))
+_TEXTS: dict[str, Any] = load_yaml(_FILE.encode(), "templates.yml").data
 """What is not documented in code (Jinja's own filters and tests, facts), and a sample."""
 
 SAMPLE = Asset(

@@ -76,16 +76,11 @@ def _check_playbooks(found: dict[FileKind, list[str]], options: ResolveOptions, 
         problems.add(*_never_notified(plays))
         for hosts in opened:
             work = resolve_plays(plays, hosts, check_only=True).work
-            found_together = (*_contradictions(work), *_impossible_positions(work))
-            problems.add(*(_with_excerpt(problem, files) for problem in found_together))
-
-
-def _with_excerpt(problem: Problem, files: Files) -> Problem:
-    """Return a problem with the line of its place."""
-    place = problem.place
-    if place is None or not place.line:
-        return problem
-    return replace(problem, excerpt=files.flawed(place.file).excerpt(place))
+            for problem in (*_contradictions(work), *_impossible_positions(work)):
+                if problem.place is not None and problem.place.line:
+                    excerpt = files.flawed(problem.place.file).excerpt(problem.place)
+                    problem = replace(problem, excerpt=excerpt)
+                problems.add(problem)
 
 
 def _walked(paths: Sequence[str], problems: Problems) -> Iterator[str]:

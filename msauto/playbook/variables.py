@@ -256,14 +256,14 @@ def _read(text: str, files: Files) -> list[Variable]:
         document = files.document(text[1:])
         return read_variables(document.data or {}, Level.EXTRA, SourceNode(document))
     if re.match(r"\s*\w+=", text):
-        data = dict(_pairs(text))
+        data: dict[str, str] = {}
         node = SourceNode(Document("-e", data, {(): (1, 1)}))
-        for name, value in data.items():
-            if value.startswith(TAG):
-                remedy = f"-e @FILE, with a line `{name}: {TAG} ...` in the file"
-                raise node.error(
-                    f"the value of {name} is text here, so {TAG} would be part of it, and shown", remedy, kind="secret"
-                )
+        for name, value in _PAIR.findall(text):  # as in Ansible, values are text, and quotes may contain spaces
+            quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+            data[name] = value[1:-1] if quoted else value
+            if data[name].startswith(TAG):
+                why = f"the value of {name} is text here, so {TAG} would be part of it, and shown"
+                raise node.error(why, f"-e @FILE, with a line `{name}: {TAG} ...` in the file", kind="secret")
         return read_variables(data, Level.EXTRA, node)
     from msauto.documents.loader import load_yaml  # with the parser of YAML, which the reference does not need
 
@@ -273,11 +273,3 @@ def _read(text: str, files: Files) -> list[Variable]:
     if not isinstance(document.data, dict):
         raise node.error("-e needs name=value, @file or a mapping", "-e episode=News", kind="variable")
     return read_variables(document.data, Level.EXTRA, node)
-
-
-def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    """Yield ``k=v`` pairs; as in Ansible, values are text, and quotes may contain spaces."""
-    for match in _PAIR.finditer(text):
-        value = match[2]
-        quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
-        yield match[1], value[1:-1] if quoted else value

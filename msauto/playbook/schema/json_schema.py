@@ -5,7 +5,7 @@ What no schema can express is listed in ``docs/reference/json.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from importlib import import_module
 from typing import Any, Final
 
@@ -65,16 +65,14 @@ def _tidy(value: Any, dropped: Set[str], *, names: bool = False) -> Any:
         return [_tidy(each, dropped) for each in value]
     if not isinstance(value, dict):
         return value
-    kept = _kept(value, dropped, names)
-    found = {key: _tidy(each, dropped, names=key in {"properties", "$defs"} and not names) for key, each in kept}
-    named = {"propertyNames": _VARIABLE_NAMES} if not names and value.keys() >= VARIABLES.keys() else {}
-    return found | named | ({"additionalProperties": False} if "patternProperties" in found else {})
-
-
-def _kept(value: dict[str, Any], dropped: Set[str], names: bool) -> Iterator[tuple[str, Any]]:
+    if names:
+        return {name: _tidy(each, dropped) for name, each in value.items()}
+    found: dict[str, Any] = {}
     for key, each in value.items():
-        if key == "oneOf" and not names and not all("required" in choice for choice in each):
+        if key == "oneOf" and not all("required" in choice for choice in each):
             key = "anyOf"  # a value may fit two choices: a number is a text too
         is_ours = key in dropped or (key == "title" and isinstance(each, str)) or (key == "default" and each is None)
-        if names or not is_ours:
-            yield key, each
+        if not is_ours:
+            found[key] = _tidy(each, dropped, names=key in {"properties", "$defs"})
+    named = {"propertyNames": _VARIABLE_NAMES} if value.keys() >= VARIABLES.keys() else {}
+    return found | named | ({"additionalProperties": False} if "patternProperties" in found else {})

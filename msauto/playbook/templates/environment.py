@@ -124,19 +124,14 @@ def compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
             raise node.error(
                 "invalid template; it is marked as secret, so the reason is not shown", _CORRECT, kind="template"
             ) from None
-        found, remedy = _why_invalid(message, text, "expression" if expression else "template")
-        raise node.error(found, remedy or _CORRECT, kind="template") from error
-
-
-def _why_invalid(message: str, text: str, kind: str) -> tuple[str, str]:
-    """Translate a message of Jinja2; returns message and remedy."""
-    named = re.fullmatch(r"No (filter|test) named '(.*)'\.", message)
-    if named is None:
-        found, remedy = _explain_syntax(message, text)
-        return f"invalid {kind}: {found}", remedy
-    known = _SANDBOX.filters if named[1] == "filter" else _SANDBOX.tests
-    listed = f"list them: msauto doc {named[1]}s"
-    return f"unknown {named[1]} {named[2]!r}", REMOVED.get(named[2]) or did_you_mean(named[2], known) or listed
+        if named := re.fullmatch(r"No (filter|test) named '(.*)'\.", message):
+            known = _SANDBOX.filters if named[1] == "filter" else _SANDBOX.tests
+            why, remedy = f"unknown {named[1]} {named[2]!r}", f"list them: msauto doc {named[1]}s"
+            remedy = REMOVED.get(named[2]) or did_you_mean(named[2], known) or remedy
+        else:
+            why, remedy = _explain_syntax(message, text)
+            why = f"invalid {'expression' if expression else 'template'}: {why}"
+        raise node.error(why, remedy or _CORRECT, kind="template") from error
 
 
 # Rendering ------------------------------------------------------------------------------------------------------

@@ -195,10 +195,21 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Apply an operator after a check of the size of its result."""
-        if operator == "%" and isinstance(left, str):
-            _check_format(left, right if isinstance(right, tuple) else (right,))
-        elif operator != "%":
-            {"+": _check_sum, "*": _check_product, "**": _check_power}[operator](left, right)
+        match operator, left, right:
+            case "%", str(), _:
+                _check_format(left, right if isinstance(right, tuple) else (right,))
+            case "+", str() | list() | tuple(), str() | list() | tuple():
+                _check_length(len(left) + len(right))
+            case "*", int(), int():
+                _check_bits(left.bit_length() + right.bit_length())
+            case "*", _, _:
+                items, times = (right, left) if isinstance(left, int) else (left, right)
+                if isinstance(items, str | list | tuple | bytes) and isinstance(times, int):
+                    _check_length(len(items) * max(times, 0))
+            case "**", _, _:
+                size = abs(right) if isinstance(right, int | float) else 0
+                bits = left.bit_length() if isinstance(left, int) else 64
+                _check_bits(max(size, bits * size))
         spend(1)
         return sized(super().call_binop(context, operator, left, right))
 
@@ -332,25 +343,6 @@ def _joined(between: str, parts: Iterable[str]) -> str:
 def _check_length(length: int) -> None:
     if length > MAX_LENGTH:
         raise SecurityError(f"a template may make at most {MAX_LENGTH:,} characters or items")
-
-
-def _check_sum(left: Any, right: Any) -> None:
-    if isinstance(left, str | list | tuple) and isinstance(right, str | list | tuple):
-        _check_length(len(left) + len(right))
-
-
-def _check_product(left: Any, right: Any) -> None:
-    for text, times in ((left, right), (right, left)):
-        if isinstance(text, str | list | tuple | bytes) and isinstance(times, int):
-            _check_length(len(text) * max(times, 0))
-    if isinstance(left, int) and isinstance(right, int):
-        _check_bits(left.bit_length() + right.bit_length())
-
-
-def _check_power(left: Any, right: Any) -> None:
-    size = abs(right) if isinstance(right, int | float) else 0
-    bits = left.bit_length() if isinstance(left, int) else 64
-    _check_bits(max(size, bits * size))
 
 
 def _check_bits(bits: float) -> None:
