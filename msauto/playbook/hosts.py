@@ -145,9 +145,31 @@ class Hosts(Struct):
 
     def scope(self, name: str, folder: str) -> TemplateScope:
         """Return the template names of a host, for playbooks of a folder."""
-        if folder not in self._scopes:
-            self._scopes[folder] = self._scopes_of(folder)
-        return self._scopes[folder][name]
+        if folder in self._scopes:
+            return self._scopes[folder][name]
+        here = Path(folder or ".")
+        root = repository_of(here)
+        options = self.options
+        opened, writable = options.lookup_folders, options.download_folders
+        context = LookupContext(options.env, self.files, here, root, opened, writable)
+        scopes = self._scopes[folder] = dict[str, TemplateScope]()
+        host_variables: dict[str, HostVars] = {}
+        groups = {group: list(members) for group, members in self.inventory.groups.items()}
+        shared: dict[str, Any] = {
+            "env": EnvView(options.env),
+            "now": options.now,
+            "playbook_dir": str(here.resolve()),
+            "groups": groups,
+            "hostvars": MappingProxyType(host_variables),
+            "asset": AssetView(None),
+            "omit": OMIT,
+        }
+        for host, variables in self._variables.items():
+            in_groups = sorted(group for group, members in groups.items() if host in members and group != "all")
+            own = {"inventory_hostname": host, "group_names": in_groups}
+            scopes[host] = TemplateScope(variables, {**shared, **own}, context)
+            host_variables[host] = HostVars(scopes[host])
+        return scopes[name]
 
     def server(self, name: str, folder: str) -> ServerSpec:
         """Return the server of a host; raises :class:`InputError` with all problems of its block."""
@@ -223,31 +245,6 @@ class Hosts(Struct):
                         value = render_data(each.value, scope, each.node, keep=True)
                         for text in _server_secrets(value, each.node) if each.name in {"auth", "tls"} else ():
                             self.files.tracker.found.add(text)
-
-    def _scopes_of(self, folder: str) -> dict[str, TemplateScope]:
-        here = Path(folder or ".")
-        root = repository_of(here)
-        options = self.options
-        opened, writable = options.lookup_folders, options.download_folders
-        context = LookupContext(options.env, self.files, here, root, opened, writable)
-        scopes: dict[str, TemplateScope] = {}
-        host_variables: dict[str, HostVars] = {}
-        groups = {group: list(members) for group, members in self.inventory.groups.items()}
-        shared: dict[str, Any] = {
-            "env": EnvView(options.env),
-            "now": options.now,
-            "playbook_dir": str(here.resolve()),
-            "groups": groups,
-            "hostvars": MappingProxyType(host_variables),
-            "asset": AssetView(None),
-            "omit": OMIT,
-        }
-        for name, variables in self._variables.items():
-            in_groups = sorted(group for group, members in groups.items() if name in members and group != "all")
-            own = {"inventory_hostname": name, "group_names": in_groups}
-            scopes[name] = TemplateScope(variables, {**shared, **own}, context)
-            host_variables[name] = HostVars(scopes[name])
-        return scopes
 
 
 def server_keys(blocks: Iterable[Variable], scope: TemplateScope, *, keep: bool = False) -> Iterator[Variable]:

@@ -169,23 +169,19 @@ class LookupContext(Struct, frozen=True):
             real, root = path.resolve(), _root_of(path, (self.root, *map(Path, self.writable)))
         except _NO_PATH as error:
             raise node.error(f"{name!r} is not a valid file name", kind="file") from error
+        parts = real.relative_to(root).parts if root is not None else ()
         if root is None:
+            why = f"the file {name!r} would be written outside the playbook's repository"
             remedy = "use a path inside it, or allow its folder in msauto.toml: [download] folders"
-            raise node.error(
-                f"the file {name!r} would be written outside the playbook's repository", remedy, kind="file"
-            )
-        hidden = next((part for part in real.relative_to(root).parts if part.startswith(".")), None)
-        if hidden is not None:
-            raise node.error(
-                f"{name!r} contains {hidden!r}: hidden files cannot be written", "use another path", kind="file"
-            )
-        if name.endswith(("/", os.sep)) or real.is_dir():
-            raise node.error(f"{name!r} is a folder", "add a file name", kind="file")
-        if real.suffix.lower() in _READ_BY_MSAUTO:
-            raise node.error(
-                f"{name!r} would be read as a playbook or as settings", "use another file extension", kind="file"
-            )
-        return str(path)
+        elif hidden := [part for part in parts if part.startswith(".")]:
+            why, remedy = f"{name!r} contains {hidden[0]!r}: hidden files cannot be written", "use another path"
+        elif name.endswith(("/", os.sep)) or real.is_dir():
+            why, remedy = f"{name!r} is a folder", "add a file name"
+        elif real.suffix.lower() in _READ_BY_MSAUTO:
+            why, remedy = f"{name!r} would be read as a playbook or as settings", "use another file extension"
+        else:
+            return str(path)
+        raise node.error(why, remedy, kind="file")
 
 
 _NO_PATH = (OSError, ValueError, RuntimeError)
@@ -199,23 +195,22 @@ def _root_of(path: Path, roots: Iterable[Path]) -> Path | None:
 
 
 def _read(path: str) -> bytes:
-    node = outside_node(path)
-    cannot = "the file cannot be read: "
+    file = Path(path)
     try:
-        if Path(path).is_dir():
-            raise node.error(f"{cannot}it is a folder", "use a file in it", kind="file")
-        if Path(path).exists() and not Path(path).is_file():
-            raise node.error(f"{cannot}it is a device or a pipe", "save its content as a file", kind="file")
-        if not Path(path).is_file():
-            raise node.error(f"{cannot}not found", how_to_find(path), kind="file")
-        size = Path(path).stat().st_size
-        if size > _MOST_MIB * 2**20:
+        if file.is_dir():
+            why, remedy = "it is a folder", "use a file in it"
+        elif file.exists() and not file.is_file():
+            why, remedy = "it is a device or a pipe", "save its content as a file"
+        elif not file.is_file():
+            why, remedy = "not found", how_to_find(path)
+        elif (size := file.stat().st_size) > _MOST_MIB * 2**20:
             why = f"its size is {-(-size // 2**20)} MiB, and the limit is {_MOST_MIB} MiB"
-            raise node.error(f"{cannot}{why}", "split it, or read a table with lookup('csv', …)", kind="file")
-        return Path(path).read_bytes()
+            remedy = "split it, or read a table with lookup('csv', …)"
+        else:
+            return file.read_bytes()
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise node.error(f"{cannot}{why}", "check its permissions, or use another file", kind="file") from error
+        why, remedy = getattr(error, "strerror", None) or str(error), "check its permissions, or use another file"
+    raise outside_node(path).error(f"the file cannot be read: {why}", remedy, kind="file")
 
 
 def how_to_find(path: str) -> str:

@@ -182,10 +182,10 @@ class _HostTask(Struct, frozen=True):
     def _check_assert(self, args: AssertArgs, may_hold: Callable[[SourceText], bool]) -> None:
         """Raise :class:`InputError` with each condition that does not hold, at its place."""
         problems = Problems()
-        for index, text in enumerate(args.that or ()):
-            condition = SourceText(text, self.node.child("that", index))
+        for condition in self.task.that:
             with problems.gather():
                 if not may_hold(condition):
+                    text = condition.text
                     why = f"the condition is false: {text}" if args.msg is None else f"{args.msg} ({text})"
                     problems.add(condition.node.problem(f"assert: {why}", "fix the asset, or the condition"))
         problems.check()
@@ -236,7 +236,7 @@ _WITHOUT_ASSET = {"rss": "an RSS channel has no asset", "xmp_batch": "a batch ha
 
 def _intent(host_task: _HostTask, context: TaskContext) -> model.Intent | None:
     """Return the intent of a task; ``None`` for an ``assert`` about variables alone, which is evaluated here."""
-    data, node, module = host_task.data, host_task.node, host_task.task.module
+    data, node, module, where = host_task.data, host_task.node, host_task.task.module, host_task.task.where
     problems = Problems()
     if module in _WITHOUT_ASSET:
         why = _WITHOUT_ASSET[module]
@@ -252,7 +252,7 @@ def _intent(host_task: _HostTask, context: TaskContext) -> model.Intent | None:
         args = host_task.arguments()
         evaluate = host_task.evaluator(args)
     with problems.gather():
-        where = rendering.where_of(data, host_task.scope, node)
+        rendering.undecided(where, host_task.scope)  # reports undefined names before any request
     named = next((name for name in TARGET_NAMES if name in data), None)
     if named is not None or module == "xmp_batch":
         with problems.gather():
@@ -266,7 +266,7 @@ def _intent(host_task: _HostTask, context: TaskContext) -> model.Intent | None:
         _assert_without_asset(host_task, args)
         return None
     return model.Intent(
-        asset_ref(args, database_name, where),
+        asset_ref(args, database_name, rendering.Where(where, host_task.scope) if where else None),
         host_task.source,
         evaluate,
         getattr(args, "missing", None) or "error",

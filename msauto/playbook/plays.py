@@ -38,6 +38,7 @@ class Task(Struct, frozen=True):
     """A task of a module: ``data`` is the whole mapping with its templates unrendered.
 
     ``args`` are the arguments of the module. Those with templates are validated again once they are rendered.
+    ``that`` are the conditions of an ``assert``, ``where`` those of a selection.
     """
 
     node: SourceNode
@@ -47,6 +48,8 @@ class Task(Struct, frozen=True):
     args: Model
     is_templated: bool
     """Whether the arguments have templates."""
+    that: tuple[SourceText, ...] = ()
+    where: tuple[SourceText, ...] = ()
 
     @property
     def name(self) -> str:
@@ -182,20 +185,18 @@ class Loader:
             yield from self.task_file(target, structs.replace(inner, files=(*inner.files, target))) if target else ()
             return
         module = next((name for name in MODULES if name in body), "")
-        self._check_expressions(body.get(module), node.child(module))
-        args = checked.models.get(id(body.get(module)))
-        if args is not None and not any(path[: len(node.path)] == node.path for path in node.document.broken):
-            self._problems.add(*check_arguments(args, node.child(module)))
-        if args is not None and not checked.is_broken(node):
-            yield Task(node, module, body, inner, args, has_pending(body[module]))
-
-    def _check_expressions(self, data: Any, node: SourceNode) -> None:
-        """Collect what is wrong with the conditions of an ``assert`` and of a selection."""
+        data, here = body.get(module), node.child(module)
+        that = where = None
         if isinstance(data, dict):
-            select = data.get("select")
+            that, select = data.get("that"), data.get("select")
             where = select.get("where") if isinstance(select, dict) else None
-            tuple(self._conditions(data.get("that"), node.child("that")))
-            tuple(self._conditions(where, node.child("select", "where")))
+        tests = tuple(self._conditions(that, here.child("that")))
+        filters = tuple(self._conditions(where, here.child("select", "where")))
+        args = checked.models.get(id(data))
+        if args is not None and not any(path[: len(node.path)] == node.path for path in node.document.broken):
+            self._problems.add(*check_arguments(args, here))
+        if args is not None and not checked.is_broken(node):
+            yield Task(node, module, body, inner, args, has_pending(data), tests, filters)
 
     def _notices(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys) -> Iterator[SourceText]:
         for index, name in enumerate(as_list(body.get("notify", []))):

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from msauto.documents.document import Path, Problems, SourceNode, SourceText
-from msauto.documents.value_types import UnrenderedTemplate, as_list, pending_templates
+from msauto.documents.value_types import UnrenderedTemplate, pending_templates
 from msauto.model.facts import Facts
 from msauto.playbook.templates.names import OMIT, AssetView, TemplateNames, UsesAssetError
 from msauto.secrets.sources import NOT_ALLOWED, secret_paths
@@ -132,16 +132,3 @@ class Where(Struct, frozen=True):
         """Return whether all conditions hold."""
         names = self.scope.with_asset(AssetView(facts))
         return all(holds(condition, names) for condition in self.conditions)
-
-
-def where_of(data: dict[str, Any], scope: TemplateNames, node: SourceNode) -> Where | None:
-    """Return the ``where`` of a selection as a function of facts; raises :class:`InputError` for undefined names."""
-    select = data.get("select")
-    if not isinstance(select, dict) or "where" not in select:
-        return None
-    inner = node.child("select", "where")
-    texts = as_list(select["where"])
-    conditions = tuple(SourceText(str(text).lower() if isinstance(text, bool) else text, inner) for text in texts)
-    undecided(conditions, scope)  # reports undefined names before any request
-
-    return Where(conditions, scope)
