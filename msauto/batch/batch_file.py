@@ -24,7 +24,7 @@ from msauto.documents.writer import flow
 from msauto.errors import InputError, Problem, nearest
 from msauto.planning.saved_plan import plan_from_json
 from msauto.playbook.change_windows import DAYS, Window, freezes_between
-from msauto.playbook.file_kinds import another_kind
+from msauto.playbook.file_kinds import check_kind
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files, beside, how_to_find
 from msauto.playbook.schema.batch import BatchFileArgs, DefaultArgs, JobArgs, SecretSource
@@ -112,8 +112,7 @@ def load_batch(path: str, files: Files | None = None) -> BatchFile:
     files = files or Files()
     node = SourceNode(files.flawed(path))
     files.problems.check()
-    if error := another_kind(node.document, "batch"):
-        raise error
+    check_kind(node.document, "batch")
     args = read_as(BatchFileArgs, node.document.data, node)
     start, hours = args.schedule, args.window
     days = tuple(day for day in DAYS if day in (start.days or DAYS))

@@ -34,7 +34,7 @@ _BREAKS_OF_1_1: Final = "\x85\u2028\u2029"
 """PyYAML folds them like line ends; in YAML 1.2 they are characters like others."""
 
 
-_ODD_SPACE = re.compile(r"[\xa0\u2007\u200b\u202f\u3000\ufeff]")
+_ODD_SPACES: Final = "\xa0\u2007\u200b\u202f\u3000\ufeff"
 """Characters that look like a space, or like nothing, and are texts in YAML."""
 _TAGS_OF_ANSIBLE = {
     "!vault": (
@@ -296,9 +296,9 @@ class _EventReader:
             self._flaw("a key cannot be secret", "mark its value", node, "secret")
             return None
         text = self._text(node)
-        if not node.style and (odd := _ODD_SPACE.search(text)):
+        if not (node.style or text.isascii()) and (odd := [sign for sign in text if sign in _ODD_SPACES]):
             self._flaw(f"a space in this key is not a plain one: {_called(odd[0])}", "write a plain space", node)
-            cleaned = _ODD_SPACE.sub(" ", text).strip()
+            cleaned = text.translate(dict.fromkeys(map(ord, odd), " ")).strip()
             return None if " " in cleaned else cleaned
         if not (node.style or node.tag is not None or _is_text(text)):
             self._flaw(f"the key {text or 'null'} is not a text", "quote it", node)
@@ -374,7 +374,7 @@ def _secrecy(name: str) -> int:
 def _explain(error: yaml.MarkedYAMLError, line: str, before: str) -> tuple[str, str]:
     """Translate an error of PyYAML on a line; returns message and remedy."""
     problem, context = error.problem or "", error.context or ""
-    if odd := re.search(rf"(?:^\s*|[:-])({_ODD_SPACE.pattern})", f"{before}\n{line}", re.MULTILINE):
+    if odd := re.search(rf"(?:^\s*|[:-])([{_ODD_SPACES}])", f"{before}\n{line}", re.MULTILINE):
         return f"a space here, or in the line before, is not a plain one: {_called(odd[1])}", "write a plain space"
     if "\\t" in problem or line.lstrip(" ").startswith("\t"):
         return "a tab cannot indent YAML", "use spaces"

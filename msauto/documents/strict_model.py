@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, RootModel, ValidationInfo, model_validator
 from pydantic import ModelWrapValidatorHandler as Handler
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
 from msauto.documents.key_rules import BrokenRule, KeyRule
@@ -58,7 +59,7 @@ class Model(BaseModel):
         if not isinstance(record, ValidationRecord) or not isinstance(data, dict):
             return handler(data)
         record.mappings[id(data)] = (data, cls)
-        is_known = data.keys() <= keys_of(cls)  # a missing key is not reported beside an unknown one
+        is_known = data.keys() <= fields_of(cls).keys()  # a missing key is not reported beside an unknown one
         broken = [each for rule in cls.rules for each in rule.broken(data) if is_known or not each.lacks]
         if broken:
             record.broken[id(data)] = broken
@@ -75,9 +76,9 @@ class Model(BaseModel):
 
 
 @cache
-def keys_of(model: type[BaseModel]) -> frozenset[str]:
-    """Return the keys of a model as they are written."""
-    return frozenset(info.alias or name for name, info in model.model_fields.items())
+def fields_of(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
+    """Return the fields of a model by their keys, as they are written."""
+    return {info.alias or name: info for name, info in model.model_fields.items()}
 
 
 def key(description: str, **more: Any) -> Any:

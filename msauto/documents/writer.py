@@ -114,7 +114,9 @@ def _entry(head: str, value: Any, indent: int) -> Iterator[str]:
             return
         value = value.value
     if isinstance(value, str) and _is_block(literal(value)):
-        yield from _block(head, literal(value), indent + 2)
+        text, pad = literal(value), " " * (indent + 2)
+        yield f"{head} {'|' if text.endswith(chr(10)) else '|-'}"
+        yield from (f"{pad}{line}" if line else "" for line in text.removesuffix("\n").split("\n"))
     elif not isinstance(value, Mapping | list | tuple):
         yield f"{head} {_scalar(value)}"
     elif not value:
@@ -179,10 +181,3 @@ def _is_block(text: str) -> bool:
         return False
     lines = text.removesuffix("\n").split("\n")
     return all(line == line.rstrip() and line.isprintable() for line in lines)
-
-
-def _block(head: str, text: str, indent: int) -> Iterator[str]:
-    yield f"{head} {'|' if text.endswith(chr(10)) else '|-'}"
-    pad = " " * indent
-    for line in text.removesuffix("\n").split("\n"):
-        yield f"{pad}{line}" if line else ""

@@ -89,10 +89,15 @@ class Timecode(Struct, frozen=True, gc=False):
                 f"{self.text} is drop frame (;), which {show_rate(rate)} does not have: "
                 f"write {self.text.replace(';', ':')}"
             )
-        minutes, second = divmod(self.seconds, 60)
-        if second == 0 and minutes % 10 and self.frames < per_minute:
+        if self.is_omitted(per_minute):
             raise TimecodeError(f"{self.text} does not exist: drop frame omits it")
+        minutes = self.seconds // 60
         return per_minute * (minutes - minutes // 10)
+
+    def is_omitted(self, per_minute: int) -> bool:
+        """Return whether drop frame omits it, at a rate where it omits so many numbers at the start of a minute."""
+        minutes, second = divmod(self.seconds, 60)
+        return self.kind == "drop" and second == 0 and minutes % 10 != 0 and self.frames < per_minute
 
     def __str__(self) -> str:
         return self.text

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Final, Literal
 
 from msauto.documents.document import Document, SourceNode
-from msauto.errors import InputError
 
 FileKind = Literal["playbook", "tasks", "inventory", "batch", "plan", "vars"]
 _OF_PLAYS: Final = {"hosts", "tasks", "import_playbook", "handlers", "vars_files"}
@@ -43,11 +42,10 @@ def kind_of_file(document: Document) -> FileKind:
     return "vars"
 
 
-def another_kind(document: Document, expected: FileKind) -> InputError | None:
-    """Return the error of a file that is of another kind than expected; ``None`` if it is not known to be."""
+def check_kind(document: Document, expected: FileKind) -> None:
+    """Raise :class:`InputError` for a file that is known to be of another kind than expected."""
     kind = kind_of_file(document)
-    if kind not in _TAKEN or kind == expected:
-        return None
-    called, taken = _TAKEN[kind]
-    message = f"this is {called}, not {_TAKEN[expected][0]}"
-    return SourceNode(document).error(message, taken.format(document.file), kind="file")
+    if kind in _TAKEN and kind != expected:
+        called, taken = _TAKEN[kind]
+        message = f"this is {called}, not {_TAKEN[expected][0]}"
+        raise SourceNode(document).error(message, taken.format(document.file), kind="file")

@@ -131,6 +131,8 @@ class _HostTask(Struct, frozen=True):
     """One task on one host, for one item of its loop.
 
     ``data`` are its arguments, rendered as far as possible without the asset. ``conditions`` are those that need it.
+    For the evaluation, ``args`` are the arguments of an ``assert`` that do not depend on the asset, and ``constant`` is
+    the desired state that other ones make.
     """
 
     task: Task
@@ -140,6 +142,8 @@ class _HostTask(Struct, frozen=True):
     name: str
     data: Any
     node: SourceNode
+    args: Model | None = None
+    constant: model.Desired | None = None
 
     @property
     def source(self) -> model.TaskSource:
@@ -158,19 +162,31 @@ class _HostTask(Struct, frozen=True):
             raise InputError(problems)
         return args
 
-    def evaluator(self, args: Model) -> _Evaluator:
-        """Return the evaluation of this task; raises :class:`InputError` for what is wrong for every asset."""
+    def evaluator(self, args: Model) -> _HostTask:
+        """Return this task as an evaluation; raises :class:`InputError` for what is wrong for every asset."""
         pending = self.task.is_templated and has_pending(self.data)
         if isinstance(args, AssertArgs):
             if not self.conditions:  # what is false for every asset
                 self._check_assert(args, lambda each: rendering.undecided((each,), self.scope) is not None)
-            return _Evaluator(self, None if pending else args)
+            return structs.replace(self, args=None if pending else args)
         if not pending:
-            return _Evaluator(self, None, self.desired(args, self.scope))
+            return structs.replace(self, constant=self.desired(args, self.scope))
         dest = getattr(args, "dest", None)
         if dest is not None and not isinstance(dest, UnrenderedTemplate):
             self.scope.surroundings.dest(dest, self.node.child("dest"))
-        return _Evaluator(self)
+        return self
+
+    def __call__(self, facts: Facts) -> model.Desired | None:
+        """Return the desired state of one target, as a pure function of its facts."""
+        scope = self.scope.with_asset(AssetView(facts))
+        if not all(rendering.holds(condition, scope) for condition in self.conditions):
+            return None
+        if self.constant is not None:
+            return self.constant
+        args = self.args
+        if args is None:
+            args = self.arguments(render_task(self.task.module, self.data, scope, self.node))
+        return self.desired(args, scope)
 
     def desired(self, args: Model, scope: TemplateScope) -> model.Desired:
         """Return the desired state of arguments that are rendered whole."""
@@ -189,31 +205,6 @@ class _HostTask(Struct, frozen=True):
                     why = f"the condition is false: {text}" if args.msg is None else f"{args.msg} ({text})"
                     problems.add(condition.node.problem(f"assert: {why}", "fix the asset, or the condition"))
         problems.check()
-
-
-class _Evaluator(Struct, frozen=True):
-    """The pure function of an intent: facts to desired state.
-
-    ``args`` are the arguments, if they do not depend on the asset; ``constant`` is the desired state that they make.
-    """
-
-    host_task: _HostTask
-    args: Model | None = None
-    constant: model.Desired | None = None
-
-    def __call__(self, facts: Facts) -> model.Desired | None:
-        host_task = self.host_task
-        if self.constant is not None and not host_task.conditions:
-            return self.constant
-        scope = host_task.scope.with_asset(AssetView(facts))
-        if not all(rendering.holds(condition, scope) for condition in host_task.conditions):
-            return None
-        if self.constant is not None:
-            return self.constant
-        args = self.args
-        if args is None:
-            args = host_task.arguments(render_task(host_task.task.module, host_task.data, scope, host_task.node))
-        return host_task.desired(args, scope)
 
 
 def _on_host(task: Task, context: TaskContext, scope: TemplateScope, name: str | None = None) -> _HostTask | None:

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from msauto.documents.document import Document, Problems, SourceNode
 from msauto.documents.value_types import mark
 from msauto.errors import nearest
-from msauto.playbook.file_kinds import VARS_FOLDERS, another_kind
+from msauto.playbook.file_kinds import VARS_FOLDERS, check_kind
 from msauto.playbook.input_files import Files
 from msauto.playbook.schema.inventory import InventoryArgs as InventoryFile
 from msauto.playbook.schema.schema_errors import read_as
@@ -98,8 +98,7 @@ class _InventoryBuilder:
         """Read one file. Of its flaws, only those that leave a value unknown are raised."""
         node = SourceNode(document)
         data = mark(document.data if document.data is not None else {})
-        if error := another_kind(document, "inventory"):
-            raise error
+        check_kind(document, "inventory")
         problems = Problems()
         with problems.gather():
             read_as(InventoryFile, data, node)

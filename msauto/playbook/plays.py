@@ -13,7 +13,7 @@ from msauto.documents.document import SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, as_list, has_pending, mark
 from msauto.errors import InputError, Problem, nearest
-from msauto.playbook.file_kinds import another_kind
+from msauto.playbook.file_kinds import check_kind
 from msauto.playbook.input_files import Files, beside
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile, aspects_of
 from msauto.playbook.schema.schema_errors import validate_data
@@ -221,8 +221,7 @@ class Loader:
         document = node.document
         data = mark(document.data)
         if not isinstance(data, list):
-            if error := another_kind(document, "playbook" if model is Playbook else "tasks"):
-                raise error
+            check_kind(document, "playbook" if model is Playbook else "tasks")
             why = "is empty" if data is None else "is not a list"
             raise node.error(f"{expected}; this file {why}", "start each item with a dash: - name:", kind="wrong-type")
         _, found, models = validate_data(model, data, node)

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from msauto.documents.document import Document, SourceNode, outside_node
 from msauto.documents.document import Path as DataPath
@@ -162,20 +162,17 @@ def _beside(path: Path, name: str) -> str:
 
 
 def _document(content: bytes, file: str) -> Document:
+    """Return settings with their places; raises :class:`InputError`."""
+    import tomllib
+
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise outside_node(file).error("the file is not UTF-8", "save it as UTF-8", kind="yaml") from error
     lines = tuple(text.splitlines())
-    return Document(file, _data(text, file, lines), *_places(lines), redact_lines(lines))
-
-
-def _data(text: str, file: str, lines: tuple[str, ...]) -> dict[str, Any]:
-    import tomllib
-
-    document = Document(file, lines=redact_lines(lines))
+    document = Document(file, None, *_places(lines), redact_lines(lines))
     try:
-        return tomllib.loads(text.replace("\r\n", "\n"))
+        return structs.replace(document, data=tomllib.loads(text.replace("\r\n", "\n")))
     except RecursionError as error:
         raise outside_node(file).error("invalid TOML: too deeply nested", "nest it less", kind="yaml") from error
     except tomllib.TOMLDecodeError as error:

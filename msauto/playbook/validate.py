@@ -156,10 +156,7 @@ def _impossible_positions(work: Sequence[model.ServerIntents]) -> Iterator[Probl
         for sourced in desired.sourced() if isinstance(desired, model.DesiredAsset) else ():
             for position in _positions_in(sourced.value):
                 for code in (position.timecode, position.origin):
-                    if code is None or code.kind != "drop":
-                        continue
-                    minute, second = divmod(code.seconds, 60)
-                    if minute % 10 and not second and code.frames < _ALWAYS_SKIPPED:
+                    if code is not None and code.is_omitted(_ALWAYS_SKIPPED):
                         message = f"{code} does not exist: drop-frame time codes skip it"
                         remedy = f"use {code.text.partition(';')[0]};{_ALWAYS_SKIPPED:02} (29.97 fps)"
                         yield Problem(message, sourced.source.place, remedy, kind="time-code")

@@ -15,7 +15,7 @@ from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result, print_table
 from msauto.codec import to_json
 from msauto.documents.document import outside_node
-from msauto.documents.strict_model import keys_of
+from msauto.documents.strict_model import fields_of
 from msauto.errors import InputError, SourceLocation, nearest
 from msauto.playbook.hosts import ResolveOptions, open_hosts, server_keys
 from msauto.playbook.input_files import Files
@@ -132,12 +132,12 @@ def _rendered(variable: Variable, scope: TemplateScope) -> VariableDefinition:
 
 
 _SHOWN_IN: Final[Mapping[str, Collection[str]]] = {
-    "server": keys_of(ServerArgs) - {"auth", "tls"},
+    "server": fields_of(ServerArgs).keys() - {"auth", "tls"},
     "auth": ("bearer_file", "bearer_keyring"),
     "basic": ("username", "password_file", "password_keyring"),
     "tls": ("verify", "ca", "cert", "key"),
-    "timeouts": keys_of(TimeoutArgs),
-    "dialect": keys_of(DialectArgs),
+    "timeouts": fields_of(TimeoutArgs).keys(),
+    "dialect": fields_of(DialectArgs).keys(),
 }
 """The keys of each mapping in a ``server:`` block whose values can be shown."""
 

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from msauto.documents.document import Path, SourceNode
 from msauto.documents.key_rules import BrokenRule
 from msauto.documents.scalars import BOOLEAN_WORDS
-from msauto.documents.strict_model import Model, ValidationRecord, keys_of
+from msauto.documents.strict_model import Model, ValidationRecord, fields_of
 from msauto.documents.value_types import as_list, kind_of, shown_value
 from msauto.documents.writer import FlowStyle, yaml_lines
 from msauto.errors import InputError, Problem, ProblemKind, nearest
@@ -95,7 +95,8 @@ def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Fo
         case "missing":
             message, remedy, kind = f"{error['loc'][-1]} is missing", "add it", "missing-key"
         case other:
-            value, inside = error["input"], _model_at(owner, path[-1] if path else "", mappings)
+            field = _fields_of(owner, mappings).get(str(path[-1])) if path else None
+            value, inside = error["input"], next(_models_in(field), None) if field else None
             repeated = None if _may_be_secret(node.child(*path), value) else value
             message, remedy = _wrong_value(other, context, value, repeated, _label(path) or _UNNAMED, inside)
             kind = "wrong-type" if other in _EXPECTED else "invalid-value"
@@ -109,11 +110,9 @@ def _may_be_secret(node: SourceNode, value: Any) -> bool:
     return in_server or hidden or holds_secret(value)
 
 
-def _model_at(owner: Any, name: str | int, mappings: _Mappings) -> type[Model] | None:
-    """Return the model of the mapping that a key expects, if it expects one."""
-    _, model = mappings.get(id(owner), (None, None))
-    fields = model.model_fields.items() if model else ()
-    return next((inner for each, field in fields if name == (field.alias or each) for inner in _models_in(field)), None)
+def _fields_of(owner: Any, mappings: _Mappings) -> Mapping[str, FieldInfo]:
+    """Return the fields of the model of a mapping, by their keys."""
+    return fields_of(mappings[id(owner)][1]) if id(owner) in mappings else {}
 
 
 def _wrong_value(
@@ -163,7 +162,8 @@ def _as_mapping(label: str, value: Any, model: type[Model] | None) -> str:
     if not isinstance(value, str) or model is None:
         return ""
     pairs = dict(re.findall(r"(\w+)=(\S+)", value))
-    written = pairs if pairs.keys() & keys_of(model) else {model.shorthand: str(value)} if model.shorthand else {}
+    otherwise = {model.shorthand: str(value)} if model.shorthand else {}
+    written = pairs if pairs.keys() & fields_of(model).keys() else otherwise
     line = next(yaml_lines({label: FlowStyle(written)}))
     return f"write {line}" if written and line.endswith("}") else ""
 
@@ -202,12 +202,11 @@ def _with_indentation(found: list[Found], data: Any, node: SourceNode, mappings:
 
 def _outdented(owner: Any, mappings: _Mappings) -> tuple[str, ...]:
     """Return a key without a value, and the unknown keys beside it that belong below it."""
-    _, model = mappings.get(id(owner), (None, None))
-    for name, field in (model.model_fields if model else {}).items():
-        key = field.alias or name
-        if model and isinstance(owner, dict) and key in owner and owner[key] is None:
-            inside = set[str]().union(*map(keys_of, _models_in(field)))
-            keys = [each for each in owner if each in inside and each not in keys_of(model)]
+    fields = _fields_of(owner, mappings)
+    for key, field in fields.items():
+        if key in owner and owner[key] is None:
+            inside = set[str]().union(*map(fields_of, _models_in(field)))
+            keys = [each for each in owner if each in inside and each not in fields]
             if keys:
                 return (key, *keys)
     return ()
@@ -274,13 +273,13 @@ def _hint(name: str, known: Iterable[str], otherwise: str) -> str:
 
 def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
     plain = name.rpartition(".")[2]  # Ansible names a module with its collection: ansible.builtin.debug
-    if plain != name and plain in keys_of(model):
+    if plain != name and plain in fields_of(model):
         return f"unknown module or key {name!r}", f"write {plain}: modules have no collection here"
     if plain in model.hints:
         return model.hints[plain]
     from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
 
-    keys = keys_of(model)
+    keys = fields_of(model)
     for kind, modules, what in ((HandlerArgs, HANDLER_MODULES, "handler modules"), (TaskArgs, MODULES, "modules")):
         if issubclass(model, kind):
             return f"unknown module or key {name!r}", _hint(name, keys, f"available {what}: {', '.join(modules)}")
