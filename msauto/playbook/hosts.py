@@ -223,7 +223,7 @@ class Hosts(Struct):
         return self._block(name, self._offline(name), keep=True)
 
     def _offline(self, name: str) -> TemplateScope:
-        return self.scope(name, "").with_env(EnvView(self.options.env, lenient=True))
+        return self.scope(name, "").with_given(env=EnvView(self.options.env, lenient=True))
 
     def address(self, name: str) -> ServerAddress | None:
         """Return the address of the server of a host; ``None`` if it is unknown."""
@@ -424,10 +424,10 @@ def _secret(args: Model, key: str, user: str, node: SourceNode) -> Secret | None
 def _tls(args: TlsArgs | None, node: SourceNode) -> Tls:
     if args is None:
         return Tls()
-    paths = {name: path for name in ("ca", "cert", "key") if (path := getattr(args, name)) is not None}
-    found = {name: beside(node.document.file, path) for name, path in paths.items()}
+    given = {name: getattr(args, name) for name in ("ca", "cert", "key")}
+    paths = {name: beside(node.document.file, path) for name, path in given.items() if path is not None}
     password = None if args.key_password is None else Secret(args.key_password)
-    return Tls(verify=args.verify is not False, key_password=password, **found)
+    return Tls(verify=args.verify is not False, key_password=password, **paths)
 
 
 def secret_of(source: str, name: str, user: str, node: SourceNode) -> Secret:

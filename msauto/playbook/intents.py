@@ -178,7 +178,7 @@ class _HostTask(Struct, frozen=True):
 
     def __call__(self, facts: Facts) -> model.Desired | None:
         """Return the desired state of one target, as a pure function of its facts."""
-        scope = self.scope.with_asset(AssetView(facts))
+        scope = self.scope.with_given(asset=AssetView(facts))
         if not all(rendering.holds(condition, scope) for condition in self.conditions):
             return None
         if self.constant is not None:

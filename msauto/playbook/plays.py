@@ -24,7 +24,7 @@ from msauto.secrets.sources import DataPath as SecretPath
 
 
 class InheritedKeys(Struct, frozen=True):
-    """The keys that tasks inherit from their play, block or import."""
+    """The keys that tasks inherit from their play, block or import; ``files`` lead from the playbook to the task."""
 
     conditions: tuple[SourceText, ...] = ()
     tags: frozenset[str] = frozenset()
@@ -32,6 +32,9 @@ class InheritedKeys(Struct, frozen=True):
     files: tuple[str, ...] = ()
     handlers: tuple[str, ...] = ()
     notify: tuple[SourceText, ...] = ()
+
+
+_NOTHING = InheritedKeys()
 
 
 class Task(Struct, frozen=True):
@@ -99,9 +102,9 @@ class Loader:
         self._problems = files.problems
         self._notified: set[str] = set()
 
-    def playbook(self, file: str, inherited: InheritedKeys | None = None) -> list[Play]:
+    def playbook(self, file: str, inherited: InheritedKeys = _NOTHING) -> list[Play]:
         """Return the plays of a playbook, with imported plays in place of imports."""
-        inherited = inherited or InheritedKeys(files=(file,))
+        inherited = structs.replace(inherited, files=(*inherited.files, file))
         plays: list[Play] = []
         with self._problems.gather():
             document = self._files.flawed(file)
@@ -118,7 +121,7 @@ class Loader:
         inner = self._inner(body, node, inherited, Level.PLAY)
         if "import_playbook" in body:
             target = self._import(body["import_playbook"], node.child("import_playbook"), file, inner)
-            return self.playbook(target, structs.replace(inner, files=(*inner.files, target))) if target else []
+            return self.playbook(target, inner) if target else []
         self._notified.clear()
         inner = structs.replace(inner, handlers=tuple(_handler_names(body.get("handlers"))))
         handlers = tuple(self._handlers(body.get("handlers"), node.child("handlers"), inner, checked))
@@ -182,7 +185,7 @@ class Loader:
             return
         if "import_tasks" in body:
             target = self._import(body["import_tasks"], node.child("import_tasks"), node.document.file, inner)
-            yield from self.task_file(target, structs.replace(inner, files=(*inner.files, target))) if target else ()
+            yield from self.task_file(target, inner) if target else ()
             return
         module = next((name for name in MODULES if name in body), "")
         data, here = body.get(module), node.child(module)
@@ -207,13 +210,13 @@ class Loader:
                     self._problems.add(unknown_handler(str(name), place, inherited.handlers))
                 yield SourceText(name if isinstance(name, UnrenderedTemplate) else str(name), place)
 
-    def task_file(self, file: str, inherited: InheritedKeys | None = None) -> list[Task]:
+    def task_file(self, file: str, inherited: InheritedKeys = _NOTHING) -> list[Task]:
         """Return the tasks of a file that import_tasks names."""
+        inherited = structs.replace(inherited, files=(*inherited.files, file))
         tasks: list[Task] = []
         with self._problems.gather():
             document = self._files.flawed(file)
             checked = self._checked(SourceNode(document), TaskFile, "a task file must be a list of tasks")
-            inherited = inherited or InheritedKeys(files=(file,))
             tasks += self._tasks(checked.data, SourceNode(document), inherited, checked)
         return tasks
 

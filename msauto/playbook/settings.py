@@ -59,8 +59,34 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
     found = find_settings(*starts) if path is None else Path(path)
     if found is None:
         return Settings()
+    from msauto.documents.value_types import as_list
+    from msauto.playbook.schema.schema_errors import read_as
+    from msauto.playbook.schema.settings import SettingsArgs, StateArgs
+
     content = Files().read(str(found))
-    return _settings(_document(content, str(found)), found, hashlib.sha256(content).hexdigest())
+    node = SourceNode(_document(content, str(found)))
+    args = read_as(SettingsArgs, node.document.data, node)
+    state = args.state or StateArgs()
+    limits = {name: value for name, value in args.limits or () if value is not None}
+    return Settings(
+        file=str(found),
+        sha256=hashlib.sha256(content).hexdigest(),
+        playbooks=tuple(str(found.parent / each) for each in as_list(args.playbook or [])),
+        inventories=tuple(str(found.parent / each) for each in as_list(args.inventory or [])),
+        forks=args.forks,
+        state_dir=_beside(found, args.state_dir) if args.state_dir else None,
+        ledger_url=_ledger_url(found, state),
+        timezone=args.tz,
+        limits=Limits(**limits, protected=tuple(args.protected or ())),
+        freezes=tuple(
+            _freeze(each, args.tz, node.child("freeze", index)) for index, each in enumerate(args.freeze or ())
+        ),
+        require_state=bool(state.require),
+        keep_runs=state.keep_runs,
+        keep_days=state.keep_days,
+        lookup_folders=tuple(_beside(found, each) for each in (args.lookup and args.lookup.folders) or ()),
+        download_folders=tuple(_beside(found, each) for each in (args.download and args.download.folders) or ()),
+    )
 
 
 def find_settings(*starts: Path) -> Path | None:
@@ -90,36 +116,6 @@ def _files_above(start: Path) -> Iterator[Path]:
             yield file if start.is_absolute() else Path(os.path.relpath(file, here))
         if os.path.lexists(each / ".git"):
             return
-
-
-def _settings(document: Document, path: Path, sha256: str) -> Settings:
-    from msauto.documents.value_types import as_list
-    from msauto.playbook.schema.schema_errors import read_as
-    from msauto.playbook.schema.settings import SettingsArgs, StateArgs
-
-    node = SourceNode(document)
-    args = read_as(SettingsArgs, document.data, node)
-    state = args.state or StateArgs()
-    limits = {name: value for name, value in args.limits or () if value is not None}
-    return Settings(
-        file=str(path),
-        sha256=sha256,
-        playbooks=tuple(str(path.parent / each) for each in as_list(args.playbook or [])),
-        inventories=tuple(str(path.parent / each) for each in as_list(args.inventory or [])),
-        forks=args.forks,
-        state_dir=_beside(path, args.state_dir) if args.state_dir else None,
-        ledger_url=_ledger_url(path, state),
-        timezone=args.tz,
-        limits=Limits(**limits, protected=tuple(args.protected or ())),
-        freezes=tuple(
-            _freeze(each, args.tz, node.child("freeze", index)) for index, each in enumerate(args.freeze or ())
-        ),
-        require_state=bool(state.require),
-        keep_runs=state.keep_runs,
-        keep_days=state.keep_days,
-        lookup_folders=tuple(_beside(path, each) for each in (args.lookup and args.lookup.folders) or ()),
-        download_folders=tuple(_beside(path, each) for each in (args.download and args.download.folders) or ()),
-    )
 
 
 def _ledger_url(path: Path, state: StateArgs) -> LedgerUrl | None:

@@ -68,7 +68,7 @@ def _scope() -> TemplateScope:
     now = datetime(2026, 11, 20, 18, tzinfo=UTC)
     hosts = Hosts(inventory, (), ResolveOptions((), env={"HOME": "/home/ops"}, now=now), _SampleFiles())
     facts = Facts(asset=SAMPLE, xmp={"dc:subject": ("news", "evening")}, links=(Link(("Playout",), "Evening News"),))
-    return hosts.scope("studio-a", "/srv/automation/playbooks").with_asset(AssetView(facts))
+    return hosts.scope("studio-a", "/srv/automation/playbooks").with_given(asset=AssetView(facts))
 
 
 def _evaluated(name: str, words: str, example: str) -> ReferenceEntry:

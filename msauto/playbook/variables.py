@@ -150,13 +150,9 @@ class TemplateScope:
         self._busy: list[str] = []
         self._unmarked: set[str] = set()  # variables that were made with a secret and cannot be marked
 
-    def with_asset(self, asset: AssetView) -> TemplateScope:
-        """Return the same names for another asset."""
-        return TemplateScope(self.variables, {**self._given, "asset": asset}, self.surroundings)
-
-    def with_env(self, env: EnvView) -> TemplateScope:
-        """Return the same names with another environment."""
-        return TemplateScope(self.variables, {**self._given, "env": env}, self.surroundings)
+    def with_given(self, **given: AssetView | EnvView) -> TemplateScope:
+        """Return the same names for another ``asset`` or ``env``."""
+        return TemplateScope(self.variables, {**self._given, **given}, self.surroundings)
 
     def with_variables(self, more: Iterable[Variable]) -> TemplateScope:
         """Return the same names and other variables."""

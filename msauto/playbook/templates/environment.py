@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
-from jinja2 import Template, TemplateError, TemplateSyntaxError, Undefined, meta, nodes
+from jinja2 import TemplateError, TemplateSyntaxError, Undefined, meta, nodes
 from jinja2.exceptions import SecurityError
 
 from msauto.documents.document import SourceNode
@@ -32,65 +32,44 @@ Compiled = Callable[[TemplateNames], Any]
 
 
 @lru_cache(maxsize=20_000)
-def compile_template(text: str) -> Compiled:
-    """Compile a template to a function of the names; raises ``TemplateSyntaxError``."""
-    alone = _expression_alone(text, text)
+def _compile(text: str, expression: bool) -> Compiled:
+    """Compile a template, or a bare expression (``when``, ``where``); raises ``TemplateSyntaxError``."""
+    tree = _SANDBOX.parse(_as_template(text) if expression else text)
+    alone = _expression_alone(tree, text)
     if alone is not None:
-        return _compile_expression(alone)
-    template = _SANDBOX.from_string(text)
+        body = nodes.Assign(nodes.Name(sandbox.RESULT, "store", lineno=1), alone, lineno=1)
+        tree = nodes.Template([body], lineno=1)
+    elif expression:
+        raise TemplateSyntaxError("this is not a single expression", 1)
+    template = _SANDBOX.from_string(tree)
 
-    def render(names: TemplateNames) -> str:
+    def render(names: TemplateNames) -> Any:
+        # As ``template.new_context``, without its copies of the names of the environment.
+        parent = {**_SANDBOX.globals, "__scope__": names}
+        context = sandbox.ScopeContext(_SANDBOX, parent, template.name, template.blocks)
         parts: list[str] = []
         size = 0
-        for part in template.root_render_func(_context(template, names)):
+        for part in template.root_render_func(context):
             size += len(part)
             _check_size(size, "characters")
             parts.append(part)
-        return "".join(parts)
+        return "".join(parts) if alone is None else context.vars[sandbox.RESULT]
 
     return render
-
-
-@lru_cache(maxsize=20_000)
-def compile_expression(text: str) -> Compiled:
-    """Compile a bare expression (``when``, ``where``); raises ``TemplateSyntaxError``."""
-    alone = _expression_alone(_as_template(text), text)
-    if alone is None:
-        raise TemplateSyntaxError("this is not a single expression", 1)
-    return _compile_expression(alone)
 
 
 def _as_template(expression: str) -> str:
     return "{{ (" + expression + "\n) }}"
 
 
-def _expression_alone(template: str, text: str) -> nodes.Expr | None:
-    tree = _SANDBOX.parse(template)
+def _expression_alone(tree: nodes.Template, text: str) -> nodes.Expr | None:
+    """Return the expression of a template without text around it; it keeps its own type."""
     if len(tree.body) != 1 or not isinstance(tree.body[0], nodes.Output):
         return None
     parts = tree.body[0].nodes
     if len(parts) == 2 and isinstance(parts[1], nodes.TemplateData) and parts[1].data == "\n" and text[-1] == "\n":
         parts = parts[:1]
     return None if len(parts) != 1 or isinstance(parts[0], nodes.TemplateData) else parts[0]
-
-
-def _compile_expression(expression: nodes.Expr) -> Compiled:
-    body = nodes.Assign(nodes.Name(sandbox.RESULT, "store", lineno=1), expression, lineno=1)
-    template = _SANDBOX.from_string(nodes.Template([body], lineno=1))
-
-    def evaluate(names: TemplateNames) -> Any:
-        context = _context(template, names)
-        for _ in template.root_render_func(context):
-            pass
-        return context.vars[sandbox.RESULT]
-
-    return evaluate
-
-
-def _context(template: Template, names: TemplateNames) -> sandbox.ScopeContext:
-    """Return what ``template.new_context`` does, without its copies of the names of the environment."""
-    parent = {**_SANDBOX.globals, "__scope__": names}
-    return sandbox.ScopeContext(_SANDBOX, parent, template.name, template.blocks)
 
 
 @lru_cache(maxsize=20_000)
@@ -117,7 +96,7 @@ def check_names(text: str, names: TemplateNames, node: SourceNode, *, expression
 def compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
     """Return a template or expression, compiled; raises :class:`InputError` for an invalid one."""
     try:
-        return compile_expression(text) if expression else compile_template(text)
+        return _compile(text, expression)
     except (TemplateError, RecursionError, SyntaxError, ValueError) as error:
         message = getattr(error, "message", None) or "it is nested too deep"
         if isinstance(text, MarkedTemplate):

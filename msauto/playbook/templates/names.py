@@ -83,7 +83,7 @@ class TemplateNames(Protocol):
     def known(self) -> Iterable[str]:
         """Return all names."""
 
-    def with_asset(self, asset: AssetView, /) -> TemplateNames:
+    def with_given(self, *, asset: AssetView) -> TemplateNames:
         """Return the same names for another asset."""
 
     @property

@@ -130,5 +130,5 @@ class Where(Struct, frozen=True):
 
     def __call__(self, facts: Facts) -> bool:
         """Return whether all conditions hold."""
-        names = self.scope.with_asset(AssetView(facts))
+        names = self.scope.with_given(asset=AssetView(facts))
         return all(holds(condition, names) for condition in self.conditions)

@@ -164,7 +164,7 @@ class NoNames(dict[str, Any]):
     def known(self) -> list[str]:
         return []
 
-    def with_asset(self, _asset: AssetView, /) -> NoNames:
+    def with_given(self, *, asset: AssetView) -> NoNames:
         return self
 
 
