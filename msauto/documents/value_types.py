@@ -66,9 +66,7 @@ def pending_templates(data: Any) -> Iterator[tuple[Path, UnrenderedTemplate]]:
 
 def has_pending(data: Any) -> bool:
     """Return whether the data holds an unrendered template."""
-    if isinstance(data, dict | list):
-        return any(map(has_pending, data.values() if isinstance(data, dict) else data))
-    return isinstance(data, UnrenderedTemplate)
+    return next(pending_templates(data), None) is not None
 
 
 def invalid(

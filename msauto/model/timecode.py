@@ -140,11 +140,6 @@ def show_rate(rate: Fraction) -> str:
     return f"{rate.numerator} fps" if rate.denominator == 1 else f"{float(rate):.2f} fps"
 
 
-def has_drop_frame(rate: Fraction) -> bool:
-    """Return whether drop frame time codes exist at a rate."""
-    return rate in DROP_FRAME_RATES
-
-
 def show_timecode(frames: int, rate: Fraction, *, drop: bool = False) -> str:
     """Return frames as ``HH:MM:SS:FF`` (``;FF`` with ``drop``); hours continue after 24."""
     nominal = nominal_rate(rate)

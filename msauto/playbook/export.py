@@ -183,8 +183,11 @@ def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, t
         if frame < 0 or (asset.frames is not None and frame >= asset.frames):
             warnings.append(f"marker {marker.uid} is left out: it lies outside the clip, at frame {frame}")
             continue
-        timeline.markers.append(_edit_marker(marker, frame))
-        if registry.track_named(marker.track) not in registry.TRACKS:
+        texts: dict[str, Any] = {name: marker.fields.get(name, "") for name in timelines.MARKER_TEXTS}
+        track, rating = registry.track_named(marker.track), live.whole(marker.fields.get("rating")) or 0
+        known = track if track in registry.TRACKS else registry.DEFAULT_TRACK
+        timeline.markers.append(timelines.EditMarker(frame, **texts, rating=rating, track=known))
+        if known != track:
             warnings.append(f"track of marker {marker.uid}, which no task can set: {marker.track}")
         others = [name for name, text in marker.fields.items() if text and name not in _HELD]
         if others:
@@ -199,14 +202,3 @@ def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, t
         number = segment.number if segment.number >= 0 else None
         timeline.segments.append(timelines.EditSegment(start, segment.duration, **texts, number=number))
     return timeline, tuple(warnings)
-
-
-def _edit_marker(marker: live.Marker, frame: int) -> timelines.EditMarker:
-    texts: dict[str, Any] = {name: marker.fields.get(name, "") for name in timelines.MARKER_TEXTS}
-    track = registry.track_named(marker.track)
-    return timelines.EditMarker(
-        frame,
-        **texts,
-        rating=live.whole(marker.fields.get("rating")) or 0,
-        track=track if track in registry.TRACKS else registry.DEFAULT_TRACK,
-    )

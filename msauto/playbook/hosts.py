@@ -104,15 +104,6 @@ def _inventory(inventories: Sequence[str], server_url: str | None, files: Files)
     return inventory
 
 
-class ServerAddress(Struct, frozen=True):
-    """The URL of a host's server, and where the inventory declares it and the host."""
-
-    name: str
-    url: str
-    node: SourceNode
-    host: SourceNode
-
-
 class Hosts(Struct):
     """All hosts of a run."""
 
@@ -225,15 +216,31 @@ class Hosts(Struct):
     def _offline(self, name: str) -> TemplateScope:
         return self.scope(name, "").with_given(env=EnvView(self.options.env, lenient=True))
 
-    def address(self, name: str) -> ServerAddress | None:
-        """Return the address of the server of a host; ``None`` if it is unknown."""
-        with suppress(InputError, UrlError):
-            block, node = self._known_block(name)
-            url = block.get("url")
-            if isinstance(url, str) and not isinstance(url, UnrenderedTemplate):
-                host = self.inventory.hosts[name].node
-                return ServerAddress(name, parse_server_url(url).url, node.child("url"), host)
-        return None
+    def same_servers(self, names: Iterable[str]) -> Iterator[Problem]:
+        """Yield a problem for each host whose server another host has as well: its targets would be planned twice.
+
+        A server whose URL is not known (a secret that is not set) is left out.
+        """
+        first: dict[str, tuple[str, str, SourceNode]] = {}
+        for other in names:
+            try:
+                block, server = self._known_block(other)
+                given, node = block.get("url"), server.child("url")
+                if not isinstance(given, str) or isinstance(given, UnrenderedTemplate):
+                    continue
+                url = parse_server_url(given).url
+            except (InputError, UrlError):
+                continue
+            one, its_url, its_node = first.setdefault(server_key(url), (other, url, node))
+            if one == other:
+                continue
+            of_group = its_node.place == node.place  # both have the URL of their group; only the hosts differ
+            place = self.inventory.hosts[one].node.key_place if of_group else its_node.place
+            urls = url if url == its_url else f"{its_url} and {url}"
+            message = f"the hosts {one!r} ({place}) and {other!r} are one server: {urls}"
+            remedy = "use one host, and name the media databases with `database:` of the play, a block or the task"
+            wrong = self.inventory.hosts[other].node if of_group else node
+            yield wrong.problem(message, remedy, key=of_group, kind="host")
 
     def know_secrets(self) -> None:
         """Let every output hide the secrets of all servers, whatever reads them: a variable, or a file as a text."""
@@ -257,25 +264,6 @@ def server_keys(blocks: Iterable[Variable], scope: TemplateScope, *, keep: bool 
             read_as(HostArgs, {"server": value}, SourceNode(block.node.document, block.node.path[:-1]))
         for key, each in value.items() if isinstance(value, dict) else ():
             yield Variable(key, each, block.level, block.node.child(key))
-
-
-_ONE_HOST = "use one host, and name the media databases with `database:` of the play, a block or the task"
-
-
-def same_servers(hosts: Hosts, names: Iterable[str]) -> Iterator[Problem]:
-    """Yield a problem for each host whose server another host has as well: its targets would be planned twice.
-
-    A server whose URL is not known (a secret that is not set) is left out.
-    """
-    first: dict[str, ServerAddress] = {}
-    for other in filter(None, map(hosts.address, names)):
-        one = first.setdefault(server_key(other.url), other)
-        if one is not other:
-            of_group = one.node.place == other.node.place  # both have the URL of their group; only the hosts differ
-            place = one.host.key_place if of_group else one.node.place
-            urls = one.url if one.url == other.url else f"{one.url} and {other.url}"
-            message = f"the hosts {one.name!r} ({place}) and {other.name!r} are one server: {urls}"
-            yield (other.host if of_group else other.node).problem(message, _ONE_HOST, key=of_group, kind="host")
 
 
 # Servers, for commands without a playbook
@@ -315,7 +303,7 @@ def named_servers(
                     with suppress(InputError):
                         database = database_of(hosts.scope(name, "."), name, known[name].node)
                     found.append(NamedServer(hosts.server(name, folder), database))
-        problems.add(*same_servers(hosts, [server.spec.name for server in found]))
+        problems.add(*hosts.same_servers([server.spec.name for server in found]))
         problems.check()
     return tuple(found)
 

@@ -16,7 +16,7 @@ from msauto.documents.value_types import as_list
 from msauto.errors import InputError, Problem, nearest
 from msauto.model.desired import Batch, Intent, ResolvedPlaybooks, ServerIntents
 from msauto.model.server import ServerSpec
-from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts, same_servers
+from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts
 from msauto.playbook.input_files import Files, beside, how_to_find
 from msauto.playbook.intents import TaskContext, task_handlers, task_intents
 from msauto.playbook.plays import Loader, Play
@@ -81,7 +81,7 @@ def resolve_plays(plays: Sequence[Play], hosts: Hosts, *, check_only: bool = Fal
         run.limit = hosts.limit()
     for play in plays:
         run.play(play)
-    problems.add(*same_servers(hosts, [name for name in known if name in run.played_on]))
+    problems.add(*hosts.same_servers([name for name in known if name in run.played_on]))
     if plays and run.limit and not run.played_on and options.limit is not None and not check_only:
         why = "the limit matches no host of any play"
         no_host = outside_node("--limit", options.limit)

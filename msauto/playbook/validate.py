@@ -18,7 +18,7 @@ from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.timecode import DROP_FRAME_RATES
 from msauto.playbook.file_kinds import FileKind, kind_of_file
-from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts, same_servers
+from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.plays import Loader, Play
 from msauto.playbook.resolve import resolve_plays
@@ -69,7 +69,7 @@ def _check_playbooks(found: dict[FileKind, list[str]], options: ResolveOptions, 
             with problems.gather():
                 hosts.check_server(name)
         if not found["playbook"]:
-            problems.add(*same_servers(hosts, hosts.inventory.hosts))
+            problems.add(*hosts.same_servers(hosts.inventory.hosts))
     for path in found["playbook"]:
         # Each playbook is checked separately: two may be for different runs, and may contradict each other.
         plays = Loader(files).playbook(path)

@@ -29,7 +29,7 @@ from msauto.model.live import Asset, Entry, Xmp, show_folder, typed
 from msauto.model.plan import Address
 from msauto.model.ports import NamedKind
 from msauto.model.requests import get_proxy
-from msauto.model.timecode import TimecodeError, has_drop_frame, rate_of, show_rate, show_timecode
+from msauto.model.timecode import DROP_FRAME_RATES, TimecodeError, rate_of, show_rate, show_timecode
 from msauto.planning.titles import SimilarTitles, not_found
 from msauto.playbook.hosts import NamedServer, named_servers
 from msauto.report.json import dump
@@ -247,12 +247,12 @@ def _row(entry: Entry) -> list[str]:
     length, shown_rate = found.get("frames", ""), ""
     with suppress(TimecodeError, ValueError):  # the frames alone
         rate = rate_of(found.get("frame_time", ""))
-        length, shown_rate = show_timecode(int(length), rate, drop=has_drop_frame(rate)), show_rate(rate)
+        length, shown_rate = show_timecode(int(length), rate, drop=rate in DROP_FRAME_RATES), show_rate(rate)
     return [entry.title, show_folder(entry.folder), length, shown_rate, found.get("create_time", "")]
 
 
 def _at(frames: int, rate: Fraction | None) -> str:
-    return f"{frames}" if rate is None else f"{show_timecode(frames, rate, drop=has_drop_frame(rate))} ({frames})"
+    return f"{frames}" if rate is None else f"{show_timecode(frames, rate, drop=rate in DROP_FRAME_RATES)} ({frames})"
 
 
 def _asset(found: Asset, xmp: Xmp | None, view: str | None) -> ShownTable:
