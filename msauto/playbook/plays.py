@@ -86,6 +86,7 @@ MAX_IMPORTS = 32
 class _ValidatedFile(Struct, frozen=True):
     """The data of a file, templates unrendered, with the paths of invalid values and the models of valid mappings."""
 
+    node: SourceNode
     data: list[Any]
     broken: Collection[DataPath]
     models: Mapping[int, Model]
@@ -107,20 +108,18 @@ class Loader:
         inherited = structs.replace(inherited, files=(*inherited.files, file))
         plays: list[Play] = []
         with self._problems.gather():
-            document = self._files.flawed(file)
-            checked = self._checked(SourceNode(document), Playbook, "a playbook must be a list of plays")
+            checked = self._checked(file, Playbook)
             for index, body in enumerate(checked.data):
-                node = SourceNode(document, (index,))
                 if isinstance(body, dict):
-                    plays += self._play(body, node, file, inherited, checked)
+                    plays += self._play(body, checked.node.child(index), inherited, checked)
         return plays
 
     def _play(
-        self, body: dict[str, Any], node: SourceNode, file: str, inherited: InheritedKeys, checked: _ValidatedFile
+        self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile
     ) -> list[Play]:
         inner = self._inner(body, node, inherited, Level.PLAY)
         if "import_playbook" in body:
-            target = self._import(body["import_playbook"], node.child("import_playbook"), file, inner)
+            target = self._import(body["import_playbook"], node.child("import_playbook"), inner)
             return self.playbook(target, inner) if target else []
         self._notified.clear()
         inner = structs.replace(inner, handlers=tuple(_handler_names(body.get("handlers"))))
@@ -128,13 +127,13 @@ class Loader:
         tasks = tuple(self._tasks(body.get("tasks"), node.child("tasks"), inner, checked))
         if node.path in checked.broken:
             return []
-        return [Play(node, file, body, inner, tasks, handlers, frozenset(self._notified))]
+        return [Play(node, inner.files[-1], body, inner, tasks, handlers, frozenset(self._notified))]
 
-    def _import(self, name: Any, node: SourceNode, file: str, inherited: InheritedKeys) -> str:
+    def _import(self, name: Any, node: SourceNode, inherited: InheritedKeys) -> str:
         """Return the path of an imported file; empty for one that cannot be imported, which is reported."""
         if not isinstance(name, str):
             return ""
-        target = beside(file, name)
+        target = beside(inherited.files[-1], name)
         with self._problems.gather():
             if isinstance(name, UnrenderedTemplate):
                 raise node.error("the name of an imported file cannot be a template", "write the name directly")
@@ -184,7 +183,7 @@ class Loader:
             yield from self._tasks(body["block"], node.child("block"), inner, checked)
             return
         if "import_tasks" in body:
-            target = self._import(body["import_tasks"], node.child("import_tasks"), node.document.file, inner)
+            target = self._import(body["import_tasks"], node.child("import_tasks"), inner)
             yield from self.task_file(target, inner) if target else ()
             return
         module = next((name for name in MODULES if name in body), "")
@@ -215,18 +214,20 @@ class Loader:
         inherited = structs.replace(inherited, files=(*inherited.files, file))
         tasks: list[Task] = []
         with self._problems.gather():
-            document = self._files.flawed(file)
-            checked = self._checked(SourceNode(document), TaskFile, "a task file must be a list of tasks")
-            tasks += self._tasks(checked.data, SourceNode(document), inherited, checked)
+            checked = self._checked(file, TaskFile)
+            tasks += self._tasks(checked.data, checked.node, inherited, checked)
         return tasks
 
-    def _checked(self, node: SourceNode, model: type[Playbook | TaskFile], expected: str) -> _ValidatedFile:
-        document = node.document
-        data = mark(document.data)
+    def _checked(self, file: str, model: type[Playbook | TaskFile]) -> _ValidatedFile:
+        """Read a file and validate it; raises :class:`InputError` for one that is not a list."""
+        document = self._files.flawed(file)
+        node, data = SourceNode(document), mark(document.data)
         if not isinstance(data, list):
-            check_kind(document, "playbook" if model is Playbook else "tasks")
-            why = "is empty" if data is None else "is not a list"
-            raise node.error(f"{expected}; this file {why}", "start each item with a dash: - name:", kind="wrong-type")
+            is_playbook = model is Playbook
+            check_kind(document, "playbook" if is_playbook else "tasks")
+            why = "a playbook must be a list of plays" if is_playbook else "a task file must be a list of tasks"
+            why += f"; this file {'is empty' if data is None else 'is not a list'}"
+            raise node.error(why, "start each item with a dash: - name:", kind="wrong-type")
         _, found, models = validate_data(model, data, node)
         self._problems.add(*(problem for _, problem in found))
         for path, text in leaves(data):
@@ -234,8 +235,8 @@ class Loader:
                 self._problems.add(node.child(*path).problem(NOT_ALLOWED, ALLOWED, kind="secret"))
             if isinstance(text, UnrenderedTemplate):
                 with self._problems.gather():
-                    check_template(text, SourceNode(document, path))
-        return _ValidatedFile(data, {*document.broken, *(path for path, _ in found)}, models)
+                    check_template(text, node.child(*path))
+        return _ValidatedFile(node, data, {*document.broken, *(path for path, _ in found)}, models)
 
     def _inner(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, level: Level) -> InheritedKeys:
         if body.keys().isdisjoint(_INHERITED):
