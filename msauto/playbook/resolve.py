@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct, field, structs
 
@@ -118,30 +117,6 @@ class PlayOutline(Struct, frozen=True):
 # serial, max_fail_percentage and any_errors_fatal: the servers of plays in batches, as in Ansible
 
 
-class BatchSizes(Struct, frozen=True):
-    """The batch keys of a play. ``serial`` holds counts (int) or shares (float); the last one repeats."""
-
-    serial: tuple[int | float, ...] = ()
-    max_fail: float | None = None
-    fatal: bool = False
-
-
-def read_batch_sizes(data: Mapping[str, Any], node: SourceNode) -> BatchSizes:
-    """Return the batch sizes of a play from rendered data; raises :class:`InputError` with all that is wrong."""
-    args = read_as(BatchKeys, data, node)
-    here = node.child("serial")
-    problems = Problems()
-    serial: list[int | float] = []
-    for index, value in enumerate([] if args.serial is None else as_list(args.serial)):
-        with problems.gather():
-            serial.append(_size(value, here.child(index) if isinstance(args.serial, list) else here))
-    if args.max_fail_percentage is not None and args.max_fail_percentage > 100:
-        place = node.child("max_fail_percentage")
-        problems.add(place.problem("max_fail_percentage must be at most 100", "use a value from 0 to 100"))
-    problems.check()
-    return BatchSizes(tuple(serial), args.max_fail_percentage, bool(args.any_errors_fatal))
-
-
 def _size(value: int | str, node: SourceNode) -> int | float:
     """Return a count of servers as an int, a share of them as a float."""
     text = str(value).strip()
@@ -154,7 +129,7 @@ def _size(value: int | str, node: SourceNode) -> int | float:
 
 
 def divide(hosts: Sequence[str], serial: Sequence[int | float]) -> list[tuple[str, ...]]:
-    """Return the hosts in batches; 0 means all remaining hosts.
+    """Return the hosts in batches of these counts (int) or shares (float); the last one repeats, 0 means all others.
 
     >>> divide(["a", "b", "c", "d", "e"], [1, 0.5])
     [('a',), ('b', 'c'), ('d', 'e')]
@@ -180,18 +155,18 @@ class Batches:
         self._found: list[Batch] = []
         self._plain = False  # whether the last batch is of plays without batch keys
 
-    def add(self, play: str, hosts: Sequence[str], sizes: BatchSizes) -> dict[str, int]:
-        """Add a play; return the number of each host's batch."""
-        plain = sizes == BatchSizes()  # all servers are one batch, and a failed server stops no other
+    def add(self, play: Batch, serial: Sequence[int | float]) -> dict[str, int]:
+        """Add a play with all its servers, divided by ``serial``; return the number of each server's batch."""
+        plain = not serial and play.max_fail is None and not play.fatal  # a failed server stops no other
         if plain and self._plain:
             last = self._found[-1]
-            self._found[-1] = structs.replace(last, servers=tuple(dict.fromkeys((*last.servers, *hosts))))
-            return dict.fromkeys(hosts, len(self._found) - 1)
+            self._found[-1] = structs.replace(last, servers=tuple(dict.fromkeys((*last.servers, *play.servers))))
+            return dict.fromkeys(play.servers, len(self._found) - 1)
         self._plain = plain
         numbers: dict[str, int] = {}
-        for servers in divide(hosts, sizes.serial):
+        for servers in divide(play.servers, serial):
             numbers |= dict.fromkeys(servers, len(self._found))
-            self._found.append(Batch(play, servers, sizes.max_fail, sizes.fatal))
+            self._found.append(structs.replace(play, servers=servers))
         return numbers
 
     def all(self) -> tuple[Batch, ...]:
@@ -212,14 +187,19 @@ class _Resolver(Struct):
     played: int = 0
     played_on: set[str] = field(default_factory=set)
 
+    @property
+    def problems(self) -> Problems:
+        """What is wrong, of all hosts and tasks."""
+        return self.hosts.files.problems
+
     def play(self, play: Play) -> None:
         """Resolve one play on all of its hosts."""
-        with self.hosts.files.problems.gather():
+        with self.problems.gather():
             hosts = self.hosts_of(play)
             numbers = self._batches_of(play, hosts) if hosts else {}
             self.played_on.update(hosts)
             for name in hosts:
-                with self.hosts.files.problems.gather():
+                with self.problems.gather():
                     self._play_on(play, name, numbers[name])
         self.played += 1
 
@@ -233,13 +213,23 @@ class _Resolver(Struct):
 
     def _batches_of(self, play: Play, hosts: list[str]) -> dict[str, int]:
         """Return the number of each host's batch; problems are collected, and the tasks are still checked."""
+        node, problems = play.node, self.problems
         scope = self._play_scope(play, self.hosts.scope(hosts[0], play.folder))
-        sizes = BatchSizes()
-        with self.hosts.files.problems.gather():
+        name = str(render_shown(play.data.get("name", ""), scope, node.child("name")))
+        with problems.gather():
             values = {name: play.data[name] for name in BatchKeys.model_fields if name in play.data}
-            sizes = read_batch_sizes(render_shown(values, scope, play.node), play.node)
-        name = str(render_shown(play.data.get("name", ""), scope, play.node.child("name")))
-        return self.batches.add(name, hosts, sizes)
+            keys = read_as(BatchKeys, render_shown(values, scope, node), node)
+            serial: list[int | float] = []
+            for index, value in enumerate([] if keys.serial is None else as_list(keys.serial)):
+                here = node.child("serial", index) if isinstance(keys.serial, list) else node.child("serial")
+                with problems.gather():
+                    serial.append(_size(value, here))
+            if keys.max_fail_percentage is not None and keys.max_fail_percentage > 100:
+                place = node.child("max_fail_percentage")
+                problems.add(place.problem("max_fail_percentage must be at most 100", "use a value from 0 to 100"))
+            batch = Batch(name, tuple(hosts), keys.max_fail_percentage, bool(keys.any_errors_fatal))
+            return self.batches.add(batch, serial)
+        return dict.fromkeys(hosts, 0)
 
     def _play_on(self, play: Play, name: str, batch: int) -> None:
         server = self.hosts.stand_in(name) if self.check_only else self.hosts.server(name, play.folder)
@@ -249,17 +239,17 @@ class _Resolver(Struct):
         context = TaskContext(server, scope, play.node, batch=batch)
         for index, task in enumerate(play.handlers):  # handlers ignore tags
             handlers = context.handlers.setdefault(task.name, [])
-            with self.hosts.files.problems.gather():
+            with self.problems.gather():
                 handlers.extend(task_handlers(task, context, (self.played, index)))
         for task in play.tasks:
             tags, options = task.inherited.tags, self.hosts.options
             if chosen(tags, options.tags, options.skip_tags):
-                with self.hosts.files.problems.gather():
+                with self.problems.gather():
                     intents.extend(task_intents(task, context))
                 continue
             protects = isinstance(task.args, AssetArgs | RssArgs) and chosen(tags, (), ())
             if self.check_only or protects:
-                with self.hosts.files.problems.gather() if self.check_only else suppress(InputError):
+                with self.problems.gather() if self.check_only else suppress(InputError):
                     (left_out if protects else []).extend(task_intents(task, context))
 
     def _play_scope(self, play: Play, scope: TemplateScope) -> TemplateScope:
