@@ -98,10 +98,12 @@ def _decode(data: bytes, file: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = data[: error.start]
-        line, column = before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
-        place = SourceLocation(file, line, column)
+        place = _place_after(data[: error.start].decode("utf-8", "replace"), file)
         raise InputError([Problem("the file is not UTF-8 here", place, "save it as UTF-8", kind="yaml")]) from error
+
+
+def _place_after(before: str, file: str) -> SourceLocation:
+    return SourceLocation(file, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
 
 
 def _read(text: str, file: str, lines: Sequence[str]) -> _EventReader:
@@ -117,8 +119,7 @@ def _read(text: str, file: str, lines: Sequence[str]) -> _EventReader:
         line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
         raise _error(lines, *_explain(error, line, lines[max(place.line - 2, 0)]), place) from error
     except yaml.reader.ReaderError as error:
-        before = text[: error.position]
-        place = SourceLocation(file, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
+        place = _place_after(text[: error.position], file)
         raise _error(lines, "a character that YAML does not allow", "remove it", place) from error
     except yaml.YAMLError as error:
         raise _error(lines, "invalid YAML", _ONE_VALUE, SourceLocation(file)) from error

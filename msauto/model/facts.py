@@ -227,9 +227,7 @@ def _whole_or_text(text: str) -> int | str:
 
 
 def _of_entry(entry: Entry, name: str) -> Any:
-    if name == "title":
-        return entry.title
-    if name in {"link_id", "finalized"}:
+    if name in {"title", "link_id", "finalized"}:
         return getattr(entry, name)
     return typed(name, entry.attributes.get(name))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
@@ -305,15 +306,12 @@ def typed(name: str, text: str | None) -> Any:
     if attribute.is_number:
         number = whole(text)
         return text if number is None else number
-    try:
-        match attribute.kind:
-            case "decimal":
-                decimal = float(text)
-                return int(decimal) if decimal.is_integer() else decimal
-            case "time":
-                return read_time(text) or text
-    except (ValueError, OverflowError):
-        return text
+    if attribute.kind == "time":
+        return read_time(text) or text
+    if attribute.kind == "decimal":
+        with suppress(ValueError):
+            decimal = float(text)
+            return int(decimal) if decimal.is_integer() else decimal
     return text
 
 

@@ -62,11 +62,10 @@ def _notified(task: Task, context: TaskContext, scope: TemplateScope) -> tuple[m
     for notice in task.inherited.notify:
         with problems.gather():
             for name in as_list(rendering.render_shown(notice.text, scope, notice.node, _NO_SERVER_READ)):
-                if str(name) not in context.handlers:
-                    if str(name) in task.inherited.handlers:
-                        continue  # the handler itself is invalid, and reported
+                if str(name) in context.handlers:
+                    found += context.handlers[str(name)]
+                elif str(name) not in task.inherited.handlers:  # else the handler itself is invalid, and reported
                     raise InputError([unknown_handler(str(name), notice.node, tuple(context.handlers))])
-                found += context.handlers[str(name)]
     problems.check()
     return tuple(found)
 
