@@ -27,16 +27,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from msauto import exit_codes
-
-UNAUTHORIZED_STATUSES: Final = frozenset({401, 407})
-GATEWAY_STATUSES: Final = frozenset({502, 504})
-"""A gateway got no answer from the server; a 503 is the server's own."""
-TRANSIENT_STATUSES: Final = GATEWAY_STATUSES | {429, 503}
-UNINFORMATIVE_STATUSES: Final = TRANSIENT_STATUSES | UNAUTHORIZED_STATUSES | {403}
-"""Statuses that give no information about the requested object."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

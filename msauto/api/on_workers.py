@@ -24,14 +24,15 @@ from msgspec import Struct, field, structs
 
 from msauto.api.server_plan import ServerPlanning, plan_server
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
-from msauto.applying.circuit_breaker import BreakerState, CircuitBreaker
 from msauto.applying.executor import BatchFailures, OnResult, Records, Targets, apply_server, not_attempted
+from msauto.applying.server_contact import CircuitBreaker
 from msauto.applying.states import RetryPolicy
 from msauto.concurrency import SystemClock, concurrent_list, finish, is_over, run_unless
 from msauto.errors import LedgerError, MsautoError, one_line
 from msauto.ledger.journal import LedgerMemory
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope
+from msauto.model.circuit_breaker import BreakerState
 from msauto.model.desired import ServerIntents
 from msauto.model.events import SILENT, Notify, RequestSettled, TargetFinished, TargetStarted
 from msauto.model.ledger_url import LedgerUrl

@@ -39,7 +39,7 @@ from msgspec.structs import replace
 
 from msauto.applying.verification import Extent
 from msauto.concurrency import is_over
-from msauto.errors import GATEWAY_STATUSES
+from msauto.model.circuit_breaker import BUSY_STATUSES, GATEWAY_STATUSES
 from msauto.model.result import Difference, Outcome, RequestOutcome, RequestResult
 
 
@@ -424,7 +424,7 @@ def _after_reading(progress: TargetProgress, verdict: Extent, policy: RetryPolic
 def _settle_rejected(
     progress: TargetProgress, rejected: Rejected, verdict: Extent, policy: RetryPolicy
 ) -> TargetProgress:
-    busy = rejected.status in {429, 503}
+    busy = rejected.status in BUSY_STATUSES
     if busy and verdict == "none":
         if rejected.repeatable:
             return _send_again(progress, rejected.retry_after, policy)

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from msauto.applying import states, verification
 from msauto.applying.apply_context import ApplyContext, ServerConnection
-from msauto.applying.circuit_breaker import TargetContact
+from msauto.applying.server_contact import TargetContact
 from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
 from msauto.applying.verification import Guard, Verification

@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
-from msauto.errors import UNINFORMATIVE_STATUSES, AddressError, InDoubtError, MsautoError, NotSentError, ServerError
+from msauto.errors import AddressError, InDoubtError, MsautoError, NotSentError, ServerError
 from msauto.model import requests
+from msauto.model.circuit_breaker import UNINFORMATIVE_STATUSES
 from msauto.model.identity import same_text
 from msauto.model.live import Entry, Folder, escape_name
 from msauto.model.plan import Address, Request

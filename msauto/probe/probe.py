@@ -21,6 +21,7 @@ from typing import Final, NamedTuple, TypeVar
 from msauto import errors
 from msauto.concurrency import finish
 from msauto.model import requests
+from msauto.model.circuit_breaker import UNINFORMATIVE_STATUSES
 from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.plan import Address, Request
 from msauto.model.ports import Clock
@@ -156,7 +157,7 @@ class ScratchAsset:
         try:
             await self.client.send(request)
         except errors.RejectedError as error:
-            if error.status in errors.UNINFORMATIVE_STATUSES:
+            if error.status in UNINFORMATIVE_STATUSES:
                 raise
             return False
         except errors.NotSentError:

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from msauto import errors
 from msauto.concurrency import SystemClock
+from msauto.model.circuit_breaker import BreakerState, contact_of
 from msauto.model.live import Listing
 from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, DownloadObserver
@@ -25,7 +26,7 @@ from msauto.server import answers, transport
 from msauto.server.access import base_url, headers, secrets_of, tls
 from msauto.server.downloads import FetchResult, SilentDownloadObserver, save_body
 from msauto.server.listing import ListingReading, read_arriving
-from msauto.server.pacing import LONGEST_PAUSE, OVERLOADED, Pacer, Permit
+from msauto.server.pacing import LONGEST_PAUSE, Pacer, Permit
 from msauto.server.xml import MAX_BYTES, unreadable
 
 T = TypeVar("T")
@@ -34,7 +35,6 @@ _Arriving = transport.ArrivingAnswer | transport.HttpxAnswer
 _READS: Final = frozenset({"GET", "HEAD"})
 _RETRIES: Final = 3
 _FIRST_PAUSE: Final = 0.2
-_FAILURES_TO_GIVE_UP: Final = 3
 _WHOLE_FILE: Final = frozenset({200, 203})
 LISTING_BYTES: Final = MAX_BYTES
 ANSWER_BYTES: Final = 64 * 2**20
@@ -54,9 +54,7 @@ class HttpClient:
     ``reads`` counts the reads, without further attempts. ``admit`` is called at the last moment before each write, and
     may raise an ``MsautoError``: then it is not sent.
 
-    With ``gives_up``, a circuit breaker opens for the server as a whole: then every request fails at once. It opens if
-    the server cannot be reached, if it rejects our credentials, or after three reads in a row without an answer,
-    each tried several times. (Asking again with rejected credentials could lock the account.)
+    With ``gives_up``, every request fails at once after the circuit breaker of the server has opened.
     """
 
     def __init__(
@@ -74,7 +72,7 @@ class HttpClient:
         self.given_up: errors.ServerError | None = None
         """The error that opened the circuit breaker."""
         self._gives_up = gives_up
-        self._failures = 0
+        self._breaker = BreakerState()
         self._admit = admit
         self._clock = clock or SystemClock()
         self.pacer = Pacer(self.spec, self._clock)
@@ -130,7 +128,7 @@ class HttpClient:
         except errors.ServerError as error:
             self._note(error, request, "listing" if is_batch else "read")
             raise
-        self._failures = 0
+        self._breaker = self._breaker.answered()
         return reply
 
     async def read(self, request: Request, parse: Callable[[answers.RawAnswer], T], *, listing: bool = False) -> T:
@@ -232,7 +230,7 @@ class HttpClient:
                     self._note(error, request, setting)
                     raise
             else:
-                self._failures = 0
+                self._breaker = self._breaker.answered()
                 return answer
             await self._clock.sleep(pause)
         raise AssertionError
@@ -263,7 +261,7 @@ class HttpClient:
                 permit.release()
                 raise
         response = await self._transport.send(request.method, request.path, headers, content, limits, permit)
-        permit.answered(response.status, self._retry_after(response) if response.status in OVERLOADED else None)
+        permit.answered(response.status, self._retry_after(response))
         return response
 
     async def _reply(self, response: _Arriving, most: int) -> answers.RawAnswer:
@@ -338,20 +336,15 @@ class HttpClient:
             error.remedy = error.remedy.replace("`timeouts.read`", f"`timeouts.{setting}`")
             error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else ""
         self._secrets.redact_error(error)
-        if not self._gives_up:
-            return
-        status = error.status if isinstance(error, errors.RejectedError) else None
-        unanswered = isinstance(error, errors.InDoubtError) or status in errors.TRANSIENT_STATUSES
-        self._failures = self._failures + 1 if unanswered else 0
-        shut_out = isinstance(error, errors.UnreachableError) or status in errors.UNAUTHORIZED_STATUSES
-        if shut_out or self._failures >= _FAILURES_TO_GIVE_UP:
-            error.request = ""  # the circuit breaker opens: the error is the same for all targets
+        self._breaker = self._breaker.after_read(error)
+        if self._gives_up and self._breaker.open:
+            error.request = ""  # the error is the same for all targets
             self.given_up = self.given_up or error
 
     @property
     def unreachable(self) -> bool:
         """Whether the server as a whole does not answer; rejected credentials are an answer."""
-        return self.given_up is not None and getattr(self.given_up, "status", None) not in errors.UNAUTHORIZED_STATUSES
+        return self.given_up is not None and contact_of(self.given_up) != "unauthorized"
 
 
 class SendingPermit:
@@ -373,17 +366,12 @@ class SendingPermit:
 def pause_before_retry(error: errors.ServerError, attempt: int) -> float | None:
     """Return the seconds until a read is tried again after failed attempt number ``attempt``, from 0; ``None``: never.
 
-    Transient errors are: no complete answer, 429, 502, 503, 504.
+    It is tried again if no complete answer came, or a busy server's or a gateway's (:func:`contact_of`).
     """
-    asked = 0.0
-    if isinstance(error, errors.RejectedError):
-        asked = error.retry_after or 0.0
-        # An attempt before the time of Retry-After is useless, and a longer wait is too long.
-        transient = error.status in errors.TRANSIENT_STATUSES and asked <= LONGEST_PAUSE
-    else:
-        unanswered = isinstance(error, errors.NotSentError | errors.InDoubtError)
-        transient = unanswered and not isinstance(error, transport.TooSlowError)
-    if not transient or attempt >= _RETRIES:
+    asked = getattr(error, "retry_after", None) or 0.0
+    transient = contact_of(error) in {"unreachable", "silent", "busy"} and not isinstance(error, transport.TooSlowError)
+    # An attempt before the time of Retry-After is useless, and a longer wait is too long.
+    if not transient or asked > LONGEST_PAUSE or attempt >= _RETRIES:
         return None
     backoff: float = _FIRST_PAUSE * 2**attempt * (0.5 + random.random())  # noqa: S311
     return min(LONGEST_PAUSE, max(asked, backoff))

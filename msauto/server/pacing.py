@@ -11,6 +11,7 @@ import asyncio
 from contextvars import ContextVar
 from typing import Final
 
+from msauto.model.circuit_breaker import OVERLOADED_STATUSES
 from msauto.model.ports import Clock
 from msauto.model.server import ServerSpec
 
@@ -20,7 +21,6 @@ LONGEST_PAUSE: Final = 60.0
 """The longest ``Retry-After`` that is waited for, in seconds: with a longer one, a request fails at once."""
 WINDOW: Final = 20
 """The fewest successes after which the limit grows by one: at its capacity, a server refuses one request in so many."""
-OVERLOADED: Final = frozenset({429, 503, 504})
 _LEAST_SLEEP: Final = 0.001  # a shorter one may not move the clock
 
 
@@ -122,7 +122,7 @@ class Permit:
 
     def answered(self, status: int, retry_after: float | None) -> None:
         """Note the status, when it arrives, and the seconds of ``Retry-After``."""
-        if status in OVERLOADED:
+        if status in OVERLOADED_STATUSES:
             self.overloaded()
             if retry_after is not None and retry_after <= LONGEST_PAUSE:
                 self._pacer.pause(retry_after)

@@ -14,10 +14,10 @@ import yaml
 from msauto.api.on_workers import Belongings, ServerApplying, SharedRun, apply_on_worker
 from msauto.api.stages import never_frozen
 from msauto.applying import cluster
-from msauto.applying.circuit_breaker import BreakerState
 from msauto.applying.cluster import Parcel, WorkerTask
 from msauto.applying.executor import BatchFailures
 from msauto.errors import LedgerError
+from msauto.model.circuit_breaker import BreakerState
 from msauto.model.desired import Intent
 from msauto.model.facts import Facts
 from msauto.model.ledger_url import LedgerUrl, PasswordSource

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from msauto.applying.apply_context import ServerConnection
-from msauto.applying.circuit_breaker import BreakerState, contact_of
 from msauto.errors import (
     InDoubtError,
     NotSentError,
@@ -18,6 +17,7 @@ from msauto.errors import (
     UnreachableError,
     UnreadableError,
 )
+from msauto.model.circuit_breaker import BreakerState, contact_of
 from msauto.model.desired import Batch
 from msauto.model.plan import Plan, Request, Target
 from msauto.model.result import RequestResult, Result
@@ -294,10 +294,10 @@ def test_targets_from_before_an_answer_count_as_one_with_those_after_it() -> Non
 def test_what_an_error_shows_about_the_server() -> None:
     refused = UnreachableError("x")
     assert contact_of(refused, "read") == contact_of(refused, "write") == "unreachable"
-    assert contact_of(InDoubtError("x"), "read") == "unreachable"
+    assert contact_of(InDoubtError("x"), "read") == "silent"
     assert contact_of(InDoubtError("x"), "write") is None
-    assert contact_of(RejectedError("x", status=504), "read") == "unreachable"
-    assert contact_of(RejectedError("x", status=503), "read") == "answered"
+    assert contact_of(RejectedError("x", status=504), "read") == "silent"
+    assert contact_of(RejectedError("x", status=503), "read") == "busy"
     assert contact_of(RejectedError("x", status=401), "write") == "unauthorized"
     assert contact_of(UnreadableError("x"), "read") == "answered"
     assert contact_of(NotSentError("the request line is too long"), "write") is None

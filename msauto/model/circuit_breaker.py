@@ -1,6 +1,13 @@
-"""The circuit breaker of one server while a plan is applied.
+"""What a failure shows about its server, and when the circuit breaker of the server opens.
 
-Without it, each of a thousand targets of a dead server would use up all its tries. The breaker is:
+The sets of statuses are the one policy: what is tried again (:mod:`msauto.server.http_client`, and for writes
+:mod:`msauto.applying.states`), what slows a client down (:mod:`msauto.server.pacing`), and what opens a breaker.
+
+While a plan is made, a read is tried several times before it counts as failed. The breaker opens at once if there is
+no connection, or if the server rejects our account: asking again could lock it. It also opens after three reads in a
+row without an answer, or with that of a busy server.
+
+While a plan is applied, each of a thousand targets of a dead server would use up all its tries. The breaker is:
 
 - *closed*: targets start freely.
 - *half-open*: a target ended because the server could not be reached. Targets start one at a time, each after a pause,
@@ -16,7 +23,6 @@ Every other failure concerns its target alone (contract: a failed target never s
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
@@ -24,38 +30,43 @@ from urllib.parse import quote
 
 from msgspec import Struct, field, structs
 
-from msauto.errors import (
-    GATEWAY_STATUSES,
-    UNAUTHORIZED_STATUSES,
-    InDoubtError,
-    RejectedError,
-    UnreachableError,
-    UnreadableError,
-    one_line,
-)
+from msauto.errors import InDoubtError, RejectedError, UnreachableError, UnreadableError, one_line
 from msauto.model.plan import Request
 from msauto.model.requests import command_of
 from msauto.model.result import RequestResult
 
-Contact = Literal["answered", "unreachable", "unauthorized"]
+UNAUTHORIZED_STATUSES: Final = frozenset({401, 407})
+GATEWAY_STATUSES: Final = frozenset({502, 504})
+"""A gateway got no answer from the server."""
+BUSY_STATUSES: Final = frozenset({429, 503})
+"""The server itself has too much to do."""
+OVERLOADED_STATUSES: Final = BUSY_STATUSES | {504}
+"""Fewer requests at once may help."""
+UNINFORMATIVE_STATUSES: Final = GATEWAY_STATUSES | BUSY_STATUSES | UNAUTHORIZED_STATUSES | {403}
+"""Statuses that give no information about the requested object."""
+
+Contact = Literal["answered", "busy", "silent", "unreachable", "unauthorized"]
+"""An answer; one of a busy server; no answer; no connection; our account is rejected."""
 Asked = Literal["read", "write", "download"]
 
 _FAILURES_TO_OPEN: Final = 3
 
 
-def contact_of(error: BaseException, asked: Asked) -> Contact | None:
+def contact_of(error: BaseException, asked: Asked = "read") -> Contact | None:
     """Return what an error shows about the server; ``None``: nothing.
 
     A lost *write* shows nothing, because the request itself may be the cause; the reads after it show more.
     """
+    if isinstance(error, UnreachableError):
+        return "unreachable"
     status = error.status if isinstance(error, RejectedError) else None
     if status in UNAUTHORIZED_STATUSES or (asked == "write" and status == 403):
         return "unauthorized"
-    if isinstance(error, UnreachableError):
-        return "unreachable"
     if isinstance(error, InDoubtError) or status in GATEWAY_STATUSES:
-        return "unreachable" if asked == "read" else None
-    return "answered" if isinstance(error, (RejectedError, UnreadableError)) else None
+        return "silent" if asked == "read" else None
+    if status in BUSY_STATUSES:
+        return "busy"
+    return "answered" if isinstance(error, RejectedError | UnreadableError) else None
 
 
 def kind_of(request: Request) -> str:
@@ -123,6 +134,17 @@ class BreakerState(Struct, frozen=True):
             return self
         return BreakerState(closings=self.closings + 1, rejections=self.rejections)
 
+    def after_read(self, error: BaseException) -> BreakerState:
+        """Return the state after a read of planning, which failed each time that it was tried."""
+        match contact_of(error):
+            case "unauthorized":
+                return self.rejected(one_line(error))
+            case "unreachable":
+                return structs.replace(self, failures=_FAILURES_TO_OPEN)
+            case "silent" | "busy":
+                return self.failed(self, one_line(error))
+        return self.answered()
+
     def rejected(self, reason: str) -> BreakerState:
         """Return the state after the server rejected our account."""
         return structs.replace(self, unauthorized=True, reason=reason)
@@ -171,67 +193,3 @@ class BreakerState(Struct, frozen=True):
                     f"check the rights of the account, and `dialect`, then: {again}"
                 )
         return None
-
-
-class CircuitBreaker:
-    """The circuit breaker of one server in a run."""
-
-    def __init__(self) -> None:
-        self.state = BreakerState()
-        self._changed = asyncio.Event()
-
-    def update(self, state: BreakerState) -> None:
-        """Set the state, and wake what waits for a change."""
-        if state is not self.state:
-            self.state = state
-            self.wake()
-
-    async def changed(self) -> None:
-        """Wait until another target may start."""
-        await self._changed.wait()
-
-    def wake(self) -> None:
-        """Let what waits check whether another target may start."""
-        self._changed.set()
-        self._changed = asyncio.Event()
-
-
-class TargetContact:
-    """What one target learns about its server, and reports to the circuit breaker; made when the target may start."""
-
-    def __init__(self, breaker: CircuitBreaker) -> None:
-        self.breaker = breaker
-        self.shut_out = False  # to ask again could lock the account; of this target only
-        self._start = breaker.state
-        self._unreachable = ""  # why the server could not be reached at the last attempt
-
-    @property
-    def half_open(self) -> bool:
-        """Whether the target may try only once."""
-        state = self.breaker.state
-        return state.unauthorized or state.failures_since_closed(self._start) > 0
-
-    def answered(self) -> None:
-        """Report an answer."""
-        self._unreachable = ""
-        self.breaker.update(self.breaker.state.answered())
-
-    def failed(self, error: Exception, asked: Asked) -> None:
-        """Report what an error shows about the server."""
-        contact = contact_of(error, asked)
-        if contact == "answered":
-            self.answered()
-        elif contact == "unauthorized":
-            self._unreachable, self.shut_out = "", getattr(error, "status", None) in UNAUTHORIZED_STATUSES
-            self.breaker.update(self.breaker.state.rejected(one_line(error)))
-        elif contact == "unreachable":
-            self._unreachable = one_line(error)
-
-    def settled(self, request: Request, result: RequestResult, name: str) -> None:
-        """Report what came of a request of the target ``name``."""
-        self.breaker.update(self.breaker.state.settled(request, result, name))
-
-    def end(self, *, failed: bool) -> None:
-        """Report the end of the target: a failure counts if the server could not be reached at the last attempt."""
-        if failed and self._unreachable:
-            self.breaker.update(self.breaker.state.failed(self._start, self._unreachable))
