@@ -85,17 +85,14 @@ def parse_seconds(_context: click.Context, _option: click.Parameter, text: str) 
     return seconds
 
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-
-
 def parse_age(_context: click.Context, _option: click.Parameter, text: str | None) -> timedelta | None:
-    """Parse a length of time such as ``26h``: a callback for click."""
-    if text is None:
-        return None
-    found = re.fullmatch(r"(\d{1,6})([smhd])", text.strip(), re.ASCII)
-    if found is None:
-        raise click.BadParameter(f"{text!r} is not a length of time such as 26h or 7d")
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    """Parse a duration as playbooks write it, such as ``26h``: a callback for click."""
+    from msauto.documents.value_types import duration  # pydantic takes long to import
+
+    try:
+        return None if text is None else duration.read(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is not a duration such as 26h or 7d") from error
 
 
 def with_options(function: Callable[..., Any], options: tuple[Decorator, ...]) -> Callable[..., Any]:

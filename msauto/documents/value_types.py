@@ -389,16 +389,14 @@ ClearablePos = Annotated[
     ),
 ]
 """A position, or an empty text, which clears the field."""
-Span = Annotated[
-    timedelta,
-    matching(
-        r"^\s*[0-9]{1,9}(\.[0-9]{1,6})?\s*[smhd]\s*$",
-        "must be a duration such as 90s, 30m, 2h or 3d, not {}",
-        "write a number with s, m, h or d",
-        read=_span,
-        words="a duration such as 90s, 30m, 2h, 3d",
-    ),
-]
+duration = matching(
+    r"^\s*[0-9]{1,9}(\.[0-9]{1,6})?\s*[smhd]\s*$",
+    "must be a duration such as 90s, 30m, 2h or 3d, not {}",
+    "write a number with s, m, h or d",
+    read=_span,
+    words="a duration such as 90s, 30m, 2h, 3d",
+)
+Span = Annotated[timedelta, duration]
 _DATE = r"^\s*\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([T ]\d\d:\d\d.*)?\s*$"
 When = Annotated[datetime | date, Read(_when, "a date, or a date and time", type="string", pattern=_DATE)]
 TimezoneName = Annotated[str, Read(_timezone, type="string")]

@@ -468,7 +468,7 @@ def test_history_is_filtered(desk: Desk) -> None:
     assert len(history(desk, "--since", "1h")) == 7
     assert history(desk, "--since", "0s") == []
     said = desk.run("history", "--since", "soon", *STATE)
-    assert (said.code, "is not a length of time" in said.err) == (1, True)
+    assert (said.code, "is not a duration" in said.err) == (1, True)
 
 
 @pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])
