@@ -11,7 +11,6 @@ worker that the command awaits no more finishes the requests under way.
 from __future__ import annotations
 
 import asyncio
-import unicodedata
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -29,23 +28,22 @@ from msauto.applying.server_contact import CircuitBreaker
 from msauto.applying.states import RetryPolicy
 from msauto.concurrency import SystemClock, concurrent_list, finish, is_over, run_unless
 from msauto.errors import LedgerError, MsautoError, one_line
-from msauto.ledger.journal import LedgerMemory
+from msauto.ledger.journal import LedgerMemory, ServerMemory
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope
 from msauto.model.circuit_breaker import BreakerState
 from msauto.model.desired import ServerIntents
 from msauto.model.events import SILENT, Notify, RequestSettled, TargetFinished, TargetStarted
 from msauto.model.ledger_url import LedgerUrl
-from msauto.model.plan import Plan, Target, TargetId
+from msauto.model.plan import Plan, Target
 from msauto.model.ports import HashFile, Journal
 from msauto.model.result import RequestResult, TargetRecord, TargetResult
 from msauto.model.server import ServerSpec
-from msauto.model.snapshot import Json
 from msauto.planning.survey import Survey
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.names import EnvView, SecretTracker
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.redactor import SALT, Redactor, SecretMemory, redacted
+from msauto.secrets.redactor import Redactor, SecretMemory, redacted
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 
@@ -68,7 +66,7 @@ _UNTIL_ENDED: Final = 90.0
 
 async def plan_on(cluster: Cluster, given: ServerPlanning, memory: LedgerMemory, notify: Notify) -> Survey:
     """Plan one server on a worker of a cluster, with what the ledger remembers of it."""
-    remembered = {**memory.of_server(given.work.server.name), SALT: memory.recall(SALT)}
+    remembered = memory.of_server(given.work.server.name)
     found: tuple[Survey, ServerPlanning]
     found = await cluster.run(given.work.server, _plan_on_worker, (given, remembered), notify)
     planned, there = found
@@ -79,7 +77,7 @@ async def plan_on(cluster: Cluster, given: ServerPlanning, memory: LedgerMemory,
 
 
 async def _plan_on_worker(
-    inputs: tuple[ServerPlanning, Mapping[TargetId, Mapping[str, Json]]], task: WorkerTask
+    inputs: tuple[ServerPlanning, ServerMemory], task: WorkerTask
 ) -> tuple[Survey, ServerPlanning]:
     given, remembered = inputs
 
@@ -87,33 +85,8 @@ async def _plan_on_worker(
         found: str | None = task.ask(("hash", dest))
         return found
 
-    planned = await plan_server(given, _Remembered(remembered), hash_file, task.report)
+    planned = await plan_server(given, remembered, hash_file, task.report)
     return planned, structs.replace(given, work=ServerIntents(given.work.server, ()))
-
-
-class _Remembered:
-    """Implements ``Memory`` with what the ledger remembers of one server."""
-
-    def __init__(self, items: Mapping[TargetId, Mapping[str, Json]]) -> None:
-        self._items = {_key(target): found for target, found in items.items()}
-
-    def recall(self, target: TargetId) -> Mapping[str, Json]:
-        return self._items.get(_key(target), {})
-
-    def pending(self, server: str) -> frozenset[tuple[str, str]]:
-        kept = (target for target, items in self._items.items() if any(item.startswith("pending:") for item in items))
-        return frozenset((each.database, each.name) for each in kept if (each.server, each.kind) == (server, "asset"))
-
-    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
-        raise LedgerError(f"{target.name}: {len(items)} items: a worker that plans writes nothing")
-
-    def forget_assets(self, server: str, database: str, prefix: str) -> None:
-        raise LedgerError(f"{server} {database} {prefix}: a worker that plans writes nothing")
-
-
-def _key(target: TargetId) -> TargetId:
-    name = unicodedata.normalize("NFC", target.name)
-    return structs.replace(target, name=name, create_time=target.create_time or None)
 
 
 # Apply, on a worker ---------------------------------------------------------------------------------------------------

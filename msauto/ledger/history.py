@@ -15,6 +15,7 @@ from zlib import compress, decompress
 from msgspec import structs
 
 from msauto.codec import dump, load
+from msauto.errors import LedgerError
 from msauto.exit_codes import REFUSED
 from msauto.ledger.locks import Locks
 from msauto.ledger.store import Row, Store, Value
@@ -76,6 +77,13 @@ def read_run(store: Store, locks: Locks, name: str) -> RunDetails:
     with store.decoding():
         (summary,) = _with_status([_summary(row, notes, count_sent(store, number))], locks)
         return RunDetails(summary, pid, host, msauto, PackedRecords(store.read(_TARGETS, (number, 0, _LAST))), notes)
+
+
+def run_id(store: Store, name: str) -> int:
+    """Return the id of a run of this name; raises ``LedgerError``."""
+    for (number,) in store.read("SELECT id FROM run WHERE name = ?", (name,)):
+        return int(number)
+    raise LedgerError(f"run {name} not found in the ledger {store.name}", remedy=HISTORY)
 
 
 def count_sent(store: Store, number: Value) -> int:

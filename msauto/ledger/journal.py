@@ -22,7 +22,7 @@ from msgspec import UNSET, structs
 
 from msauto.codec import dump, to_json
 from msauto.errors import LedgerError
-from msauto.ledger.history import HISTORY, count_sent, not_begun, read_targets
+from msauto.ledger.history import count_sent, not_begun, read_targets, run_id
 from msauto.ledger.locks import Lock, Locks, this_process
 from msauto.ledger.store import Row, Store, Upsert
 from msauto.model.plan import Plan, Target, TargetId
@@ -160,10 +160,7 @@ class LedgerJournal:
         self._runs.clear()
 
     def _run(self, name: str, lock: Lock | None, targets: Iterable[tuple[int, Target]]) -> _JournalledRun:
-        rows = self._store.read("SELECT id FROM run WHERE name = ?", (name,))
-        if not rows:
-            raise LedgerError(f"run {name} not found in the ledger {self._store.name}", remedy=HISTORY)
-        return _JournalledRun(rows[0][0], lock, dict(targets))
+        return _JournalledRun(run_id(self._store, name), lock, dict(targets))
 
     def _write_targets(self, run: int, first: int, targets: Sequence[Target]) -> None:
         """Write targets with positions from ``first`` on, and their requests."""
@@ -251,7 +248,7 @@ _RECALL = """
     SELECT item, value FROM memory
     WHERE server = ? AND database = ? AND kind = ? AND name = ? AND link_id = ? AND create_time = ?"""
 _RECALL_SERVER = """
-    SELECT database, kind, name, link_id, create_time, item, value FROM memory WHERE server = ?"""
+    SELECT server, database, kind, name, link_id, create_time, item, value FROM memory WHERE server IN (?, '')"""
 _RECALL_DATABASE = """
     SELECT kind, name, link_id, create_time, item, value FROM memory WHERE server = ? AND database = ? LIMIT ?"""
 _FEW = 32  # targets of a database that are read one by one
@@ -284,7 +281,7 @@ class LedgerMemory:
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         """Return the items remembered of a target."""
-        rows = self._rows(self._key(target))
+        rows = self._rows(_key_of(target, self._urls))
         if not rows:
             return {}
         with self._store.decoding():
@@ -293,15 +290,15 @@ class LedgerMemory:
     def _rows(self, key: _Key) -> list[Row]:
         return self._store.read(_RECALL, key)
 
-    def of_server(self, server: str) -> dict[TargetId, Mapping[str, Json]]:
-        """Return the items of all targets of a server."""
-        found: dict[TargetId, dict[str, Json]] = defaultdict(dict)
-        rows = self._store.read(_RECALL_SERVER, (self._urls.get(server, server),))
+    def of_server(self, server: str) -> ServerMemory:
+        """Return what is remembered of a server, and what is of none, as a value."""
+        url = self._urls.get(server, server)
+        found: dict[_Key, dict[str, Json]] = defaultdict(dict)
+        rows = self._store.read(_RECALL_SERVER, (url,))
         with self._store.decoding():
-            for database, kind, name, link_id, create_time, item, value in rows:
-                target = TargetId(server, database, kind, name, int(link_id) if link_id else None, create_time or None)
-                found[target][item] = json.loads(value)
-        return dict(found)
+            for *key, item, value in rows:
+                found[tuple(key)][item] = json.loads(value)
+        return ServerMemory({server: url}, dict(found))
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget the items of all assets of a database that start with ``prefix``."""
@@ -314,16 +311,43 @@ class LedgerMemory:
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Remember items; a value of ``None`` forgets the item."""
-        key, now = self._key(target), self._now()
+        key, now = _key_of(target, self._urls), self._now()
         with self._store.together():
             for item, value in items.items():
                 self._store.put(_ITEM, (*key, item), None if value is None else (dump(value), now))
 
-    def _key(self, target: TargetId) -> _Key:
-        name = unicodedata.normalize("NFC", target.name)
-        link_id = "" if target.link_id is None else str(target.link_id)
-        server = self._urls.get(target.server, target.server)
-        return (server, target.database, target.kind, name, link_id, target.create_time or "")
+
+def _key_of(target: TargetId, urls: Mapping[str, str]) -> _Key:
+    name = unicodedata.normalize("NFC", target.name)
+    link_id = "" if target.link_id is None else str(target.link_id)
+    server = urls.get(target.server, target.server)
+    return (server, target.database, target.kind, name, link_id, target.create_time or "")
+
+
+class ServerMemory:
+    """Implements the port ``Memory`` for a worker that plans one server, away from the ledger; it writes nothing."""
+
+    def __init__(self, urls: Mapping[str, str], items: Mapping[_Key, Mapping[str, Json]]) -> None:
+        self._urls = urls
+        self._items = items
+
+    def recall(self, target: TargetId) -> Mapping[str, Json]:
+        """Return the items remembered of a target."""
+        return self._items.get(_key_of(target, self._urls), {})
+
+    def pending(self, server: str) -> frozenset[tuple[str, str]]:
+        """Return database and title of the assets that have a ``pending:…`` item."""
+        url = self._urls.get(server, server)
+        kept = (key for key, items in self._items.items() if any(item.startswith("pending:") for item in items))
+        return frozenset((key[1], key[3]) for key in kept if (key[0], key[2]) == (url, "asset"))
+
+    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
+        """Raise ``LedgerError``."""
+        raise LedgerError(f"{target.name}: {len(items)} items: a worker that plans writes nothing")
+
+    def forget_assets(self, server: str, database: str, prefix: str) -> None:
+        """Raise ``LedgerError``."""
+        raise LedgerError(f"{server} {database} {prefix}: a worker that plans writes nothing")
 
 
 class PlanMemory(LedgerMemory):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from msauto.errors import LedgerError, LockedError, MsautoError, RefusedError
 from msauto.ledger import history, locks
 from msauto.ledger.journal import LedgerJournal, LedgerMemory, PlanMemory
 from msauto.ledger.locks import AdvisoryLocks, FileLocks, Locks, LockScope, this_process
-from msauto.ledger.store import Properties, Row, SqliteStore, Store, Upsert
+from msauto.ledger.sqlite_store import SqliteStore
+from msauto.ledger.store import Properties, Row, Store, Upsert
 from msauto.model.ledger_url import LedgerUrl, is_ledger_url, parse_ledger_url
 from msauto.model.ports import Clock
 from msauto.model.result import RunDetails, RunSummary, TargetRecord, format_time
@@ -236,13 +237,10 @@ class Ledger:
         if not await locks.take(alone, clock, run, clock.monotonic() + _UNTIL_FREE):
             remedy = "end that worker: the next run settles what it left"
             raise LedgerError(f"{server} is still held by {alone.holder()}", remedy=remedy)
-        held = [alone]
-        try:
-            held += shared.join(run, session, scopes)
+        with ExitStack() as held:
+            held.callback(alone.release)
+            held.enter_context(shared.join(run, session, scopes))
             yield
-        finally:
-            for lock in reversed(held):
-                lock.release()
 
     def bar_worker(self, run: str, server: str) -> bool:
         """Let no worker apply a server in a run that this process has started; return whether none does now."""
@@ -255,11 +253,9 @@ class Ledger:
     def target_records(self, run: str, positions: Collection[int], *, begun: bool = False) -> dict[int, TargetRecord]:
         """Return what is recorded of these targets of a run, by their positions; ``begun``: of those that began."""
         self._shared_locks()
-        rows = self._store.read("SELECT id FROM run WHERE name = ?", (run,))
-        if not rows:
-            raise LedgerError(f"run {run} not found in the ledger {self.name}", remedy=history.HISTORY)
+        number = history.run_id(self._store, run)
         with self._store.decoding():
-            return history.read_targets(self._store, rows[0][0], positions, begun=begun)
+            return history.read_targets(self._store, number, positions, begun=begun)
 
     def _shared_locks(self) -> AdvisoryLocks:
         if not isinstance(self._locks, AdvisoryLocks):

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import socket
+from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -243,7 +244,7 @@ def _flock(file: int, *, shared: bool = False) -> bool:
 
 _HOLDERS = 'SELECT lock, session, run, pid, host, since, "user" FROM holder ORDER BY lock, since, session'
 _ALL = """
-    SELECT l.classid::bigint, l.objid::bigint, l.pid FROM pg_locks l
+    SELECT l.classid::bigint << 32 | l.objid::bigint, l.pid FROM pg_locks l
     WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 
@@ -354,25 +355,21 @@ class AdvisoryLocks:
                 found.append((shown, str(holder)))
         return found
 
-    def join(self, run: str, session: int, scopes: Iterable[LockScope]) -> list[AdvisoryLock]:
+    def join(self, run: str, session: int, scopes: Iterable[LockScope]) -> ExitStack:
         """Take part in a run of another process, whose session holds the scopes; raise ``LedgerError`` if it ended.
 
         It is looked for after the locks are taken. So either it still holds its own then, and no later run gets them
         before these are released; or it does not, and nothing may be sent.
         """
-        taken: list[AdvisoryLock] = []
-        try:
-            for lock in (self.run(run, joins=True), *(self.scope(each, joins=True) for each in sorted(set(scopes)))):
+        of_run = self.run(run, joins=True)
+        with ExitStack() as taken:
+            for lock in (of_run, *(self.scope(each, joins=True) for each in sorted(set(scopes)))):
                 if not lock.try_hold(this_process(run, datetime.now(UTC).isoformat(timespec="seconds"))):
                     raise LedgerError(f"a worker of run {run} cannot begin: {lock.name} is held by {lock.holder()}")
-                taken.append(lock)
-            if session not in _sessions(self._store).get(key_of(taken[0].name), ()):
+                taken.callback(lock.release)
+            if session not in _sessions(self._store)[key_of(of_run.name)]:
                 raise LedgerError(f"run {run} has ended, or its session is lost: its workers send nothing more")
-        except BaseException:
-            for lock in taken:
-                lock.release()
-            raise
-        return taken
+            return taken.pop_all()
 
 
 Lock = FileLock | AdvisoryLock
@@ -389,10 +386,9 @@ def _holders(store: PostgresStore) -> Iterator[tuple[str, Holder]]:
 
 def _sessions(store: PostgresStore) -> dict[int, set[int]]:
     """Return the keys of all locks that are held, with the sessions that hold them."""
-    found: dict[int, set[int]] = {}
-    for high, low, session in store.read(_ALL):
-        key = int.from_bytes((high << 32 | low).to_bytes(8), signed=True)
-        found.setdefault(key, set()).add(session)
+    found: dict[int, set[int]] = defaultdict(set)
+    for key, session in store.read(_ALL):
+        found[key].add(session)
     return found
 
 

@@ -85,10 +85,9 @@ class PostgresStore(Store):
     damaged_remedy = "restore a backup of its schema msauto, if there is one; another program may have written there"
 
     def __init__(self, url: LedgerUrl, *, readonly: bool) -> None:
-        super().__init__(str(url))
+        super().__init__(str(url), readonly=readonly)
         self.url = url
         self.held: Counter[str] = Counter()
-        self._readonly = readonly
         self._psycopg = load_psycopg()
         self._queue: list[tuple[str, Row]] = []
         self._begun = False
@@ -113,10 +112,8 @@ class PostgresStore(Store):
             self.close()
             raise
 
-    def close(self) -> None:
-        """Close; closing twice does nothing. The server then releases the locks of the session."""
-        self._wait()
-        self._thread.shutdown()
+    def _disconnect(self) -> None:
+        """Close the session: the server then releases its locks."""
         watch, self._watch = self._watch, None
         if watch is not None:
             watch.end()
@@ -183,8 +180,6 @@ class PostgresStore(Store):
             self._send()
 
     def _begin(self, *, alone: bool) -> None:
-        if self._readonly:
-            raise LedgerError(f"the ledger {self.name} is open for reading", remedy="this is an error in msauto")
         self.check()
         self._queue, self._begun, self._alone = [], False, alone
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from msauto.ledger import store
+from msauto.ledger import sqlite_store
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.postgres_store import PostgresStore
 from msauto.model.plan import Target
@@ -133,7 +133,7 @@ def _run_in_child(folder: Path, place: Path | str, killer: Killer) -> None:
         connection.set_trace_callback(killer.traced)
         return connection
 
-    store.sqlite3.connect = traced_connect  # type: ignore[attr-defined]
+    sqlite_store.sqlite3.connect = traced_connect  # type: ignore[attr-defined]
     send = PostgresStore._send
 
     def killed_send(store: PostgresStore, *values: Any, **options: Any) -> object:

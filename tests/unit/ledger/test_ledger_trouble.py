@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import LedgerError
-from msauto.ledger import store
+from msauto.ledger import sqlite_store, store
 from msauto.ledger.ledger import Ledger
-from msauto.ledger.store import SqliteStore
+from msauto.ledger.sqlite_store import SqliteStore
 from tests.unit.ledger.ledger_plans import plan, target
 
 
@@ -151,7 +151,7 @@ def test_another_programs_database(tmp_path: Path) -> None:
 
 
 def test_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "BUSY", 0.05)
+    monkeypatch.setattr(sqlite_store, "BUSY", 0.05)
     Ledger.open(tmp_path).close()
     other = sqlite3.connect(tmp_path / "ledger.sqlite", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
@@ -274,10 +274,10 @@ def test_a_ledger_that_another_process_creates_meanwhile_is_no_foreign_file(tmp_
 
     def create(_: str) -> None:
         if next(statements) == statement:
-            store.connect_to_write(path).close()
+            sqlite_store.connect_to_write(path).close()
 
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.set_trace_callback(create)
-        store._is_ledger(connection)
+        sqlite_store._is_ledger(connection)
         assert next(statements) > statement
-        assert store._is_ledger(connection)
+        assert sqlite_store._is_ledger(connection)

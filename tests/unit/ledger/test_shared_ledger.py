@@ -330,7 +330,7 @@ def test_a_plan_of_many_targets_costs_few_round_trips(shared_place: str) -> None
         assert len(trips) < 40
         assert found == [{} if number % 2 else {"field:comment": clip.name} for number, clip in enumerate(clips)]
         assert memory.recall(other) == {"x": 1}
-        assert memory.of_server("studio-a")[clips[2]] == {"field:comment": "clip 2"}
+        assert memory.of_server("studio-a").recall(clips[2]) == {"field:comment": "clip 2"}
 
 
 def test_a_plan_of_few_targets_does_not_read_a_large_memory(shared_place: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,245 @@
+"""The local ledger: a file of SQLite whose commits survive ``kill -9`` and power loss.
+
+Write-ahead logging with ``synchronous=EXTRA``: a commit is on the disk when it returns. Closing returns the ledger to a
+rollback journal, so that reading it later creates no other files.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from msauto.errors import LedgerError
+from msauto.ledger.store import VERSION, ForeignError, Properties, Row, Store, check_version, table_statements
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+APPLICATION = 0x6D736175  # "msau": the mark of our files
+BUSY = 10.0  # seconds to wait for another msauto that is writing
+
+_DAMAGED_REMEDY = (
+    "move the file away, and those with -wal and -shm after its name. Then restore a backup, if there is one; "
+    "without it, the next run starts a new ledger, and writes again what the server does not report"
+)
+
+
+class SqliteStore(Store):
+    """The tables in a file. Opened for reading, it creates no file; a missing one is empty."""
+
+    damaged_remedy = _DAMAGED_REMEDY
+
+    def __init__(self, path: Path, *, readonly: bool) -> None:
+        super().__init__(str(path), readonly=readonly)
+        self.path = path
+        connect = connect_to_read if readonly else connect_to_write
+        self._connection: sqlite3.Connection | None = self._translated(connect, path)
+        self.exists = self._connection is not None
+        self._file = None if readonly else self._translated(self.identity)
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        with suppress(sqlite3.Error):
+            if not self._readonly:  # the last writer merges the write-ahead log into the ledger
+                connection.execute("PRAGMA busy_timeout = 0")
+                connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+        connection.close()
+
+    def check(self) -> None:
+        """Do nothing: a file does not go away by itself, and every transaction looks for it."""
+
+    def continue_numbers(self) -> None:
+        """Do nothing: the next number follows the highest one."""
+
+    def properties(self) -> Properties:
+        """Return what this ledger is stored in."""
+        numbers = {name: self.read(f"PRAGMA {name}")[0][0] for name in ("user_version", "page_count", "page_size")}
+        settings = {"journal_mode": str(self.read("PRAGMA journal_mode")[0][0]).upper()}
+        settings["synchronous"] = ("OFF", "NORMAL", "FULL", "EXTRA")[self.read("PRAGMA synchronous")[0][0]]
+        size = numbers["page_count"] * numbers["page_size"]
+        return Properties(f"local (SQLite {sqlite3.sqlite_version})", numbers["user_version"], size, settings)
+
+    def _read(self, query: str, values: Row) -> list[Row]:
+        connection = self._usable()
+        return self._translated(lambda: connection.execute(query, values).fetchall())
+
+    def _count(self, statement: str, values: Row) -> int:
+        return self._translated(self._usable().execute, statement, values).rowcount
+
+    def _write(self, statement: str, rows: Sequence[Row]) -> None:
+        connection = self._usable()
+        if len(rows) == 1:  # a quarter faster than executemany
+            self._translated(connection.execute, statement, rows[0])
+        elif rows:
+            self._translated(connection.executemany, statement, rows)
+
+    def _begin(self, *, alone: bool) -> None:  # noqa: ARG002 - only one process writes at a time
+        try:
+            unchanged = self.identity() == self._file
+        except OSError:
+            unchanged = False
+        if not unchanged:  # what is written now would be lost with the file
+            raise LedgerError(
+                f"the ledger {self.path} was removed or replaced while it was in use",
+                remedy="do not remove or restore files there while msauto runs; restore a backup if there is one",
+            )
+        self._translated(self._usable().execute, "BEGIN IMMEDIATE")
+
+    def _commit(self) -> None:
+        self._translated(self._usable().execute, "COMMIT")
+
+    def _roll_back(self) -> None:
+        if self._connection is not None:
+            with suppress(sqlite3.Error):  # SQLite rolls back automatically on some errors, such as a full disk
+                self._connection.execute("ROLLBACK")
+
+    def identity(self) -> tuple[int, int]:
+        """Return the device and the number of the file."""
+        found = self.path.stat()
+        return found.st_dev, found.st_ino
+
+    def _usable(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise LedgerError(f"the ledger {self.path} is closed", remedy="this is an error in msauto")
+        return self._connection
+
+    def _translated(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return work(*args, **kwargs)
+        except (sqlite3.Error, ForeignError, OSError) as error:
+            cause, remedy = _cause(error)
+            raise LedgerError(f"the ledger {self.path} {cause}", remedy=remedy) from error
+
+
+# Opening --------------------------------------------------------------------------------------------------------------
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise ``OSError`` if the folder, or one of its parents, is something else."""
+    if "\0" in str(folder):
+        raise OSError(errno.EINVAL, "not a valid folder name")
+    for each in (folder, *folder.parents):
+        if each.is_dir():
+            return
+        if each.is_symlink():
+            raise NotADirectoryError(errno.ENOTDIR, f"{each} is a link to a folder that does not exist")
+        if each.exists():
+            raise NotADirectoryError(errno.ENOTDIR, f"{each} is not a folder")
+
+
+def connect_to_write(path: Path) -> sqlite3.Connection:
+    """Open the ledger, and create it if needed; raises ``sqlite3.Error``, ``OSError``, :class:`ForeignError`."""
+    _check_folder(path.parent)
+    _make_private(path)
+    # The store lets one thread at a time use it: a thread commits while the others wait.
+    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY, check_same_thread=False)
+    try:
+        _is_ledger(connection)
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise sqlite3.DatabaseError(f"database disk image is malformed: {found}")
+        with suppress(sqlite3.OperationalError):  # another msauto has it open: its mode is as safe
+            connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        for setting in ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {setting}")
+        _create(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection | None:
+    """Open the ledger for reading; ``None`` if it does not exist, or is empty.
+
+    Raises ``OSError`` if it cannot exist, because that is not an empty ledger.
+    """
+    _check_folder(path.parent)
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return None
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=BUSY)
+    with ExitStack() as unless_used:
+        unless_used.callback(connection.close)
+        if not _is_ledger(connection):
+            return None
+        unless_used.pop_all()
+    return connection
+
+
+def _make_private(path: Path) -> None:
+    """Create folder and file for their owner alone, durably: the ledger contains data of the playbooks."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.exists():
+        return
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _is_ledger(connection: sqlite3.Connection) -> bool:
+    """Return whether the file is a ledger; ``False`` if it is empty."""
+    tables = _number(connection, "SELECT count(*) FROM sqlite_master")  # first: another msauto may create them now
+    if _number(connection, "PRAGMA application_id") == APPLICATION:
+        check_version(_number(connection, "PRAGMA user_version"))
+        return True
+    if tables:
+        raise ForeignError("it is a database of another program")
+    return False
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        if not _is_ledger(connection):
+            for statement in table_statements():
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _number(connection: sqlite3.Connection, query: str) -> int:
+    return int(connection.execute(query).fetchone()[0])
+
+
+# Errors ---------------------------------------------------------------------------------------------------------------
+
+_LOCKED = ("is locked by another program", "wait until it is finished, or close it, and try again")
+_CAUSES = {
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_READONLY: ("is read-only", "give this user write permission for it, and for its folder"),
+    sqlite3.SQLITE_PERM: ("may not be opened by this user", "give this user write permission for it, and its folder"),
+    sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "check that its folder exists and that this user may write there"),
+    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "free some space, or choose another --state-dir"),
+    sqlite3.SQLITE_CORRUPT: ("is damaged", _DAMAGED_REMEDY),
+    sqlite3.SQLITE_NOTADB: ("is not a ledger: the file is of another kind, or damaged", _DAMAGED_REMEDY),
+}
+
+
+def _cause(error: Exception) -> tuple[str, str]:
+    """Return why the ledger cannot be used, and what to do."""
+    if isinstance(error, ForeignError):
+        return f"cannot be used: {error}", "use the msauto that wrote it, or choose another --state-dir"
+    if isinstance(error, NotADirectoryError):
+        remedy = "name a folder: --state-dir, or state_dir of msauto.toml; it is created if it does not exist"
+        return f"cannot be used: {error.strerror}", remedy
+    if isinstance(error, OSError):
+        remedy = "check that this user may write there, or choose another: --state-dir, or state_dir of msauto.toml"
+        return f"cannot be used: {error.strerror or error}", remedy
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None and "malformed" in str(error):
+        code = sqlite3.SQLITE_CORRUPT
+    remedy = "check that the disk works and has space, or choose another --state-dir"
+    return _CAUSES.get((code or 0) & 0xFF, (f"cannot be used: {error}", remedy))
