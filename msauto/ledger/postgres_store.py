@@ -17,7 +17,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
 from time import monotonic
@@ -124,14 +124,10 @@ class PostgresStore(Store):
     # Reading and writing ------------------------------------------------------------------------------------------
 
     def _read(self, query: str, values: Row) -> list[Row]:
-        cursor = self._send(query, values)
-        assert cursor is not None
-        return [tuple(map(_decoded, row)) for row in cursor.fetchall()]
+        return [tuple(map(_decoded, row)) for row in self._ask(query, values).fetchall()]
 
     def _count(self, statement: str, values: Row) -> int:
-        cursor = self._send(statement, values, long=True)
-        assert cursor is not None
-        return cursor.rowcount
+        return self._ask(statement, values, limit=_LONG).rowcount
 
     def check(self) -> None:
         """Raise if the session is lost. Asks the server only if it has not answered for some seconds.
@@ -144,7 +140,7 @@ class PostgresStore(Store):
             raise self._lost
         if monotonic() - self._answered > _PROVEN:
             self._wait()
-            self._send("SELECT 1")
+            self._ask("SELECT 1")
 
     def identity(self) -> tuple[str, ...]:
         """Return the server and the database."""
@@ -177,14 +173,18 @@ class PostgresStore(Store):
     def _write(self, statement: str, rows: Sequence[Row]) -> None:
         self._queue.extend(_joined(statement, rows))
         if len(self._queue) >= _QUEUED:
-            self._send()
+            self._ask(*self._queue.pop())
 
     def _begin(self, *, alone: bool) -> None:
         self.check()
         self._queue, self._begun, self._alone = [], False, alone
 
     def _commit(self) -> None:
-        self._send(commit=True)
+        ended = self._ask("COMMIT", limit=SILENCE)
+        self._begun = False
+        if ended.statusmessage != "COMMIT":
+            with self._translated():
+                raise self._psycopg.InternalError("the transaction was not committed")
 
     def _roll_back(self) -> None:
         self._queue = []
@@ -193,37 +193,22 @@ class PostgresStore(Store):
             with suppress(LedgerError), self._answer(SILENCE):
                 connection.execute("ROLLBACK")
 
-    def _send(
-        self, query: str | None = None, values: Row = (), *, commit: bool = False, long: bool = False
-    ) -> Cursor | None:
-        """Send the queued writes, then a query or the COMMIT, in one round trip; return the result of the query.
+    def _ask(self, query: str, values: Row = (), *, limit: float | None = None) -> Cursor:
+        """Send the queued writes, then a query, in one round trip; return the result of the query.
 
-        While locks are held, the server must answer soon, unless the query takes ``long``.
+        The server must answer within ``limit`` seconds: by default soon while locks are held.
         """
         connection = self._usable()
-        queue, self._queue = self._queue, []
-        found = end = None
-        begin = self._depth or commit
-        with self._answer(SILENCE if commit or (self.held.total() and not long) else _LONG):
-            if not (queue or begin or query is None):
-                return connection.execute(_portable(query), tuple(map(_encoded, values)))
-            with connection.pipeline():
-                if begin and not self._begun:
-                    self._begun = True
-                    connection.execute("BEGIN")
-                    if self._alone:
-                        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_ALONE,))
-                for statement, row in queue:
-                    connection.execute(_portable(statement), tuple(map(_encoded, row)))
-                if query is not None:
-                    found = connection.execute(_portable(query), tuple(map(_encoded, values)))
-                if commit:
-                    end = connection.execute("COMMIT")
-            if end is not None:
-                self._begun = False
-                if end.statusmessage != "COMMIT":
-                    raise self._psycopg.InternalError("the transaction was not committed")
-        return found
+        statements, self._queue = [*self._queue, (query, values)], []
+        if not self._begun and (self._depth or query == "COMMIT"):
+            self._begun = True
+            lock = [("SELECT pg_advisory_xact_lock(?)", (_ALONE,))] if self._alone else []
+            statements = [("BEGIN", ()), *lock, *statements]
+        with self._answer(limit or (SILENCE if self.held.total() else _LONG)):
+            with connection.pipeline() if len(statements) > 1 else nullcontext():
+                for statement, row in statements:
+                    found = connection.execute(_portable(statement), tuple(map(_encoded, row)))
+            return found
 
     # Errors -------------------------------------------------------------------------------------------------------
 

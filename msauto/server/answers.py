@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from http import HTTPStatus
 from http.client import responses
-from typing import Final, TypeVar
+from typing import Final
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from msgspec import Struct
@@ -17,8 +17,6 @@ from msgspec import Struct
 from msauto.errors import InDoubtError, NotFoundError, RejectedError, UnreadableError
 from msauto.model.server import Dialect
 from msauto.server import xml
-
-T = TypeVar("T")
 
 _PORTS = {"http": 80, "https": 443}
 _HOUR = 3600.0
@@ -32,8 +30,6 @@ _REMEDIES = {
     429: "the server has too many requests: set `requests_per_second`, or lower `connections`",
     503: "the server is busy or starting: try again later",
 }
-
-
 _WHAT_TO_DO = {
     NotFoundError: "check the name, letter by letter: listings show what the server has",
     RejectedError: "correct what the server names",

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from msauto.errors import DownloadError, InDoubtError
 from msauto.file_writing import NewFile
+from msauto.model.ports import DownloadObserver
 from msauto.server.xml import unreadable
 
 _PIECE: Final = 2**20
@@ -39,22 +40,12 @@ class FetchResult(Struct, frozen=True):
     sha256: str
 
 
-class SilentDownloadObserver:
-    """A download without progress display."""
-
-    def asked(self, seconds: float) -> None:
-        """Do nothing."""
-
-    def received(self, size: int, total: int | None) -> None:
-        """Do nothing."""
-
-
 async def save_body(
-    read: Callable[[], Awaitable[bytes]], dest: Path, total: int | None, report: Callable[[int, int | None], None]
+    read: Callable[[], Awaitable[bytes]], dest: Path, total: int | None, watch: DownloadObserver | None
 ) -> FetchResult:
     """Save what ``read`` returns until it returns nothing; ``dest`` stays as it is unless all of it arrives.
 
-    ``total`` is the length that the server announces, ``report`` gets the bytes so far. Raises ``InDoubtError`` for
+    ``total`` is the length that the server announces. Raises ``InDoubtError`` for
     another length, ``UnreadableError`` for an empty file, and ``DownloadError``.
     """
     size, digest, waiting = 0, hashlib.sha256(), bytearray()
@@ -65,7 +56,8 @@ async def save_body(
             waiting += chunk
             digest.update(chunk)
             size += len(chunk)
-            report(size, total)
+            if watch is not None:
+                watch.received(size, total)
             if len(waiting) >= _PIECE:
                 await _write(file, dest, bytes(waiting))
                 waiting.clear()

@@ -24,7 +24,7 @@ from msauto.model.requests import PROFILES, request_line_length
 from msauto.model.server import ServerSpec
 from msauto.server import answers, transport
 from msauto.server.access import base_url, headers, secrets_of, tls
-from msauto.server.downloads import FetchResult, SilentDownloadObserver, save_body
+from msauto.server.downloads import FetchResult, save_body
 from msauto.server.listing import ListingReading, read_arriving
 from msauto.server.pacing import LONGEST_PAUSE, Pacer, Permit
 from msauto.server.xml import MAX_BYTES, unreadable
@@ -79,9 +79,11 @@ class HttpClient:
         self._headers = headers(self.spec)
         self._base = base_url(self.spec)
         self._secrets = secrets_of(self.spec)
-        seconds = {False: spec.timeouts.read, True: spec.timeouts.listing}
-        connect = spec.timeouts.connect
-        self._limits = {key: transport.TimeLimits(connect, each, total=_WHOLE * each) for key, each in seconds.items()}
+        times = spec.timeouts
+        self._limits = {
+            False: transport.TimeLimits(times.connect, times.read, "read", total=_WHOLE * times.read),
+            True: transport.TimeLimits(times.connect, times.listing, "listing", total=_WHOLE * times.listing),
+        }
         self._transport: transport.ExactTransport | transport.HttpxTransport = (
             transport.HttpxTransport(self._base, spec.transport)
             if spec.transport is not None
@@ -126,7 +128,7 @@ class HttpClient:
             answers.judge_status(reply, self.spec.dialect)
             answers.judge_write(reply, self.spec.dialect)
         except errors.ServerError as error:
-            self._note(error, request, "listing" if is_batch else "read")
+            self._note(error, request)
             raise
         self._breaker = self._breaker.answered()
         return reply
@@ -147,7 +149,7 @@ class HttpClient:
                 answers.judge_body(reply, self.spec.dialect)
                 raise
 
-        return await self._read(request, attempt, "listing" if listing else "read")
+        return await self._read(request, attempt)
 
     async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> Listing:
         """Send a read as :meth:`read` does, and parse its answer while it arrives, without holding it.
@@ -166,45 +168,48 @@ class HttpClient:
 
                 return await read_arriving(response.read, begin(charset), judge)
 
-        return await self._read(request, attempt, "listing")
+        return await self._read(request, attempt)
 
     async def ask(self, request: Request) -> answers.RawAnswer:
         """Send a read once and return the answer with any status, for `msauto probe`."""
         if request.method not in _READS:
             raise ValueError(f"{request.method} is not a read")
-        return await self._read(request, lambda: self._exchange(request), "read", once=True)
+        return await self._read(request, lambda: self._exchange(request), once=True)
 
     async def download(self, request: Request, dest: Path, *, seconds: float | None = None) -> int:
         """Save the answer to a read as a complete file, or not at all; return its size in bytes.
 
         An interrupted download starts again. ``seconds`` (default ``timeouts.read``) is the time limit for each 64 KiB.
         """
-        return (await self.fetch_file(request, dest, SilentDownloadObserver(), seconds=seconds)).size
+        return (await self.fetch_file(request, dest, None, seconds=seconds)).size
 
     async def fetch(self, request: Request, watch: DownloadObserver) -> Answer:
         """Save the answer to a planned download as its ``dest``: the complete file, or nothing."""
         if request.dest is None:
             raise ValueError("the request names no file")
-        times, last = self.spec.timeouts, request.path.partition("?")[0].rpartition("/")[2]
         # The server may create a proxy on request (interface, «Web proxy»).
-        seconds = times.proxy if last in PROFILES else times.read
+        is_proxy = request.path.partition("?")[0].rpartition("/")[2] in PROFILES
+        seconds = self.spec.timeouts.proxy if is_proxy else None
         return Answer(200, sha256=(await self.fetch_file(request, Path(request.dest), watch, seconds=seconds)).sha256)
 
     async def fetch_file(
-        self, request: Request, dest: Path, watch: DownloadObserver, *, seconds: float | None = None
+        self, request: Request, dest: Path, watch: DownloadObserver | None, *, seconds: float | None = None
     ) -> FetchResult:
         """As :meth:`download`, with an observer."""
-        time_limit = seconds or self.spec.timeouts.read
-        limits = transport.TimeLimits(self.spec.timeouts.connect, time_limit, pace=time_limit)
+        times = self.spec.timeouts
+        time_limit = seconds or times.read
+        setting = "read" if time_limit == times.read else "proxy"
+        limits = transport.TimeLimits(times.connect, time_limit, setting, pace=time_limit)
 
         async def attempt() -> FetchResult:
-            watch.asked(time_limit)
+            if watch is not None:
+                watch.asked(time_limit)
             async with aclosing(await self._send(request, limits, _UNCOMPRESSED)) as response:
                 await self._judge_download(response)
                 length = "" if response.header("content-encoding") else response.header("content-length")
-                return await save_body(response.read, dest, int(length) if length.isdecimal() else None, watch.received)
+                return await save_body(response.read, dest, int(length) if length.isdecimal() else None, watch)
 
-        return await self._read(request, attempt, "read" if time_limit == self.spec.timeouts.read else "proxy")
+        return await self._read(request, attempt)
 
     def hide(self, text: str) -> str:
         """Return a text with the secrets of this server redacted."""
@@ -212,10 +217,8 @@ class HttpClient:
 
     # One exchange ----------------------------------------------------------------------------------------------
 
-    async def _read(
-        self, request: Request, attempt: Callable[[], Awaitable[T]], setting: str, *, once: bool = False
-    ) -> T:
-        """Await ``attempt()``, up to four times after a transient error; ``setting`` names the time-out that applies.
+    async def _read(self, request: Request, attempt: Callable[[], Awaitable[T]], *, once: bool = False) -> T:
+        """Await ``attempt()``, up to four times after a transient error.
 
         Writes are not sent again here: see :mod:`msauto.applying`.
         """
@@ -227,7 +230,7 @@ class HttpClient:
             except errors.ServerError as error:
                 pause = None if once else pause_before_retry(error, number)
                 if pause is None:
-                    self._note(error, request, setting)
+                    self._note(error, request)
                     raise
             else:
                 self._breaker = self._breaker.answered()
@@ -326,15 +329,14 @@ class HttpClient:
         if self.given_up is not None:
             raise self.given_up.with_traceback(None)
 
-    def _note(self, error: errors.ServerError, request: Request, setting: str) -> None:
-        """Set the server and the request of an error, and name the time-out that applied (``timeouts`` of the spec)."""
+    def _note(self, error: errors.ServerError, request: Request) -> None:
+        """Set the server and the request of an error, and tell the circuit breaker."""
         error.server = error.server or self.spec.name
         error.request = error.request or _shown(request)
         if isinstance(error, errors.UnreachableError | errors.InDoubtError):
             error.url = self.spec.url
-        if isinstance(error, errors.InDoubtError):
-            error.remedy = error.remedy.replace("`timeouts.read`", f"`timeouts.{setting}`")
-            error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else ""
+        if isinstance(error, errors.InDoubtError) and self.spec.url.startswith("https:"):
+            error.remedy += _MAYBE_TLS
         self._secrets.redact_error(error)
         self._breaker = self._breaker.after_read(error)
         if self._gives_up and self._breaker.open:

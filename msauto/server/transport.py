@@ -56,10 +56,12 @@ class TimeLimits(Struct, frozen=True):
     """The time-outs of one exchange in seconds: ``connect``, ``read`` between bytes, and one that bounds the answer.
 
     That is ``total`` for the complete answer, or ``pace`` for each 64 KiB of it: these raise :class:`TooSlowError`.
+    ``setting`` is the key of ``timeouts`` that ``read`` is from, for messages.
     """
 
     connect: float
     read: float
+    setting: str
     total: float | None = None
     pace: float | None = None
 
@@ -288,9 +290,8 @@ def _classified(error: Exception, limits: TimeLimits | None = None) -> MsautoErr
     if isinstance(error, _NOT_SENT):
         return _not_sent(error)
     if isinstance(error, aiohttp.ServerTimeoutError) or (isinstance(error, TimeoutError) and error.errno is not None):
-        return InDoubtError(
-            "no answer within the time allowed", remedy="check the server; raise `timeouts.read` if the server is slow"
-        )
+        remedy = f"check the server; raise `timeouts.{limits.setting if limits else 'read'}` if the server is slow"
+        return InDoubtError("no answer within the time allowed", remedy=remedy)
     if isinstance(error, TimeoutError) and limits is not None:
         message = f"the answer was incomplete after {limits.total or 0:g} s, although bytes of it kept arriving"
         if limits.pace is not None:

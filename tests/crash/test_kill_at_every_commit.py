@@ -134,15 +134,15 @@ def _run_in_child(folder: Path, place: Path | str, killer: Killer) -> None:
         return connection
 
     sqlite_store.sqlite3.connect = traced_connect  # type: ignore[attr-defined]
-    send = PostgresStore._send
+    ask = PostgresStore._ask
 
-    def killed_send(store: PostgresStore, *values: Any, **options: Any) -> object:
+    def killed_ask(store: PostgresStore, *values: Any, **options: Any) -> object:
         killer.moment()  # just before a round trip, and just after it
-        found = send(store, *values, **options)
+        found = ask(store, *values, **options)
         killer.moment()
         return found
 
-    PostgresStore._send = killed_send  # type: ignore[method-assign, assignment]
+    PostgresStore._ask = killed_ask  # type: ignore[method-assign, assignment]
     server = Server(folder / "log")
     server.stage.world.on_send = lambda path: killer.moment()
     for path, effect in list(server.stage.world.effects.items()):

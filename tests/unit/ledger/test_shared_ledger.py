@@ -319,13 +319,13 @@ def test_a_plan_of_many_targets_costs_few_round_trips(shared_place: str) -> None
                 ledger.memory.remember(clip, {"field:comment": clip.name})
             ledger.memory.remember(other, {"x": 1})
         memory = ledger.plan_memory()
-        trips, send = [], ledger._store._send  # type: ignore[attr-defined]
+        trips, send = [], ledger._store._ask  # type: ignore[attr-defined]
 
         def counted(*values: object, **options: object) -> object:
             trips.append(values)
             return send(*values, **options)
 
-        ledger._store._send = counted  # type: ignore[attr-defined]
+        ledger._store._ask = counted  # type: ignore[attr-defined]
         found = [memory.recall(clip) for clip in clips]
         assert len(trips) < 40
         assert found == [{} if number % 2 else {"field:comment": clip.name} for number, clip in enumerate(clips)]

@@ -32,7 +32,7 @@ async def pieces(*chunks: bytes | Exception) -> AsyncGenerator[bytes, None]:
 def save(dest: Path, *chunks: bytes | Exception) -> int:
     async def main() -> int:
         async with aclosing(pieces(*chunks)) as body:
-            return (await save_body(partial(anext, body, b""), dest, None, lambda *_: None)).size
+            return (await save_body(partial(anext, body, b""), dest, None, None)).size
 
     return asyncio.run(main())
 
