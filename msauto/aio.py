@@ -42,7 +42,7 @@ from msauto.api.values import Plan, Result
 from msauto.model.events import Event
 from msauto.model.result import RunDetails, RunSummary
 from msauto.model.server import Transport
-from msauto.secrets.redactor import redact_plan
+from msauto.secrets.redacted_plans import redact_plan
 
 __all__ = ["apply", "export", "history", "load", "plan", "undo"]
 

@@ -24,14 +24,13 @@ from msgspec import Struct, field, structs
 from msauto.api.server_plan import ServerPlanning, plan_server
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
 from msauto.applying.executor import BatchFailures, OnResult, Records, Targets, apply_server, not_attempted
-from msauto.applying.server_contact import CircuitBreaker
 from msauto.applying.states import RetryPolicy
+from msauto.circuit_breaker import BreakerState, CircuitBreaker
 from msauto.concurrency import SystemClock, concurrent_list, finish, is_over, run_unless
 from msauto.errors import LedgerError, MsautoError, one_line
 from msauto.ledger.journal import LedgerMemory, ServerMemory
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope
-from msauto.model.circuit_breaker import BreakerState
 from msauto.model.desired import ServerIntents
 from msauto.model.events import SILENT, Notify, RequestSettled, TargetFinished, TargetStarted
 from msauto.model.ledger_url import LedgerUrl
@@ -42,8 +41,8 @@ from msauto.model.server import ServerSpec
 from msauto.planning.survey import Survey
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.names import EnvView, SecretTracker
+from msauto.secrets.redacted_plans import Redactor, SecretMemory, redacted
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.redactor import Redactor, SecretMemory, redacted
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 

@@ -37,7 +37,7 @@ from msauto.playbook.input_files import base_of
 from msauto.playbook.settings import Settings
 from msauto.report.sanitizing import visible
 from msauto.report.texts import plural, refusal_error, refusal_reason
-from msauto.secrets.redactor import redact_plan
+from msauto.secrets.redacted_plans import redact_plan
 
 if TYPE_CHECKING:
     from msauto.applying.apply_context import Cancellation

@@ -8,10 +8,10 @@ from msauto.model.desired import ServerIntents
 from msauto.model.events import Event, Notify, TargetPlanned
 from msauto.model.ports import Clock, HashFile, Memory
 from msauto.planning.asset_survey import SurveyContext
+from msauto.planning.chosen_titles import TargetChoice
 from msauto.planning.survey import Survey, survey
-from msauto.planning.titles import TargetChoice
+from msauto.secrets.redacted_plans import SecretMemory
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.redactor import SecretMemory
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 

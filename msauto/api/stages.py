@@ -33,12 +33,12 @@ from msauto.model.plan import Limits, Plan, Target
 from msauto.model.ports import Clock, Journal
 from msauto.model.result import Result, RunDetails, TargetResult
 from msauto.model.server import ServerSpec
+from msauto.planning.chosen_titles import TargetChoice
 from msauto.planning.plan_assembly import assemble
 from msauto.planning.survey import Survey
-from msauto.planning.titles import TargetChoice
 from msauto.report.texts import plural
+from msauto.secrets.redacted_plans import SecretMemory
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.redactor import SecretMemory
 from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads import hash_file
 from msauto.server.reader import ServerReader
@@ -197,7 +197,7 @@ async def recover_runs(context: StageContext, scopes: Collection[LockScope]) -> 
     Only targets within ``scopes``, whose locks the caller holds, so that no other run writes to them.
     """
     from msauto.applying.executor import recover, settle_here
-    from msauto.secrets.redactor import Redactor, redacted
+    from msauto.secrets.redacted_plans import Redactor, redacted
 
     ledger, specs, secrets = context.ledger, context.specs, context.secrets
     killed = [run.run for run in ledger.history() if run.status == "died"]
@@ -273,7 +273,7 @@ async def apply_plan(
     requests, and for downloads on a cluster.
     """
     from msauto.applying.executor import apply
-    from msauto.secrets.redactor import Redactor, redacted
+    from msauto.secrets.redacted_plans import Redactor, redacted
 
     for target in plan.targets:
         if any(request.secret for request in target.requests):  # it holds ``***``

@@ -22,7 +22,7 @@ from msauto.model.result import Result as AppliedPlan
 from msauto.model.result import TargetResult
 from msauto.report.layout import Layout
 from msauto.report.texts import plural
-from msauto.secrets.redactor import redact_plan
+from msauto.secrets.redacted_plans import redact_plan
 
 _WIDTH: Final = 100
 _PLACE: Final = re.compile(rf"(?P<file>[^\n]+?):(?P<line>\d+):(?P<column>\d+): |(?P<path>{PLAYS}\[\S*\]?): ")

@@ -23,9 +23,9 @@ from typing import Final, Protocol
 from msgspec import Struct, field, structs
 
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
-from msauto.applying.server_contact import CircuitBreaker, TargetContact
 from msauto.applying.states import RetryPolicy, TargetProgress, resume
 from msauto.applying.target_executor import TargetExecutor
+from msauto.circuit_breaker import CircuitBreaker, TargetContact
 from msauto.concurrency import ConcurrencySlot, concurrent_list, run_unless
 from msauto.errors import MsautoError
 from msauto.model import events
@@ -259,7 +259,7 @@ async def apply_server(
 
 
 class _ServerExecution(Struct):
-    """The targets of one server, which start in order: see :mod:`msauto.model.circuit_breaker`.
+    """The targets of one server, which start in order: see :mod:`msauto.circuit_breaker`.
 
     ``probe``: the slot of the target that probes the server.
     """

@@ -38,8 +38,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from msauto.applying.verification import Extent
+from msauto.circuit_breaker import BUSY_STATUSES, GATEWAY_STATUSES
 from msauto.concurrency import is_over
-from msauto.model.circuit_breaker import BUSY_STATUSES, GATEWAY_STATUSES
 from msauto.model.result import Difference, Outcome, RequestOutcome, RequestResult
 
 

@@ -13,11 +13,11 @@ from msgspec import structs
 
 from msauto.applying import states, verification
 from msauto.applying.apply_context import ApplyContext, ServerConnection
-from msauto.applying.server_contact import TargetContact
 from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
 from msauto.applying.verification import Guard, Verification
 from msauto.aspects import is_deletion, is_numbered
+from msauto.circuit_breaker import TargetContact
 from msauto.concurrency import ConcurrencySlot
 from msauto.errors import (
     AnotherClipError,

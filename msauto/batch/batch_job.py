@@ -41,7 +41,7 @@ from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import visible
 from msauto.report.text import render_error, render_plan, render_result
 from msauto.report.texts import plural, refusal_reason
-from msauto.secrets.redactor import redact_plan
+from msauto.secrets.redacted_plans import redact_plan
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ALLOW = re.compile(r"--allow-(delete|remove) (\d+)")

@@ -348,7 +348,7 @@ class Plan(Struct, frozen=True):
     was made with, without secrets. ``unchanged``,
     ``skipped``, ``left_out`` and ``reads`` are described at :class:`Summary`; ``unreachable`` names servers that do not
     answer. ``read_since``: when planning began to read; what was read long ago is read again before it is changed.
-    ``secrets`` must not be shown: :func:`~msauto.secrets.redactor.redact_plan` makes the plan that is shown or kept.
+    ``secrets`` must not be shown: :func:`~msauto.secrets.redacted_plans.redact_plan` makes what is shown or kept.
     """
 
     created: str

@@ -27,6 +27,7 @@ from msauto.model.requests import asset_path
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import Json, Snapshot
 from msauto.model.snapshot import after as snapshot_after
+from msauto.planning.chosen_titles import SimilarTitles, TargetChoice, not_found
 from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
 from msauto.planning.deletion import check_deletion, check_link_titles, places_of, with_places
 from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers, listed_otherwise
@@ -34,7 +35,6 @@ from msauto.planning.handlers import RecalledItems, due_handlers, recall
 from msauto.planning.left_out import check_protected, losses, protected
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.target_reading import read_places, read_xmp_fields, seen
-from msauto.planning.titles import SimilarTitles, TargetChoice, not_found
 from msauto.secrets.redaction import Secrets
 
 

@@ -33,7 +33,7 @@ from msauto.model.plan import (
 from msauto.model.result import ReportedProblem
 from msauto.model.snapshot import Seen
 from msauto.planning.target_reading import FACT, shorten
-from msauto.secrets.redactor import redact_plan
+from msauto.secrets.redacted_plans import redact_plan
 
 FORMAT: Final = "msauto-plan"
 VERSION: Final = 1

@@ -20,8 +20,8 @@ from msauto.model.live import Asset, Entry, show_folder
 from msauto.model.plan import Address, Kind
 from msauto.model.ports import Reader
 from msauto.model.server import ServerSpec
+from msauto.planning.chosen_titles import not_found
 from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers
-from msauto.planning.titles import not_found
 
 _Key = tuple[str, ...]
 

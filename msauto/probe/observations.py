@@ -13,16 +13,16 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
+from msauto.circuit_breaker import UNINFORMATIVE_STATUSES
 from msauto.errors import AddressError, InDoubtError, MsautoError, NotSentError, ServerError
 from msauto.model import requests
-from msauto.model.circuit_breaker import UNINFORMATIVE_STATUSES
 from msauto.model.identity import same_text
 from msauto.model.live import Entry, Folder, escape_name
 from msauto.model.plan import Address, Request
 from msauto.model.requests import asset_path, channel_path, encode, folder_path
 from msauto.model.server import Dialect
-from msauto.server.answers import RawAnswer, clean, judge_status, parse_failure, show_body
 from msauto.server.client import AsyncMediaServer
+from msauto.server.error_answers import RawAnswer, clean, judge_status, parse_failure, show_body
 from msauto.server.parsers import parse_clip, parse_xmp
 
 

@@ -19,16 +19,16 @@ from operator import ne
 from typing import Final, NamedTuple, TypeVar
 
 from msauto import errors
+from msauto.circuit_breaker import UNINFORMATIVE_STATUSES
 from msauto.concurrency import finish
 from msauto.model import requests
-from msauto.model.circuit_breaker import UNINFORMATIVE_STATUSES
 from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.plan import Address, Request
 from msauto.model.ports import Clock
 from msauto.model.server import Dialect, ServerSpec
 from msauto.probe.observations import ProbeNotes, ProbeResult, ReadOnlyProbe
-from msauto.server.answers import RawAnswer
 from msauto.server.client import AsyncMediaServer
+from msauto.server.error_answers import RawAnswer
 from msauto.server.parsers import parse_xmp
 from msauto.server.reader import ServerReader
 

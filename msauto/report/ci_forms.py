@@ -22,7 +22,7 @@ from msauto.report.layout import PLAIN, Layout
 from msauto.report.result_view import NOT_DONE, result_lines, result_sentence
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.texts import plan_sentence, plural, refusal_sentence, target_heading
-from msauto.secrets.redactor import redact_plan
+from msauto.secrets.redacted_plans import redact_plan
 
 State = Literal["passed", "failure", "error", "skipped"]
 

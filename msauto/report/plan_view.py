@@ -42,7 +42,7 @@ from msauto.model.snapshot import AspectName
 from msauto.report import texts
 from msauto.report.clip_timeline import Timeline, timeline_of
 from msauto.report.sanitizing import NameRange, message_lines, name_ranges, show, show_range
-from msauto.secrets.redactor import map_texts, redact_plan
+from msauto.secrets.redacted_plans import map_texts, redact_plan
 
 OWN_TITLE: Final = "<title>"
 """Stands for the title of each target."""

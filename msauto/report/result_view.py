@@ -16,7 +16,7 @@ from msauto.model.result import OUTCOMES, Difference, Outcome, RequestResult, Re
 from msauto.report.plan_view import FEWEST_ALIKE, OWN_TITLE, TargetGroup
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.texts import count_outcomes, plural, settings_line, show_duration, show_pair_of
-from msauto.secrets.redactor import Redactor
+from msauto.secrets.redacted_plans import Redactor
 
 NOT_DONE: Final = frozenset({"failed", "unverified", "interrupted", "not attempted"})
 """Outcomes that every form lists."""

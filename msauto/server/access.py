@@ -25,7 +25,7 @@ from msauto.model.server import (
     with_scheme,
 )
 from msauto.secrets.redaction import Secrets
-from msauto.server.answers import clean, show_body
+from msauto.server.error_answers import clean, show_body
 from msauto.version import __version__
 
 T = TypeVar("T")

@@ -47,7 +47,7 @@ from msauto.model.requests import Feature, require
 from msauto.model.server import Auth, ServerSpec, Timeouts, Tls, Transport
 from msauto.model.timecode import Timecode, TimecodeError
 from msauto.server.access import spec_with
-from msauto.server.answers import RawAnswer, judge_body
+from msauto.server.error_answers import RawAnswer, judge_body
 from msauto.server.http_client import HttpClient
 from msauto.server.listing import ListingReading, parse_databases, parse_mam
 from msauto.server.parsers import parse_channel, parse_channels, parse_clip, parse_xmp

@@ -15,16 +15,17 @@ from typing import Final, Self, TypeVar
 from msgspec import structs
 
 from msauto import errors
+from msauto.circuit_breaker import BreakerState, contact_of
 from msauto.concurrency import SystemClock
-from msauto.model.circuit_breaker import BreakerState, contact_of
 from msauto.model.live import Listing
 from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, DownloadObserver
 from msauto.model.requests import PROFILES, request_line_length
 from msauto.model.server import ServerSpec
-from msauto.server import answers, transport
+from msauto.server import error_answers, transport
 from msauto.server.access import base_url, headers, secrets_of, tls
 from msauto.server.downloads import FetchResult, save_body
+from msauto.server.error_answers import RawAnswer
 from msauto.server.listing import ListingReading, read_arriving
 from msauto.server.pacing import LONGEST_PAUSE, Pacer, Permit
 from msauto.server.xml import MAX_BYTES, unreadable
@@ -113,9 +114,9 @@ class HttpClient:
         """
         is_read = request.method in _READS
         reply = await (self.read(request, lambda reply: reply) if is_read else self.write(request))
-        return Answer(reply.status, self._secrets.redact_message(answers.show_body(reply.data, reply.charset)))
+        return Answer(reply.status, self._secrets.redact_message(error_answers.show_body(reply.data, reply.charset)))
 
-    async def write(self, request: Request, permit: Permit | None = None) -> answers.RawAnswer:
+    async def write(self, request: Request, permit: Permit | None = None) -> RawAnswer:
         """Send a write as :meth:`send` does, with a permit, or with the next one."""
         self._check(request)
         # A batch of metadata may take as long as a large listing.
@@ -125,15 +126,15 @@ class HttpClient:
                 reply = await self._exchange(request, listing=is_batch, permit=permit)
             except errors.UnreadableError as error:  # it was sent, and may have been done
                 raise errors.InDoubtError(error.message, remedy=error.remedy) from error
-            answers.judge_status(reply, self.spec.dialect)
-            answers.judge_write(reply, self.spec.dialect)
+            error_answers.judge_status(reply, self.spec.dialect)
+            error_answers.judge_write(reply, self.spec.dialect)
         except errors.ServerError as error:
             self._note(error, request)
             raise
         self._breaker = self._breaker.answered()
         return reply
 
-    async def read(self, request: Request, parse: Callable[[answers.RawAnswer], T], *, listing: bool = False) -> T:
+    async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
         """Send a read, up to four times, and return the parsed answer.
 
         A ``listing`` may take longer and be larger. A status of 300 and above is an error. An answer that can be parsed
@@ -142,11 +143,11 @@ class HttpClient:
 
         async def attempt() -> T:
             reply = await self._exchange(request, listing=listing)
-            answers.judge_status(reply, self.spec.dialect)
+            error_answers.judge_status(reply, self.spec.dialect)
             try:
                 return parse(reply)
             except errors.UnreadableError:
-                answers.judge_body(reply, self.spec.dialect)
+                error_answers.judge_body(reply, self.spec.dialect)
                 raise
 
         return await self._read(request, attempt)
@@ -160,17 +161,17 @@ class HttpClient:
         async def attempt() -> Listing:
             async with aclosing(await self._send(request, self._limits[True])) as response:
                 if response.status >= 300:
-                    answers.judge_status(await self._reply(response, LISTING_BYTES), self.spec.dialect)
-                charset = answers.charset_of(response.header("content-type"))
+                    error_answers.judge_status(await self._reply(response, LISTING_BYTES), self.spec.dialect)
+                charset = error_answers.charset_of(response.header("content-type"))
 
                 def judge(head: bytes) -> None:
-                    answers.judge_body(answers.RawAnswer(response.status, head, charset), self.spec.dialect)
+                    error_answers.judge_body(RawAnswer(response.status, head, charset), self.spec.dialect)
 
                 return await read_arriving(response.read, begin(charset), judge)
 
         return await self._read(request, attempt)
 
-    async def ask(self, request: Request) -> answers.RawAnswer:
+    async def ask(self, request: Request) -> RawAnswer:
         """Send a read once and return the answer with any status, for `msauto probe`."""
         if request.method not in _READS:
             raise ValueError(f"{request.method} is not a read")
@@ -238,9 +239,7 @@ class HttpClient:
             await self._clock.sleep(pause)
         raise AssertionError
 
-    async def _exchange(
-        self, request: Request, *, listing: bool = False, permit: Permit | None = None
-    ) -> answers.RawAnswer:
+    async def _exchange(self, request: Request, *, listing: bool = False, permit: Permit | None = None) -> RawAnswer:
         async with aclosing(await self._send(request, self._limits[listing], permit=permit)) as response:
             return await self._reply(response, LISTING_BYTES if listing else ANSWER_BYTES)
 
@@ -267,7 +266,7 @@ class HttpClient:
         permit.answered(response.status, self._retry_after(response))
         return response
 
-    async def _reply(self, response: _Arriving, most: int) -> answers.RawAnswer:
+    async def _reply(self, response: _Arriving, most: int) -> RawAnswer:
         """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one."""
         failed = response.status >= 300
         most = _ERROR_BYTES if failed else most
@@ -282,27 +281,27 @@ class HttpClient:
             raise _too_large(most)
         data = b"".join(chunks)[:most]
         kind = response.header("content-type")
-        reply = answers.RawAnswer(response.status, data, answers.charset_of(kind), kind)
+        reply = RawAnswer(response.status, data, error_answers.charset_of(kind), kind)
         if not failed:
             return reply
         return structs.replace(
             reply,
             retry_after=self._retry_after(response),
-            location=answers.clean(response.header("location")),
-            challenge=answers.clean(response.header("www-authenticate")),
+            location=error_answers.clean(response.header("location")),
+            challenge=error_answers.clean(response.header("www-authenticate")),
             server=self._base,
         )
 
     def _retry_after(self, response: _Arriving) -> float | None:
-        return answers.read_retry_after(response.header("retry-after"), self._clock.now())
+        return error_answers.read_retry_after(response.header("retry-after"), self._clock.now())
 
     async def _judge_download(self, response: _Arriving) -> None:
         kind = response.header("content-type").partition(";")[0].strip().lower()
         if response.status >= 300 or kind in {"text/html", "text/xml", "application/xml", "text/plain"}:
             reply = await self._reply(response, _ERROR_BYTES)
-            answers.judge_status(reply, self.spec.dialect)
-            answers.judge_body(reply, self.spec.dialect)
-            body = answers.show_body(reply.data, reply.charset)
+            error_answers.judge_status(reply, self.spec.dialect)
+            error_answers.judge_body(reply, self.spec.dialect)
+            body = error_answers.show_body(reply.data, reply.charset)
             raise unreadable(f"the answer is not a media file but {kind}: {body}")
         if response.status not in _WHOLE_FILE:
             raise unreadable(
@@ -330,7 +329,7 @@ class HttpClient:
             raise self.given_up.with_traceback(None)
 
     def _note(self, error: errors.ServerError, request: Request) -> None:
-        """Set the server and the request of an error, and tell the circuit breaker."""
+        """Set the server and the request of an error, and report it to the circuit breaker."""
         error.server = error.server or self.spec.name
         error.request = error.request or _shown(request)
         if isinstance(error, errors.UnreachableError | errors.InDoubtError):

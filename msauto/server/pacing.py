@@ -11,7 +11,7 @@ import asyncio
 from contextvars import ContextVar
 from typing import Final
 
-from msauto.model.circuit_breaker import OVERLOADED_STATUSES
+from msauto.circuit_breaker import OVERLOADED_STATUSES
 from msauto.model.ports import Clock
 from msauto.model.server import ServerSpec
 

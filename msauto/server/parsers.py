@@ -12,7 +12,7 @@ from msauto.errors import UnreadableError
 from msauto.model.fields import NAMES
 from msauto.model.live import Asset, Folder, Link, Marker, RssChannel, RssItem, Segment, Xmp, parse_folder, whole
 from msauto.server import xml
-from msauto.server.answers import is_error_document, parse_failure
+from msauto.server.error_answers import is_error_document, parse_failure
 
 _ROOT = frozenset({"folder", "hires", "proxy", "archive", "link_id", "finalized"})
 _SEGMENT = frozenset({"seg_num", "seg_name", "start_frame", "duration"})

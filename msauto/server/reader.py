@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
+from msauto.circuit_breaker import UNINFORMATIVE_STATUSES
 from msauto.concurrency import SystemClock, concurrent_list, in_turns
 from msauto.errors import MsautoError, NotFoundError, RejectedError, UnreadableError
-from msauto.model.circuit_breaker import UNINFORMATIVE_STATUSES
 from msauto.model.clip_entries import LinkIndex, index_links, settle_home
 from msauto.model.desired import SelectRef
 from msauto.model.identity import same_text

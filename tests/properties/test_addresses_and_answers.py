@@ -14,7 +14,7 @@ from msauto.errors import UnreadableError
 from msauto.model.live import parse_folder
 from msauto.model.plan import Address
 from msauto.model.requests import asset_path, folder_path, folder_value, query
-from msauto.server.answers import parse_failure, show_body
+from msauto.server.error_answers import parse_failure, show_body
 from msauto.server.listing import parse_databases, parse_mam
 from msauto.server.parsers import parse_channel, parse_channels, parse_clip, parse_xmp
 from tests.examples import examples

@@ -13,8 +13,8 @@ from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, Body, Change, Plan, Request, Target
 from msauto.model.requests import encode
 from msauto.model.snapshot import AspectName, Effect, Json, Seen
+from msauto.secrets.redacted_plans import redact_plan
 from msauto.secrets.redaction import HIDDEN, Secrets
-from msauto.secrets.redactor import redact_plan
 from tests.examples import examples
 
 WORDS = ("Ready", "Evening News", "tok-5521-98", "comment", "a b", "caf\u00e9 <&>", "x", "")

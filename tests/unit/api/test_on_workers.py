@@ -16,8 +16,8 @@ from msauto.api.stages import never_frozen
 from msauto.applying import cluster
 from msauto.applying.cluster import Parcel, WorkerTask
 from msauto.applying.executor import BatchFailures
+from msauto.circuit_breaker import BreakerState
 from msauto.errors import LedgerError
-from msauto.model.circuit_breaker import BreakerState
 from msauto.model.desired import Intent
 from msauto.model.facts import Facts
 from msauto.model.ledger_url import LedgerUrl, PasswordSource

@@ -18,10 +18,9 @@ from msgspec import structs
 from msauto.api.on_workers import AppliedServer, ServersOnWorkers, WorkersOfRun, without_target
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit
 from msauto.applying.executor import BatchFailures, Targets, apply, apply_server
-from msauto.applying.server_contact import CircuitBreaker
 from msauto.applying.states import RetryPolicy
+from msauto.circuit_breaker import BreakerState, CircuitBreaker
 from msauto.errors import ClusterError, LedgerError
-from msauto.model.circuit_breaker import BreakerState
 from msauto.model.desired import Batch
 from msauto.model.plan import Target
 from msauto.model.ports import Journal

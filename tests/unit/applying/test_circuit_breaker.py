@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from msauto.applying.apply_context import ServerConnection
+from msauto.circuit_breaker import BreakerState, contact_of
 from msauto.errors import (
     InDoubtError,
     NotSentError,
@@ -17,7 +18,6 @@ from msauto.errors import (
     UnreachableError,
     UnreadableError,
 )
-from msauto.model.circuit_breaker import BreakerState, contact_of
 from msauto.model.desired import Batch
 from msauto.model.plan import Plan, Request, Target
 from msauto.model.result import RequestResult, Result

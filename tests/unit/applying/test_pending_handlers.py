@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from msauto.applying.executor import BatchFailures, Targets, apply
-from msauto.applying.server_contact import CircuitBreaker
+from msauto.circuit_breaker import CircuitBreaker
 from msauto.model.desired import Batch
 from msauto.model.live import Asset
 from msauto.model.plan import Change, Plan, Request, Settlement, Target

@@ -22,8 +22,8 @@ from msauto.ledger.postgres_store import PostgresStore
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.secrets.redacted_plans import SALT, SecretMemory
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.redactor import SALT, SecretMemory
 from tests.postgres import PostgresServer
 from tests.unit.ledger.ledger_plans import channel, plan, target
 from tests.unit.ledger.test_ledger_locks import NEWS, OLD, Clock, take

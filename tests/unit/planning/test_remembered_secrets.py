@@ -11,8 +11,8 @@ import pytest
 from msauto.ledger.ledger import Ledger
 from msauto.model.plan import TargetId
 from msauto.model.snapshot import Json
+from msauto.secrets.redacted_plans import SALT, SecretMemory
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.redactor import SALT, SecretMemory
 
 TARGET = TargetId("studio", "NEWS", "asset", "EP001")
 TOKEN = "tok-1234"

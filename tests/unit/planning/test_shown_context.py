@@ -10,8 +10,8 @@ from msauto.model.ports import LiveTarget
 from msauto.model.server import Dialect, ServerSpec
 from msauto.model.snapshot import Effect
 from msauto.planning.asset_survey import shown_context
+from msauto.secrets.redacted_plans import Redactor
 from msauto.secrets.redaction import Secrets
-from msauto.secrets.redactor import Redactor
 from tests.shown_items import shown_marker, shown_segment
 
 ASSET = Asset(

@@ -14,8 +14,8 @@ from msauto.model.live import Asset
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
 from msauto.planning.asset_survey import SurveyContext
+from msauto.planning.chosen_titles import nearest_titles
 from msauto.planning.survey import Survey, survey
-from msauto.planning.titles import nearest_titles
 from tests.tables import table
 from tests.unit.planning.planning_world import Clip, Server, WorldReader, stage
 from tests.unit.planning.playbook_forms import asset_intent

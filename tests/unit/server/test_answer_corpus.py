@@ -14,7 +14,7 @@ from msgspec import to_builtins
 from msauto.errors import RejectedError, UnreachableError, UnreadableError
 from msauto.model.clip_entries import settle_home
 from msauto.model.live import Asset, Entry, Folder, Listing, Segment, parse_folder, show_folder, whole
-from msauto.server.answers import parse_failure
+from msauto.server.error_answers import parse_failure
 from msauto.server.parsers import parse_channel, parse_clip, parse_xmp
 from tests.entries import listed_entry
 from tests.listing_bytes import parse_listing

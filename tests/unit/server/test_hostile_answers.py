@@ -74,7 +74,7 @@ resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30))
 resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 from msauto.errors import UnreadableError
 from msauto.server.parsers import parse_channel, parse_channels, parse_clip, parse_xmp
-from msauto.server.answers import parse_failure, show_body
+from msauto.server.error_answers import parse_failure, show_body
 from msauto.server.listing import parse_databases, parse_mam
 from tests.listing_bytes import parse_listing
 parsers = [
