@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -176,15 +176,15 @@ class Store(ABC):
             self._write(table.delete, [key for key, values in rows.items() if values is None])
             self._write(table.write, [key + values for key, values in rows.items() if values is not None])
 
-    def together(self, *, alone: bool = False) -> AbstractContextManager[None]:
+    @contextmanager
+    def together(self, *, alone: bool = False) -> Iterator[None]:
         """Make all writes inside in one transaction. May be nested; the outermost counts.
 
         With ``alone``, no other process writes with ``alone`` meanwhile: what is read inside stays true.
         """
-        return nullcontext() if self._depth else self._transaction(alone=alone)
-
-    @contextmanager
-    def _transaction(self, *, alone: bool) -> Iterator[None]:
+        if self._depth:
+            yield
+            return
         with self._written(alone=alone):
             yield
             self._write_put()

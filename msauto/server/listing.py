@@ -165,22 +165,14 @@ class _Tree:
 
 def _asked_node(tree: FolderNode, database: str, asked: Folder) -> FolderNode:
     root = _only(tree, "") or tree
-    by_chain = _descend(root, asked)
-    if by_chain is not None:
-        return by_chain
+    end: FolderNode | None = root
+    for name in asked:
+        end = end and _only(end, name)
+    if asked and end is not None:
+        return end
     if root is not tree:
         return root
-    named = asked[-1] if asked else database
-    return _only(tree, named) or tree
-
-
-def _descend(node: FolderNode, names: Folder) -> FolderNode | None:
-    for name in names:
-        below = _only(node, name)
-        if below is None:
-            return None
-        node = below
-    return node if names else None
+    return _only(tree, asked[-1] if asked else database) or tree
 
 
 def _only(node: FolderNode, name: str) -> FolderNode | None:
@@ -215,27 +207,24 @@ def parse_mam(data: bytes, charset: str | None = None) -> tuple[MamAsset, ...]:
     """Read a linear asset list (format=mam)."""
     document = xml.parse_document(data, charset, most=xml.MAX_LISTED_NODES)
     root, *_ = xml.find_roots(document, "mam", "a linear asset list")
-    return tuple(_mam_asset(child) for child in root if xml.local(child) == "asset")
-
-
-def _mam_asset(element: xml.Element) -> MamAsset:
-    texts = read_attrs(element)
-    return MamAsset(
-        title=texts.get("id", ""),
-        folder=parse_folder(texts.get("dir", "")),
-        length=texts.get("length", "").strip(),
-        hires=texts.get("hires", ""),
-        proxy=texts.get("proxy"),
+    assets = (read_attrs(child) for child in root if xml.local(child) == "asset")
+    return tuple(
+        MamAsset(
+            title=texts.get("id", ""),
+            folder=parse_folder(texts.get("dir", "")),
+            length=texts.get("length", "").strip(),
+            hires=texts.get("hires", ""),
+            proxy=texts.get("proxy"),
+        )
+        for texts in assets
     )
 
 
 def parse_databases(data: bytes, charset: str | None = None) -> tuple[Database, ...]:
     """Read the list of databases. The interface does not show its format, so any named element is one."""
     root = xml.parse_document(data, charset, most=xml.MAX_LISTED_NODES)
-    found = [element for element in root.iter() if xml.local(element).lower() in {"database", "db", "storage"}]
-    named = [element for element in found if _name(element)]
-    if not named:
-        named = [element for element in root if _name(element)]
+    known = (element for element in root.iter() if xml.local(element).lower() in {"database", "db", "storage"})
+    named = list(filter(_name, known)) or list(filter(_name, root))
     if not named and xml.local(root).lower() not in {"databases", "storage", "xml", "list"}:
         raise xml.unreadable(f"the answer is not a list of databases: its root is <{xml.local(root)}>")
     return tuple(_database(element) for element in named)

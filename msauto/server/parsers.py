@@ -272,19 +272,13 @@ def _of_xml(data: bytes, charset: str | None, asked: str | None) -> Fields | Non
         return None
     fields: Fields = {}
     _read(root, "", fields, top=True)
-    if asked and asked not in fields:
-        _claim(fields, root, asked)
+    if asked and asked not in fields:  # it is that of the only value without a name, or without its namespace
+        same = [name for name in fields if name.rpartition(":")[2] == asked.rpartition(":")[2]]
+        if len(same) == 1:
+            fields[asked] = fields.pop(same[0])
+        elif not fields and (shown := _nested(root)):
+            fields[asked] = [shown]
     return fields
-
-
-def _claim(fields: Fields, root: xml.Element, asked: str) -> None:
-    """Give the asked name to the only value without a name, or without its namespace."""
-    desired = asked.rpartition(":")[2]
-    same = [name for name in fields if name.rpartition(":")[2] == desired]
-    if len(same) == 1:
-        fields[asked] = fields.pop(same[0])
-    elif not fields and (shown := _nested(root)):
-        fields[asked] = [shown]
 
 
 def _read(element: xml.Element, prefix: str, fields: Fields, *, top: bool = False) -> None:

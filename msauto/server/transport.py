@@ -12,8 +12,9 @@ import os
 import re
 import socket
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
@@ -166,21 +167,21 @@ async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerTy
         raise _classified(error) from error
 
 
+@dataclass(slots=True)
 class ArrivingAnswer:
     """An answer whose body is read piece by piece. It must be closed, which releases its connection and permit."""
 
-    __slots__ = ("_closed", "_deadline", "_limits", "_permit", "_received", "_response", "status")
+    _response: aiohttp.ClientResponse
+    _permit: Permit
+    _limits: TimeLimits
+    _deadline: float | None
+    _received: int = 0
+    _closed: bool = False
 
-    def __init__(
-        self, response: aiohttp.ClientResponse, permit: Permit, limits: TimeLimits, deadline: float | None
-    ) -> None:
-        self.status = response.status
-        self._response = response
-        self._permit = permit
-        self._closed = False
-        self._limits = limits
-        self._deadline = deadline
-        self._received = 0
+    @property
+    def status(self) -> int:
+        """The status of HTTP."""
+        return self._response.status
 
     def header(self, name: str) -> str:
         """Return a header, with all its values; empty without it."""
@@ -261,13 +262,12 @@ class HttpxAnswer:
     def __init__(self, response: httpx2.Response, permit: Permit) -> None:
         self._permit = permit
         self.status = response.status_code
-        self.headers: Mapping[str, str] = response.headers
         self._response = response
         self._chunks = response.aiter_bytes()
 
     def header(self, name: str) -> str:
         """Return a header; empty without it."""
-        return self.headers.get(name, "")
+        return str(self._response.headers.get(name, ""))
 
     async def read(self) -> bytes:
         """Return the next bytes of the body; none at its end."""
