@@ -161,8 +161,8 @@ class BreakerState(Struct, frozen=True):
         if result.outcome != "done":
             if result.status is None:  # not an answer
                 return self
-            found = Rejection(result.status, result.message, _without(result.message, name))
-            rejections[kind] = found._replace(targets=last.targets + 1) if last and last.is_same(found) else found
+            now = Rejection(result.status, result.message, _without(result.message, name))
+            rejections[kind] = now._replace(targets=last.targets + 1) if last and last.is_same(now) else now
         return structs.replace(self, rejections=rejections)
 
     def failures_since_closed(self, start: BreakerState) -> int:

@@ -110,13 +110,13 @@ class Ledger:
         attempts = self.attempts()
         if name == "last":
             return self._newest(attempts)
-        found = [each for each in attempts if each.run == name]
-        found = found or [each for each in attempts if each.run.startswith(name)]
-        if len(found) == 1:
-            return found[0]
-        if found and name:
-            some = ", ".join(each.run for each in found[:3])
-            raise LedgerError(f"{name} matches {len(found)} runs: {some}", remedy="give more characters of the name")
+        matching = [each for each in attempts if each.run == name]
+        matching = matching or [each for each in attempts if each.run.startswith(name)]
+        if len(matching) == 1:
+            return matching[0]
+        if matching and name:
+            some = ", ".join(each.run for each in matching[:3])
+            raise LedgerError(f"{name} matches {len(matching)} runs: {some}", remedy="give more characters of the name")
         raise LedgerError(f"run {name} not found in the ledger {self.name}", remedy=history.HISTORY)
 
     def run_details(self, run: str) -> RunDetails:
@@ -221,7 +221,7 @@ class Ledger:
         """
         shared = self._shared_locks()
         shared.admits = True
-        return shared.url, shared.session
+        return shared.store.url, shared.store.session
 
     @asynccontextmanager
     async def join(
@@ -298,9 +298,6 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 """The tables that hold the record, each after those that it refers to, with their keys: the first columns."""
 
 _TRIES = 5
-_TOUCH = """
-    INSERT INTO holder VALUES ('check', 0, '', 0, '', '', ?)
-    ON CONFLICT (lock, session) DO UPDATE SET since = excluded.since"""
 
 
 class HeldLock(Struct, frozen=True):
@@ -326,10 +323,10 @@ class LedgerFacts(Properties, frozen=True, kw_only=True):
 
 def count_rows(store: Store) -> dict[str, int]:
     """Return the number of rows of each table."""
-    found = {}
+    counts = {}
     for table in TABLES:
-        ((found[table],),) = store.read(f"SELECT count(*) FROM {table}")  # noqa: S608 - our own names
-    return found
+        ((counts[table],),) = store.read(f"SELECT count(*) FROM {table}")  # noqa: S608 - our own names
+    return counts
 
 
 def commit_seconds(store: Store, monotonic: Callable[[], float]) -> float:
@@ -337,9 +334,9 @@ def commit_seconds(store: Store, monotonic: Callable[[], float]) -> float:
     times = []
     for number in range(_TRIES):
         began = monotonic()
-        store.write(_TOUCH, (str(number),))
+        store.put(locks.HOLDER, ("check", 0), ("", 0, "", "", str(number)))
         times.append(monotonic() - began)
-    store.write("DELETE FROM holder WHERE lock = 'check'", ())
+    store.put(locks.HOLDER, ("check", 0), None)
     return sorted(times)[_TRIES // 2]
 
 

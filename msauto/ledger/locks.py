@@ -27,7 +27,7 @@ from msgspec import Struct, structs
 
 from msauto.concurrency import is_over
 from msauto.errors import LedgerError, LockedError
-from msauto.model.ledger_url import LedgerUrl
+from msauto.ledger.store import Upsert
 from msauto.model.ports import Clock
 from msauto.model.result import user_at
 from msauto.model.server import server_key
@@ -242,6 +242,7 @@ def _flock(file: int, *, shared: bool = False) -> bool:
 
 # Of a shared ledger ---------------------------------------------------------------------------------------------------
 
+HOLDER = Upsert.of("holder", "lock, session", 'run, pid, "user", host, since')
 _HOLDERS = 'SELECT lock, session, run, pid, host, since, "user" FROM holder ORDER BY lock, since, session'
 _ALL = """
     SELECT l.classid::bigint << 32 | l.objid::bigint, l.pid FROM pg_locks l
@@ -277,12 +278,8 @@ class AdvisoryLock:
             with store.together():
                 if not self._joins:  # rows of sessions that ended
                     store.write("DELETE FROM holder WHERE lock = ?", (self.name,))
-                store.write(
-                    "INSERT INTO holder VALUES (?, pg_backend_pid(), ?, ?, ?, ?, ?) ON CONFLICT (lock, session)"
-                    ' DO UPDATE SET run = excluded.run, pid = excluded.pid, "user" = excluded."user",'
-                    " host = excluded.host, since = excluded.since",
-                    (self.name, holder.run, holder.pid, holder.user, holder.host, holder.since),
-                )
+                shown = (holder.run, holder.pid, holder.user, holder.host, holder.since)
+                store.put(HOLDER, (self.name, store.session), shown)
         except BaseException:
             self.release()
             raise
@@ -301,7 +298,7 @@ class AdvisoryLock:
         with suppress(LedgerError):
             try:
                 if not store.held[self.name]:
-                    store.write("DELETE FROM holder WHERE lock = ? AND session = pg_backend_pid()", (self.name,))
+                    store.put(HOLDER, (self.name, store.session), None)
             finally:
                 store.unlock(key_of(self.name), shared=self._admits or self._joins)
 
@@ -310,45 +307,35 @@ class AdvisoryLocks:
     """The locks of a shared ledger. ``admits``: workers on other machines may take part in the runs of this process."""
 
     def __init__(self, store: PostgresStore) -> None:
-        self._store = store
+        self.store = store
         self.admits = False
-
-    @property
-    def url(self) -> LedgerUrl:
-        """Where the ledger is."""
-        return self._store.url
-
-    @property
-    def session(self) -> int:
-        """The process of the database server that this session has."""
-        return int(self._store.read("SELECT pg_backend_pid()")[0][0])
 
     def scope(self, scope: LockScope, *, joins: bool = False) -> AdvisoryLock:
         """Return the lock of a run that writes to a server and database."""
         name = f"scope {scope.normalized().exact}"
-        return AdvisoryLock(self._store, name, admits=self.admits and not joins, joins=joins)
+        return AdvisoryLock(self.store, name, admits=self.admits and not joins, joins=joins)
 
     def run(self, run: str, *, joins: bool = False) -> AdvisoryLock:
         """Return the lock that a run holds while its process is alive."""
-        return AdvisoryLock(self._store, f"run {run}", admits=self.admits and not joins, joins=joins)
+        return AdvisoryLock(self.store, f"run {run}", admits=self.admits and not joins, joins=joins)
 
     def worker(self, run: str, server: str) -> AdvisoryLock:
         """Return the lock that the only worker holds which applies a server in a run."""
-        return AdvisoryLock(self._store, f"worker {run} {server}")
+        return AdvisoryLock(self.store, f"worker {run} {server}")
 
     def batch(self, batch: str) -> AdvisoryLock:
         """Return the lock that one run of a batch holds."""
-        return AdvisoryLock(self._store, f"batch {batch}")
+        return AdvisoryLock(self.store, f"batch {batch}")
 
     def alive(self, runs: Collection[str]) -> set[str]:
         """Return those of the runs whose process, or a worker of them, is alive. Writes nothing."""
-        held = _sessions(self._store) if runs else {}
+        held = _sessions(self.store) if runs else {}
         return {run for run in runs if key_of(self.run(run).name) in held}
 
     def held(self) -> list[tuple[str, str]]:
         """Return the locks of scopes and batches that are held now, and by whom. Writes nothing."""
         found = []
-        for lock, holder in _holders(self._store):
+        for lock, holder in _holders(self.store):
             kind, _, name = lock.partition(" ")
             if kind in {"scope", "batch"}:
                 shown = f"batch {name}" if kind == "batch" else str(LockScope(*json.loads(name)))
@@ -367,7 +354,7 @@ class AdvisoryLocks:
                 if not lock.try_hold(this_process(run, datetime.now(UTC).isoformat(timespec="seconds"))):
                     raise LedgerError(f"a worker of run {run} cannot begin: {lock.name} is held by {lock.holder()}")
                 taken.callback(lock.release)
-            if session not in _sessions(self._store)[key_of(of_run.name)]:
+            if session not in _sessions(self.store)[key_of(of_run.name)]:
                 raise LedgerError(f"run {run} has ended, or its session is lost: its workers send nothing more")
             return taken.pop_all()
 

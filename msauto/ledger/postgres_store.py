@@ -79,7 +79,7 @@ _LOST_REMEDY = (
 class PostgresStore(Store):
     """The tables in the schema ``msauto`` of a database. Opened for reading without them, it is empty.
 
-    ``held`` counts the locks that this session holds, by name.
+    ``held`` counts the locks that this session holds, by name. ``session`` is its process of the database server.
     """
 
     damaged_remedy = "restore a backup of its schema msauto, if there is one; another program may have written there"
@@ -108,6 +108,7 @@ class PostgresStore(Store):
                 else:
                     _create(connection)
                     self.exists = True
+                ((self.session,),) = connection.execute("SELECT pg_backend_pid()")
         except BaseException:
             self.close()
             raise
@@ -325,8 +326,8 @@ def connect(url: LedgerUrl) -> Connection:
     )
     try:
         if connection.info.server_version < _OLDEST * 10_000:
-            found = connection.info.server_version // 10_000
-            raise ForeignError(f"its server is PostgreSQL {found}, and msauto needs {_OLDEST} or newer")
+            release = connection.info.server_version // 10_000
+            raise ForeignError(f"its server is PostgreSQL {release}, and msauto needs {_OLDEST} or newer")
         encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
             raise ForeignError(f"its database has the encoding {encoding}, not UTF8")
@@ -355,10 +356,10 @@ def _password(source: PasswordSource, user: str) -> str:
 
 def _version(connection: Connection) -> int:
     """Return the version of the ledger, 0 if the schema is missing or empty. Raises :class:`ForeignError`."""
-    found = {name for (name,) in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (SCHEMA,))}
-    if not found:
+    tables = {row[0] for row in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (SCHEMA,))}
+    if not tables:
         return 0
-    if "ledger_version" not in found:
+    if "ledger_version" not in tables:
         raise ForeignError(f"its schema {SCHEMA} is that of another program")
     ((version,),) = connection.execute("SELECT version FROM msauto.ledger_version")
     check_version(version)

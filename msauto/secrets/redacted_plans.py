@@ -191,8 +191,8 @@ class SecretMemory:
         if not items or not _has_hash(items):
             return items
         texts = {self._hash(text): text for text in self._known.texts}
-        found = {item: map_texts(value, lambda text: texts.get(text, text)) for item, value in items.items()}
-        return {item: value for item, value in found.items() if not _has_hash(value)}
+        revealed = {item: map_texts(value, lambda text: texts.get(text, text)) for item, value in items.items()}
+        return {item: value for item, value in revealed.items() if not _has_hash(value)}
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Store items, with hashes of secret texts."""

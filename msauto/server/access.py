@@ -37,15 +37,15 @@ def spec_of(url: str) -> ServerSpec:
     A user name and password in the URL become HTTP basic authentication. Raises ``AddressError``.
     """
     try:
-        found = parse_server_url(with_scheme(url))
+        parts = parse_server_url(with_scheme(url))
     except UrlError as error:
         # The text before an @ may be a password, that after a ? a token.
         shown = "" if "@" in url or "?" in url else f" {url[:100]!r}"
         raise AddressError(f"the server's URL{shown} {error}", remedy="write http://host:7901") from None
     auth = Auth()
-    if found.username is not None:
-        auth = Auth(username=found.username, password=Secret(found.password or ""))
-    return ServerSpec(name=found.host, url=found.url, auth=auth)
+    if parts.username is not None:
+        auth = Auth(username=parts.username, password=Secret(parts.password or ""))
+    return ServerSpec(name=parts.host, url=parts.url, auth=auth)
 
 
 def spec_with(

@@ -164,18 +164,18 @@ class _Tree:
 
 
 def _asked_node(tree: FolderNode, database: str, asked: Folder) -> FolderNode:
-    root = _only(tree, "") or tree
+    root = _single_child(tree, "") or tree
     end: FolderNode | None = root
     for name in asked:
-        end = end and _only(end, name)
+        end = end and _single_child(end, name)
     if asked and end is not None:
         return end
     if root is not tree:
         return root
-    return _only(tree, asked[-1] if asked else database) or tree
+    return _single_child(tree, asked[-1] if asked else database) or tree
 
 
-def _only(node: FolderNode, name: str) -> FolderNode | None:
+def _single_child(node: FolderNode, name: str) -> FolderNode | None:
     """Return the only child, if it is a folder of this name."""
     if node.clips or len(node.folders) != 1 or _fold(node.folders[0].name) != _fold(name):
         return None

@@ -156,12 +156,12 @@ def read_attrs(element: xml.Element, parts: Parts | None = None) -> dict[str, st
     return found
 
 
-def add_attr(found: dict[str, str], kind: str, own: Mapping[str, str], text: str, *, is_leaf: bool) -> None:
+def add_attr(texts: dict[str, str], kind: str, own: Mapping[str, str], text: str, *, is_leaf: bool) -> None:
     """Add the text of a child that is an ``Attr``, or that holds nothing else."""
     if kind.lower() == "attr" and "name" in own:
-        found[own["name"]] = text or own.get("value", "")
+        texts[own["name"]] = text or own.get("value", "")
     elif is_leaf:
-        found.setdefault(kind, text or own.get("value", ""))
+        texts.setdefault(kind, text or own.get("value", ""))
 
 
 def read_finalized(text: str | None) -> bool | None:
@@ -410,13 +410,13 @@ def _item(element: xml.Element) -> RssItem:
 
 def _extra(item: xml.Element) -> dict[str, str]:
     """Return the other elements of an item; what is more than one plain text is ``<name>``, with its XML."""
-    found: dict[str, list[xml.Element]] = {}
+    by_name: dict[str, list[xml.Element]] = {}
     for child in item:
         if xml.local(child) not in _OWN:
-            found.setdefault(xml.local(child), []).append(child)
+            by_name.setdefault(xml.local(child), []).append(child)
     space = str(item.tag).removesuffix(xml.local(item))
     extra: dict[str, str] = {}
-    for name, same in found.items():
+    for name, same in by_name.items():
         (first, *more), is_plain = same, str(same[0].tag) == f"{space}{name}"
         if is_plain and name not in _RESERVED and not (more or len(first) or first.attrib):
             extra[name] = _text(first)

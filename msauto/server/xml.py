@@ -93,10 +93,10 @@ def _codecs(charset: str | None, declared: bytes | None) -> tuple[str, ...]:
 
 def _codec(name: str | None) -> str | None:
     try:
-        found = codecs.lookup(name.strip("\"' ")).name if name else None
+        codec = codecs.lookup(name.strip("\"' ")).name if name else None
     except (LookupError, ValueError):
         return None
-    return found if found and _TEXT_CODEC.fullmatch(found) else None
+    return codec if codec and _TEXT_CODEC.fullmatch(codec) else None
 
 
 # Documents -----------------------------------------------------------------------------------------------------
@@ -279,10 +279,10 @@ def find_roots(root: Element, name: str, what: str) -> list[Element]:
     What such an element holds belongs to it: a clip may show another one among the extensions of a vendor.
     """
     wanted = name.lower()
-    found = [root] if local(root).lower() == wanted else list(_outermost(root, wanted))
-    if not found:
+    roots = [root] if local(root).lower() == wanted else list(_outermost(root, wanted))
+    if not roots:
         raise unreadable(f"the answer is not {what}: its root is <{local(root)}>, not <{name}>")
-    return found
+    return roots
 
 
 def _outermost(element: Element, name: str) -> Iterator[Element]:
