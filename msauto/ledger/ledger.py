@@ -155,15 +155,13 @@ class Ledger:
         me = this_process(run, self._time())
         lock, alive = self._locks.batch(batch), self._locks.run(run)
         if not lock.try_hold(me):
-            raise LockedError(
-                f"the batch {batch} is running already: {lock.holder()}", remedy="wait until it has ended"
-            )
-        try:
+            remedy = "wait until it has ended"
+            raise LockedError(f"the batch {batch} is running already: {lock.holder()}", remedy=remedy)
+        with ExitStack() as held:
+            held.callback(lock.release)
+            held.callback(alive.release)
             alive.try_hold(me)
             yield
-        finally:
-            alive.release()
-            lock.release()
 
     def note_end(self, run: str, notes: Mapping[str, str]) -> None:
         """Add notes to a run that has ended; one that is not in the ledger is ignored."""

@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from msgspec import Struct
 
+from msauto.circuit_breaker import BUSY_STATUSES
 from msauto.errors import InDoubtError, NotFoundError, RejectedError, UnreadableError
 from msauto.model.server import Dialect
 from msauto.server import xml
@@ -119,11 +120,16 @@ def _error(reply: RawAnswer, failure: Failure, dialect: Dialect) -> RejectedErro
     by_text = failure.not_found and dialect.not_found != "status"
     kind = NotFoundError if by_status or by_text else RejectedError
     status = "" if reply.status < 300 else f" {reply.status}"
+    remedy = _REMEDIES.get(reply.status, "check the server's log" if reply.status >= 500 else _WHAT_TO_DO[kind])
+    seconds = reply.retry_after
+    if seconds and reply.status in BUSY_STATUSES:
+        long = f"{seconds / _HOUR:.0f} hours" if seconds < _YEAR else "more than a year"
+        remedy += f" (it asks to wait {long if seconds >= _HOUR else f'{seconds:.0f} seconds'})"
     return kind(
         f"the server answered{status}: {text}",
         status=reply.status,
         retry_after=reply.retry_after,
-        remedy=_remedy(reply) or _WHAT_TO_DO[kind],
+        remedy=remedy,
     )
 
 
@@ -154,15 +160,6 @@ def _parts(url: str, location: str = "") -> SplitResult | None:
 def _origin(parts: SplitResult) -> str:
     host = parts.hostname or ""
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or _PORTS[parts.scheme]}"
-
-
-def _remedy(reply: RawAnswer) -> str:
-    remedy = _REMEDIES.get(reply.status, "check the server's log" if reply.status >= 500 else "")
-    seconds = reply.retry_after
-    if reply.status not in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE} or not seconds:
-        return remedy
-    long = f"{seconds / _HOUR:.0f} hours" if seconds < _YEAR else "more than a year"
-    return f"{remedy} (it asks to wait {long if seconds >= _HOUR else f'{seconds:.0f} seconds'})"
 
 
 # Error texts and error documents (interface, «Errors»: the body of an error is not shown) -------------------------

@@ -302,3 +302,30 @@ def test_what_an_error_shows_about_the_server() -> None:
     assert contact_of(UnreadableError("x"), "read") == "answered"
     assert contact_of(NotSentError("the request line is too long"), "write") is None
     assert contact_of(ZeroDivisionError(), "read") is None
+
+
+@pytest.mark.parametrize(
+    ("error", "reads"),
+    [
+        (UnreachableError("x"), 1),
+        (RejectedError("x", status=401), 1),
+        (InDoubtError("x"), 3),
+        (RejectedError("x", status=502), 3),
+        (RejectedError("x", status=503), 3),
+        (RejectedError("x", status=429), 3),
+    ],
+)
+def test_reads_of_planning_that_open_the_breaker(error: Exception, reads: int) -> None:
+    breaker = BreakerState()
+    for _ in range(reads):
+        assert not breaker.open
+        breaker = breaker.after_read(error)
+    assert breaker.open
+
+
+@pytest.mark.parametrize("error", [RejectedError("x", status=500), UnreadableError("x"), NotSentError("too long")])
+def test_any_other_failure_of_a_read_closes_the_breaker(error: Exception) -> None:
+    breaker = BreakerState()
+    for _ in range(2):
+        breaker = breaker.after_read(InDoubtError("x"))
+    assert not breaker.after_read(error).failures
