@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from operator import ne
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from msauto import errors
 from msauto.circuit_breaker import UNINFORMATIVE_STATUSES
@@ -44,6 +44,10 @@ PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.5)
 T = TypeVar("T")
 Refuse = Callable[[Asset, tuple[Link, ...] | None], None]
 """Gets the asset of a trial and its links, and raises for one that must not be changed."""
+
+
+Trials = Mapping[Callable[[Any], Awaitable[None]], tuple[tuple[str, ...], str]]
+"""Trials on a :class:`Scratch`, each with the keys that it answers, and its options besides ``--scratch``."""
 
 
 class TrialOptions(NamedTuple):
@@ -90,39 +94,45 @@ class WriteVisibility:
         await self.clock.sleep(max(late, SETTLING) if self.lost or self.unseen else late)
 
 
-@dataclass(slots=True)
-class ScratchAsset:
-    """The asset of a trial: its state before, and what was changed since.
+@dataclass(slots=True, kw_only=True)
+class Scratch:
+    """The asset or channel that a trial writes to, by its ``name``; ``report`` prints a line at once.
 
-    ``made`` maps what a write may leave behind to its description; ``report`` prints a line at once. ``afterwards``
-    undo what is outside the asset, and return what remains.
+    ``made`` maps what a write may leave behind to its description. ``undoing`` undo it, and return what remains.
     """
 
     client: AsyncMediaServer
-    database: str
-    trial: TrialOptions
+    name: str
     notes: ProbeNotes
     clock: Clock
     report: Callable[[str], None]
-    before: Asset = field(init=False)
     visibility: WriteVisibility = field(init=False)
     token: str = field(default_factory=lambda: f"msauto-probe-{secrets.token_hex(6)}")
     made: dict[str, str] = field(default_factory=dict)
-    number: int = 0
-    afterwards: list[Callable[[], Awaitable[tuple[str, ...]]]] = field(default_factory=list)
+    undoing: list[Callable[[], Awaitable[tuple[str, ...]]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.visibility = WriteVisibility(self.clock)
 
     @property
-    def path(self) -> str:
-        """The asset's path."""
-        return self.client.path(self.database, self.trial.title)
-
-    @property
     def changed(self) -> str:
         """What writes may have left behind."""
         return "; ".join(self.made.values())
+
+
+@dataclass(slots=True, kw_only=True)
+class ScratchAsset(Scratch):
+    """The asset of a trial: its state before, and the number of a new segment."""
+
+    database: str
+    xmp_field: str | None
+    before: Asset = field(init=False)
+    number: int = 0
+
+    @property
+    def path(self) -> str:
+        """The asset's path."""
+        return self.client.path(self.database, self.name)
 
     async def open(self, refuse: Refuse, *, all_links: bool) -> None:
         """Read the asset; raise ``RefusedError`` for one that is still being recorded, or that ``refuse`` refuses.
@@ -131,20 +141,21 @@ class ScratchAsset:
         """
         asset = await self.read()
         if asset.finalized is False:
-            why = f"{self.trial.title!r} is still being recorded: nothing is tried on it"
+            why = f"{self.name!r} is still being recorded: nothing is tried on it"
             raise errors.RefusedError(why, remedy="name another")
         reader = ServerReader(self.client, clock=self.clock)
         refuse(asset, await reader.read_links(self.database, asset) if all_links else asset.links)
         self.before = asset
         self.number = max((segment.number for segment in asset.segments), default=0) + 1
+        self.undoing.append(partial(_put_asset_back, self))
 
     async def read(self) -> Asset:
         """Read the asset; raise ``NotFoundError`` if the server has none."""
         reader = ServerReader(self.client, clock=self.clock)
-        asset = await reader.read_asset(self.database, Address(self.trial.title))
+        asset = await reader.read_asset(self.database, Address(self.name))
         if asset is None:
             raise errors.NotFoundError(
-                f"{self.database} has no asset {self.trial.title!r}",
+                f"{self.database} has no asset {self.name!r}",
                 status=404,
                 server=self.client.spec.name,
                 remedy="name one that `msauto show assets` lists",
@@ -186,19 +197,18 @@ class ScratchAsset:
 # Restoring -----------------------------------------------------------------------------------------------------
 
 
-async def put_back(bench: ScratchAsset) -> tuple[str, ...]:
+async def put_back(bench: Scratch) -> tuple[str, ...]:
     """Undo our changes, read the asset again, and return what remains: nothing, if it is unchanged."""
     await bench.visibility.settle()
     unseen = [bench.made[what] for what in sorted(bench.visibility.unseen)]
     left: list[str] = []
-    undoing: list[Callable[[], Awaitable[tuple[str, ...]]]] = [*bench.afterwards, partial(_put_asset_back, bench)]
-    for undo in undoing:
+    for undo in bench.undoing:
         try:
             left += await undo()
         except errors.MsautoError as error:
             left.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
     if bench.visibility.lost:
-        what = f"{bench.changed} of {bench.trial.title!r}"
+        what = f"{bench.changed} of {bench.name!r}"
         bench.report(f"An answer was lost: the server may still do what was asked. Look once more for {what}")
     elif unseen:
         bench.report(f"The server took what it has not shown: look once more, later, for {'; '.join(unseen)}")
@@ -206,12 +216,17 @@ async def put_back(bench: ScratchAsset) -> tuple[str, ...]:
 
 
 async def _put_asset_back(bench: ScratchAsset) -> tuple[str, ...]:
-    return _left(bench, await _take_back(bench, bench.read, partial(_undoing, bench)))
+    """Undo what was made; return how the asset differs from before, in what a trial could have changed."""
+    before, live = bench.before, await take_back(bench, bench.read, partial(_undoing, bench))
+    segments = [f"segment {each.number}" for each in live.segments if each not in before.segments]
+    segments += [f"segment {each.number} is gone" for each in before.segments if each not in live.segments]
+    markers = [f"marker {each.uid}" for each in live.markers if each not in before.markers]
+    markers += [f"marker {each.uid} is gone" for each in before.markers if each not in live.markers]
+    old, new = (asset.attributes.get("first_frame") for asset in (before, live))
+    return (*segments, *markers, *([f"first_frame {new} instead of {old}"] if old != new else []))
 
 
-async def _take_back(
-    bench: ScratchAsset, read: Callable[[], Awaitable[T]], undoing: Callable[[T], Sequence[Request]]
-) -> T:
+async def take_back(bench: Scratch, read: Callable[[], Awaitable[T]], undoing: Callable[[T], Sequence[Request]]) -> T:
     """Send what undoes our changes until nothing is left to undo, at most ``_ROUNDS`` times; return the last state."""
     for _ in range(_ROUNDS):
         found = undoing(await read())
@@ -235,17 +250,6 @@ def _undoing(bench: ScratchAsset, live: Asset) -> list[Request]:
     if "first_frame" in bench.made and old is not None and live.attributes.get("first_frame") != old:
         found.append(requests.set_field(bench.path, "first_frame", old))
     return found
-
-
-def _left(bench: ScratchAsset, live: Asset) -> tuple[str, ...]:
-    """Return how the asset differs from before, in what a trial could have changed."""
-    before = bench.before
-    segments = [f"segment {each.number}" for each in live.segments if each not in before.segments]
-    segments += [f"segment {each.number} is gone" for each in before.segments if each not in live.segments]
-    markers = [f"marker {each.uid}" for each in live.markers if each not in before.markers]
-    markers += [f"marker {each.uid} is gone" for each in before.markers if each not in live.markers]
-    old, new = (asset.attributes.get("first_frame") for asset in (before, live))
-    return (*segments, *markers, *([f"first_frame {new} instead of {old}"] if old != new else []))
 
 
 _SEPARATORS: Final = (",", ";", "|")
@@ -359,7 +363,7 @@ def _free_frames(asset: Asset) -> int | None:
 
 async def try_separators(bench: ScratchAsset) -> None:
     """Which separator makes several values of one text (dialect ``list_separator``)?"""
-    name = bench.trial.xmp_field
+    name = bench.xmp_field
     if name is None:
         bench.notes.miss("no field to try it on: --xmp-field NAME", "list_separator")
         return
@@ -369,7 +373,7 @@ async def try_separators(bench: ScratchAsset) -> None:
         bench.notes.miss(f"the field {name} {why}: name one that holds no list", "list_separator")
         return
     old = before[0] if before else ""
-    bench.afterwards.append(lambda: _restore_field(bench, name, old))
+    bench.undoing.insert(0, partial(_restore_field, bench, name, old))
     shown: list[str] = []
     live: tuple[str, ...] | None = before
     for sign in _SEPARATORS:
@@ -407,16 +411,16 @@ async def _restore_field(bench: ScratchAsset, name: str, old: str) -> tuple[str,
             f"The field {name} had no value. If it did not exist before, it stays empty, because no request deletes it"
         )
     back = _write(bench, name, old)
-    live = await _take_back(bench, lambda: _values(bench, name), lambda live: () if live == desired else (back,))
+    live = await take_back(bench, lambda: _values(bench, name), lambda live: () if live == desired else (back,))
     return () if live == desired else (f"the field {name} is {list(live or ())} instead of {list(desired)}",)
 
 
-_TRIALS: dict[Callable[[ScratchAsset], Awaitable[None]], tuple[tuple[str, ...], str]] = {
+_TRIALS: Trials = {
     try_segments: (("segment_update", "segment_numbers"), ""),
     try_markers: (("marker_update", "position_origin"), ""),
     try_separators: (("list_separator",), " with --xmp-field NAME"),
 }
-"""The keys that a trial answers, and its options besides ``--scratch``. Other keys: :mod:`.observations`."""
+"""The trials on an asset. Other keys: :mod:`.observations`."""
 
 _NEVER_TRIED = {
     "folder_missing": "the trial would create a folder, which the interface cannot delete",
@@ -437,8 +441,7 @@ async def probe(
     async with AsyncMediaServer(spec, read_only=True) as client:
         notes = ProbeNotes(client.hide)
         await ReadOnlyProbe(client, database, notes, title=title, field=xmp_field).run()
-    miss_the_rest(notes)
-    return ProbeResult(spec.name, database, tuple(notes.found), tuple(notes.missed))
+    return result_of(spec, database, notes, None)
 
 
 async def probe_by_trial(
@@ -455,62 +458,59 @@ async def probe_by_trial(
 
     Changes are undone after an error or interruption as well; ``left`` and ``report`` name what could not be undone.
     """
+    title, xmp_field = trial
     async with AsyncMediaServer(spec) as client:
         notes = ProbeNotes(client.hide)
-        bench = ScratchAsset(client, database, trial, notes, clock, report)
+        bench = ScratchAsset(
+            client=client, name=title, notes=notes, clock=clock, report=report, database=database, xmp_field=xmp_field
+        )
         await bench.open(refuse, all_links=all_links)
-        await ReadOnlyProbe(client, database, notes, title=trial.title, field=trial.xmp_field).run()
-        left = await _try_all(bench)
-    miss_the_rest(notes)
-    return ProbeResult(spec.name, database, tuple(notes.found), tuple(notes.missed), left)
+        await ReadOnlyProbe(client, database, notes, title=title, field=xmp_field).run()
+        left = await try_all(bench, _TRIALS)
+    return result_of(spec, database, notes, left)
 
 
-async def _try_all(bench: ScratchAsset) -> tuple[str, ...]:
+async def try_all(bench: Scratch, trials: Trials) -> tuple[str, ...]:
+    """Try, then undo all changes; return what is left.
+
+    A first interruption of the undoing only prints a message; a second one stops, and names what to check.
+    """
+    stopped = None
     try:
-        for trial, (keys, _) in _TRIALS.items():
-            try:
-                with bench.notes.trying(*keys):
-                    await trial(bench)
-            except errors.ServerError as error:
-                bench.report(f"The trial ends here: {error}")
-                lost = isinstance(error, errors.InDoubtError)
-                why = "an answer was lost before" if lost else "the server could no longer be reached"
-                miss_the_rest(bench.notes, why)
-                break
-    except BaseException:  # Ctrl-C as well: changes are always undone
+        for trial, (keys, _) in trials.items():
+            with bench.notes.trying(*keys):
+                await trial(bench)
+    except errors.ServerError as error:
+        bench.report(f"The trial ends here: {error}")
+        lost = isinstance(error, errors.InDoubtError)
+        why = "an answer was lost before" if lost else "the server could no longer be reached"
+        for keys, _ in trials.values():
+            bench.notes.miss(why, *keys)
+    except BaseException as error:  # noqa: BLE001 - Ctrl-C as well: changes are always undone
+        stopped = error
         if bench.made:
             bench.report(f"Stopped. Undoing: {bench.changed}")
-        _tell_left(bench, await _put_all_back(bench))
-        raise
-    return await _put_all_back(bench)
-
-
-async def _put_all_back(bench: ScratchAsset) -> tuple[str, ...]:
-    """Undo all changes. A first interruption only prints a message; a second one stops, and names what to check."""
-    if not bench.made:
-        return ()
-    words = f"{bench.changed} of {bench.trial.title!r}"
-    try:
-        left, stopped = await finish(
-            put_back(bench), lambda: bench.report(f"Still undoing {words}. Stopping once more leaves it there")
-        )
-    except asyncio.CancelledError:
-        bench.report(f"Stopped while undoing: it is not known what is left. Look for {words}")
-        raise
-    if stopped:
-        _tell_left(bench, left)
-        raise asyncio.CancelledError
+    left: tuple[str, ...] = ()
+    if bench.made:
+        words = f"{bench.changed} of {bench.name!r}"
+        still = f"Still undoing {words}. Stopping once more leaves it there"
+        try:
+            left, interrupted = await finish(put_back(bench), partial(bench.report, still))
+        except asyncio.CancelledError:
+            bench.report(f"Stopped while undoing: it is not known what is left. Look for {words}")
+            raise
+        stopped = stopped or (asyncio.CancelledError() if interrupted else None)
+    if stopped is not None:
+        for each in left:
+            bench.report(f"Left on {bench.name!r}: {each}")
+        raise stopped
     return left
 
 
-def _tell_left(bench: ScratchAsset, left: tuple[str, ...]) -> None:
-    for words in left:
-        bench.report(f"Left on {bench.trial.title!r}: {words}")
-
-
-def miss_the_rest(notes: ProbeNotes, why: str = "") -> None:
-    """Note why the questions that reading does not answer have no answer."""
+def result_of(spec: ServerSpec, database: str, notes: ProbeNotes, left: tuple[str, ...] | None) -> ProbeResult:
+    """Return the findings; the questions that neither reading nor a trial answered get the reason why."""
     for keys, options in _TRIALS.values():
-        notes.miss(why or f"reading does not show it: --scratch TITLE{options} tries it", *keys)
+        notes.miss(f"reading does not show it: --scratch TITLE{options} tries it", *keys)
     for key in (each.name for each in dataclasses.fields(Dialect)):
         notes.miss(_NEVER_TRIED.get(key, "msauto has no trial for it"), key)
+    return ProbeResult(spec.name, database, tuple(notes.found), tuple(notes.missed), left)

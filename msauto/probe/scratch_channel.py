@@ -6,24 +6,18 @@ the two it takes.
 
 from __future__ import annotations
 
-import asyncio
-import secrets
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
 
-from msauto.concurrency import finish
-from msauto.errors import InDoubtError, RejectedError, ServerError
+from msauto.errors import UNINFORMATIVE_STATUSES, RejectedError
 from msauto.model import requests
 from msauto.model.live import RssItem
+from msauto.model.plan import Request
 from msauto.model.ports import Clock
 from msauto.model.server import ServerSpec
 from msauto.probe.observations import ProbeNotes, ProbeResult, ReadOnlyProbe
-from msauto.probe.probe import PAUSES, SETTLING, miss_the_rest
+from msauto.probe.probe import Scratch, result_of, take_back, try_all
 from msauto.server.client import AsyncMediaServer
-
-_ROUNDS: Final = 3
 
 
 async def probe_by_item(
@@ -35,100 +29,58 @@ async def probe_by_item(
     """
     async with AsyncMediaServer(spec) as client:
         notes = ProbeNotes(client.hide)
+        bench = Scratch(client=client, name=channel, notes=notes, clock=clock, report=report)
         await client.channel(channel)
         await ReadOnlyProbe(client, database, notes, title=None, field=None).run()
-        left = await _ScratchItem(client, channel, notes, clock, report).run()
-    miss_the_rest(notes)
-    return ProbeResult(spec.name, database, tuple(notes.found), tuple(notes.missed), left)
+        left = await try_all(bench, {_try_item: (("rss_guid",), "")})
+    return result_of(spec, database, notes, left)
 
 
-@dataclass(slots=True)
-class _ScratchItem:
-    """The item of a trial; ``report`` prints a line at once. ``sent``: the server may have it."""
+async def _try_item(bench: Scratch) -> None:
+    file, guid = f"{bench.token}.xml", f"{bench.token}-guid"
+    document = requests.item_document({"title": bench.token, "description": "A trial of msauto", "guid": guid})
+    bench.made["item"] = f"an item titled {bench.token}"
+    bench.visibility.unseen.add("item")
+    bench.undoing.append(partial(_remove, bench))
+    try:
+        await bench.client.send(requests.put_rss(bench.name, file, document))
+    except RejectedError as error:
+        if error.status not in UNINFORMATIVE_STATUSES:
+            bench.visibility.unseen.discard("item")
+        raise
+    mine = _mine(bench, await _items(bench))
+    if not mine:
+        bench.notes.miss("a new item was not shown", "rss_guid")
+        return
+    shown = mine[0].guid
+    value = {guid: "item", file: "file", bench.token: "stem"}.get(shown)
+    evidence = f"PUT of the file {file} with the guid {guid}: shown as {shown!r}"
+    if value is None:
+        bench.notes.miss(f"{evidence}, which no value describes", "rss_guid")
+    else:
+        bench.notes.learn("rss_guid", value, evidence)
+    if "<item>" in f"{mine[0].title}{mine[0].description}":
+        bench.notes.learn("rss_body", "text", "an item document is shown as a text")
 
-    client: AsyncMediaServer
-    channel: str
-    notes: ProbeNotes
-    clock: Clock
-    report: Callable[[str], None]
-    token: str = field(default_factory=lambda: f"msauto-probe-{secrets.token_hex(6)}")
-    sent: bool = False
-    shown: bool = False
 
-    async def run(self) -> tuple[str, ...]:
-        """Put the item, note what the channel shows, and remove it in any case; return what is left."""
-        try:
-            with self.notes.trying("rss_guid"):
-                await self._put()
-        except ServerError as error:
-            self.report(f"The trial ends here: {error}")
-        except BaseException:  # Ctrl-C as well
-            self.report(f"Stopped. Removing the item {self.token}")
-            for words in await self._remove_anyway():
-                self.report(f"Left in {self.channel!r}: {words}")
-            raise
-        return await self._remove_anyway()
+async def _items(bench: Scratch) -> Sequence[RssItem]:
+    """Read all items of the channel, until it shows ours."""
 
-    async def _put(self) -> None:
-        file, guid = f"{self.token}.xml", f"{self.token}-guid"
-        document = requests.item_document({"title": self.token, "description": "A trial of msauto", "guid": guid})
-        self.sent = True
-        await self.client.send(requests.put_rss(self.channel, file, document))
-        mine = await self._look(bool)
-        if not mine:
-            self.notes.miss("a new item was not shown", "rss_guid")
-            return
-        shown = mine[0].guid
-        value = {guid: "item", file: "file", self.token: "stem"}.get(shown)
-        evidence = f"PUT of the file {file} with the guid {guid}: shown as {shown!r}"
-        if value is None:
-            self.notes.miss(f"{evidence}, which no value describes", "rss_guid")
-        else:
-            self.notes.learn("rss_guid", value, evidence)
-        if "<item>" in f"{mine[0].title}{mine[0].description}":
-            self.notes.learn("rss_body", "text", "an item document is shown as a text")
+    async def read() -> Sequence[RssItem]:
+        return (await bench.client.channel(bench.name)).items
 
-    async def _mine(self) -> Sequence[RssItem]:
-        items = (await self.client.channel(self.channel)).items
-        return [item for item in items if any(self.token in text for text in (item.guid, *item.fields.values()))]
+    return await bench.visibility.look("item", read, lambda items: bool(_mine(bench, items)))
 
-    async def _look(self, is_so: Callable[[Sequence[RssItem]], bool]) -> Sequence[RssItem]:
-        """Read our items until something is so, for a limited time: some servers show a change late."""
-        for pause in (*PAUSES, 0.0):
-            mine = await self._mine()
-            self.shown = self.shown or bool(mine)
-            if is_so(mine):
-                break
-            await self.clock.sleep(pause)
-        return mine
 
-    async def _remove_anyway(self) -> tuple[str, ...]:
-        """Remove the item. A first interruption only prints a message; a second one stops."""
-        if not self.sent:
-            return ()
-        left, stopped = await finish(
-            self._remove(), lambda: self.report(f"Still removing {self.token}. Stopping once more leaves it there")
-        )
-        if stopped:
-            raise asyncio.CancelledError
-        return left
+def _mine(bench: Scratch, items: Sequence[RssItem]) -> list[RssItem]:
+    return [item for item in items if any(bench.token in text for text in (item.guid, *item.fields.values()))]
 
-    async def _remove(self) -> tuple[str, ...]:
-        for _ in range(_ROUNDS):
-            try:
-                mine = await self._mine() if self.shown else await self._look(bool)
-                others = [item.guid for item in (await self.client.channel(self.channel)).items if item not in mine]
-                for guid in {item.guid for item in mine if item.guid and item.guid not in others}:
-                    with suppress(RejectedError):  # what remains is reported
-                        await self.client.delete_rss(self.channel, guid)
-                mine = await self._look(lambda items: not items)
-            except InDoubtError:
-                await self.clock.sleep(SETTLING)
-                continue
-            if not mine:
-                break
-        else:
-            return (f"an item titled {self.token}",)
-        if not self.shown:
-            self.report(f"The server has not shown the item: look once more, later, for one titled {self.token}")
-        return ()
+
+async def _remove(bench: Scratch) -> tuple[str, ...]:
+    def undoing(items: Sequence[RssItem]) -> list[Request]:
+        mine = _mine(bench, items)
+        others = {item.guid for item in items if item not in mine}
+        return [requests.delete_rss(bench.name, guid) for guid in {item.guid for item in mine} - others if guid]
+
+    live = await take_back(bench, partial(_items, bench), undoing)
+    return (bench.made["item"],) if _mine(bench, live) else ()

@@ -388,7 +388,7 @@ def test_a_channel_of_texts_shows_the_tags(sim: Simulator) -> None:
 @pytest.mark.parametrize(
     ("fault", "left", "words"),
     [
-        ("swallow@PUT", 0, "The server has not shown the item"),
+        ("swallow@PUT", 0, "The server took what it has not shown"),
         ("status:400@PUT", 0, ""),
         ("status:400@DELETE", 1, ""),
         ("cut_after@PUT", 0, "The trial ends here"),
