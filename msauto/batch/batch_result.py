@@ -1,14 +1,11 @@
-"""What came of a batch: one value, which the ledger keeps; the status of its jobs; and the summary in every form."""
+"""What came of a batch: one value, which the ledger keeps; and the status of its jobs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from itertools import chain
-from typing import Annotated, Any, Final, Literal, get_args
-from urllib.parse import quote
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, structs
 
@@ -17,14 +14,9 @@ from msauto.batch.batch_file import BatchFile
 from msauto.errors import LedgerError
 from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
 from msauto.ledger.ledger import Ledger, LedgerPlace
-from msauto.model.plan import Action
-from msauto.model.result import OUTCOMES, RunSummary, format_time, key_of, parse_time, seconds_between, user_at
+from msauto.model.result import RunSummary, format_time, parse_time
 from msauto.playbook.change_windows import freeze_at
-from msauto.report.ci_forms import TestCase, render_xml, suite_of
-from msauto.report.json import dump
-from msauto.report.layout import GREEN, RED, aligned, paint, template
-from msauto.report.sanitizing import show, visible
-from msauto.report.texts import count_outcomes, local_time, plural, show_seconds
+from msauto.report.texts import local_time, plural
 
 EndOutcome = Literal["ok", "failed", "refused", "locked", "interrupted"]
 JobOutcome = Literal[EndOutcome, "skipped", "not attempted"]
@@ -32,10 +24,6 @@ MessageKind = Literal["heartbeat", "notice", "metrics", "report", "program"]
 BatchOutcome = Literal["running", "ok", "failed", "refused", "locked", "missed", "interrupted"]
 FORMAT: Final = "msauto-batch"
 _OUTCOMES: Final[dict[int, EndOutcome]] = {OK: "ok", REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
-_DRIFTING: Final = 10
-"""How many targets of a job are listed that differ, or that it would change; the JSON holds all."""
-_MOST_TARGETS: Final = 5000
-"""How many targets the page of a batch holds: a job that has more is shown by ``msauto report``."""
 
 Moment = Annotated[str, Meta(description="a time, ISO 8601 in UTC")]
 
@@ -130,6 +118,18 @@ class BatchResult(Struct, frozen=True, kw_only=True):
         """Return the last result of a job, also of one that this batch did not include."""
         return next((each for each in (*self.jobs, *self.earlier) if each.job == job), None)
 
+    @property
+    def heading(self) -> str:
+        """The outcome in one line."""
+        if not self.jobs:
+            return f"{self.batch}: {self.outcome}: {self.reason}"
+        left = sum(not each.done for each in self.jobs)
+        shown = f"{left} of {plural(len(self.jobs), 'job')} not ok" if left else f"{plural(len(self.jobs), 'job')} ok"
+        changed = sum(each.summary.get("changed", 0) for each in self.jobs)
+        more = f", {plural(changed, 'target')} changed" if changed else ""
+        why = f" ({self.reason})" if self.reason else ""
+        return f"{self.batch}: {self.outcome}: {shown}{more}{why}"
+
 
 def outcome_of(code: int) -> EndOutcome:
     """Return how a job or batch with this exit code ended."""
@@ -150,12 +150,7 @@ def code_of(jobs: Iterable[JobResult]) -> int:
 def batch_result_schema() -> dict[str, Any]:
     """Return the JSON Schema of the summary (``msauto schema batch-result``)."""
     _, parts = codec.describe_types(BatchResult)
-    document = parts.pop("BatchResult")
-    for part in (document, *parts.values()):
-        part.pop("title", None)
-        part.pop("description", None)
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "msauto batch result"}
-    return {**head, **document, "$defs": dict(sorted(parts.items()))}
+    return codec.schema_document("msauto batch result", parts.pop("BatchResult"), parts)
 
 
 def record_result(ledger: Ledger, result: BatchResult, folder: str, repository: str = "") -> None:
@@ -168,7 +163,7 @@ def record_result(ledger: Ledger, result: BatchResult, folder: str, repository: 
         playbooks=(result.file,),
         summary=dict(Counter(each.outcome.replace(" ", "_") for each in result.jobs)),
         code=result.code,
-        reason=heading_of(result).partition(": ")[2] if result.ended else "",
+        reason=result.heading.partition(": ")[2] if result.ended else "",
         user=result.user,
         host=result.host,
         folder=folder,
@@ -208,6 +203,11 @@ def last_result(ledger: Ledger, batch: str) -> BatchResult | None:
     newest = structs.replace(results[0], handled=handled)
     ran = next((each for each in results if each.jobs), newest)
     return newest if ran.run == newest.run else structs.replace(newest, earlier=(*ran.jobs, *ran.earlier))
+
+
+def outcome_text(outcome: str, code: int | None) -> str:
+    """Return how a job ended, with its exit code."""
+    return f"{outcome} ({code})" if code else outcome
 
 
 class JobStatus(Struct, frozen=True, kw_only=True):
@@ -260,170 +260,3 @@ def status_row(status: JobStatus, zone: str, now: datetime) -> tuple[str, ...]:
             success += " (in the future)" if parse_time(status.last_success) > now else " (too long ago)"
     start = local_time(status.next_start, zone) if status.next_start else "unknown"
     return status.batch, status.job, outcome, success, start, status.frozen or "no"
-
-
-def heading_of(result: BatchResult) -> str:
-    """Return the outcome of the batch in one line."""
-    if not result.jobs:
-        return f"{result.batch}: {result.outcome}: {result.reason}"
-    left = sum(not each.done for each in result.jobs)
-    shown = f"{left} of {plural(len(result.jobs), 'job')} not ok" if left else f"{plural(len(result.jobs), 'job')} ok"
-    changed = sum(each.summary.get("changed", 0) for each in result.jobs)
-    more = f", {plural(changed, 'target')} changed" if changed else ""
-    why = f" ({result.reason})" if result.reason else ""
-    return f"{result.batch}: {result.outcome}: {shown}{more}{why}"
-
-
-def render_text(result: BatchResult, zone: str, _: LedgerPlace | None = None, *, colour: bool = False) -> str:
-    """Return the summary for a terminal or a mail; times in a time zone."""
-    heading = paint(visible(heading_of(result)), RED if result.code else GREEN, colour=colour)
-    rows = [[f"  {job}", *cells] for job, *cells in _rows(result)]
-    return "".join(f"{line}\n" for line in (heading, *aligned(rows), *_drift_notes(result), *_notes(result, zone)))
-
-
-def _render_markdown(result: BatchResult, zone: str, _: LedgerPlace | None) -> str:
-    heading = visible(heading_of(result))
-    more = chain(_drift_notes(result), _notes(result, zone))
-    return template("batch/summary.md.j2").render(heading=heading, rows=_rows(result), more=more)
-
-
-def _render_html(result: BatchResult, zone: str, place: LedgerPlace | None) -> str:
-    """Return a page like that of a run, with the targets of all jobs, as long as there are not too many."""
-    from msauto.report.html import render_page, run_part
-
-    parts, left, unread = [], _MOST_TARGETS, []
-    ran = [(job, run) for job in result.jobs for run in job.runs]
-    with Ledger.open(place, readonly=True) if ran and place is not None else nullcontext() as ledger:
-        for job, run in ran:
-            size = sum(job.summary.get(key_of(outcome), 0) for outcome in OUTCOMES if outcome != "unchanged")
-            if ledger is not None and size <= left and ledger.is_run(run):
-                parts.append(run_part(ledger.run_details(run).result, visible(job.job)))
-                left -= size
-            else:
-                unread.append(f"{job.job}: its changes are not on this page: msauto report {run}")
-    who = user_at(result.user, result.host)
-    ended = [f"took {_took(result.started, result.ended)}"] if result.ended else []
-    head = f"{result.batch}: {result.outcome}: "
-    return "".join(
-        render_page(
-            parts,
-            heading_of(result).removeprefix(head),
-            result.outcome,
-            subject=result.batch,
-            facts=(who, local_time(result.started, zone), *ended, f"msauto {result.msauto}"),
-            more_data=[each for job in result.jobs for each in _drift_data(job)],
-            name="batch/summary.html.j2",
-            jobs=[(each, _took(each.started, each.ended), visible(_details_of(each))) for each in result.jobs],
-            local_time=lambda time: local_time(time, zone) if time else "",
-            notes=[*map(visible, unread), *_notes(result, zone)],
-            drift=list(_drift_notes(result)),
-        )
-    )
-
-
-def _drift_data(job: JobResult) -> Iterator[dict[str, Any]]:
-    """Yield the data of the targets that differ."""
-    for number, each in enumerate(job.reported_drift):
-        names = {"id": f"{quote(job.job)}~{number}", "job": visible(job.job)}
-        place = {"server": show(each.server), "database": show(each.database), "name": show(each.name)}
-        lines = [["difference", visible(change)] for change in each.changes]
-        lines.append(["advice", visible(f"it differs ({_since(each)})")])
-        yield {**names, **place, "status": "differs", "result": lines}
-
-
-def _rows(result: BatchResult) -> Iterator[tuple[str, str, str, str]]:
-    """Yield each job with its outcome, its duration, and why it is not ok or its counts."""
-    for each in result.jobs:
-        took = _took(each.started, each.ended)
-        yield each.job, outcome_text(each.outcome, each.code), took, visible(_details_of(each))
-
-
-def _took(started: str | None, ended: str | None) -> str:
-    """Return how long something took; empty if it did not run, or did not end."""
-    return show_seconds(seconds_between(started, ended)) if started and ended else ""
-
-
-def outcome_text(outcome: str, code: int | None) -> str:
-    """Return how a job ended, with its exit code."""
-    return f"{outcome} ({code})" if code else outcome
-
-
-def _details_of(job: JobResult) -> str:
-    if job.outcome == "not attempted" and not job.reason:
-        return ""
-    planned = ", ".join(f"{job.summary[each]} to {each}" for each in get_args(Action) if job.summary.get(each))
-    text = job.reason or count_outcomes(job.summary) or planned or "nothing to do"
-    if job.drift and not job.reason:
-        text = f"{plural(len(job.drift), 'target')} differ{'s' if len(job.drift) == 1 else ''}"
-    attempts = f"; {job.attempts} attempts" if job.attempts > 1 else ""
-    warned = f"; {plural(len(job.warnings), 'warning')}: {job.warnings[0]}" if job.warnings else ""
-    return f"{text}{attempts}{warned}"
-
-
-def _drift_notes(result: BatchResult) -> Iterator[str]:
-    """Yield what differs, and what would change, of each job."""
-    for job in result.jobs:
-        drift, planned = job.reported_drift, job.would_change
-        found = (f"{_called(each)} differs ({_since(each)}): {', '.join(each.changes)}" for each in drift[:_DRIFTING])
-        yield from (f"{job.job}: {visible(each)}" for each in found)
-        if len(drift) > _DRIFTING:
-            yield f"{job.job}: {len(drift) - _DRIFTING} more differ"
-        sentences = (f"{_called(each)}: {', '.join(each.changes)}" for each in planned[:_DRIFTING])
-        yield from (f"{job.job}: {visible(each)}" for each in sentences)
-        if len(planned) > _DRIFTING:
-            yield f"{job.job}: {plural(len(planned) - _DRIFTING, 'more target')}; see its plan above, or --format json"
-
-
-def _notes(result: BatchResult, zone: str) -> Iterator[str]:
-    """Yield what the rows do not hold: missed starts, what was not delivered, what to do next."""
-    yield from (f"missed: {local_time(start, zone)}" for start in result.missed)
-    for sent in result.deliveries:
-        if sent.error:
-            yield visible(f"{sent.kind} {sent.to}: not delivered: {sent.error}")
-    left = [each for each in result.jobs if not each.done]
-    runs = [f"msauto history {run}" for each in left for run in each.runs]
-    if runs:
-        yield f"→ for details: {', '.join(runs)}"
-    if left and not result.check:  # a check is not recorded
-        yield f"→ to run these jobs again: msauto batch run {visible(result.file)} --failed"
-
-
-def _since(target: DifferingTarget) -> str:
-    """Return since when a target differs, and by whom."""
-    new = "new" if target.nights == 1 else f"for {target.nights} nights"
-    return ", by ".join(filter(None, (new, ", ".join(target.by))))
-
-
-def _called(target: DifferingTarget) -> str:
-    return f"{'/'.join(filter(None, (target.server, target.database)))}: {target.name}"
-
-
-def render_json(result: BatchResult, _zone: str = "", _: LedgerPlace | None = None) -> str:
-    """Return the summary as ``msauto-batch`` version 1."""
-    return dump(codec.to_json(result))
-
-
-def _render_junit(result: BatchResult, _zone: str, _: LedgerPlace | None) -> str:
-    jobs = result.jobs or (JobResult(job=result.batch, code=result.code, reason=result.reason),)
-    return render_xml(suite_of(result.batch, [_test_case(each, result) for each in jobs], time=result.started))
-
-
-def _test_case(job: JobResult, result: BatchResult) -> TestCase:
-    seconds = seconds_between(job.started, job.ended)
-    if job.code or job.outcome == "not attempted":
-        return TestCase(job.job, "failure", job.outcome, job.reason or result.reason, seconds=seconds)
-    if job.outcome == "skipped":
-        return TestCase(job.job, "skipped", message=job.reason or result.reason, seconds=seconds)
-    return TestCase(job.job, details=_details_of(job), seconds=seconds)
-
-
-BatchForm = Callable[[BatchResult, str, LedgerPlace | None], str]
-"""Writes a summary, with times in a time zone; a page takes the changes of the runs from a ledger."""
-SUMMARY_FORMS: Final[Mapping[str, tuple[str, BatchForm]]] = {
-    "text": ("txt", render_text),
-    "json": ("json", render_json),
-    "markdown": ("md", _render_markdown),
-    "html": ("html", _render_html),
-    "junit": ("xml", _render_junit),
-}
-"""The ending of a report file, and the form."""

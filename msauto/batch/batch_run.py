@@ -31,7 +31,6 @@ from msauto.batch.batch_result import (
     JobResult,
     SentMessage,
     code_of,
-    heading_of,
     last_result,
     outcome_of,
     record_result,
@@ -140,7 +139,7 @@ class BatchSession:
         if self.choice.scheduled:
             result = structs.replace(result, handled=now)
         self._record(result)
-        notify_systemd(self.env, heading_of(result))
+        notify_systemd(self.env, result.heading)
         if not self.choice.check and (result.code != OK or result.jobs):  # without a job, nothing is known
             result = self._reported(result)
             if result.deliveries:

@@ -28,15 +28,8 @@ from uuid import NAMESPACE_URL, uuid5
 from msgspec import Struct, structs
 
 from msauto.batch.batch_file import BatchFile
-from msauto.batch.batch_result import (
-    SUMMARY_FORMS,
-    BatchForm,
-    BatchResult,
-    MessageKind,
-    SentMessage,
-    heading_of,
-    render_text,
-)
+from msauto.batch.batch_result import BatchResult, MessageKind, SentMessage
+from msauto.batch.summary import SUMMARY_FORMS, BatchForm, render_text
 from msauto.documents.document import SourceNode
 from msauto.errors import InputError, MsautoError, Problem
 from msauto.exit_codes import LOCKED, OK, REFUSED
@@ -111,7 +104,7 @@ class Monitor(Struct):
             events = tuple(event for event in events_of(result) if event in subscribed)
             if events:
                 kind = "failure" if result.code else "warning" if "drift" in events else "success"
-                send = partial(_send_notice, f"msauto {heading_of(result)}", recap, kind)
+                send = partial(_send_notice, f"msauto {result.heading}", recap, kind)
                 messages.append(self._to(value, node, "notice", send, events))
         return self._deliver(messages, self.left)
 

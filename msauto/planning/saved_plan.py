@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, structs
 
-from msauto.codec import LazyItems, describe_types, from_json, to_json, to_key
+from msauto.codec import LazyItems, describe_types, from_json, schema_document, to_json, to_key
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.desired import Batch, TaskSource
 from msauto.model.identity import ClipIdentity, are_other_clips, differing, plain
@@ -115,11 +115,7 @@ def plan_schema() -> dict[str, Any]:
     del parts["Target"]["properties"]["holding"]  # never written
     for name in ("Target", "Request"):
         parts[name]["properties"]["result"] = {"description": "what came of it, if the plan was applied"}
-    for part in (document, *parts.values()):
-        for key in ("title", "description"):
-            part.pop(key, None)
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "msauto plan"}
-    return {**head, **document, "$defs": dict(sorted(parts.items()))}
+    return schema_document("msauto plan", document, parts)
 
 
 def _refuse(path: str, message: str, remedy: str) -> InputError:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import Meta, Struct
 
-from msauto.codec import describe_types, dump
+from msauto.codec import describe_types, dump, schema_document
 from msauto.model import events
 from msauto.model.plan import Kind, Refusal, Summary
 from msauto.model.result import Outcome, RequestOutcome
@@ -240,13 +240,12 @@ def _value(name: str, event: Any, done: Progress) -> Any:
 
 def events_schema() -> dict[str, Any]:
     """Return the JSON Schema of one line (``msauto schema events``)."""
-    lines = [(kind, *describe_types(kind)) for kind in LINES.values()]
-    parts = {name: part for _, _, described in lines for name, part in described.items()}
-    for name, part in parts.items():
-        part.pop("title", None)
-        if name.endswith("Line"):
-            part["properties"]["type"]["description"] = "what happened"
-        else:
-            part.pop("description", None)
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "msauto event"}
-    return {**head, "oneOf": [root for _, root, _ in lines], "$defs": dict(sorted(parts.items()))}
+    roots = []
+    parts: dict[str, Any] = {}
+    for kind in LINES.values():
+        root, described = describe_types(kind)
+        line = described[kind.__name__]
+        line["properties"]["type"]["description"] = "what happened"
+        roots.append(root)
+        parts |= described | {kind.__name__: {"description": kind.__doc__, **line}}
+    return schema_document("msauto event", {"oneOf": roots}, parts)

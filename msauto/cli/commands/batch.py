@@ -18,9 +18,10 @@ import click
 from msauto.api.inputs import ledger_place
 from msauto.batch.batch_file import BatchFile, check_batch, load_batch
 from msauto.batch.batch_job import BatchLog, BatchSignals
-from msauto.batch.batch_result import last_result, past_results, render_json, render_text, status_of, status_row
+from msauto.batch.batch_result import last_result, past_results, status_of, status_row
 from msauto.batch.batch_run import BatchSession, JobChoice, open_batch
 from msauto.batch.monitoring import unreachable_addresses
+from msauto.batch.summary import render_json, render_text
 from msauto.cli.flags import Display, layout_of, no_color_flag, on_flag, parse_age
 from msauto.cli.help import HelpGroup
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour

@@ -83,7 +83,8 @@ def _list_runs(found: PastRuns, flags: Flags) -> None:
 
 def _show_batch(summary: RunSummary, flags: Flags) -> None:
     """Show a batch: its summary, and what was delivered to other systems."""
-    from msauto.batch.batch_result import read_result, render_text
+    from msauto.batch.batch_result import read_result
+    from msauto.batch.summary import render_text
 
     result = read_result(flags.inputs.ledger, summary)
     if flags.format == "json":

@@ -8,7 +8,8 @@ import click
 from msgspec import structs
 
 from msauto.api.forms import FORMS, report_form
-from msauto.batch.batch_result import SUMMARY_FORMS, read_result
+from msauto.batch.batch_result import read_result
+from msauto.batch.summary import SUMMARY_FORMS
 from msauto.cli.flags import SUMMARY_OPTION, Flags, layout_of, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result

@@ -16,17 +16,16 @@ from msgspec import structs
 from msauto.batch.batch_file import BatchFile, Job, load_batch
 from msauto.batch.batch_job import JobAttempt
 from msauto.batch.batch_result import (
-    SUMMARY_FORMS,
     BatchResult,
     DifferingTarget,
     JobResult,
     code_of,
     outcome_of,
-    render_text,
 )
 from msauto.batch.batch_run import BatchRun, failed_jobs, why_missed
 from msauto.batch.monitoring import events_of
 from msauto.batch.schedule import due_starts
+from msauto.batch.summary import SUMMARY_FORMS, render_text
 from msauto.playbook.change_windows import DatedFreeze, freeze_at
 
 START = datetime.fromisoformat("2026-11-20T03:10:00+00:00")

@@ -13,7 +13,6 @@ from lxml import etree
 from msgspec import structs
 
 from msauto.batch.batch_result import (
-    SUMMARY_FORMS,
     BatchResult,
     DifferingTarget,
     JobResult,
@@ -23,6 +22,7 @@ from msauto.batch.batch_result import (
     status_of,
     status_row,
 )
+from msauto.batch.summary import SUMMARY_FORMS
 from msauto.model.result import format_time
 from tests.unit.report.made_plans import without_assets
 
