@@ -14,7 +14,7 @@ from msauto.model.plan import Action
 from msauto.model.result import OUTCOMES, key_of, seconds_between, user_at
 from msauto.report.ci_forms import TestCase, render_xml, suite_of
 from msauto.report.json import dump
-from msauto.report.layout import GREEN, RED, aligned, paint, template
+from msauto.report.layout import aligned, paint, template
 from msauto.report.sanitizing import show, visible
 from msauto.report.texts import count_outcomes, local_time, plural, show_seconds
 
@@ -114,7 +114,7 @@ def _notes(result: BatchResult, zone: str) -> Iterator[str]:
 def render_text(result: BatchResult, zone: str, _: LedgerPlace | None = None, *, colour: bool = False) -> str:
     """Return the summary for a terminal or a mail; times in a time zone."""
     summary = summarize(result, zone)
-    heading = paint(summary.heading, RED if result.code else GREEN, colour=colour)
+    heading = paint(summary.heading, "red" if result.code else "green", colour=colour)
     rows = [[f"  {job.job}", *cells] for job, *cells in summary.jobs]
     return "".join(f"{line}\n" for line in (heading, *aligned(rows), *summary.differing, *summary.notes))
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from msgspec import Struct, field, structs
 
@@ -50,13 +50,10 @@ class Layout(Struct, frozen=True):
 
 PLAIN: Final = Layout()
 
-BOLD: Final = "1"
-DIM: Final = "2"
-RED: Final = "31"
-GREEN: Final = "32"
-YELLOW: Final = "33"
-MAGENTA: Final = "35"
-CYAN: Final = "36"
+Style = Literal["", "bold", "dim", "red", "green", "yellow", "magenta", "cyan"]
+_CODES: Final[Mapping[Style, int]] = {
+    "bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "magenta": 35, "cyan": 36
+}  # fmt: skip
 
 _QUOTED: Final = re.compile(r'("(?:[^"\\]|\\.)*")')
 _ARROW: Final = re.compile(r"(?=→ |-> )")
@@ -68,7 +65,7 @@ class TextSpan(NamedTuple):
     """Visible text in one style; with ``together`` it is kept on one line where it fits on one."""
 
     text: str
-    style: str = ""
+    style: Style = ""
     together: bool = True
 
 
@@ -83,12 +80,12 @@ class Line(Struct, frozen=True):
     wrapped: bool = True
 
 
-def paint(text: str, style: str, *, colour: bool) -> str:
+def paint(text: str, style: Style, *, colour: bool) -> str:
     """Colour one line of visible text; return an empty text as it is."""
-    return f"\x1b[{style}m{text}\x1b[0m" if colour and style and text else text
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if colour and style and text else text
 
 
-def words(text: str, style: str = "", *, hang: int = 2) -> Line:
+def words(text: str, style: Style = "", *, hang: int = 2) -> Line:
     """Return a line that may be broken at each space."""
     return Line((TextSpan(text, style, together=False),), hang)
 
@@ -173,7 +170,7 @@ def render_table(
     colour: bool,
     width: int | None = None,
     whole: Collection[str] = (),
-    styles: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    styles: Mapping[str, Mapping[str, Style]] = MappingProxyType({}),
 ) -> str:
     """Return a table with a header line; it ends with a newline.
 
@@ -186,11 +183,11 @@ def render_table(
     looks = [styles.get(name, {}) if colour else {} for name in headers]
     lines = aligned(shown, looks) if width is None else [*_fitted(shown, width, whole, looks)]
     lines = [without_command(line) for line in lines]
-    lines[0] = paint(lines[0], BOLD, colour=colour)
+    lines[0] = paint(lines[0], "bold", colour=colour)
     return "".join(f"{line}\n" for line in lines)
 
 
-Looks = Sequence[Mapping[str, str]]
+Looks = Sequence[Mapping[str, Style]]
 """For each column, the style of a cell by its text."""
 
 

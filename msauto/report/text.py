@@ -16,22 +16,7 @@ from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Result
 from msauto.report import plan_view, texts
 from msauto.report.clip_timeline import ASCII, UNICODE, TimelineRow, TimelineSigns, draw_timeline, legend_of
-from msauto.report.layout import (
-    BOLD,
-    CYAN,
-    DIM,
-    GREEN,
-    MAGENTA,
-    PLAIN,
-    RED,
-    YELLOW,
-    Layout,
-    Line,
-    TextSpan,
-    paint,
-    render_lines,
-    words,
-)
+from msauto.report.layout import PLAIN, Layout, Line, Style, TextSpan, paint, render_lines, words
 from msauto.report.result_view import ResultGroup, ResultView, view_result
 from msauto.report.sanitizing import (
     display_width,
@@ -46,7 +31,7 @@ from msauto.report.sanitizing import (
 
 NARROWEST: Final = 60
 _BODY: Final = 80
-_COLOURS: Final[dict[Action, str]] = {"add": GREEN, "change": YELLOW, "delete": RED, "run": CYAN}
+_COLOURS: Final[dict[Action, Style]] = {"add": "green", "change": "yellow", "delete": "red", "run": "cyan"}
 _NAME_ROWS: Final = 4
 _VALUE_ROWS: Final = 3
 _WIDEST_KEY: Final = 18
@@ -72,15 +57,15 @@ def _lines(plan: plan_view.PlanView, layout: Layout) -> Iterator[Line]:
         yield from _counts(plan, layout)
     for refusal in plan.refusals if layout.refusals else ():
         reason, to_allow, remedy = refusal.partition("To allow it: ")
-        yield Line((TextSpan(reason, RED, together=False), TextSpan(f"{to_allow}{remedy}", RED)))
+        yield Line((TextSpan(reason, "red", together=False), TextSpan(f"{to_allow}{remedy}", "red")))
     if plan.refusals and layout.refusals and plan.deletions:
         yield Line(())
     yield from _deletions(plan)
     if plan.settings:
-        yield words(plan.settings, DIM)
-    yield words(plan.sentence, BOLD)
+        yield words(plan.settings, "dim")
+    yield words(plan.sentence, "bold")
     if left and not layout.summary:
-        yield words(f"{texts.plural(left, 'target')} not shown: -v shows them", YELLOW)
+        yield words(f"{texts.plural(left, 'target')} not shown: -v shows them", "yellow")
 
 
 # Blocks --------------------------------------------------------------------------------------------------------
@@ -95,9 +80,9 @@ def _blocks(blocks: Sequence[plan_view.Block], layout: Layout) -> Iterator[Line]
         drawn += rows
     legend = legend_of(drawn, _signs(layout))
     if legend:
-        entries = [TextSpan(f"{text}, ", _COLOURS[action] if action else DIM) for text, action in legend]
+        entries = [TextSpan(f"{text}, ", _COLOURS[action] if action else "dim") for text, action in legend]
         entries[-1] = entries[-1]._replace(text=entries[-1].text.removesuffix(", "))
-        yield from (Line((TextSpan("Timeline: ", DIM), *entries)), Line(()))
+        yield from (Line((TextSpan("Timeline: ", "dim"), *entries)), Line(()))
 
 
 def _block(block: plan_view.Block, drawing: Iterable[Line], layout: Layout) -> Iterator[Line]:
@@ -108,7 +93,7 @@ def _block(block: plan_view.Block, drawing: Iterable[Line], layout: Layout) -> I
     for row, key in zip(block.rows, keys, strict=True):
         before = [f"{row.kind.aspect:{aspect_width}}  ", f"{pad(key, max(key_width, display_width(key)))}  "]
         yield from _row(row, before, block.whole or bool(layout.verbosity), layout)
-    yield from (words(f"    {line}", RED, hang=6) for line in block.emptied)
+    yield from (words(f"    {line}", "red", hang=6) for line in block.emptied)
     yield from drawing
     if block.level == "alone":
         yield from _requests(block.targets[0].requests) if layout.verbosity else ()
@@ -116,17 +101,17 @@ def _block(block: plan_view.Block, drawing: Iterable[Line], layout: Layout) -> I
     yield names_line(block.named, None if block.whole else _NAME_ROWS * (layout.width - 4))
     tasks = {change.source.task for row in block.rows for _, change in row.changes}
     if len(tasks) == 1 and (task := tasks.pop()):
-        yield words(f"    task {show(task, quoted=True)}", DIM, hang=6)
+        yield words(f"    task {show(task, quoted=True)}", "dim", hang=6)
 
 
 def _heading(heading: str, folder: str) -> Line:
-    spans = [TextSpan(heading, BOLD, together=False)]
-    return Line((*spans, TextSpan(f"  {folder}", DIM)) if folder else tuple(spans), 4)
+    spans = [TextSpan(heading, "bold", together=False)]
+    return Line((*spans, TextSpan(f"  {folder}", "dim")) if folder else tuple(spans), 4)
 
 
 def _row(row: plan_view.Row, before: Sequence[str], whole: bool, layout: Layout) -> Iterator[Line]:
     action = row.kind.action
-    red = RED if action == "delete" else ""
+    red: Style = "red" if action == "delete" else ""
     spans = [TextSpan(f"  {texts.SIGNS[action]} ", _COLOURS[action]), *(TextSpan(each, red) for each in before)]
     hang = sum(display_width(span.text) for span in spans)
     hang = hang if hang <= layout.width * 2 // 5 else 8
@@ -137,7 +122,7 @@ def _row(row: plan_view.Row, before: Sequence[str], whole: bool, layout: Layout)
         yield Line((*spans, *_values(change, target, short, red)), hang)
         if layout.verbosity >= 2:
             task = f", task {show(change.source.task, quoted=True)}" if change.source.task else ""
-            yield words(f"      at {visible(str(change.source.place))}{task}", DIM, hang=8)
+            yield words(f"      at {visible(str(change.source.place))}{task}", "dim", hang=8)
         return
     more = ", for example (-v shows all)" if len(row.examples) < len(row.changes) else ":"
     yield Line((*spans, TextSpan(f"{texts.plural(len(row.changes), 'change')}{more}", red)), hang)
@@ -148,17 +133,17 @@ def _row(row: plan_view.Row, before: Sequence[str], whole: bool, layout: Layout)
         yield Line((TextSpan(f"      {name}"), TextSpan(key, red), *_values(change, target, short, red)), 8)
 
 
-def _values(change: Change, target: Target, short: texts.ValueWidth, style: str) -> Iterator[TextSpan]:
+def _values(change: Change, target: Target, short: texts.ValueWidth, style: Style) -> Iterator[TextSpan]:
     """Yield what a change does, then its notes."""
     parts = [str(part) for part in texts.change_parts(change, target, short)]
     yield from _listed(parts, style)
     notes = "; ".join(texts.change_notes(change))
     if notes:
         gap = "  " if parts else ""
-        yield TextSpan(f"{gap}({notes})", style or (DIM if change.reversible else YELLOW))
+        yield TextSpan(f"{gap}({notes})", style or ("dim" if change.reversible else "yellow"))
 
 
-def _listed(parts: Sequence[str], style: str) -> list[TextSpan]:
+def _listed(parts: Sequence[str], style: Style) -> list[TextSpan]:
     return [*(TextSpan(f"{part}, ", style) for part in parts[:-1]), *(TextSpan(part, style) for part in parts[-1:])]
 
 
@@ -166,7 +151,7 @@ def _requests(requests: tuple[Request, ...]) -> Iterator[Line]:
     for number, request in enumerate(requests, 1):
         body = f"  {texts.show_body(request.body, _BODY)}" if request.body else ""
         text = f"    {number:>3}. {request.method} {visible(request.path)}{body}"
-        yield Line((TextSpan(text, DIM),), wrapped=False)
+        yield Line((TextSpan(text, "dim"),), wrapped=False)
 
 
 def _drawing(block: plan_view.Block, layout: Layout) -> tuple[list[TimelineRow], list[Line]]:
@@ -220,16 +205,16 @@ def _errors(errors: Iterable[plan_view.ErrorGroup]) -> Iterator[Line]:
         if group.named:
             yield names_line(group.named)
         first, *rest = group.lines
-        yield words(f"  error: {first}", RED, hang=4)
-        yield from (words(f"    {line}", RED, hang=6) for line in rest)
+        yield words(f"  error: {first}", "red", hang=4)
+        yield from (words(f"    {line}", "red", hang=6) for line in rest)
         yield Line(())
 
 
 def _warnings(warnings: Sequence[plan_view.WarningGroup]) -> Iterator[Line]:
     for group in warnings:
         first, *rest = group.lines
-        yield words(f"Warning: {first}", YELLOW)
-        yield from (words(f"  {line}", YELLOW, hang=4) for line in rest)
+        yield words(f"Warning: {first}", "yellow")
+        yield from (words(f"  {line}", "yellow", hang=4) for line in rest)
         if group.names:
             yield names_line([group.named])
     if warnings:
@@ -249,7 +234,7 @@ def _counts(plan: plan_view.PlanView, layout: Layout) -> Iterator[Line]:
     widths = [max(map(display_width, column)) for column in zip(head, *rows, strict=True)]
     for row in (head, *rows):
         cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
-        yield Line((TextSpan(f"  {row[0]:{widths[0]}}  {'  '.join(cells)}", DIM if row is head else ""),))
+        yield Line((TextSpan(f"  {row[0]:{widths[0]}}  {'  '.join(cells)}", "dim" if row is head else ""),))
     yield Line(())
 
 
@@ -257,19 +242,21 @@ def _deletions(plan: plan_view.PlanView) -> Iterator[Line]:
     """Yield every deleted asset and link, each whole."""
     if not plan.deletions:
         return
-    yield words(f"{plan.deletions_heading}:", RED)
+    yield words(f"{plan.deletions_heading}:", "red")
     for each in plan.deletions:
         link = f"link {each.link} of " if each.link else ""
         what = f"{link}{texts.target_heading(each.target)}"
-        facts = _listed([f"{label} {value}" for label, value in each.facts.items()], RED)
+        facts = _listed([f"{label} {value}" for label, value in each.facts.items()], "red")
         note = "  (removed by `exactly`)" if each.change.losses else ""
-        yield Line((TextSpan(f"  - {what}{note}", RED, together=False), TextSpan("  ", RED), *facts), 6)
+        yield Line((TextSpan(f"  - {what}{note}", "red", together=False), TextSpan("  ", "red"), *facts), 6)
     yield Line(())
 
 
-_OUTCOMES: Final = {"failed": RED, "unverified": MAGENTA, "interrupted": MAGENTA, "not attempted": MAGENTA}
+_OUTCOMES: Final[dict[str, Style]] = {
+    "failed": "red", "unverified": "magenta", "interrupted": "magenta", "not attempted": "magenta"
+}  # fmt: skip
 """The colours of what someone must look at."""
-_STYLES: Final = {"difference": RED, "advice": DIM}
+_STYLES: Final[dict[str, Style]] = {"difference": "red", "advice": "dim"}
 
 
 # Results -------------------------------------------------------------------------------------------------------
@@ -284,14 +271,14 @@ def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:
     if not result.targets and not result.plan.left_out:
         return
     view = view_result(result, folded=not layout.verbosity)
-    closing = words(visible(view.sentence), BOLD if result.ok and not result.interrupted else RED)
+    closing = words(visible(view.sentence), "bold" if result.ok and not result.interrupted else "red")
     lines = [*(line for group in view.groups for line in _group(group, layout.verbosity)), *_recap(view), closing]
     yield from render_lines(lines, layout)
 
 
 def _group(group: ResultGroup, verbosity: int) -> Iterator[Line]:
     outcome = TextSpan(group.outcome, _OUTCOMES.get(group.outcome, ""))
-    yield Line((TextSpan(group.heading, BOLD, together=False), TextSpan(": "), outcome), 4)
+    yield Line((TextSpan(group.heading, "bold", together=False), TextSpan(": "), outcome), 4)
     for kind, line in group.lines:
         shown = words(f"  {line}", _STYLES.get(kind, ""), hang=4)
         yield structs.replace(shown, wrapped=kind != "request" or not verbosity)
@@ -323,7 +310,7 @@ def render_problems(problems: Iterable[Problem], colour: bool) -> str:
     blocks = ["".join(f"{without_command(line)}\n" for line in _problem(problem, colour)) for problem in problems]
     if not blocks:
         return ""
-    return "\n".join([*blocks, paint(f"{texts.plural(len(blocks), 'problem')}.", BOLD, colour=colour) + "\n"])
+    return "\n".join([*blocks, paint(f"{texts.plural(len(blocks), 'problem')}.", "bold", colour=colour) + "\n"])
 
 
 def render_error(error: MsautoError, *, colour: bool) -> str:
@@ -332,7 +319,7 @@ def render_error(error: MsautoError, *, colour: bool) -> str:
         return render_problems(error.problems, colour)
     first, *rest = visible_lines(str(error))
     head = "Refused:" if isinstance(error, RefusedError) else "Error:"
-    lines = [f"{paint(head, RED, colour=colour)} {first}", *(f"  {line.strip()}" for line in rest if line.strip())]
+    lines = [f"{paint(head, 'red', colour=colour)} {first}", *(f"  {line.strip()}" for line in rest if line.strip())]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -340,11 +327,11 @@ def _problem(problem: Problem, colour: bool) -> Iterator[str]:
     first, *rest = visible_lines(problem.message)
     place = " ".join(visible_lines(f"{problem.place}: ")) if problem.place else ""
     warning = problem.level == "warning"
-    message = paint(f"warning: {first}", YELLOW, colour=colour) if warning else paint(first, RED, colour=colour)
-    yield f"{paint(place, BOLD, colour=colour)}{message} {paint(f'[{problem.kind}]', DIM, colour=colour)}"
+    message = paint(f"warning: {first}", "yellow", colour=colour) if warning else paint(first, "red", colour=colour)
+    yield f"{paint(place, 'bold', colour=colour)}{message} {paint(f'[{problem.kind}]', 'dim', colour=colour)}"
     yield from (f"  {line}" for line in rest)
     for line in _excerpt(problem.excerpt):
-        yield paint(line, CYAN if _is_caret(line) else DIM, colour=colour)
+        yield paint(line, "cyan" if _is_caret(line) else "dim", colour=colour)
     if problem.remedy:
         yield f"  → {' '.join(visible_lines(problem.remedy))}"
 

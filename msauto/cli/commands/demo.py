@@ -20,7 +20,7 @@ from msauto.cli.output import print_result, use_colour
 from msauto.cli.plan_and_apply import prompt
 from msauto.errors import MsautoError
 from msauto.exit_codes import INTERRUPTED, OK, REFUSED
-from msauto.report.layout import DIM, paint
+from msauto.report.layout import paint
 
 
 class DemoStep(Struct, frozen=True):
@@ -82,7 +82,7 @@ def command(*, no_color: bool) -> int:
 def _pause(*, no_color: bool) -> bool:
     """Wait for Enter before the next scene; return whether to wait again."""
     hint = "Press Enter for the next scene (q: all that is left, without a pause) "
-    return prompt("\n" + paint(hint, DIM, colour=use_colour(sys.stderr, no_color=no_color))).lower() != "q"
+    return prompt("\n" + paint(hint, "dim", colour=use_colour(sys.stderr, no_color=no_color))).lower() != "q"
 
 
 def _run(step: DemoStep) -> None:

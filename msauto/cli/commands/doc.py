@@ -15,7 +15,7 @@ from msauto.cli.output import can_draw, print_paged, print_result, terminal_widt
 from msauto.errors import MsautoError, nearest
 from msauto.playbook.reference import TOPICS, ReferenceTopic, module, render_topic
 from msauto.report.json import dump
-from msauto.report.layout import BOLD, Layout, Line, TextSpan, render_lines, words
+from msauto.report.layout import Layout, Line, TextSpan, render_lines, words
 
 if TYPE_CHECKING:
     from msauto.playbook.template_reference import ReferenceEntry
@@ -90,7 +90,7 @@ def _as_text(name: str) -> Iterator[Line]:
 
 
 def _head(text: str) -> Line:
-    return Line((TextSpan(text, BOLD),), wrapped=False)
+    return Line((TextSpan(text, "bold"),), wrapped=False)
 
 
 def _line(text: str = "") -> Line:
@@ -101,7 +101,7 @@ def _topic(topic: ReferenceTopic) -> Iterator[Line]:
     yield from (_head(topic.name), words(f"  {topic.words}"), _line(), _head("Keys"))
     for key in topic.keys:
         kind = key.kind + (", needed" if key.needed else "") + ("" if key.template else ", no template")
-        yield Line((TextSpan("  "), TextSpan(key.path, BOLD), TextSpan(f"  ({kind})", together=False)), 10)
+        yield Line((TextSpan("  "), TextSpan(key.path, "bold"), TextSpan(f"  ({kind})", together=False)), 10)
         yield words(f"      {key.words}", hang=6)
     yield from (_line(), words(_NOTE, hang=0), _line(), _head("Examples"))
     for number, example in enumerate(topic.examples):

@@ -17,20 +17,19 @@ from msauto.codec import to_json
 from msauto.ledger.history import OPTIONS
 from msauto.model.result import RunDetails, RunStatus, RunSummary, TargetRecord, seconds_between
 from msauto.report.json import dump
-from msauto.report.layout import GREEN, MAGENTA, RED, YELLOW
 from msauto.report.sanitizing import visible
 from msauto.report.texts import count_outcomes, local_time, plural, show_seconds, target_heading
 
 _STATUS: Final[Mapping[RunStatus, str]] = {
-    "running": YELLOW,
-    "ok": GREEN,
-    "failed": RED,
-    "died": RED,
-    "error": RED,
-    "interrupted": MAGENTA,
-    "refused": YELLOW,
-    "locked": YELLOW,
-    "missed": YELLOW,
+    "running": "yellow",
+    "ok": "green",
+    "failed": "red",
+    "died": "red",
+    "error": "red",
+    "interrupted": "magenta",
+    "refused": "yellow",
+    "locked": "yellow",
+    "missed": "yellow",
 }
 
 

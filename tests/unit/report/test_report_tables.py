@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from msauto.report.layout import render_table
+from msauto.report.layout import Style, render_table
 from msauto.report.sanitizing import display_width, shorten, show, show_pair, visible
 from msauto.report.texts import show_frames, show_list, show_pair_of, show_seconds, show_value
 
@@ -157,7 +157,7 @@ def test_lengths_of_time(seconds: float, shown: str) -> None:
 
 
 def test_a_cell_has_the_style_of_its_text() -> None:
-    styles = {"status": {"ok": "32"}}
+    styles: dict[str, dict[str, Style]] = {"status": {"ok": "green"}}
     lines = render_table(["run", "status", "x"], [["ok", "ok", "1"], ["b", "failed", "2"]], colour=True, styles=styles)
     assert lines.splitlines()[1:] == ["ok   \x1b[32mok\x1b[0m      1", "b    failed  2"]
     assert "\x1b[32m" not in render_table(["status"], [["ok"]], colour=False, styles=styles)
