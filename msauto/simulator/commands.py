@@ -92,22 +92,18 @@ def set_field(call: CommandCall) -> None:
     """Change one link field; clip_name is the entry's title."""
     name, value = call.request.required("name"), call.request.required("val")
     if name == "clip_name":
-        _rename(call, value)
+        if not value:
+            raise RefusalError(400, "clip_name is empty")
+        other = call.database.find(value)
+        if other is not None and other.clip is not call.clip:
+            raise RefusalError(409, f"{value} exists already")
+        call.database.change_entry(call.entry, title=value)
         return
     if name not in LINK_FIELDS and name not in _IN_AND_OUT:
         raise RefusalError(400, f"unknown field {name}")
     if LINK_FIELDS.get(name, True) and value:
         integer_value(name, value)
     call.entry.fields[name] = value
-
-
-def _rename(call: CommandCall, title: str) -> None:
-    if not title:
-        raise RefusalError(400, "clip_name is empty")
-    other = call.database.find(title)
-    if other is not None and other.clip is not call.clip:
-        raise RefusalError(409, f"{title} exists already")
-    call.database.change_entry(call.entry, title=title)
 
 
 def set_user_fields(call: CommandCall) -> None:

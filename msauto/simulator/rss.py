@@ -73,24 +73,19 @@ def shown_guid(item: Item, dialect: SimDialect) -> str:
 
 def read_item(file: str, body: bytes, dialect: SimDialect) -> Item:
     """A file's content (text, or an RSS `item` document) → an item."""
-    is_document = dialect.rss_body == "item" or (dialect.rss_body == "any" and file.lower().endswith(".xml"))
-    if is_document:
-        return _document_item(file, body)
+    if dialect.rss_body == "item" or (dialect.rss_body == "any" and file.lower().endswith(".xml")):
+        root = parse_document(body)
+        item = root if root.tag == "item" else root.find(".//item")
+        if item is None:
+            raise RefusalError(400, "the document does not contain an item")
+        fields = {child.tag: child.text or "" for child in item}
+        texts = (fields.get(name, "") for name in ("title", "description", "link", "pubDate"))
+        return Item(file, body, fields.get("guid") or _stem(file), *texts)
     try:
         sourced = body.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise RefusalError(400, "the text is not UTF-8") from None
     return Item(file, body, _stem(file), sourced.partition("\n")[0], sourced)
-
-
-def _document_item(file: str, body: bytes) -> Item:
-    root = parse_document(body)
-    item = root if root.tag == "item" else root.find(".//item")
-    if item is None:
-        raise RefusalError(400, "the document does not contain an item")
-    fields = {child.tag: child.text or "" for child in item}
-    texts = (fields.get(name, "") for name in ("title", "description", "link", "pubDate"))
-    return Item(file, body, fields.get("guid") or _stem(file), *texts)
 
 
 def parse_document(body: bytes) -> ET.Element:

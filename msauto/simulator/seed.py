@@ -78,8 +78,8 @@ def sample_state() -> ServerState:
     _story(news)
     _awkward(news)
     _series(news)
-    _templates(news)
-    _recording(news)
+    live = news.add_clip("Studio A live", "Raw/2026", frames=1500, create_time="2026-11-20T18:00:00")
+    live.finalized, live.recording_since = False, time.time()
     _archive(news, archive)
     _channels(state)
     state.cards["1001"] = ProgramCard(("Playout", "Tonight"), {"dc:title": ["Evening News"], "dc:subject": ["news"]})
@@ -140,18 +140,10 @@ def _series(news: SimDatabase) -> None:
     news.add_clip("Parliament, whole day", "Raw/2026", frames=25 * 3600 * 26, create_time="2026-11-18T07:00:00")
     news.add_clip("Studio sound", "Sound", mime_type=MIME_TYPES["Audio"], width=0, height=0, frames=7500)
     news.add_clip("Harbour at dawn", "Stills", mime_type=MIME_TYPES["StillImage"], frames=1, orig_type="JPEG")
-
-
-def _templates(news: SimDatabase) -> None:
     kind = MIME_TYPES["Graphics"]
     news.add_clip("Lower Third", "Graphics", mime_type=kind, params=("headline", "subline"), frames=125)
     news.add_clip("Ticker", "Graphics", mime_type=kind, params=("feed", "speed"), frames=250)
     news.add_clip("Заставка", "Graphics", mime_type=kind, params=("заголовок",), frames=100)
-
-
-def _recording(news: SimDatabase) -> None:
-    live = news.add_clip("Studio A live", "Raw/2026", frames=1500, create_time="2026-11-20T18:00:00")
-    live.finalized, live.recording_since = False, time.time()
 
 
 def _archive(news: SimDatabase, archive: SimDatabase) -> None:

@@ -55,7 +55,14 @@ class SimServer:
                 return wire.text_answer("Error: the request line is too long", 414, done=False)
             path, _, query = request.target.partition("?")
             request.params = wire.decode_query(query)
-            return self._dispatch(request, path)
+            top, *segments = path.removeprefix("/").split("/")
+            if segments and segments[-1] == "":
+                segments.pop()
+            if top == "storage":
+                return self._storage(request, segments)
+            if top == "rss":
+                return self._rss(request, segments)
+            raise wire.ResourceNotFoundError
         except wire.ResourceNotFoundError:
             return wire.not_found_answer(self.dialect)
         except wire.RefusalError as refusal:
@@ -81,16 +88,6 @@ class SimServer:
         if challenge:
             answer.headers["WWW-Authenticate"] = challenge
         return answer
-
-    def _dispatch(self, request: wire.HttpRequest, path: str) -> wire.HttpAnswer:
-        top, *segments = path.removeprefix("/").split("/")
-        if segments and segments[-1] == "":
-            segments.pop()
-        if top == "storage":
-            return self._storage(request, segments)
-        if top == "rss":
-            return self._rss(request, segments)
-        raise wire.ResourceNotFoundError
 
     def _storage(self, request: wire.HttpRequest, segments: list[str]) -> wire.HttpAnswer:
         if not segments:

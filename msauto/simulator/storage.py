@@ -206,20 +206,17 @@ def _mam(folder: Folder, keep: _Keep) -> Iterator[str]:
 
 
 def _filter(request: wire.HttpRequest, dialect: SimDialect) -> _Keep:
-    kind, after = request.param("mimetype"), _after(request.param("datetime"), dialect)
+    kind, after = request.param("mimetype"), request.param("datetime")
+    if after is None or dialect.datetime_filter == "ignored":
+        after = ""
+    elif _DATE.fullmatch(after) is None:
+        raise wire.RefusalError(400, f"not a valid date-time: {after}")
+    else:
+        after = after if "T" in after else f"{after}T00:00:00"  # times of one format without a zone compare like texts
     if kind is not None and kind not in MIME_TYPES:
         raise wire.RefusalError(400, f"unknown mimetype {kind}")
     number = kind and MIME_TYPES[kind]
     return lambda entry: number in {None, entry.clip.mime_type} and entry.clip.create_time > after
-
-
-def _after(value: str | None, dialect: SimDialect) -> str:
-    """Return the time as text: times of one format without a zone compare like texts."""
-    if value is None or dialect.datetime_filter == "ignored":
-        return ""
-    if _DATE.fullmatch(value) is None:
-        raise wire.RefusalError(400, f"not a valid date-time: {value}")
-    return value if "T" in value else f"{value}T00:00:00"
 
 
 _SIZE_LIMIT = 4096

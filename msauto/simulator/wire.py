@@ -174,16 +174,12 @@ def parse_frames(text: str, rate: Fraction) -> int:
     if match[4] is None:
         whole = Fraction((hours * 60 + minutes) * 60 + seconds) + Fraction(f"0.{match[6] or 0}")
         return round(whole * rate)
-    return _code_frames((hours * 60 + minutes, seconds, int(match[5])), rate, match[4] == ";")
-
-
-def _code_frames(code: tuple[int, int, int], rate: Fraction, drop: bool) -> int:
-    minutes, seconds, frame = code
+    minutes, frame = hours * 60 + minutes, int(match[5])
     nominal = -(-rate.numerator // rate.denominator)
     if frame >= nominal:
         raise ValueError(f"frame {frame} is out of range at {nominal} frames per second")
     count = (minutes * 60 + seconds) * nominal + frame
-    if not drop:
+    if match[4] == ":":
         return count
     if rate not in _DROPPING:
         raise ValueError("this rate does not support drop frame")

@@ -19,6 +19,7 @@ from msauto.timelines.timeline import (
     WrittenTimeline,
     extra_values,
     one_line,
+    show_clock,
     shown_text,
     with_extra_values,
 )
@@ -90,8 +91,4 @@ def write_vtt(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
 
 def _time(frame: int, clock: TimelineClock) -> str:
     """Return the time of a frame in milliseconds, which name it again at every rate below 500."""
-    thousandths = round(frame * 1000 / clock.rate)
-    seconds, thousandth = divmod(thousandths, 1000)
-    minutes, second = divmod(seconds, 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours:02}:{minute:02}:{second:02}.{thousandth:03}"
+    return show_clock(round(frame * 1000 / clock.rate), 3)

@@ -27,6 +27,7 @@ from msauto.timelines.timeline import (
     TimelineError,
     WrittenTimeline,
     color_of,
+    show_clock,
 )
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -175,19 +176,13 @@ def _text(cell: Any) -> str:
             return str(int(cell))
         case time():
             return cell.isoformat("microseconds")
-        case timedelta():
-            return _clock_time(cell)
         case datetime():  # Excel has times above 24 hours as dates from its first day on
-            return _clock_time(cell - datetime(1899, 12, 31, tzinfo=cell.tzinfo))
+            return _text(cell - datetime(1899, 12, 31, tzinfo=cell.tzinfo))
+        case timedelta():
+            return show_clock(cell // timedelta(microseconds=1), 6)
         case date():
             return cell.isoformat()
     return str(cell)
-
-
-def _clock_time(length: timedelta) -> str:
-    microseconds = length // timedelta(microseconds=1)
-    seconds, rest = divmod(microseconds, 1_000_000)
-    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{rest:06}"
 
 
 # Writing -------------------------------------------------------------------------------------------------------

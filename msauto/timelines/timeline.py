@@ -142,10 +142,16 @@ def shown_text(item: EditMarker | EditSegment) -> str:
     return one_line(item.title or getattr(item, "comment", ""))
 
 
-_Found = TypeVar("_Found")
+T = TypeVar("T")
 _CLOCK_TIME = re.compile(r"(?:(\d{1,6})[:;])?(\d{1,2})[:;](\d{2})(?:([:;])(\d{2,3})|[.,](\d{1,12}))?", re.ASCII)
 _NTSC = (24, 30, 48, 60, 120)
 _MOST_FRAMES_PER_SECOND = 1000
+
+
+def show_clock(units: int, digits: int) -> str:
+    """Return a time as ``HH:MM:SS`` and ``digits`` decimals, of which it counts ``units``."""
+    seconds, decimals = divmod(units, 10**digits)
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{decimals:0{digits}}"
 
 
 def parse_rate(value: object) -> Fraction:
@@ -197,7 +203,15 @@ class TimelineClock:
         timecode = self._on_line(lambda: _parse(text, drop=drop), line)
         if timecode.kind == "frames":
             return timecode.frames
-        self._check_counting(timecode, line)
+        origin, is_counted = self.origin, self.rate.denominator != 1 and self.first != 0
+        if origin is not None and is_counted and origin.kind != timecode.kind:  # the same digits are seconds apart
+            names = {"drop": "drop frame", "non_drop": "non-drop frame", "seconds": "in seconds", "frames": "frames"}
+            example = {"drop": "10:00:00;00", "non_drop": "10:00:00:00", "seconds": "10:00:00.0"}[timecode.kind]
+            raise TimelineError(
+                f"{timecode} is {names[timecode.kind]}, but origin {origin} is {names[origin.kind]}",
+                f"write origin= as the file does, for example {example!r}",
+                line,
+            )
         frame = self._on_line(lambda: timecode.to_frames(self.rate), line) - self.first
         if frame < 0:
             raise TimelineError(
@@ -219,25 +233,12 @@ class TimelineClock:
         """Return a duration as a time code."""
         return show_timecode(frames, self.rate, drop=self.drop)
 
-    def _on_line(self, function: Callable[[], _Found], line: int) -> _Found:
+    def _on_line(self, function: Callable[[], T], line: int) -> T:
         try:
             return function()
         except TimecodeError as error:
             remedy = f"correct the time code, or check rate= ({show_rate(self.rate)})"
             raise TimelineError(str(error), remedy, line) from error
-
-    def _check_counting(self, timecode: Timecode, line: int) -> None:
-        """Refuse an origin that is counted in another way: at 29.97 the same digits are seconds apart."""
-        if self.origin is None or self.rate.denominator == 1 or self.first == 0:
-            return
-        if self.origin.kind != timecode.kind:
-            names = {"drop": "drop frame", "non_drop": "non-drop frame", "seconds": "in seconds", "frames": "frames"}
-            example = {"drop": "10:00:00;00", "non_drop": "10:00:00:00", "seconds": "10:00:00.0"}[timecode.kind]
-            raise TimelineError(
-                f"{timecode} is {names[timecode.kind]}, but origin {self.origin} is {names[self.origin.kind]}",
-                f"write origin= as the file does, for example {example!r}",
-                line,
-            )
 
 
 def _parse(text: str, *, drop: bool = False) -> Timecode:
@@ -330,15 +331,12 @@ def with_extra_values(item: Item, text: str, show: Callable[[Item], str], line: 
         return item
     try:
         values = json.loads(text)
-        changed = replace(item, **{name: _checked(type(item), name, value) for name, value in values.items()})
+        known = {each.name for each in fields(item)} - _NATIVE
+        for name, value in values.items():
+            if name not in known or not isinstance(value, int if name in {"rating", "number"} else str):
+                raise TypeError(name)
+        changed = replace(item, **values)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         remedy = "remove the MSAUTO values, or export again"
         raise TimelineError("the MSAUTO values are not as msauto writes them", remedy, line) from error
     return changed if show(changed) == item.title else replace(changed, title=item.title)
-
-
-def _checked(kind: type[EditMarker] | type[EditSegment], name: str, value: Any) -> Any:
-    known = {each.name for each in fields(kind)} - _NATIVE
-    if name not in known or not isinstance(value, int if name in {"rating", "number"} else str):
-        raise TypeError(name)
-    return value
