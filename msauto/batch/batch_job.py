@@ -19,7 +19,7 @@ from typing import NamedTuple
 from msgspec import Struct, field, structs
 
 from msauto.api.attempts import Attempt
-from msauto.api.inputs import Inputs, Tell, tell_nothing
+from msauto.api.inputs import Tell, tell_nothing
 from msauto.api.keywords import inputs_of
 from msauto.api.loading import Loaded, load
 from msauto.api.run import RunOptions, check_plan, open_run, plan_only, refuse_stale
@@ -146,7 +146,20 @@ class BatchJobs(Struct, frozen=True):
         return JobAttempt(_result(job, record, code, check=self.check), again)
 
     def _run(self, job: Job, record: Attempt, until: datetime | None) -> int:
-        inputs = record.inputs = self._inputs(job)
+        inputs = inputs_of(
+            job.playbooks or (job.plan or "",),
+            inventory=job.inventories,
+            extra_vars=job.extra_vars,
+            limit=job.args.limit,
+            tags=tuple(map(str, as_list(job.args.tags or []))),
+            forks=job.args.forks,
+            on=self.on,
+            beside=self.batch.file,
+            now=self.clock.now(),
+            tell=self.log.tell,
+        )
+        ledger = inputs.settings.ledger_url or self.ledger
+        inputs = record.inputs = structs.replace(inputs, ledger=ledger, state_dir=self.state_dir)
         allowed = job.args.allow
         options = RunOptions(
             allow_delete=allowed.delete if allowed else None,
@@ -205,21 +218,6 @@ class BatchJobs(Struct, frozen=True):
 
     def _show_plan(self, plan: Plan, *, keep_going: bool) -> None:
         self.log.show("".join(render_plan(plan, structs.replace(self.log.layout, keep_going=keep_going))))
-
-    def _inputs(self, job: Job) -> Inputs:
-        inputs = inputs_of(
-            job.playbooks or (job.plan or "",),
-            inventory=job.inventories,
-            extra_vars=job.extra_vars,
-            limit=job.args.limit,
-            tags=tuple(map(str, as_list(job.args.tags or []))),
-            forks=job.args.forks,
-            on=self.on,
-            beside=self.batch.file,
-            now=self.clock.now(),
-            tell=self.log.tell,
-        )
-        return structs.replace(inputs, ledger=inputs.settings.ledger_url or self.ledger, state_dir=self.state_dir)
 
 
 def bug_text(error: Exception) -> str:

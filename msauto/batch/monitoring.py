@@ -153,8 +153,25 @@ class Monitor(Struct):
         return Message(SentMessage(kind=kind, to=shown, events=events), send, address)
 
     def _files(self, result: BatchResult) -> Iterator[Message]:
-        batch, metrics = self.batch, self.batch.args.metrics
-        yield from _report_files(batch, result, self.ledger)
+        """Yield the dated summaries, each of which removes those older than ``keep_days``, and the metrics."""
+        batch, reports, metrics = self.batch, self.batch.args.reports, self.batch.args.metrics
+        if reports is not None:
+            folder = Path(beside(batch.file, reports.dir))
+            started = parse_time(result.started).astimezone(batch.schedule.zone)
+            oldest = "" if reports.keep_days is None else f"{started.date() - timedelta(days=reports.keep_days)}"
+
+            def write_report(path: Path, render: BatchForm, *_: object) -> None:
+                folder.mkdir(parents=True, exist_ok=True)
+                write_file(path, [render(result, batch.schedule.timezone, self.ledger)], _REPORT_MODE)
+                dated = re.compile(rf"{re.escape(batch.name)}-(\d{{4}}-\d\d-\d\d)T\d{{6}}{re.escape(path.suffix)}")
+                for each in folder.iterdir():
+                    if (report := dated.fullmatch(each.name)) and report[1] < oldest:
+                        each.unlink(missing_ok=True)
+
+            for form in reports.formats or ["text"]:
+                ending, render = SUMMARY_FORMS[form]
+                path = folder / f"{batch.name}-{started:%Y-%m-%dT%H%M%S}.{ending}"
+                yield Message(SentMessage(kind="report", to=str(path)), partial(write_report, path, render))
         if metrics is not None and result.outcome != "locked":  # those of the run in progress stay
             path = Path(beside(batch.file, metrics.file))
             write = partial(write_file, path, [metrics_text(result)], _METRICS_MODE)
@@ -300,29 +317,6 @@ def metrics_text(result: BatchResult) -> str:
         duration=seconds_between,
         timestamp=lambda moment: 0.0 if moment is None else parse_time(moment).timestamp(),
     )
-
-
-def _report_files(batch: BatchFile, result: BatchResult, ledger: LedgerPlace | None) -> Iterator[Message]:
-    """Yield the summary as dated files; writing each removes those of its form that are older than ``keep_days``."""
-    args = batch.args.reports
-    if args is None:
-        return
-    folder = Path(beside(batch.file, args.dir))
-    started = parse_time(result.started).astimezone(batch.schedule.zone)
-    oldest = "" if args.keep_days is None else f"{started.date() - timedelta(days=args.keep_days)}"
-
-    def write(path: Path, render: BatchForm, *_: object) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_file(path, [render(result, batch.schedule.timezone, ledger)], _REPORT_MODE)
-        dated = re.compile(rf"{re.escape(batch.name)}-(\d{{4}}-\d\d-\d\d)T\d{{6}}{re.escape(path.suffix)}")
-        for each in folder.iterdir():
-            if (found := dated.fullmatch(each.name)) and found[1] < oldest:
-                each.unlink(missing_ok=True)
-
-    for form in args.formats or ["text"]:
-        ending, render = SUMMARY_FORMS[form]
-        path = folder / f"{batch.name}-{started:%Y-%m-%dT%H%M%S}.{ending}"
-        yield Message(SentMessage(kind="report", to=str(path)), partial(write, path, render))
 
 
 def notify_systemd(env: Mapping[str, str], text: str) -> None:

@@ -176,17 +176,16 @@ def render_json(result: BatchResult, _zone: str = "", _: LedgerPlace | None = No
 
 
 def _render_junit(result: BatchResult, _zone: str, _: LedgerPlace | None) -> str:
-    jobs = result.jobs or (JobResult(job=result.batch, code=result.code, reason=result.reason),)
-    return render_xml(suite_of(result.batch, [_test_case(each, result) for each in jobs], time=result.started))
-
-
-def _test_case(job: JobResult, result: BatchResult) -> TestCase:
-    seconds = seconds_between(job.started, job.ended)
-    if job.code or job.outcome == "not attempted":
-        return TestCase(job.job, "failure", job.outcome, job.reason or result.reason, seconds=seconds)
-    if job.outcome == "skipped":
-        return TestCase(job.job, "skipped", message=job.reason or result.reason, seconds=seconds)
-    return TestCase(job.job, details=_details_of(job), seconds=seconds)
+    cases = []
+    for job in result.jobs or (JobResult(job=result.batch, code=result.code, reason=result.reason),):
+        seconds, reason = seconds_between(job.started, job.ended), job.reason or result.reason
+        if job.code or job.outcome == "not attempted":
+            cases.append(TestCase(job.job, "failure", job.outcome, reason, seconds=seconds))
+        elif job.outcome == "skipped":
+            cases.append(TestCase(job.job, "skipped", message=reason, seconds=seconds))
+        else:
+            cases.append(TestCase(job.job, details=_details_of(job), seconds=seconds))
+    return render_xml(suite_of(result.batch, cases, time=result.started))
 
 
 BatchForm = Callable[[BatchResult, str, LedgerPlace | None], str]

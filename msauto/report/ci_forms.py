@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from msauto.errors import Problem
 from msauto.model.plan import Plan
-from msauto.model.result import Result, TargetResult
+from msauto.model.result import Result
 from msauto.report.layout import PLAIN, Layout
 from msauto.report.result_view import NOT_DONE, result_lines, result_sentence
 from msauto.report.sanitizing import show, visible, visible_lines
@@ -92,22 +92,19 @@ def render_plan(plan: Plan, _: Layout = PLAIN) -> tuple[str]:
 def render_result(result: Result, _: Layout = PLAIN) -> tuple[str]:
     """Return the result of a run: what is not as desired is a failure, what was not attempted an error."""
     suites: dict[str, list[TestCase]] = {server.name: [] for server in result.plan.servers}
+    states: dict[str, State] = {"not attempted": "error", "skipped": "skipped"}
     for each in result.targets:
-        suites.setdefault(each.target.server, []).append(_applied(each))
+        details = "\n".join(line for _, line in result_lines(each, whole=True))
+        message = show(each.message.partition("\n")[0]) if each.message else each.outcome
+        state = states.get(each.outcome, "failure" if each.outcome in NOT_DONE else "passed")
+        case = TestCase(target_heading(each.target), state, each.outcome, message, details, each.seconds)
+        suites.setdefault(each.target.server, []).append(case)
     for server in result.plan.servers:
         if server.unchanged:
             details = f"{plural(server.unchanged, 'target')} as desired"
             suites[server.name].append(TestCase("unchanged", details=details))
     closing = TestCase("run", details=result_sentence(result), seconds=result.seconds or 0.0)
     return (_render_suites({**suites, f"run {result.run}": [closing]}, result.plan.created),)
-
-
-def _applied(result: TargetResult) -> TestCase:
-    details = "\n".join(line for _, line in result_lines(result, whole=True))
-    message = show(result.message.partition("\n")[0]) if result.message else result.outcome
-    states: dict[str, State] = {"not attempted": "error", "skipped": "skipped"}
-    state = states.get(result.outcome, "failure" if result.outcome in NOT_DONE else "passed")
-    return TestCase(target_heading(result.target), state, result.outcome, message, details, result.seconds)
 
 
 _MOST: Final = 10

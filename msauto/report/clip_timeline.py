@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -34,18 +34,15 @@ class ClipTimeline(Struct, frozen=True):
 
 def clip_timeline(target: Target) -> ClipTimeline | None:
     """Return the clip before and after its changes; ``None`` if no change has a position."""
-    found = (item for change in target.changes for item in ASPECTS[change.aspect].timeline(change, target))
-    items = [_shown(item) for item in found if item.before or item.after]
+    changing = (item for change in target.changes for item in ASPECTS[change.aspect].timeline(change, target))
+    items = [_shown(item) for item in changing if item.before or item.after]
     if not items:
         return None
-    unchanged = map(_shown, _unchanged(target))
-    return ClipTimeline(target.context.frames if target.context else None, target.rate, (*items, *unchanged))
-
-
-def _unchanged(target: Target) -> Iterator[TimelineItem]:
-    for each in target.context.items if target.context else ():
+    context = target.context
+    for each in context.items if context else ():
         place = TimelinePlace(each.lane, each.start, each.duration, each.title)
-        yield TimelineItem(None, each.name, place, place)
+        items.append(_shown(TimelineItem(None, each.name, place, place)))
+    return ClipTimeline(context.frames if context else None, target.rate, tuple(items))
 
 
 def _shown(item: TimelineItem) -> TimelineItem:

@@ -39,7 +39,9 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
     """Yield a plan as GitHub-flavoured Markdown, at most ``limit`` UTF-16 units long."""
     view = view_plan(plan, folded=not layout.verbosity, keep_going=layout.keep_going)
     parts: Any = template("report/markdown.md.j2").module
-    digest = plan_digest(view.plan)
+    plan = view.plan  # what identifies it, without when and how it was made
+    content = plan.targets, plan.refusals, plan.warnings, plan.unchanged, plan.skipped, plan.left_out
+    digest = hashlib.sha256(to_key(content)).hexdigest()[:12]
     head, foot = parts.head(view, layout.name, digest), parts.foot(view, digest)
     space = limit - _units(head) - _units(foot)
     yield head
@@ -85,12 +87,6 @@ def _fitting(parts: Iterator[str], space: float, more: str, noun: str, sizes: It
         else:
             left += size
     return "".join(shown) + (more.format(plural(left, noun)) if left else "")
-
-
-def plan_digest(plan: Plan) -> str:
-    """Return what identifies a plan, without when and how they were made."""
-    content = plan.targets, plan.refusals, plan.warnings, plan.unchanged, plan.skipped, plan.left_out
-    return hashlib.sha256(to_key(content)).hexdigest()[:12]
 
 
 def _units(text: str) -> int:

@@ -207,13 +207,11 @@ class ProgressDisplay:
                 self.erase()
             case _ if self._phase is not None:
                 self._phase.note(event, now)
-                self._draw_if_due(now)
+                self.tick()
 
     def tick(self) -> None:
         """Draw if the pause is over, also without an event: the waiting times grow."""
-        self._draw_if_due(self._monotonic())
-
-    def _draw_if_due(self, now: float) -> None:
+        now = self._monotonic()
         if self._phase is not None and now - self._last >= self._pause:
             self._draw(self._phase, now)
 
