@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -123,5 +122,4 @@ def _problem(problem: errors.Problem, code: str) -> Any:
 def _harmless(sign: str) -> str:
     if not is_hidden(sign):
         return sign
-    units = struct.iter_unpack(">H", sign.encode("utf-16-be", "surrogatepass"))
-    return "".join(f"\\u{unit:04x}" for (unit,) in units)
+    return "\\u007f" if sign == "\x7f" else json.dumps(sign)[1:-1]  # the one of ASCII that JSON shows as it is

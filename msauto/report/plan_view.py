@@ -424,10 +424,10 @@ def _shared(change: Change, target: Target) -> Change:
     if ASPECTS[change.aspect].deletes == "link" and key.endswith(f"/{name}"):
         key = key.removesuffix(name) + OWN_TITLE
 
-    def without_title(text: str) -> str:
+    def replaced(text: str) -> str:
         return OWN_TITLE if text == name else text
 
-    before, after = map_texts(change.before, without_title), map_texts(change.after, without_title)
+    before, after = map_texts(change.before, replaced), map_texts(change.after, replaced)
     return structs.replace(change, key=key, before=before, after=after, source=_NO_SOURCE)
 
 
@@ -452,7 +452,7 @@ def _errors(plan: Plan) -> Iterator[ErrorGroup]:
     groups: dict[str, list[Target]] = {}
     for target in plan.targets:
         if target.error is not None:
-            groups.setdefault(_error_pattern(target.error, target.name), []).append(target)
+            groups.setdefault(without_title(target.error, target.name), []).append(target)
     for pattern, targets in groups.items():
         errors = {target.error or "": target for target in targets}
         if len(errors) == 1:
@@ -469,7 +469,7 @@ def _warnings(warnings: Iterable[str]) -> Iterator[WarningGroup]:
     for warning in dict.fromkeys(warnings):
         server, _, rest = warning.partition(": ")
         name, _, text = rest.partition(": ")
-        pattern = f"{server}: {_error_pattern(text, name)}" if text else warning
+        pattern = f"{server}: {without_title(text, name)}" if text else warning
         groups.setdefault(pattern, {})[warning] = name
     for pattern, named in groups.items():
         if len(named) >= FEWEST_ALIKE:
@@ -478,5 +478,6 @@ def _warnings(warnings: Iterable[str]) -> Iterator[WarningGroup]:
             yield from map(WarningGroup, named)
 
 
-def _error_pattern(error: str, name: str) -> str:
-    return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: OWN_TITLE, error) if name else error
+def without_title(text: str, name: str) -> str:
+    """Return a text with placeholders for a title in it."""
+    return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: OWN_TITLE, text) if name else text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
@@ -13,7 +12,7 @@ from msauto.aspects.comparison import mapping
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Change, Target
 from msauto.model.result import OUTCOMES, Difference, Outcome, RequestResult, Result, TargetResult, key_of
-from msauto.report.plan_view import FEWEST_ALIKE, OWN_TITLE, TargetGroup
+from msauto.report.plan_view import FEWEST_ALIKE, TargetGroup, without_title
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.texts import count_outcomes, plural, settings_line, show_duration, show_pair_of
 from msauto.secrets.redacted_plans import Redactor
@@ -73,7 +72,7 @@ def _without_title(line: str, target: Target) -> str:
     """Return a line with placeholders for the title, which is part of the paths of requests."""
     for name in dict.fromkeys((target.name, target.address.name, target.address_after.name)):
         for form in dict.fromkeys((show(name), quote(name, safe="", errors="replace"))) if name else ():
-            line = re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", lambda _: OWN_TITLE, line)
+            line = without_title(line, form)
     return line
 
 

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate, takewhile
 from typing import Final, NamedTuple
 
-_NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
 _BLANK_SIGNS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 """Blank although their category is not (Hangul fillers, blank Braille, joiners), and variation selectors."""
@@ -53,16 +52,6 @@ def _hides(text: str) -> bool:
     if text.isprintable() and not _BLANK_SIGNS.search(text):
         return False
     return any(map(is_hidden, text))
-
-
-def escape_sign(sign: str) -> str:
-    r"""Return one character as ``\n``, ``\x1b``, ``\u202e`` or ``\U000e0001``."""
-    code = ord(sign)
-    if sign in _NAMED:
-        return _NAMED[sign]
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def visible(text: str) -> str:
@@ -165,7 +154,7 @@ def _pieces(text: str, in_quotes: bool) -> list[Piece]:
         if place in joined:
             pieces[-1] = (pieces[-1][0] + sign, pieces[-1][1])
         elif is_hidden(sign):
-            shown = escape_sign(sign)
+            shown = sign.encode("unicode_escape").decode()
             pieces.append((shown, len(shown)))
         elif in_quotes and sign in _ESCAPED:
             pieces.append((f"\\{sign}", 2))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import gc
 import json
 import os
 import re
 import time
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct, ValidationError, convert, to_builtins
 
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.rss import put_item, read_item
@@ -168,7 +168,6 @@ def _channels(state: ServerState) -> None:
 
 
 FORMAT = "msauto-simulator-house"  # the name in the state files of earlier versions
-_DERIVED = ("clip", "root", "by_title")  # fields that follow from the entries of the clips
 
 
 def state_to_json(state: ServerState) -> dict[str, Any]:
@@ -177,8 +176,8 @@ def state_to_json(state: ServerState) -> dict[str, Any]:
         "format": FORMAT,
         "version": 1,
         "databases": [_database_to_json(database, state) for database in state.databases.values()],
-        "channels": _to_json(list(state.channels.values())),
-        "cards": _to_json(state.cards),
+        "channels": to_builtins(list(state.channels.values())),
+        "cards": to_builtins(state.cards),
     }
 
 
@@ -186,8 +185,14 @@ def _database_to_json(database: SimDatabase, state: ServerState) -> dict[str, An
     clips = list(database.clips())
     places = {id(clip): clip.home.link_id for clip in clips}
     handles = {number: places[id(clip)] for number, clip in state.handles.items() if id(clip) in places}
+    kept = {name: getattr(database, name) for name in ("name", "connectors", "profiles", "partner", "next_link_id")}
     folders = list(_folders(database.root, ()))
-    return {**_to_json(database), "handles": handles, "folders": folders, "clips": _to_json(clips)}
+    return {**to_builtins(kept), "handles": handles, "folders": folders, "clips": list(map(_clip_to_json, clips))}
+
+
+def _clip_to_json(clip: SimClip) -> dict[str, Any]:
+    entries = [{"link_id": e.link_id, "folder": e.folder, "title": e.title, "fields": e.fields} for e in clip.entries]
+    return {**to_builtins(replace(clip, entries=[]), enc_hook=str), "entries": entries}  # a rate: "25"
 
 
 def _folders(folder: Folder, path: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -195,44 +200,25 @@ def _folders(folder: Folder, path: tuple[str, ...]) -> list[tuple[str, ...]]:
     return ([path] if path else []) + below
 
 
-def _to_json(value: Any) -> Any:
-    """Return a part of the state as plain JSON values; a dataclass becomes an object of its slots."""
-    if isinstance(value, str | int | float | None):
-        return value
-    if isinstance(value, dict):
-        return {key: _to_json(content) for key, content in value.items()}
-    if isinstance(value, list | tuple):
-        return [_to_json(content) for content in value]
-    if isinstance(value, Fraction):
-        return str(value)
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    return {name: _to_json(getattr(value, name)) for name in value.__slots__ if name not in _DERIVED}
-
-
 def state_from_json(data: dict[str, Any]) -> ServerState:
     """Return the state of `state_to_json`; ValueError for JSON that is not a state."""
     if data.get("format") != FORMAT or data.get("version") != 1:
         raise ValueError("not a state file of the simulator")
     state = ServerState()
-    for entry in data["databases"]:
-        _add_database(state, entry)
+    for given in data["databases"]:
+        database = state.add_database(given["name"])
+        database.partner = given["partner"]
+        database.profiles = list(given["profiles"])
+        database.connectors = convert(given["connectors"], dict[str, list[bytes]])
+        for path in given["folders"]:
+            database.make_folder(tuple(path))
+        clips = [_add_clip(database, each) for each in given["clips"]]
+        by_place = {clip.home.link_id: clip for clip in clips}
+        state.handles |= {number: by_place[link_id] for number, link_id in given["handles"].items()}
+        database.next_link_id = given["next_link_id"]
     state.channels = {each.name: each for each in convert(data["channels"], list[SimChannel])}
     state.cards = convert(data["cards"], dict[str, ProgramCard])
     return state
-
-
-def _add_database(state: ServerState, data: dict[str, Any]) -> None:
-    database = state.add_database(data["name"])
-    database.partner = data["partner"]
-    database.profiles = list(data["profiles"])
-    database.connectors = convert(data["connectors"], dict[str, list[bytes]])
-    for path in data["folders"]:
-        database.make_folder(tuple(path))
-    clips = [_add_clip(database, entry) for entry in data["clips"]]
-    by_place = {clip.home.link_id: clip for clip in clips}
-    state.handles |= {number: by_place[link_id] for number, link_id in data["handles"].items()}
-    database.next_link_id = data["next_link_id"]
 
 
 def _add_clip(database: SimDatabase, data: dict[str, Any]) -> SimClip:

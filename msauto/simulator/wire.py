@@ -18,6 +18,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Self
 from urllib.parse import unquote_to_bytes
+from xml.sax import saxutils
 
 from msauto.simulator.dialect import SimDialect
 
@@ -345,8 +346,7 @@ def escape_text(value: str) -> str:
     """Escape character data; a character that is not valid in XML becomes U+FFFD."""
     if _SPECIAL.search(value) is None:
         return value
-    value = _IMPOSSIBLE.sub("\ufffd", value)
-    return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
+    return saxutils.escape(_IMPOSSIBLE.sub("\ufffd", value), {"\r": "&#13;"})
 
 
 def escape_attribute(value: str) -> str:
