@@ -103,8 +103,8 @@ class BatchFile(Struct, frozen=True):
     def credentials(self) -> list[str]:
         """The names of systemd credentials that the batch reads."""
         addresses = (self.args.heartbeat, *(notify.to for notify in self.args.notify or ()))
-        found = (each.credential for each in addresses if isinstance(each, SecretSource))
-        return [name for name in found if name is not None]
+        names = (each.credential for each in addresses if isinstance(each, SecretSource))
+        return [name for name in names if name is not None]
 
 
 def load_batch(path: str, files: Files | None = None) -> BatchFile:
@@ -175,9 +175,9 @@ def check_batch(batch: BatchFile, env: Mapping[str, str], now: datetime, state_d
     settings: dict[str | None, Settings] = {}
     for job in batch.jobs:
         with problems.gather():
-            found = job.settings()
-            settings[found.file] = found
-            problems.add(*_input_problems(job, found, env, now))
+            own = job.settings()
+            settings[own.file] = own
+            problems.add(*_input_problems(job, own, env, now))
     problems.add(*_clock_problems(batch, now))
     for each in settings.values():
         problems.add(*_freeze_problems(batch, each, now))
@@ -270,10 +270,10 @@ def _freeze_problems(batch: BatchFile, settings: Settings, now: datetime) -> Ite
         at_start = [(start, frozen) for start, frozen in hits if frozen.since <= start]
         later = [hit for hit in hits if hit not in at_start]
         refused |= {start for start, _ in at_start}
-        for found, what in ((at_start, "start in"), (later, "run into")):
-            if found:
-                first, frozen = found[0]
-                count = f"{len(found)} of the {len(starts)} nights until {(now + _YEAR):%Y-%m-%d}"
+        for nights_hit, what in ((at_start, "start in"), (later, "run into")):
+            if nights_hit:
+                first, frozen = nights_hit[0]
+                count = f"{len(nights_hit)} of the {len(starts)} nights until {(now + _YEAR):%Y-%m-%d}"
                 when = f"{first.astimezone(batch.schedule.zone):%a %Y-%m-%d}"
                 message = f"{count} {what} a freeze of {settings.file}, first on {when}: {frozen}"
                 yield replace(node.problem(message, "nothing is changed in a freeze"), level="warning")

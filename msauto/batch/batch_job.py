@@ -273,8 +273,8 @@ def _reason(record: Attempt, plan: Plan | None, code: int) -> str:
     if code != OK and not reason:
         reason = _unfinished(record)
     if code == REFUSED and plan is not None:
-        found = (_ALLOW.fullmatch(each.remedy) for each in plan.refusals)
-        allowed = ", ".join(f"{each[1]}: {each[2]}" for each in found if each)
+        flags = (_ALLOW.fullmatch(each.remedy) for each in plan.refusals)
+        allowed = ", ".join(f"{each[1]}: {each[2]}" for each in flags if each)
         reason += f"; to allow it, set allow: {{{allowed}}}" if allowed else ""
     return reason
 
@@ -283,12 +283,12 @@ def _unfinished(record: Attempt) -> str:
     """Return the first target that is not as desired, and how many more there are."""
     if record.result is not None:
         left = [each for each in record.result.targets if each.outcome in NOT_DONE]
-        found = [": ".join(filter(None, (each.target.name, each.outcome, each.message))) for each in left]
+        reasons = [": ".join(filter(None, (each.target.name, each.outcome, each.message))) for each in left]
     else:
         targets = redact_plan(record.plan).targets if record.plan is not None else ()
-        found = [f"cannot plan {each.name}: {each.error}" for each in targets if each.error is not None]
-    more = f" (and {plural(len(found) - 1, 'more target')})" if len(found) > 1 else ""
-    return " ".join(found[0].partition("\n")[0].split()) + more if found else ""
+        reasons = [f"cannot plan {each.name}: {each.error}" for each in targets if each.error is not None]
+    more = f" (and {plural(len(reasons) - 1, 'more target')})" if len(reasons) > 1 else ""
+    return " ".join(reasons[0].partition("\n")[0].split()) + more if reasons else ""
 
 
 def _differing(target: Target, *, actions: bool = False) -> DifferingTarget:

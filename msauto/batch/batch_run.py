@@ -258,8 +258,8 @@ def failed_jobs(last: BatchResult | None, batch: BatchFile) -> tuple[str, ...]:
     """
     if last is None or (not last.jobs and last.code and last.outcome != "locked"):
         return tuple(job.name for job in batch.jobs)
-    found = [(job.name, last.last_of(job.name)) for job in batch.jobs]
-    return tuple(name for name, result in found if result is None or not result.done)
+    results = [(job.name, last.last_of(job.name)) for job in batch.jobs]
+    return tuple(name for name, result in results if result is None or not result.done)
 
 
 @dataclass(frozen=True, slots=True)

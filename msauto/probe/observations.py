@@ -185,18 +185,18 @@ class ReadOnlyProbe:
         if self._title is not None:
             asset = await self._client.asset(self._database, self._title)
             return ClipSample(self._title, asset.folder, await self._entries(asset.folder))
-        found: ClipSample | None = None
+        sample: ClipSample | None = None
         others: list[str] = []
         for folder in [*sorted(folders, key=len, reverse=True)[:_FOLDERS], ()]:
-            if not folder and found is not None:
+            if not folder and sample is not None:
                 break  # the root may be large, and is not needed
             entries = await self._entries(folder)
             titles = [entry.title for entry in entries if entry.title]
             others += titles[:1]
-            if titles and found is None:
+            if titles and sample is None:
                 plainest = min(titles, key=lambda title: (":" in title, len(title)))
-                found = ClipSample(plainest, folder, entries)
-        return found and found._replace(others=tuple(others))
+                sample = ClipSample(plainest, folder, entries)
+        return sample and sample._replace(others=tuple(others))
 
     async def _entries(self, folder: Folder | None) -> tuple[Entry, ...]:
         if folder is None:
@@ -212,13 +212,13 @@ class ReadOnlyProbe:
         colon = next((entry.title for entry in sample.entries if ":" in entry.title), None)
         if colon is not None:
             plain = asset_path(self._database, Address(colon), dialect=Dialect())
-            found = await self._finds(plain, colon)
-            evidence += f"; GET {plain}: {'found' if found else 'not found'}"
-            if found == decoded:  # both or neither: the key form decides
+            plain_finds = await self._finds(plain, colon)
+            evidence += f"; GET {plain}: {'found' if plain_finds else 'not found'}"
+            if plain_finds == decoded:  # both or neither: the key form decides
                 by_key = asset_path(self._database, Address(colon, namespace="title"))
                 decoded = await self._finds(by_key, colon)
                 evidence += f"; GET {by_key}: {'found' if decoded else 'not found'}"
-                if not decoded and not found:
+                if not decoded and not plain_finds:
                     self._notes.miss(f"the answers contradict each other: {evidence}", "title_address")
                     return
         self._notes.learn("title_address", "ns" if decoded else "plain", evidence)
@@ -228,8 +228,8 @@ class ReadOnlyProbe:
         reply = await self._ask(path)
         if reply.status >= 300 or parse_failure(reply.data, reply.charset) is not None:
             return False
-        found = parse_clip(reply.data, reply.charset)
-        return found.title is None or same_text(found.title, title)
+        clip = parse_clip(reply.data, reply.charset)
+        return clip.title is None or same_text(clip.title, title)
 
     # XMP fields ------------------------------------------------------------------------------------------------
 

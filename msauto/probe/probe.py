@@ -229,10 +229,10 @@ async def _put_asset_back(bench: ScratchAsset) -> tuple[str, ...]:
 async def take_back(bench: Scratch, read: Callable[[], Awaitable[T]], undoing: Callable[[T], Sequence[Request]]) -> T:
     """Send what undoes our changes until nothing is left to undo, at most ``_ROUNDS`` times; return the last state."""
     for _ in range(_ROUNDS):
-        found = undoing(await read())
-        if not found:
+        left = undoing(await read())
+        if not left:
             break
-        for request in found:
+        for request in left:
             with suppress(errors.RejectedError):  # what remains is reported
                 try:
                     await bench.client.send(request)
@@ -244,12 +244,12 @@ async def take_back(bench: Scratch, read: Callable[[], Awaitable[T]], undoing: C
 
 
 def _undoing(bench: ScratchAsset, live: Asset) -> list[Request]:
-    found = [requests.delete_segment(bench.path, each.number) for each in bench.segments(live)[:1]]
-    found += [requests.delete_marker(bench.path, each.uid) for each in bench.markers(live)]
+    sent = [requests.delete_segment(bench.path, each.number) for each in bench.segments(live)[:1]]
+    sent += [requests.delete_marker(bench.path, each.uid) for each in bench.markers(live)]
     old = bench.before.attributes.get("first_frame")
     if "first_frame" in bench.made and old is not None and live.attributes.get("first_frame") != old:
-        found.append(requests.set_field(bench.path, "first_frame", old))
-    return found
+        sent.append(requests.set_field(bench.path, "first_frame", old))
+    return sent
 
 
 _SEPARATORS: Final = (",", ";", "|")

@@ -116,9 +116,9 @@ def render_github(problems: Sequence[Problem]) -> Iterator[str]:
     """Yield workflow commands, as many as GitHub shows, and a last line with the number of the others."""
     left: Counter[str] = Counter()
     for level in _LEVELS:
-        found = [problem for problem in problems if problem.level == level]
-        yield from (f"{_command(problem)}\n" for problem in found[:_MOST])
-        left[level] = len(found[_MOST:])
+        of_level = [problem for problem in problems if problem.level == level]
+        yield from (f"{_command(problem)}\n" for problem in of_level[:_MOST])
+        left[level] = len(of_level[_MOST:])
     rest = " and ".join(plural(left[level], level) for level in _LEVELS if left[level])
     if rest:
         message = f"GitHub shows {_MOST} annotations of a kind: {rest} not shown here. Run msauto validate to see all"

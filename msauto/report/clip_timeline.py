@@ -186,21 +186,21 @@ def _draw(
 ) -> list[TimelineRun]:
     """Return a cell for each column: how far the segments reach, and what begins where."""
     cells: list[TimelineRun] = [(signs.empty, None)] * columns
-    found: dict[int, list[TimelineMark]] = {}
+    begun_at: dict[int, list[TimelineMark]] = {}
     for each in side:
         start = max(0, min(columns - 1, each.start * columns // frames))
-        found.setdefault(start, []).append(each)
+        begun_at.setdefault(start, []).append(each)
         if each.number is not None:
             end = min(columns, max(start + 1, -(-(each.start + each.duration) * columns // frames)))
             cells[start:end] = [((signs.heavy if each.action in heavy else signs.thin)[0], each.action)] * (end - start)
-    starts = sorted(found)
+    starts = sorted(begun_at)
     for start, end in pairwise((*starts, columns)):
-        segments = [each for each in found[start] if each.number is not None]
+        segments = [each for each in begun_at[start] if each.number is not None]
         borders = [((signs.heavy if each.action in heavy else signs.thin)[1], each.action) for each in segments]
         number = [(sign, each.action) for each in segments for sign in each.number or ""] if len(segments) == 1 else []
         if start == 0 and number and cells[min(len(number), columns - 1)][0] != signs.empty:
             borders = []  # the end of the clip is the border
-        begun = _begun(borders, number, Counter(each.action for each in found[start] if each.number is None), signs)
+        begun = _begun(borders, number, Counter(each.action for each in begun_at[start] if each.number is None), signs)
         shown = next(way for way in begun if len(way) <= end - start)
         cells[start : start + len(shown)] = shown
     return cells

@@ -186,7 +186,7 @@ def _json_list(items: Iterable[Any]) -> Iterator[str]:
     separator = "[\n"
     for item in items:
         text = json.dumps(item, ensure_ascii=False, separators=(",", ":"))
-        yield separator + _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        yield separator + _UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
         separator = ",\n"
     yield "\n]" if separator == ",\n" else "[]"
 
@@ -197,13 +197,13 @@ Numbers = Mapping[int, int]
 
 def link_ids(targets: Iterable[Target]) -> dict[int, str]:
     """Return the ids of targets in links, by ``id(target)``: the same in every report, and distinct within one."""
-    found: Counter[str] = Counter()
+    uses: Counter[str] = Counter()
     ids = {}
     for target in targets:
         parts = (target.server, target.database or target.kind, target.name)
         link = "/".join(quote(part, safe=" ", errors="backslashreplace").replace(" ", "+") for part in parts)
-        found[link] += 1
-        ids[id(target)] = link if found[link] == 1 else f"{link}~{found[link]}"
+        uses[link] += 1
+        ids[id(target)] = link if uses[link] == 1 else f"{link}~{uses[link]}"
     return ids
 
 

@@ -59,7 +59,7 @@ def _encode_item(item: object) -> str:
 def _without_hidden_signs(text: str) -> str:
     if text.isascii() and "\x7f" not in text:  # JSON has escapes for the other signs that are not plain
         return text
-    return _UNPLAIN.sub(lambda found: _harmless(found[0]), text)
+    return _UNPLAIN.sub(lambda match: _harmless(match[0]), text)
 
 
 def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
@@ -73,13 +73,13 @@ def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
         results[target_key(each.target)].append(each)
 
     def joined(target: Mapping[str, Any]) -> dict[str, Any]:
-        known = results[target["server"], target["database"], target["kind"], target["name"]]
-        found = known.popleft() if known else None
-        requests, came = list(target.get("requests", ())), list(found.requests) if found else []
+        same = results[target["server"], target["database"], target["kind"], target["name"]]
+        known = same.popleft() if same else None
+        requests, came = list(target.get("requests", ())), list(known.requests) if known else []
         came += [RequestResult("not sent")] * (len(requests) - len(came))
         both = [{**request, "result": to_json(each)} for request, each in zip(requests, came, strict=False)]
         names = ("outcome", "message", "differences", "notes")
-        outcome = ("not attempted", "", (), ()) if found is None else [getattr(found, name) for name in names]
+        outcome = ("not attempted", "", (), ()) if known is None else [getattr(known, name) for name in names]
         return {**target, "requests": both, "result": dict(zip(names, to_json(outcome), strict=True))}
 
     # "interrupted" is the run; each target has its own outcome

@@ -156,8 +156,8 @@ class TargetGroup(Struct, frozen=True):
         for target in self.targets:
             places.setdefault((target.server, target.database), []).append(target.name)
         same: dict[tuple[str, tuple[NameRange, ...]], list[str]] = {}
-        for (server, database), found in places.items():
-            same.setdefault((database, name_ranges(found)), []).append(server)
+        for (server, database), own in places.items():
+            same.setdefault((database, name_ranges(own)), []).append(server)
         return tuple(NamedTargets(tuple(servers), database, ranges) for (database, ranges), servers in same.items())
 
 
@@ -318,7 +318,7 @@ def kind_of(change: Change) -> ChangeKind:
 
 def _blocks(targets: Sequence[Target], *, short: bool) -> list[Block]:
     """Return the blocks of targets that change: first those alike, of the rest those similar, the rest alone."""
-    found: dict[int, Block] = {}
+    blocks: dict[int, Block] = {}
     rest = list(range(len(targets)))
     folds: tuple[tuple[Level, int, Callable[[Target], object]], ...] = (
         ("alike", FEWEST_ALIKE, partial(_alike_key, {})),
@@ -332,11 +332,11 @@ def _blocks(targets: Sequence[Target], *, short: bool) -> list[Block]:
         for places in groups.values():
             block = _block(level, [targets[place] for place in places], short=short) if len(places) >= fewest else None
             if block is not None and _differs_in_one_value(block):
-                found[places[0]] = block
+                blocks[places[0]] = block
             else:
                 rest += places
-    found |= {place: _block("alone", [targets[place]], short=short) for place in rest}
-    return [found[place] for place in sorted(found)]
+    blocks |= {place: _block("alone", [targets[place]], short=short) for place in rest}
+    return [blocks[place] for place in sorted(blocks)]
 
 
 def _alike_key(first: dict[bytes, Target], target: Target) -> object:

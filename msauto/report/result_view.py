@@ -52,12 +52,12 @@ def view_result(result: Result, *, folded: bool = True) -> ResultView:
 
 def _folded(result: Result) -> Iterator[ResultGroup]:
     """Yield the targets that are not as desired or have notes, those with the same lines together."""
-    found: dict[tuple[Outcome, str, tuple[tuple[Kind, str], ...]], list[TargetResult]] = {}
+    alike: dict[tuple[Outcome, str, tuple[tuple[Kind, str], ...]], list[TargetResult]] = {}
     for each in result.targets:
         if each.outcome in NOT_DONE or each.notes:
             lines = tuple((kind, _without_title(line, each.target)) for kind, line in result_lines(each))
-            found.setdefault((each.outcome, each.target.kind, lines), []).append(each)
-    for (outcome, _, lines), results in found.items():
+            alike.setdefault((each.outcome, each.target.kind, lines), []).append(each)
+    for (outcome, _, lines), results in alike.items():
         if len(results) >= FEWEST_ALIKE:
             yield ResultGroup(tuple(each.target for each in results), outcome, lines)
         else:

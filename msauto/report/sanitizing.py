@@ -149,7 +149,7 @@ def _wrap(text: str, in_quotes: bool) -> str:
 
 def _pieces(text: str, in_quotes: bool) -> list[Piece]:
     pieces: list[Piece] = []
-    joined = set() if text.isascii() else {place for found in _JOINED.finditer(text) for place in range(*found.span())}
+    joined = set() if text.isascii() else {place for match in _JOINED.finditer(text) for place in range(*match.span())}
     for place, sign in enumerate(text):
         if place in joined:
             pieces[-1] = (pieces[-1][0] + sign, pieces[-1][1])
@@ -216,14 +216,14 @@ def name_ranges(names: Iterable[str]) -> tuple[NameRange, ...]:
     """
     given = list(names)
     places: dict[str, int] = {}
-    found = []
+    ranges = []
     for place, name in enumerate(given):
         if places.setdefault(name, place) != place:
-            found.append((place, NameRange(name, name, 1)))
+            ranges.append((place, NameRange(name, name, 1)))
     for run in _runs(places):
         shown = [run] if len(run) >= _SHORTEST else [[each] for each in run]
-        found += [(min(map(places.__getitem__, part)), NameRange(part[0], part[-1], len(part))) for part in shown]
-    return tuple(each for _, each in sorted(found, key=lambda item: item[0]))
+        ranges += [(min(map(places.__getitem__, part)), NameRange(part[0], part[-1], len(part))) for part in shown]
+    return tuple(each for _, each in sorted(ranges, key=lambda item: item[0]))
 
 
 def show_range(names: NameRange) -> str:

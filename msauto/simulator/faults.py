@@ -88,11 +88,11 @@ class Fault:
     @classmethod
     def parse(cls, text: str) -> Fault:
         """`KIND@REGEX[*TIMES][+SKIP]`, e.g. `cut_after@POST .*CREATEMARKER*1` or `after:swap:A:B@GET`."""
-        found = _TEXT.fullmatch(text)
-        if found is None:
+        match = _TEXT.fullmatch(text)
+        if match is None:
             raise ValueError(f"a fault is KIND@REGEX[*TIMES][+SKIP], not {text!r}")
-        times = int(found["times"]) if found["times"] else None
-        return cls(found["match"], found["kind"], times, int(found["after"] or 0))
+        times = int(match["times"]) if match["times"] else None
+        return cls(match["match"], match["kind"], times, int(match["after"] or 0))
 
     @property
     def arguments(self) -> list[float]:
@@ -238,10 +238,10 @@ def parse_change(text: str) -> Change:
 def _change(texts: list[str], name: str, state: ServerState) -> None:
     """Make a change; a title that no clip has changes nothing."""
     title, *texts = texts
-    found, other = _find(state, title), _find(state, texts[0]) if texts else None
-    if found is None:
+    place, other = _find(state, title), _find(state, texts[0]) if texts else None
+    if place is None:
         return
-    database, entry = found
+    database, entry = place
     match name, *texts:
         case "rename", new:
             database.change_entry(entry, title=new)
@@ -262,5 +262,5 @@ def _change(texts: list[str], name: str, state: ServerState) -> None:
 
 def _find(state: ServerState, title: str) -> tuple[SimDatabase, SimEntry] | None:
     """Return the entry with a title, and its database; the first database that has it."""
-    found = ((database, database.find(title)) for database in state.databases.values())
-    return next(((database, entry) for database, entry in found if entry is not None), None)
+    entries = ((database, database.find(title)) for database in state.databases.values())
+    return next(((database, entry) for database, entry in entries if entry is not None), None)

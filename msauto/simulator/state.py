@@ -247,13 +247,13 @@ class SimDatabase:
 
     def find_all(self, title: str, dialect: SimDialect = _DEFAULT) -> list[SimEntry]:
         """Return the entries that a title finds by the dialect: clips, then links."""
-        found = self.by_title.get(_folded(title), [])
+        entries = self.by_title.get(_folded(title), [])
         if dialect.title_case == "exact":
-            found = [entry for entry in found if entry.title == title]
+            entries = [entry for entry in entries if entry.title == title]
         elif dialect.title_case == "normalized":
-            found = [entry for entry in found if normalize("NFC", entry.title) == normalize("NFC", title)]
-        links = [entry for entry in found if not entry.is_home] if dialect.link_titles == "found" else []
-        return [entry for entry in found if entry.is_home] + links
+            entries = [entry for entry in entries if normalize("NFC", entry.title) == normalize("NFC", title)]
+        links = [entry for entry in entries if not entry.is_home] if dialect.link_titles == "found" else []
+        return [entry for entry in entries if entry.is_home] + links
 
     def clip(self, title: str) -> SimClip:
         """Return the clip with a title; KeyError if it does not exist."""
@@ -342,16 +342,16 @@ class ServerState:
 
         The first is the one that the request means. Raises ResourceNotFoundError.
         """
-        found: Iterable[SimEntry]
+        meant: Iterable[SimEntry]
         if namespace is None or namespace == "title":
-            found = database.find_all(identifier, dialect)
+            meant = database.find_all(identifier, dialect)
         elif namespace == "handle":
-            found = (clip.home for number, clip in self.handles.items() if number == identifier)
+            meant = (clip.home for number, clip in self.handles.items() if number == identifier)
         elif namespace == "link_id":
-            found = (entry for entry in database.root.walk() if str(entry.link_id) == identifier)
+            meant = (entry for entry in database.root.walk() if str(entry.link_id) == identifier)
         else:
-            found = (clip.home for clip in database.clips() if _has_key(clip, namespace, identifier))
-        entries = list(found)
+            meant = (clip.home for clip in database.clips() if _has_key(clip, namespace, identifier))
+        entries = list(meant)
         if not entries:
             raise ResourceNotFoundError
         return entries

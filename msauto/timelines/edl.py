@@ -97,11 +97,11 @@ def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
             frame = clock.position(entry.match["at"], entry.line, drop=entry.drop)
             marker = EditMarker(frame, words, color=color)
             timeline.markers.append(with_extra_values(marker, entry.extra, _text, entry.line))
-        elif (found := entry.marker) is not None:
+        elif (resolve := entry.marker) is not None:
             start = clock.position(entry.match["start"], entry.line, drop=entry.drop)
-            notes = "\n".join(filter(None, (*entry.notes, found["note"])))
-            marker = EditMarker(start, found["name"], notes, color=found["color"].removeprefix("ResolveColor"))
-            frames = int(found["duration"])
+            notes = "\n".join(filter(None, (*entry.notes, resolve["note"])))
+            marker = EditMarker(start, resolve["name"], notes, color=resolve["color"].removeprefix("ResolveColor"))
+            frames = int(resolve["duration"])
             timeline.add(marker, frames if frames > 1 else 0)
         elif (entry.is_video or not video) and entry.match["reel"] != "BL":
             start, end = (clock.position(entry.match[at], entry.line, drop=entry.drop) for at in ("start", "end"))
@@ -124,25 +124,25 @@ def _entries(text: str, timeline: EditTimeline) -> list[_EditLine]:
             drop = line.removeprefix("FCM:").strip().upper().startswith("DROP")
         elif line.startswith("TITLE:"):
             timeline.title = line.removeprefix("TITLE:").strip()
-        elif found := _EVENT.fullmatch(line):
-            event = _EditLine(number, found, drop)
+        elif match := _EVENT.fullmatch(line):
+            event = _EditLine(number, match, drop)
             entries.append(event)
         elif _LIKE_EVENT.match(line):
             raise TimelineError(f"invalid event: {line[:60]!r}", "export the EDL again as CMX3600", number)
         elif re.match(r"\*\s*LOC:", line):
-            found = _LOCATOR.fullmatch(line)
-            if found is None:
+            match = _LOCATOR.fullmatch(line)
+            if match is None:
                 remedy = "write * LOC: 01:00:00:00 RED text"
                 raise TimelineError(f"the locator has no time code: {line!r}", remedy, number)
-            entries.append(_EditLine(number, found, drop))
-        elif (found := _EXTRA.fullmatch(line)) and entries:
-            entries[-1].extra += found["json"]
+            entries.append(_EditLine(number, match, drop))
+        elif (match := _EXTRA.fullmatch(line)) and entries:
+            entries[-1].extra += match["json"]
         elif event is None:
             continue
-        elif found := _CLIP_NAME.fullmatch(line):
-            event.names[found["which"]] = found["name"].strip()
-        elif found := _RESOLVE.fullmatch(line):
-            event.marker = found
+        elif match := _CLIP_NAME.fullmatch(line):
+            event.names[match["which"]] = match["name"].strip()
+        elif match := _RESOLVE.fullmatch(line):
+            event.marker = match
         elif line and event.marker is None and not line.startswith(("*", "M2", ">")):
             event.notes.append(line)
     return entries

@@ -54,10 +54,10 @@ def read_timeline(
     order mark, instead of UTF-8.
     """
     own_tracks = check_tracks(tracks or {})
-    found = _read(content, name.rpartition(".")[2].casefold(), clock, columns or {}, encoding)
-    found.markers = sorted((with_track(each, own_tracks) for each in found.markers), key=lambda each: each.frame)
-    found.segments.sort(key=lambda segment: segment.start)
-    return found
+    timeline = _read(content, name.rpartition(".")[2].casefold(), clock, columns or {}, encoding)
+    timeline.markers = sorted((with_track(each, own_tracks) for each in timeline.markers), key=lambda each: each.frame)
+    timeline.segments.sort(key=lambda segment: segment.start)
+    return timeline
 
 
 def _read(content: bytes, ending: str, clock: TimelineClock, columns: Mapping[str, str], encoding: str) -> EditTimeline:

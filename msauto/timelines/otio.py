@@ -74,8 +74,8 @@ def _read(otio: Any, root: Any, clock: TimelineClock) -> EditTimeline:
             if place.duration.value > 1:
                 timeline.segments.append(EditSegment(frame, _frames(place.duration, clock), name or marker.comment))
             else:
-                found = EditMarker(frame, name, marker.comment, color=(marker.color or "").casefold())
-                timeline.markers.append(_with_metadata(found, marker))
+                point = EditMarker(frame, name, marker.comment, color=(marker.color or "").casefold())
+                timeline.markers.append(_with_metadata(point, marker))
     for clip in (clip for track in root.video_tracks() or root.tracks for clip in track.find_clips()):
         place = clip.transformed_time_range(clip.trimmed_range(), root.tracks)
         segment = EditSegment(position(place.start_time, clip.name), _frames(place.duration, clock), clip.name)

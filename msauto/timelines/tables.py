@@ -109,9 +109,9 @@ def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
             raise TimelineError(f"the header has no column {columns[column]!r}", line=header[0], unknown=(name, named))
     places = {}
     for column, names in COLUMNS.items():
-        found = next((name for name in ([own[column]] if column in own else names) if name in named), None)
-        if found is not None:
-            places[column] = named.index(found)
+        header_name = next((name for name in ([own[column]] if column in own else names) if name in named), None)
+        if header_name is not None:
+            places[column] = named.index(header_name)
     if "start" not in places:
         shown = ", ".join(header[1][:12])
         raise TimelineError(

@@ -110,14 +110,14 @@ def joined(markers: Iterable[EditMarker]) -> list[EditMarker]:
     places: dict[tuple[int, str], list[EditMarker]] = {}
     for marker in markers:
         places.setdefault((marker.frame, marker.track or registry.DEFAULT_TRACK), []).append(marker)
-    found = []
+    markers_joined = []
     for together in places.values():
         texts: dict[str, Any] = {}
         for name in MARKER_TEXTS:
             values = dict.fromkeys(getattr(each, name) for each in together)
             texts[name] = ("\n" if name == "comment" else " / ").join(filter(None, values))
-        found.append(replace(together[0], **texts, rating=max(each.rating for each in together)))
-    return found
+        markers_joined.append(replace(together[0], **texts, rating=max(each.rating for each in together)))
+    return markers_joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +243,10 @@ class TimelineClock:
 
 def _parse(text: str, *, drop: bool = False) -> Timecode:
     """Parse the forms that other programs write: ``1:00:00:00``, ``01;00;00;00``, ``00:00:01,500``, ``10:00:05``."""
-    found = _CLOCK_TIME.fullmatch(text.strip())
-    if found is None:
+    match = _CLOCK_TIME.fullmatch(text.strip())
+    if match is None:
         return Timecode.parse(text)
-    hours, minutes, seconds, separator, frames, decimals = found.groups(default="")
+    hours, minutes, seconds, separator, frames, decimals = match.groups(default="")
     clock = f"{hours or '0':0>2}:{minutes:0>2}:{seconds}"
     if not frames:
         return Timecode.parse(f"{clock}.{decimals or '0'}")
@@ -315,14 +315,14 @@ def extra_values(item: EditMarker | EditSegment, shown: str, *, colored: bool = 
     ``colored``: the file shows the color of its track.
     """
     values = {each.name: getattr(item, each.name) for each in fields(item) if each.name not in _NATIVE}
-    found = {name: value for name, value in values.items() if value or (name == "number" and value is not None)}
+    further = {name: value for name, value in values.items() if value or (name == "number" and value is not None)}
     if item.title == shown:
-        found.pop("title", None)
+        further.pop("title", None)
     elif shown:
-        found["title"] = item.title
-    if colored and TRACK_OF_COLOR.get(color_of(found.get("track", ""))) == found.get("track"):
-        found.pop("track", None)
-    return json.dumps(found, separators=(",", ":")).replace(">", "\\u003e") if found else ""
+        further["title"] = item.title
+    if colored and TRACK_OF_COLOR.get(color_of(further.get("track", ""))) == further.get("track"):
+        further.pop("track", None)
+    return json.dumps(further, separators=(",", ":")).replace(">", "\\u003e") if further else ""
 
 
 def with_extra_values(item: Item, text: str, show: Callable[[Item], str], line: int) -> Item:
