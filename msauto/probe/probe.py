@@ -57,18 +57,31 @@ class TrialOptions(NamedTuple):
     xmp_field: str | None = None
 
 
-@dataclass(slots=True)
-class WriteVisibility:
-    """When this server shows what was written.
+@dataclass(slots=True, kw_only=True)
+class Scratch:
+    """The asset or channel that a trial writes to, by its ``name``; ``report`` prints a line at once.
 
+    ``made`` maps what a write may leave behind to its description. ``undoing`` undo it, and return what remains.
     ``unseen`` are accepted writes that are not visible yet, ``slowest`` the longest time in seconds until one was.
     ``lost``: an answer was lost, so that a write may still be done.
     """
 
+    client: AsyncMediaServer
+    name: str
+    notes: ProbeNotes
     clock: Clock
+    report: Callable[[str], None]
+    token: str = field(default_factory=lambda: f"msauto-probe-{secrets.token_hex(6)}")
+    made: dict[str, str] = field(default_factory=dict)
+    undoing: list[Callable[[], Awaitable[tuple[str, ...]]]] = field(default_factory=list)
     unseen: set[str] = field(default_factory=set)
     slowest: float = 0.0
     lost: bool = False
+
+    @property
+    def changed(self) -> str:
+        """What writes may have left behind."""
+        return "; ".join(self.made.values())
 
     async def look(self, what: str, read: Callable[[], Awaitable[T]], shows: Callable[[T], bool]) -> T:
         """Read until the write is visible, for a limited time; return the last state.
@@ -92,32 +105,6 @@ class WriteVisibility:
         """Wait until the server must have finished: longer if some write was never visible."""
         late = 2 * self.slowest
         await self.clock.sleep(max(late, SETTLING) if self.lost or self.unseen else late)
-
-
-@dataclass(slots=True, kw_only=True)
-class Scratch:
-    """The asset or channel that a trial writes to, by its ``name``; ``report`` prints a line at once.
-
-    ``made`` maps what a write may leave behind to its description. ``undoing`` undo it, and return what remains.
-    """
-
-    client: AsyncMediaServer
-    name: str
-    notes: ProbeNotes
-    clock: Clock
-    report: Callable[[str], None]
-    visibility: WriteVisibility = field(init=False)
-    token: str = field(default_factory=lambda: f"msauto-probe-{secrets.token_hex(6)}")
-    made: dict[str, str] = field(default_factory=dict)
-    undoing: list[Callable[[], Awaitable[tuple[str, ...]]]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.visibility = WriteVisibility(self.clock)
-
-    @property
-    def changed(self) -> str:
-        """What writes may have left behind."""
-        return "; ".join(self.made.values())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -174,9 +161,9 @@ class ScratchAsset(Scratch):
         except errors.NotSentError:
             raise
         except BaseException:  # a lost answer, or Ctrl-C: it may have been done
-            self.visibility.lost = True
+            self.lost = True
             raise
-        self.visibility.unseen.add(what)
+        self.unseen.add(what)
         return True
 
     def segments(self, asset: Asset) -> list[Segment]:
@@ -199,15 +186,15 @@ class ScratchAsset(Scratch):
 
 async def put_back(bench: Scratch) -> tuple[str, ...]:
     """Undo our changes, read the asset again, and return what remains: nothing, if it is unchanged."""
-    await bench.visibility.settle()
-    unseen = [bench.made[what] for what in sorted(bench.visibility.unseen)]
+    await bench.settle()
+    unseen = [bench.made[what] for what in sorted(bench.unseen)]
     left: list[str] = []
     for undo in bench.undoing:
         try:
             left += await undo()
         except errors.MsautoError as error:
             left.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
-    if bench.visibility.lost:
+    if bench.lost:
         what = f"{bench.changed} of {bench.name!r}"
         bench.report(f"An answer was lost: the server may still do what was asked. Look once more for {what}")
     elif unseen:
@@ -238,8 +225,8 @@ async def take_back(bench: Scratch, read: Callable[[], Awaitable[T]], undoing: C
                     await bench.client.send(request)
                 except errors.InDoubtError:
                     await bench.clock.sleep(SETTLING)
-        bench.visibility.unseen.add("taken back")
-        await bench.visibility.look("taken back", read, lambda live: not undoing(live))
+        bench.unseen.add("taken back")
+        await bench.look("taken back", read, lambda live: not undoing(live))
     return await read()
 
 
@@ -271,7 +258,7 @@ async def try_segments(bench: ScratchAsset) -> None:
     words = f"segment {bench.number}, titled {bench.token}"
     first = requests.create_segment(bench.path, bench.number, start, 1, {"title": bench.token})
     await bench.write(first, "segment", words)
-    made = bench.segments(await bench.visibility.look("segment", bench.read, lambda live: bool(bench.segments(live))))
+    made = bench.segments(await bench.look("segment", bench.read, lambda live: bool(bench.segments(live))))
     if [(each.start, each.duration) for each in made] != [(start, 1)]:
         spans = ", ".join(f"{each.start}+{each.duration}" for each in made) or "none"
         bench.notes.miss(f"a new segment was not shown as it was made: {spans}", *keys)
@@ -284,8 +271,8 @@ async def try_segments(bench: ScratchAsset) -> None:
         bench.notes.miss("the new segment was the last of the clip: name an asset with a later one", "segment_numbers")
     again = requests.create_segment(bench.path, number, start, 2, {"title": bench.token})
     accepted = await bench.write(again, "segment", words)
-    asset = await bench.visibility.look("segment", bench.read, lambda live: bench.segments(live) != made)
-    bench.visibility.unseen.discard("segment")  # a server may accept it and keep the old one
+    asset = await bench.look("segment", bench.read, lambda live: bench.segments(live) != made)
+    bench.unseen.discard("segment")  # a server may accept it and keep the old one
     live = [(each.start, each.duration) for each in bench.segments(asset)]
     value = "overwrite" if live == [(start, 2)] else "recreate"
     answer = "accepted" if accepted else "refused"
@@ -302,7 +289,7 @@ async def try_markers(bench: ScratchAsset) -> None:
     fields = {"title": bench.token, "comment": "kept?", "user": "msauto", "keywords": "a b"}
     create = requests.create_marker(bench.path, requests.NEW_MARKER, _MARKER_FRAME, "Cue Point", fields)
     await bench.write(create, "marker", f"a marker titled {bench.token}")
-    made = bench.markers(await bench.visibility.look("marker", bench.read, lambda live: bool(bench.markers(live))))
+    made = bench.markers(await bench.look("marker", bench.read, lambda live: bool(bench.markers(live))))
     if len(made) != 1:
         bench.notes.miss("a new marker was not shown", *keys)
         return
@@ -314,8 +301,8 @@ async def _change_marker(bench: ScratchAsset, marker: Marker) -> None:
     title = f"{bench.token} changed"
     change = requests.create_marker(bench.path, marker.uid, fields={"title": title})
     accepted = await bench.write(change, "marker", f"a marker titled {bench.token}")
-    asset = await bench.visibility.look("marker", bench.read, lambda live: marker not in bench.markers(live))
-    bench.visibility.unseen.discard("marker")  # a server may accept it and change nothing
+    asset = await bench.look("marker", bench.read, lambda live: marker not in bench.markers(live))
+    bench.unseen.discard("marker")  # a server may accept it and change nothing
     live = next((each for each in bench.markers(asset) if each.uid == marker.uid), None)
     if live is None or live.fields.get("title") != title:
         answer = "accepted, and nothing changed" if accepted else "refused"
@@ -336,7 +323,7 @@ async def _move_in_point(bench: ScratchAsset) -> None:
         return
     move = requests.set_field(bench.path, "first_frame", str(old + _SHIFT))
     await bench.write(move, "first_frame", f"first_frame {old + _SHIFT} instead of {old}")
-    moved = await bench.visibility.look("first_frame", bench.read, lambda asset: asset.first_frame == old + _SHIFT)
+    moved = await bench.look("first_frame", bench.read, lambda asset: asset.first_frame == old + _SHIFT)
     shown = next((each.frame for each in bench.markers(moved) if each.uid == marker.uid), None)
     if moved.first_frame != old + _SHIFT or shown is None:
         bench.notes.miss("SETFIELD first_frame did not move the IN point", "position_origin")
@@ -379,7 +366,7 @@ async def try_separators(bench: ScratchAsset) -> None:
     for sign in _SEPARATORS:
         written = live
         await bench.write(_write(bench, name, f"one{sign}two"), "xmp", f"values of {name} instead of {old!r}")
-        live = await bench.visibility.look("xmp", lambda: _values(bench, name), partial(ne, written))
+        live = await bench.look("xmp", lambda: _values(bench, name), partial(ne, written))
         shown.append(f"one{sign}two is shown as {list(live or ())}")
         if live == ("one", "two"):
             bench.notes.learn("list_separator", sign, shown[-1])

@@ -40,13 +40,13 @@ async def _try_item(bench: Scratch) -> None:
     file, guid = f"{bench.token}.xml", f"{bench.token}-guid"
     document = requests.item_document({"title": bench.token, "description": "A trial of msauto", "guid": guid})
     bench.made["item"] = f"an item titled {bench.token}"
-    bench.visibility.unseen.add("item")
+    bench.unseen.add("item")
     bench.undoing.append(partial(_remove, bench))
     try:
         await bench.client.send(requests.put_rss(bench.name, file, document))
     except RejectedError as error:
         if error.status not in UNINFORMATIVE_STATUSES:
-            bench.visibility.unseen.discard("item")
+            bench.unseen.discard("item")
         raise
     mine = _mine(bench, await _items(bench))
     if not mine:
@@ -69,7 +69,7 @@ async def _items(bench: Scratch) -> Sequence[RssItem]:
     async def read() -> Sequence[RssItem]:
         return (await bench.client.channel(bench.name)).items
 
-    return await bench.visibility.look("item", read, lambda items: bool(_mine(bench, items)))
+    return await bench.look("item", read, lambda items: bool(_mine(bench, items)))
 
 
 def _mine(bench: Scratch, items: Sequence[RssItem]) -> list[RssItem]:

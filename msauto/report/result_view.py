@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
+
+from msgspec import structs
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.aspect import Download
 from msauto.aspects.comparison import mapping
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Change, Target
-from msauto.model.result import OUTCOMES, Difference, Outcome, RequestResult, Result, TargetResult, key_of
+from msauto.model.result import Difference, Outcome, RequestResult, Result, TargetResult
 from msauto.report.plan_view import FEWEST_ALIKE, TargetGroup, without_title
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.texts import count_outcomes, plural, settings_line, show_duration, show_pair_of
@@ -90,24 +92,24 @@ def recap_of(result: Result) -> dict[str, dict[str, int]]:
     skipped, left_out = (plan.skipped, plan.left_out) if len(servers) == 1 else (0, 0)
     recaps = {}
     for server in servers:
-        results = [each for each in result.targets if each.target.server == server]
-        counts = _count(results, unchanged.get(server, 0), skipped, left_out)
-        recaps[server] = counts | {"requests": sum(request.tries for each in results for request in each.requests)}
+        own = structs.replace(result, targets=tuple(each for each in result.targets if each.target.server == server))
+        recaps[server] = _count(own, unchanged.get(server, 0), skipped, left_out) | {"requests": _sent(own)}
     return recaps
 
 
-def _count(results: Iterable[TargetResult], unchanged: int, skipped: int, left_out: int) -> dict[str, int]:
-    counts = dict.fromkeys(map(key_of, OUTCOMES), 0)
-    counts |= {"unchanged": unchanged, "skipped": skipped, "not_attempted": left_out}
-    for result in results:
-        counts[key_of(result.outcome)] += 1
-    return counts
+def _count(result: Result, unchanged: int, skipped: int, left_out: int) -> dict[str, int]:
+    planned = {"unchanged": unchanged, "skipped": skipped, "not_attempted": left_out}
+    return {name: number + planned.get(name, 0) for name, number in result.counts.items()}
+
+
+def _sent(result: Result) -> int:
+    return sum(request.tries for each in result.targets for request in each.requests)
 
 
 def result_sentence(result: Result) -> str:
     """Return the closing sentence of a run."""
-    counts = _count(result.targets, result.plan.unchanged, result.plan.skipped, result.plan.left_out)
-    requests = plural(sum(request.tries for each in result.targets for request in each.requests), "request")
+    counts = _count(result, result.plan.unchanged, result.plan.skipped, result.plan.left_out)
+    requests = plural(_sent(result), "request")
     targets = count_outcomes(counts)
     took = "" if result.seconds is None else f" in {show_duration(result.seconds)}"
     shown = f"{targets}; {requests}{took}" if targets else f"{requests}{took}"
