@@ -34,7 +34,7 @@ class JobSummary(NamedTuple):
 
 
 class BatchSummary(NamedTuple):
-    """What people are told of a batch; visible, with times in a time zone.
+    """What every form shows of a batch; visible, with times in a time zone.
 
     ``differing``: what differs from the playbooks, and what would change. ``notes``: what the jobs do not hold, such as
     missed starts, what was not delivered, and what to do next.
