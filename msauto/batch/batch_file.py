@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -37,26 +37,17 @@ _YEAR: Final = timedelta(days=365)
 
 
 class Job(Struct, frozen=True):
-    """One job. ``args`` are its keys, with those of ``defaults``; paths as properties are ready to open."""
+    """One job. ``args`` are its keys, with those of ``defaults``; its paths are ready to open.
+
+    ``inventories`` is empty for those of the settings.
+    """
 
     name: str
     args: JobArgs
     node: SourceNode
-
-    @property
-    def playbooks(self) -> tuple[str, ...]:
-        """The playbooks."""
-        return self._paths(self.args.playbooks)
-
-    @property
-    def inventories(self) -> tuple[str, ...]:
-        """The inventories of the job; empty for those of the settings."""
-        return self._paths(self.args.inventory)
-
-    @property
-    def plan(self) -> str | None:
-        """The saved plan."""
-        return None if self.args.plan is None else self._paths(self.args.plan)[0]
+    playbooks: tuple[str, ...]
+    inventories: tuple[str, ...]
+    plan: str | None
 
     @property
     def extra_vars(self) -> tuple[str, ...]:
@@ -70,14 +61,7 @@ class Job(Struct, frozen=True):
 
     def settings(self) -> Settings:
         """Read the settings: the nearest of the first playbook, else of the batch file."""
-        return load_settings(None, *(Path(each).parent for each in (*self.playbooks[:1], self._file)))
-
-    def _paths(self, names: Any) -> tuple[str, ...]:
-        return () if names is None else tuple(beside(self._file, str(name)) for name in as_list(names))
-
-    @property
-    def _file(self) -> str:
-        return self.node.document.file
+        return load_settings(None, *(Path(each).parent for each in (*self.playbooks[:1], self.node.document.file)))
 
 
 class BatchFile(Struct, frozen=True):
@@ -136,7 +120,12 @@ def _job(name: str, args: JobArgs, defaults: DefaultArgs | None, node: SourceNod
     """Return a job with the defaults for the keys that it does not set; a saved plan takes only those that fit it."""
     missing = (defaults.model_fields_set if defaults else set()) - args.model_fields_set
     missing -= {"extra_vars", "limit", "tags", "do", "drift"} if args.plan is not None else set()
-    return Job(name, args.model_copy(update={each: getattr(defaults, each) for each in missing}), node)
+    args = args.model_copy(update={each: getattr(defaults, each) for each in missing})
+    playbooks, inventories, plans = (
+        () if paths is None else tuple(beside(node.document.file, str(path)) for path in as_list(paths))
+        for paths in (args.playbooks, args.inventory, args.plan)
+    )
+    return Job(name, args, node, playbooks, inventories, plans[0] if plans else None)
 
 
 def _schedule_problems(schedule: Schedule, window: Window | None, node: SourceNode) -> Iterator[Problem]:
