@@ -107,24 +107,12 @@ def _side(items: Iterable[tuple[TimelinePlace | None, TimelineItem]]) -> tuple[T
 # Drawing -------------------------------------------------------------------------------------------------------
 
 
-class TimelineSigns(NamedTuple):
-    """The signs of a drawing, each one column wide; those of a segment are its length and its start."""
-
-    left: str
-    right: str
-    empty: str
-    thin: tuple[str, str]
-    heavy: tuple[str, str]
-    markers: Mapping[Action | None, str]
-    several: str
-
-
-UNICODE: Final = TimelineSigns(
-    "├", "┤", "┄", ("─", "┬"), ("━", "┳"), {"delete": "×", "change": "~", "add": "+", None: "•"}, "*"
-)
-ASCII: Final = TimelineSigns(
-    "[", "]", ".", ("-", "|"), ("=", "#"), {"delete": "x", "change": "~", "add": "+", None: "o"}, "*"
-)
+_THIN, _HEAVY = "─┬", "━┳"
+"""The length and the start of a segment."""
+_EMPTY, _SEVERAL = "┄", "*"
+_MARKERS: Final[Mapping[Action | None, str]] = {"delete": "×", "change": "~", "add": "+", None: "•"}
+ASCII: Final = str.maketrans("├┤┄─┬━┳×•", "[].-|=#xo")
+"""Translates a drawing for a terminal that has ASCII only: each sign is one column wide there, too."""
 
 TimelineRun = tuple[str, Action | None]
 """Signs, and the change of what they stand for."""
@@ -144,7 +132,7 @@ class TimelineRow(NamedTuple):
         return "".join(signs for signs, _ in self.runs)
 
 
-def draw_timeline(timeline: Timeline, width: int, signs: TimelineSigns) -> list[TimelineRow]:
+def draw_timeline(timeline: Timeline, width: int) -> list[TimelineRow]:
     """Return the rows: *after*, and above it *before* where something there changes or goes.
 
     Heavy is what is new or changed, and in *before* what goes. ``width``: columns of a drawing, its two ends included,
@@ -155,24 +143,24 @@ def draw_timeline(timeline: Timeline, width: int, signs: TimelineSigns) -> list[
     sides = (("before", timeline.before, goes), ("after", timeline.after, comes))
     rows = []
     for label, side, heavy in sides[1:] if timeline.only_adds else sides:
-        cells = [(signs.left, None), *_draw(side, timeline.frames, width - 2, signs, heavy), (signs.right, None)]
+        cells = [("├", None), *_draw(side, timeline.frames, width - 2, heavy), ("┤", None)]
         runs = (("".join(sign for sign, _ in run), action) for action, run in groupby(cells, key=itemgetter(1)))
         rows.append(TimelineRow(label, tuple(runs)))
     return rows
 
 
-def legend_of(rows: Sequence[TimelineRow], signs: TimelineSigns) -> list[TimelineRun]:
+def legend_of(rows: Sequence[TimelineRow]) -> list[TimelineRun]:
     """Return what each sign in drawings means, and the change that it shows."""
     drawn = " ".join(str(row)[1:-1] for row in rows)
     goes = " (before: removed)" if any(row.label == "before" for row in rows) else ""
     meanings: Sequence[tuple[Sequence[str], str, Action | None]] = (
-        (signs.empty, "no segment", None),
-        (signs.thin, "segment", None),
-        (signs.heavy, f"new or changed segment{goes}", None),
-        (signs.markers[None], "marker", None),
-        *((signs.markers[action], meaning, action) for action, meaning in _CHANGED.items()),
-        (re.findall(f"[{''.join(signs.markers.values())}]\\d+", drawn)[:1], "so many in one column", None),
-        (signs.several, "several in one column", None),
+        (_EMPTY, "no segment", None),
+        (_THIN, "segment", None),
+        (_HEAVY, f"new or changed segment{goes}", None),
+        (_MARKERS[None], "marker", None),
+        *((_MARKERS[action], meaning, action) for action, meaning in _CHANGED.items()),
+        (re.findall(f"[{''.join(_MARKERS.values())}]\\d+", drawn)[:1], "so many in one column", None),
+        (_SEVERAL, "several in one column", None),
     )
     used = (("".join(sign for sign in each if sign in drawn), meaning, action) for each, meaning, action in meanings)
     return [(f"{sign} {meaning}", action) for sign, meaning, action in used if sign]
@@ -181,45 +169,43 @@ def legend_of(rows: Sequence[TimelineRow], signs: TimelineSigns) -> list[Timelin
 _CHANGED: Final[Mapping[Action, str]] = {"add": "new", "change": "changed", "delete": "removed"}
 
 
-def _draw(
-    side: Sequence[TimelineMark], frames: int, columns: int, signs: TimelineSigns, heavy: Collection[Action]
-) -> list[TimelineRun]:
+def _draw(side: Sequence[TimelineMark], frames: int, columns: int, heavy: Collection[Action]) -> list[TimelineRun]:
     """Return a cell for each column: how far the segments reach, and what begins where."""
-    cells: list[TimelineRun] = [(signs.empty, None)] * columns
+    cells: list[TimelineRun] = [(_EMPTY, None)] * columns
     begun_at: dict[int, list[TimelineMark]] = {}
     for each in side:
         start = max(0, min(columns - 1, each.start * columns // frames))
         begun_at.setdefault(start, []).append(each)
         if each.number is not None:
             end = min(columns, max(start + 1, -(-(each.start + each.duration) * columns // frames)))
-            cells[start:end] = [((signs.heavy if each.action in heavy else signs.thin)[0], each.action)] * (end - start)
+            cells[start:end] = [((_HEAVY if each.action in heavy else _THIN)[0], each.action)] * (end - start)
     starts = sorted(begun_at)
     for start, end in pairwise((*starts, columns)):
         segments = [each for each in begun_at[start] if each.number is not None]
-        borders = [((signs.heavy if each.action in heavy else signs.thin)[1], each.action) for each in segments]
+        borders = [((_HEAVY if each.action in heavy else _THIN)[1], each.action) for each in segments]
         number = [(sign, each.action) for each in segments for sign in each.number or ""] if len(segments) == 1 else []
-        if start == 0 and number and cells[min(len(number), columns - 1)][0] != signs.empty:
+        if start == 0 and number and cells[min(len(number), columns - 1)][0] != _EMPTY:
             borders = []  # the end of the clip is the border
-        begun = _begun(borders, number, Counter(each.action for each in begun_at[start] if each.number is None), signs)
+        begun = _begun(borders, number, Counter(each.action for each in begun_at[start] if each.number is None))
         shown = next(way for way in begun if len(way) <= end - start)
         cells[start : start + len(shown)] = shown
     return cells
 
 
 def _begun(
-    borders: list[TimelineRun], number: list[TimelineRun], markers: Mapping[Action | None, int], signs: TimelineSigns
+    borders: list[TimelineRun], number: list[TimelineRun], markers: Mapping[Action | None, int]
 ) -> list[list[TimelineRun]]:
     """Return the ways to draw what begins in one column, the best first: side by side, counted, a sign for several.
 
     Of markers, those that change come first: removed, changed, new.
     """
-    ranked = [(sign, action, markers[action]) for action, sign in signs.markers.items() if markers[action]]
+    ranked = [(sign, action, markers[action]) for action, sign in _MARKERS.items() if markers[action]]
     counted = [(sign, action) for first, action, count in ranked for sign in f"{first}{count if count > 1 else ''}"]
     each = [(sign, action) for sign, action, count in ranked for _ in range(count)]
     if len(each) > _SIDE_BY_SIDE:
         each = counted
     actions = {action for _, action in (*borders, *number, *each)}
-    several = [(signs.several, next(action for action in signs.markers if action in actions))]
+    several = [(_SEVERAL, next(action for action in _MARKERS if action in actions))]
     return [[*borders, *number, *each], [*borders, *number, *counted], [*borders, *each], [*borders, *counted], several]
 
 

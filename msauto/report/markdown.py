@@ -16,7 +16,7 @@ from typing import Any, Final
 from msauto.codec import to_key
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.report.clip_timeline import UNICODE, draw_timeline
+from msauto.report.clip_timeline import draw_timeline
 from msauto.report.layout import PLAIN, Layout, template
 from msauto.report.plan_view import Block, view_plan
 from msauto.report.result_view import view_result
@@ -98,7 +98,7 @@ def _timeline(block: Block) -> str:
     timeline = block.timeline
     if timeline is None:
         return ""
-    rows = draw_timeline(timeline, _DRAWING, UNICODE)
+    rows = draw_timeline(timeline, _DRAWING)
     drawing = "".join(f"{row.label:6} {row}\n" if len(rows) > 1 else str(row) for row in rows)
     return f"```text\n{drawing.rstrip()}  {timeline.length}\n```\n\n"
 

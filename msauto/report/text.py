@@ -15,7 +15,7 @@ from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Result
 from msauto.report import plan_view, texts
-from msauto.report.clip_timeline import ASCII, UNICODE, TimelineRow, TimelineSigns, draw_timeline, legend_of
+from msauto.report.clip_timeline import ASCII, TimelineRow, draw_timeline, legend_of
 from msauto.report.layout import PLAIN, Layout, Line, Style, TextSpan, paint, render_lines, words
 from msauto.report.result_view import ResultGroup, ResultView, view_result
 from msauto.report.sanitizing import (
@@ -78,9 +78,11 @@ def _blocks(blocks: Sequence[plan_view.Block], layout: Layout) -> Iterator[Line]
         rows, drawing = _drawing(block, layout)
         yield from (*_block(block, drawing, layout), Line(()))
         drawn += rows
-    legend = legend_of(drawn, _signs(layout))
+    legend = legend_of(drawn)
     if legend:
-        entries = [TextSpan(f"{text}, ", _COLOURS[action] if action else "dim") for text, action in legend]
+        entries = [
+            TextSpan(f"{_in_signs(text, layout)}, ", _COLOURS[action] if action else "dim") for text, action in legend
+        ]
         entries[-1] = entries[-1]._replace(text=entries[-1].text.removesuffix(", "))
         yield from (Line((TextSpan("Timeline: ", "dim"), *entries)), Line(()))
 
@@ -161,17 +163,17 @@ def _drawing(block: plan_view.Block, layout: Layout) -> tuple[list[TimelineRow],
         return [], []
     label = 0 if timeline.only_adds else len("before ")
     space = layout.width - 4 - label - 2 - len(timeline.length)
-    rows = draw_timeline(timeline, min(space, _WIDEST_DRAWING), _signs(layout))
+    rows = draw_timeline(timeline, min(space, _WIDEST_DRAWING))
     lines = []
     for row in rows:
         length = f"  {timeline.length}" if row is rows[-1] else ""
-        runs = (TextSpan(signs, _COLOURS[action] if action else "") for signs, action in row.runs)
+        runs = (TextSpan(_in_signs(signs, layout), _COLOURS[action] if action else "") for signs, action in row.runs)
         lines.append(Line((TextSpan(f"    {row.label if label else '':{label}}"), *runs, TextSpan(length))))
     return rows, lines
 
 
-def _signs(layout: Layout) -> TimelineSigns:
-    return ASCII if layout.ascii_only else UNICODE
+def _in_signs(drawing: str, layout: Layout) -> str:
+    return drawing.translate(ASCII) if layout.ascii_only else drawing
 
 
 # Names ---------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from msauto.model.plan import Change, Plan, Refusal, Target, TargetContext
 from msauto.model.snapshot import Json
-from msauto.report.clip_timeline import ASCII, UNICODE, Timeline, TimelineSigns, draw_timeline, legend_of, timeline_of
+from msauto.report.clip_timeline import ASCII, Timeline, draw_timeline, legend_of, timeline_of
 from msauto.report.layout import Layout, Line, TextSpan, render_lines, words
 from msauto.report.sanitizing import display_width, show, visible
 from tests.shown_items import shown_marker, shown_segment
@@ -24,8 +24,8 @@ def marker(frame: int, title: str = "Ad break", track: str = "Cue Point") -> Cha
     return change("add", "marker", f"{track}@{frame}", None, after)
 
 
-def drawn(timeline: Timeline, width: int, signs: TimelineSigns = UNICODE) -> list[str]:
-    return [str(row) for row in draw_timeline(timeline, width, signs)]
+def drawn(timeline: Timeline, width: int) -> list[str]:
+    return [str(row) for row in draw_timeline(timeline, width)]
 
 
 def comment(text: str, before: str = "") -> Change:
@@ -182,8 +182,8 @@ def test_a_timeline_shows_what_stays_and_what_goes() -> None:
         "├1──────•──────×┬2─────────────┳3~━━━━━━━┤",
         "├1━━━━━━•━━━━━━━┳2+━━━━━━━━━━━━~━━━━━━━━━┤",
     ]
-    assert drawn(timeline, 42, ASCII)[0] == "[1------o------x|2-------------#3~=======]"
-    before, after = draw_timeline(timeline, 42, UNICODE)
+    assert drawn(timeline, 42)[0].translate(ASCII) == "[1------o------x|2-------------#3~=======]"
+    before, after = draw_timeline(timeline, 42)
     assert [run for run in before.runs if run[1] == "delete"] == [
         ("×", "delete"), ("┳3", "delete"), ("━━━━━━━", "delete"),
     ]  # fmt: skip
@@ -213,7 +213,7 @@ def test_what_begins_in_one_column_is_side_by_side_or_counted() -> None:
     timeline = timeline_of(clip("A", marker(120), marker(601), context=context))
     assert timeline is not None
     assert drawn(timeline, 22) == ["├┬1┬2+••───┬┬+•12┄┄┄*┤"]
-    assert legend_of(draw_timeline(timeline, 22, UNICODE), UNICODE) == [
+    assert legend_of(draw_timeline(timeline, 22)) == [
         ("┄ no segment", None), ("─┬ segment", None), ("• marker", None), ("+ new", "add"),
         ("•12 so many in one column", None), ("* several in one column", None),
     ]  # fmt: skip
