@@ -57,6 +57,15 @@ class TrialOptions(NamedTuple):
     xmp_field: str | None = None
 
 
+class TrialWords(NamedTuple):
+    """What is reported of a trial; ``{0}`` is its :class:`Scratch`."""
+
+    stopped: str = "Stopped. Undoing: {0.changed}"
+    still: str = "Still undoing {0.changed} of {0.name!r}. Stopping once more leaves it there"
+    left: str = "Left on {0.name!r}"
+    unseen: str = "The server took what it has not shown: look once more, later, for {unseen}"
+
+
 @dataclass(slots=True, kw_only=True)
 class Scratch:
     """The asset or channel that a trial writes to, by its ``name``; ``report`` prints a line at once.
@@ -71,6 +80,7 @@ class Scratch:
     notes: ProbeNotes
     clock: Clock
     report: Callable[[str], None]
+    words: TrialWords = field(default_factory=TrialWords)
     token: str = field(default_factory=lambda: f"msauto-probe-{secrets.token_hex(6)}")
     made: dict[str, str] = field(default_factory=dict)
     undoing: list[Callable[[], Awaitable[tuple[str, ...]]]] = field(default_factory=list)
@@ -187,7 +197,6 @@ class ScratchAsset(Scratch):
 async def put_back(bench: Scratch) -> tuple[str, ...]:
     """Undo our changes, read the asset again, and return what remains: nothing, if it is unchanged."""
     await bench.settle()
-    unseen = [bench.made[what] for what in sorted(bench.unseen)]
     left: list[str] = []
     for undo in bench.undoing:
         try:
@@ -197,8 +206,8 @@ async def put_back(bench: Scratch) -> tuple[str, ...]:
     if bench.lost:
         what = f"{bench.changed} of {bench.name!r}"
         bench.report(f"An answer was lost: the server may still do what was asked. Look once more for {what}")
-    elif unseen:
-        bench.report(f"The server took what it has not shown: look once more, later, for {'; '.join(unseen)}")
+    elif unseen := [bench.made[what] for what in sorted(bench.unseen) if what in bench.made]:
+        bench.report(bench.words.unseen.format(bench, unseen="; ".join(unseen)))
     return tuple(dict.fromkeys(left))
 
 
@@ -476,20 +485,19 @@ async def try_all(bench: Scratch, trials: Trials) -> tuple[str, ...]:
     except BaseException as error:  # noqa: BLE001 - Ctrl-C as well: changes are always undone
         stopped = error
         if bench.made:
-            bench.report(f"Stopped. Undoing: {bench.changed}")
+            bench.report(bench.words.stopped.format(bench))
     left: tuple[str, ...] = ()
     if bench.made:
-        words = f"{bench.changed} of {bench.name!r}"
-        still = f"Still undoing {words}. Stopping once more leaves it there"
         try:
-            left, interrupted = await finish(put_back(bench), partial(bench.report, still))
+            left, interrupted = await finish(put_back(bench), partial(bench.report, bench.words.still.format(bench)))
         except asyncio.CancelledError:
-            bench.report(f"Stopped while undoing: it is not known what is left. Look for {words}")
+            what = f"{bench.changed} of {bench.name!r}"
+            bench.report(f"Stopped while undoing: it is not known what is left. Look for {what}")
             raise
         stopped = stopped or (asyncio.CancelledError() if interrupted else None)
     if stopped is not None:
         for each in left:
-            bench.report(f"Left on {bench.name!r}: {each}")
+            bench.report(f"{bench.words.left.format(bench)}: {each}")
         raise stopped
     return left
 

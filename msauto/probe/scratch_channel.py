@@ -9,15 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from msauto.errors import UNINFORMATIVE_STATUSES, RejectedError
 from msauto.model import requests
 from msauto.model.live import RssItem
 from msauto.model.plan import Request
 from msauto.model.ports import Clock
 from msauto.model.server import ServerSpec
 from msauto.probe.observations import ProbeNotes, ProbeResult, ReadOnlyProbe
-from msauto.probe.probe import Scratch, result_of, take_back, try_all
+from msauto.probe.probe import Scratch, TrialWords, result_of, take_back, try_all
 from msauto.server.client import AsyncMediaServer
+
+_WORDS = TrialWords(
+    "Stopped. Removing the item {0.token}",
+    "Still removing {0.token}. Stopping once more leaves it there",
+    "Left in {0.name!r}",
+    "The server has not shown the item: look once more, later, for one titled {0.token}",
+)
 
 
 async def probe_by_item(
@@ -29,7 +35,7 @@ async def probe_by_item(
     """
     async with AsyncMediaServer(spec) as client:
         notes = ProbeNotes(client.hide)
-        bench = Scratch(client=client, name=channel, notes=notes, clock=clock, report=report)
+        bench = Scratch(client=client, name=channel, notes=notes, clock=clock, report=report, words=_WORDS)
         await client.channel(channel)
         await ReadOnlyProbe(client, database, notes, title=None, field=None).run()
         left = await try_all(bench, {_try_item: (("rss_guid",), "")})
@@ -42,12 +48,7 @@ async def _try_item(bench: Scratch) -> None:
     bench.made["item"] = f"an item titled {bench.token}"
     bench.unseen.add("item")
     bench.undoing.append(partial(_remove, bench))
-    try:
-        await bench.client.send(requests.put_rss(bench.name, file, document))
-    except RejectedError as error:
-        if error.status not in UNINFORMATIVE_STATUSES:
-            bench.unseen.discard("item")
-        raise
+    await bench.client.send(requests.put_rss(bench.name, file, document))
     mine = _mine(bench, await _items(bench))
     if not mine:
         bench.notes.miss("a new item was not shown", "rss_guid")
