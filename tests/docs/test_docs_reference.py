@@ -17,7 +17,8 @@ from msauto.cli.commands.simulate import command as simulate
 from msauto.cli.main import COMMANDS, group
 from msauto.errors import ProblemKind
 from msauto.model import facts
-from msauto.model.fields import ATTRIBUTE_OF_CLIP
+from msauto.model.fields import ATTRIBUTE_OF_CLIP, SEGMENT_NAMES, TRACKS, MimeType
+from msauto.model.requests import Format
 from msauto.model.server import Dialect
 from msauto.planning.saved_plan import plan_schema
 from msauto.playbook.schema import batch as schema_batch
@@ -25,6 +26,7 @@ from msauto.playbook.schema import inventory as schema_inventory
 from msauto.playbook.schema import settings as schema_settings
 from msauto.playbook.templates.filters import FILTERS, TESTS
 from msauto.playbook.variables import GIVEN
+from msauto.simulator.commands import COMMANDS as ASSET_COMMANDS
 from msauto.simulator.faults import CHANGES, KINDS
 from tests.docs.error_index import MEANINGS, output_of
 from tests.docs.make_reference import MADE_PARTS, flags_table, with_made_parts
@@ -150,6 +152,14 @@ def test_the_keys_of_the_plan_that_are_described_exist() -> None:
     assert len(told) > 30
     assert not told - keys
     assert {"format", "inputs", "refusals", "targets", "fingerprint", "requests", "basis", "reversible"} <= told
+
+
+def test_the_page_of_the_interface_has_each_command_and_value() -> None:
+    commands = section("interface.md#Commands")
+    assert re.findall(r"^\| ([A-Z_]+) \|", commands, re.MULTILINE) == [*ASSET_COMMANDS]
+    assert not [track for track in TRACKS if f"*{track}*" not in " ".join(commands.split())]
+    dialect = {key.name for key in fields(Dialect)}
+    assert not {*dialect, *get_args(MimeType), *get_args(Format), *SEGMENT_NAMES} - names(page("interface.md"))
 
 
 # Commands ---------------------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def test_every_feature_has_a_task() -> None:
 
 
 def test_the_page_names_the_versions_of_the_table() -> None:
-    page = (ROOT / "docs" / "reference" / "dialect.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "interface.md").read_text(encoding="utf-8")
     told = page.partition("## Versions")[2].partition("\n## ")[0]
     assert set(re.findall(r"\d+\.\d+\.\d+", told)) == {
         show_version(each.since) for each in (*Feature, *LINK_FIELDS) if each.since
