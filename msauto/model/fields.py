@@ -1,7 +1,7 @@
 """The registry of attributes: each link field, marker attribute and segment attribute, and all that follows from it.
 
 An entry defines the models and the JSON Schema, the conversion to desired state, comparison, facts, required versions,
-export, reports, secrets and the reference. ``tests/unit/interface`` checks that no other module lists attributes.
+export, reports, secrets and the reference. ``tests/unit/model`` checks that no other module lists attributes.
 """
 
 from __future__ import annotations

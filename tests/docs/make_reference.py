@@ -93,7 +93,7 @@ def _code(text: str) -> str:
 
 
 PAGES: Mapping[str, Callable[[], str]] = {"modules": modules_page, "filters": filters_page, "facts": facts_page}
-"""The pages by name, each ``docs/reference/NAME.md``."""
+"""The pages by name, each ``docs/reference/<name>.md``."""
 
 
 BATCH_RESULT = """

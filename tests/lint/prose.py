@@ -27,6 +27,7 @@ _CODE = re.compile(
     r"|\x08\n.+?(?=\n *\n|\Z)",  # a paragraph of a help text that click leaves as it is
     re.MULTILINE | re.DOTALL,
 )
+_FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r" *(?:$|[|#>├└│]|[-*+] |\d+\. )")
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|vs|cf|approx)\.", re.IGNORECASE)
 _SENTENCE = re.compile(r".+?(?:[.!?]['\"»)\]*]*(?=\s+(?:[^a-z\s]|[a-z]+_))|$(?!\n))", re.DOTALL)
@@ -56,14 +57,40 @@ def passages(source: Source) -> Iterator[Passage]:
         if not source.text.startswith(GENERATED):
             yield from _paragraphs(source.text, 1)
         return
-    for node in source.nodes:
-        if isinstance(node, ast.Expr) and (docstring := _docstring(node)):
-            yield from _paragraphs(docstring, node.lineno)
+    for line, text in docstrings(source):
+        yield from _paragraphs(text, line)
     if source.is_in("msauto"):
         for line, text, is_help in _literals(source.tree):
             if is_help or _is_message(text):
                 yield from _paragraphs(text, line, is_message=True)
-        yield from _comments(source.text)
+        for line, text in comments(source):
+            yield from _paragraphs(text, line)
+
+
+def without_examples(text: str) -> str:
+    """Return Markdown without its fenced blocks; the lines keep their numbers."""
+    return _FENCE.sub(lambda block: "\n" * block[0].count("\n"), text)
+
+
+def docstrings(source: Source) -> Iterator[tuple[int, str]]:
+    """Yield the first line and the text of each docstring of a Python file, also of constants."""
+    for node in source.nodes:
+        if isinstance(node, ast.Expr) and (docstring := _docstring(node)):
+            yield node.lineno, docstring
+
+
+def comments(source: Source) -> Iterator[tuple[int, str]]:
+    """Yield the first line and the text of each comment; lines that follow each other in one column are one comment."""
+    block: list[tokenize.TokenInfo] = []
+    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
+        if token.type == tokenize.COMMENT and not _DIRECTIVE.match(token.string):
+            row, column = token.start
+            if block and block[-1].start != (row - 1, column):
+                yield _joined(block)
+                block = []
+            block.append(token)
+    if block:
+        yield _joined(block)
 
 
 def sentences(passage: Passage) -> Iterator[tuple[int, str]]:
@@ -116,19 +143,5 @@ def _is_message(text: str) -> bool:
     return len(_PLAIN_WORD.findall(text)) >= MESSAGE_WORDS and not _NO_MESSAGE.search(text)
 
 
-def _comments(text: str) -> Iterator[Passage]:
-    """Yield the comments; lines of comment that follow each other in one column are one passage."""
-    block: list[tokenize.TokenInfo] = []
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT and not _DIRECTIVE.match(token.string):
-            row, column = token.start
-            if block and block[-1].start != (row - 1, column):
-                yield from _paragraphs(*_joined(block))
-                block = []
-            block.append(token)
-    if block:
-        yield from _paragraphs(*_joined(block))
-
-
-def _joined(block: list[tokenize.TokenInfo]) -> tuple[str, int]:
-    return "\n".join(token.string.lstrip("#") for token in block), block[0].start[0]
+def _joined(block: list[tokenize.TokenInfo]) -> tuple[int, str]:
+    return block[0].start[0], "\n".join(token.string.lstrip("#") for token in block)
