@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import PAGES, ROOT, anchors, links
+from tests.docs.pages import PAGES, ROOT, anchors, blocks, links
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -49,3 +49,8 @@ def test_the_readme_begins_with_the_two_commands_and_names_what_ci_runs() -> Non
     runs = re.search(r'step "tests"\n(.+)', (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
     assert runs
     assert runs[1] == "make test"
+
+
+def test_the_template_for_a_server_is_the_form_of_the_page() -> None:
+    (form,) = (block.body for block in blocks(ROOT / "docs/how-to/another-server.md") if block.language == "markdown")
+    assert (ROOT / ".github/ISSUE_TEMPLATE/server.md").read_text(encoding="utf-8").endswith(f"\n{form}")

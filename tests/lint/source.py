@@ -53,7 +53,8 @@ class Source:
 
 def read_sources(root: Path = ROOT) -> list[Source]:
     """Read the Python files of the repository and its documentation, without the changelog."""
-    paths = [root / "README.md", root / "CONTRIBUTING.md", *(root / "docs").rglob("*.md")]
+    paths = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
+    paths.remove(root / "CHANGELOG.md")
     paths += [path for folder in ("msauto", "tests", "bench") for path in (root / folder).rglob("*.py")]
     return [Source(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")) for path in sorted(paths)]
 
