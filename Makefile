@@ -1,6 +1,6 @@
 # Two commands do all their set-up themselves, with Python 3.11+ and nothing else: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint scale explore bench docs schemas clean
+.PHONY: help demo test lint scale lowest explore bench docs schemas release clean
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -8,6 +8,9 @@ BIN := .venv/bin
 WORKERS ?= auto
 CLIENTS := .venv/clients
 DOCS := .venv/docs
+LOWEST := .venv/lowest
+# The lowest versions of the libraries support the lowest version of Python.
+LOWEST_PYTHON ?= $(shell for p in python3.11 $(PYTHON); do $$p -c '' 2>/dev/null && { echo $$p; break; }; done)
 
 # Tests start many commands: without bytecode, each of them compiles msauto again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -17,9 +20,11 @@ help:
 	@echo "make test     all tests but the slow ones"
 	@echo "make lint     ruff, mypy, import-linter, codespell, our own checks (tests/lint)"
 	@echo "make scale    the slow tests"
+	@echo "make lowest   tests with the lowest versions of the libraries that pyproject.toml allows"
 	@echo "make explore  the property tests, with random examples"
 	@echo "make docs     the documentation: build/html, and man pages in build/man"
 	@echo "make bench    the benchmarks, as ratios"
+	@echo "make release  sdist and wheel in dist/, tried alone; publishes nothing"
 
 .venv/.made:
 	@test -n "$(PYTHON)" || { echo "msauto needs Python 3.11 or newer; none was found on PATH" >&2; exit 1; }
@@ -55,6 +60,22 @@ help:
 	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group docs
 	@touch $@
 
+.venv/.release: .venv/.dev pyproject.toml
+	@echo "Installing what builds and tries a release into .venv (once) ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group release
+	@touch $@
+
+# The tools of the tests have their newest versions.
+.venv/.lowest: .venv/.made pyproject.toml
+	@echo "Installing the lowest versions of the libraries into $(LOWEST) (once) ..." >&2
+	@{ $(LOWEST_PYTHON) -m venv $(LOWEST) && $(LOWEST)/bin/python -m tests.wheel.lowest_versions > $(LOWEST)/lowest.txt \
+	  && $(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' \
+	  && $(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/lowest.txt --editable . \
+	  && $(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/lowest.txt --group dev; } \
+	  || { echo "The lowest versions cannot be installed: see above. Either the package index cannot be reached, or it lacks a" \
+	       "version that pyproject.toml names." >&2; exit 1; }
+	@touch $@
+
 demo: .venv/.demo
 	@$(BIN)/msauto demo
 
@@ -64,6 +85,9 @@ test: .venv/.dev
 # Tests that need a worker of their own (a large server state) name an `xdist_group`.
 scale: .venv/.dev .venv/.scale
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
+
+lowest: .venv/.lowest
+	@$(LOWEST)/bin/python -m pytest -n $(WORKERS) -m "not scale" tests/unit tests/wire $(ARGS)
 
 # Random examples and worlds. What fails is printed, kept in .hypothesis, and fixed with a test of its own.
 explore: .venv/.dev
@@ -88,6 +112,13 @@ docs: .venv/.docs
 
 schemas: .venv/.dev
 	@for name in playbook inventory settings plan batch batch-result events; do $(BIN)/msauto schema $$name > schemas/$$name.json || exit 1; done
+
+# Builds what a release consists of, and tries the wheel alone. CONTRIBUTING.md has the steps before and after.
+release: .venv/.release
+	@rm -rf dist && $(BIN)/python -m build --outdir dist
+	@MSAUTO_WHEEL=$$(echo $(CURDIR)/dist/*.whl) $(BIN)/python -m pytest -n $(WORKERS) tests/wheel/test_wheel.py
+	@cd dist && sha256sum *
+	@echo "Nothing is published. CONTRIBUTING.md, Releases, has the next steps."
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

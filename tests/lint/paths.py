@@ -53,7 +53,9 @@ def _missing_paths(line: str, form: re.Pattern[str]) -> Iterator[str]:
     before: list[PurePosixPath] = []
     for name in form.findall(line):
         pattern = re.sub(r"<[^>]*>", "*", name).removesuffix("/")
-        inside = [f"{folder}/{below}{pattern}" for folder in before or ["msauto"] for below in ("", "*/")]
+        inside = [
+            f"{folder}/{below}{pattern}" for folder in before or [PurePosixPath("msauto")] for below in ("", "*/")
+        ]
         found = _matches([pattern] if _PATH.fullmatch(name) else inside)
         if found is None:
             yield name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,20 +27,41 @@ def run(*command: str | Path, folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment that has only the wheel and what it depends on."""
-    folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT, folder=folder)
-    (wheel,) = folder.glob("*.whl")
-    run(sys.executable, "-m", "venv", folder / "venv", folder=folder)
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of ``make release``; or else one that is built from the sdist, as there."""
+    given = os.environ.get("MSAUTO_WHEEL")
+    if given:
+        return Path(given)
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--outdir", folder, ROOT, folder=folder)
+    return next(folder.glob("*.whl"))
+
+
+def installed(wheel: Path, interpreter: str | Path, folder: Path) -> Path:
+    """Return the Python of a new environment that has only the wheel and what it depends on."""
+    run(interpreter, "-m", "venv", folder / "venv", folder=folder)
     found = folder / "venv/bin/python"
     run(found, "-m", "pip", "install", "-q", wheel, folder=folder)
     return found
 
 
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return installed(wheel, sys.executable, tmp_path_factory.mktemp("wheel"))
+
+
 def test_a_program_that_has_only_the_wheel_runs(python: Path, tmp_path: Path) -> None:
     assert run(python, PROGRAM, folder=tmp_path).endswith("all used\n")
     assert "msauto" in run(python.with_name("msauto"), "--version", folder=tmp_path)
+
+
+@pytest.mark.parametrize("version", [(3, 11), (3, 12), (3, 13), (3, 14)], ids=lambda version: "{}.{}".format(*version))
+def test_it_runs_on_each_other_version_of_python(wheel: Path, version: tuple[int, int], tmp_path: Path) -> None:
+    folders = [*map(str, Path.home().glob(".pyenv/versions/*/bin")), os.environ["PATH"]]
+    interpreter = shutil.which("python{}.{}".format(*version), path=os.pathsep.join(folders))
+    if interpreter is None or version == sys.version_info[:2]:
+        pytest.skip("this version of Python is not installed, or runs the other tests")
+    assert run(installed(wheel, interpreter, tmp_path), PROGRAM, folder=tmp_path).endswith("all used\n")
 
 
 def test_mypy_reads_its_types(python: Path, tmp_path: Path) -> None:
