@@ -224,7 +224,7 @@ def listing(size: int) -> Figures:
 
 
 def stored_tree(count: int) -> Iterator[str]:
-    """Yield a StoredTree with all documented attributes (interface: StoredTree), with 1000 clips in each folder."""
+    """Yield a StoredTree with all attributes (interface, «Asset»), with 1000 clips in each folder."""
     yield '<?xml version="1.0" encoding="utf-8"?>\n<StoredTree query_root=""><Folder name="">\n'
     for number in range(count):
         if number % 1000 == 0:

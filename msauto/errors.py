@@ -232,7 +232,7 @@ class AnotherClipError(MsautoError):
 
 
 class UnsupportedError(ServerError):
-    """The product version configured for the server lacks the feature (interface, «Versioning»)."""
+    """The product version configured for the server lacks the feature (interface, «Versions»)."""
 
 
 def exit_code_of(error: Exception) -> int:

@@ -1,4 +1,4 @@
-"""The exit codes (the contract, «Commands»): the command line ends with them, and the history records them."""
+"""The exit codes (commands, «Exit codes»): the command line ends with them, and the history records them."""
 
 OK = 0
 ERROR = 1

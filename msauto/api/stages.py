@@ -80,7 +80,7 @@ def scopes_of(resolved: ResolvedPlaybooks) -> frozenset[LockScope]:
     """Return the locks that a run needs: one for each database, and one for the channels of each server.
 
     A target addressed by the ``handle`` of an open file needs no lock: an on-delete trigger may run msauto while msauto
-    deletes (interface, «States and transitions»).
+    deletes (interface, «States»).
     """
     return frozenset(
         LockScope(work.server.url, getattr(intent.ref, "database", ""))

@@ -6,7 +6,7 @@ once all servers of a batch have failed, once more of them failed than ``max_fai
 ``any_errors_fatal``, once one failed. The last two also stop the rest of the batch. Targets in progress are always
 finished. Every outcome is a value.
 
-A run that was killed leaves requests as «sending» in the ledger, and targets that were not verified. The next run reads
+A run that was killed leaves requests as *sending* in the ledger, and targets that were not verified. The next run reads
 these targets before it plans (:func:`recover`). A request that reading shows as done is done, any other is
 *unverified*, and what reading shows is remembered. Then the ledger closes the run as interrupted.
 """
@@ -218,7 +218,7 @@ class BatchFailures:
 class ServersHere(Struct):
     """Applies the servers of a run in this process.
 
-    ``frozen`` is called before each target: a text is why the target is not attempted (contract, «Limits»).
+    ``frozen`` is called before each target: a text is why the target is not attempted (settings, «Freezes»).
     """
 
     context: ApplyContext

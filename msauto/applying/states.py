@@ -495,7 +495,7 @@ def _verify_later(progress: TargetProgress, policy: RetryPolicy) -> TargetProgre
 
 
 def _wait_for_restore(progress: TargetProgress, elapsed: float, policy: RetryPolicy) -> TargetProgress | None:
-    """Wait for the restored file while time is left (field notes: a restore takes minutes)."""
+    """Wait for the restored file while time is left: a restore takes minutes (interface, «States»)."""
     left = progress.wait - elapsed
     if not progress.complete or is_over(left):
         return None

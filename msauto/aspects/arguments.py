@@ -67,7 +67,7 @@ class TaskArguments(Struct, frozen=True):
     files: TaskFiles
 
     def source(self, *path: str | int) -> TaskSource:
-        """Return the place of a value: its key in a mapping, as in the plan of the contract, or the item of a list."""
+        """Return the place of a value: its key in a mapping, or the item of a list (json, «A change»)."""
         place = self.node.document.key_place if path and isinstance(path[-1], str) else self.node.document.place
         return TaskSource.at(place(self.node.path + path), self.task)
 

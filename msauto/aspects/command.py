@@ -1,4 +1,4 @@
-"""Commands that are run rather than compared (interface, «Asset commands»): what they did cannot be seen by reading.
+"""Commands that are run rather than compared (interface, «Commands»): what they did cannot be seen by reading.
 
 A partner command gets ``ns`` and ``id`` from the target's address. Without them, the server looks for the title in the
 path, and cannot find an open file that is known only by its ``handle``.
@@ -23,7 +23,7 @@ from msauto.model.plan import Change
 from msauto.model.snapshot import Effect, Json
 
 _WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"})
-"""Commands that take ``ns`` and ``id`` (interface, «Asset commands»)."""
+"""Commands that take ``ns`` and ``id``."""
 
 
 Command = Literal["PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS", "PARTNER_MOVE_TO_ASSET"]
@@ -32,7 +32,7 @@ _PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "PARTNER_COPY_PROGRAM_FIELDS": (),
     "PARTNER_MOVE_TO_ASSET": ("asset_id", "house_number"),
 }
-"""The parameters of each command (interface, «Asset commands»), except ns and id."""
+"""The parameters of each command, except ns and id."""
 _FROM_THE_TASK = ("ns", "id", "command")
 _CARD = "PARTNER_MOVE_TO_ASSET requires the program card"
 
@@ -65,7 +65,7 @@ COMMAND_RULES: tuple[rule.KeyRule, ...] = (
 
 
 class CommandOnly(Model):
-    """A command on the asset that changed (interface, «Asset commands»)."""
+    """A command on the asset that changed."""
 
     hints: ClassVar = OF_HANDLERS
     rules: ClassVar = COMMAND_RULES
@@ -80,7 +80,7 @@ class CommandOnly(Model):
 
 
 class DesiredCommand(DesiredOperation, frozen=True):
-    """One of the commands that are run rather than compared (interface, «Asset commands»)."""
+    """One of the commands that are run rather than compared."""
 
     aspect: ClassVar = "command"
     name: str

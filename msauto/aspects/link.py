@@ -1,6 +1,6 @@
 """Links: shortcuts in folders (COPYLINK). One is there when its folder lists its title, and not for another clip.
 
-Its own link fields (SETFIELD, interface «Link») are set by its title, and read where its folder lists it.
+Its own link fields (SETFIELD: interface, «Link») are set by its title, and read where its folder lists it.
 """
 
 from __future__ import annotations

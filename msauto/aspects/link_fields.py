@@ -1,8 +1,8 @@
 """Link fields of an asset, or of one of its links: their values in requests, plans and snapshots.
 
 A field that the server does not report is compared with the value that we last wrote. If none is recorded, the field
-is written once (field notes, «fields that the Clip XML does not report»). That holds only while an answer shows none of
-the fields: one that shows others, and not this one, shows that this one is not set.
+is written once (dialect, «What is assumed»). That holds only while an answer shows none of the fields: one that shows
+others, and not this one, shows that this one is not set.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class Markers(MarkerArguments):
     def change(self, context: PlanContext, item: Written, basis: Basis) -> None:
         """Change a marker; what no task names stays as it is.
 
-        Texts that are not sent may or may not be kept by the server (field notes).
+        Texts that are not sent may or may not be kept by the server (`marker_update`: dialect, «Keys»).
         """
         requests.require(context.server, requests.Feature.CREATE_MARKER)
         live, texts, origin = item.live or {}, _texts(item.named), self.origin(context)

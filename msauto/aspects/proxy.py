@@ -13,7 +13,7 @@ from msauto.model.snapshot import Json
 
 
 class ProxyOnly(Model):
-    """A viewing copy of the asset that changed (interface, «Web proxy»)."""
+    """A viewing copy of the asset that changed."""
 
     hints: ClassVar = OF_HANDLERS
 
@@ -22,7 +22,7 @@ class ProxyOnly(Model):
 
 
 class DesiredProxy(DesiredDownload, frozen=True):
-    """A viewing copy of an asset as a file (interface, «Web proxy»)."""
+    """A viewing copy of an asset as a file."""
 
     aspect: ClassVar = "proxy"
     profile: str

@@ -23,7 +23,7 @@ from msauto.model.server import Dialect
 from msauto.model.timecode import Timecode
 
 NEVER_WRITTEN: Final = ("track", "rating", "further_titles")
-"""What CREATESEGMENT cannot set (interface, «Asset commands»)."""
+"""What CREATESEGMENT cannot set (interface, «Segment»)."""
 _SEGMENT_IS_NAMED = rule.any_of(
     (("number",), ("start", "duration"), ("title",)),
     "the absent segment is not identified",

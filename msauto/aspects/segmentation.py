@@ -1,4 +1,4 @@
-"""Segmentation: the grid of equal pieces that CREATESEGMENTATION makes (interface, «Asset commands»).
+"""Segmentation: the grid of equal pieces that CREATESEGMENTATION makes (interface, «Commands»).
 
 One request makes the whole grid where nothing is in its way; missing pieces are created one by one where that takes
 fewer requests, or where other segments must stay. What its requests do is done to segments.

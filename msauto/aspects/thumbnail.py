@@ -20,7 +20,7 @@ _Pixels = Annotated[int, between(1, 16_384)]  # four times the width of 4K
 
 
 class ThumbnailOnly(Model):
-    """A still image of the asset that changed (interface, «PNG thumbnail»)."""
+    """A still image of the asset that changed."""
 
     hints: ClassVar = OF_HANDLERS
 
@@ -33,7 +33,7 @@ class ThumbnailOnly(Model):
 
 
 class DesiredThumbnail(DesiredDownload, frozen=True):
-    """A still of an asset as a file (interface, «PNG thumbnail»)."""
+    """A still of an asset as a file."""
 
     aspect: ClassVar = "thumbnail"
     pos: Position | None = None

@@ -17,7 +17,7 @@ MEDIA_TYPE = "text/xml"
 
 
 class XmpBatchArgs(Model):
-    """XMP metadata to load through a connector (interface, «Load XMP metadata in batch»)."""
+    """XMP metadata to load through a connector."""
 
     connector: Value[Name] = need("name of the metadata connector")
     src: Value[Name] = need("file to load, relative to the playbook; the same content is loaded only once")

@@ -69,7 +69,7 @@ _LONGEST = 86_400.0  # seconds: a day
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags(Display):
-    """The shared flags (contract, «Commands»): what is asked for, and how the result is shown."""
+    """The shared flags: what is asked for, and how the result is shown (commands, «Shared flags»)."""
 
     inputs: Inputs
 

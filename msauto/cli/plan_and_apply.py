@@ -267,7 +267,7 @@ def ask(plan: Plan, *, yes: bool, keep_going: bool) -> None:
     """Return if the plan may be applied; otherwise raise as :func:`check_plan`.
 
     Limits come first, also with ``yes``. On a terminal, the user agrees to delete more assets than the limit by
-    typing their number (contract, «Limits»).
+    typing their number (settings, «How limits work»).
     """
     check_plan(plan, keep_going=keep_going, asked={"delete_assets"} if sys.stdin.isatty() and not yes else ())
     if yes or not plan.requests:

@@ -1,7 +1,7 @@
 """The ports of the ledger: the write-ahead journal of runs, and the memory of what servers do not report.
 
 Every request is recorded before it is sent, and its outcome after it. What was last written of a target is remembered
-if the server does not report it (field notes, the rules for the unknown).
+if the server does not report it.
 """
 
 from __future__ import annotations

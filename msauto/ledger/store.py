@@ -227,7 +227,7 @@ class Store(ABC):
 
     @contextmanager
     def decoding(self) -> Iterator[None]:
-        """Turn errors of decoding into «damaged»: the tables are intact, but hold what msauto does not write."""
+        """Turn errors of decoding into *damaged*: the tables are intact, but hold what msauto does not write."""
         try:
             yield
         except (ValueError, TypeError, KeyError, AttributeError) as error:

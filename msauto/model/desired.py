@@ -115,7 +115,7 @@ class TitleRef(Struct, frozen=True, gc=False):
 
 
 class IdRef(Struct, frozen=True, gc=False):
-    """One asset by a key field: ``NS:ID`` (interface, «Asset (clip)»)."""
+    """One asset by a key field: ``NS:ID`` (interface, «Addresses»)."""
 
     database: str
     namespace: str

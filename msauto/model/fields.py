@@ -74,13 +74,13 @@ MARKER_ATTRIBUTES: Final = (
     Attribute("keywords", "text", "its keywords, as one text"),
     Attribute("rating", "integer", "its rating", "3"),
 )
-"""What a marker has besides its uid, position and track (interface, «Resources and their fields»)."""
+"""What a marker has besides its uid, position and track (interface, «Marker»)."""
 
 SEGMENT_ATTRIBUTES: Final = (
     Attribute("title", "text", "its title", "Part 1"),
     Attribute("keywords", "text", "its keywords, as one text", "a b"),
 )
-"""What CREATESEGMENT sets besides number, start and duration (interface, «Asset commands»).
+"""What CREATESEGMENT sets besides number, start and duration (interface, «Commands»).
 
 All but the title may be missing in what the server reports: then the ledger holds what was last written.
 """
@@ -91,7 +91,7 @@ CLIP_ATTRIBUTES: Final = (
     *(Attribute(name, "time") for name in ("create_time", "rec_time")),
     *(Attribute(name) for name in ("derived_from", "orig_name", "orig_type", "title", "clip_name")),
 )
-"""What only the server sets (interface, «Resources and their fields»); and the title."""
+"""What only the server sets (interface, «Asset»); and the title."""
 
 SEGMENT_NAMES: Final = tuple(attribute.name for attribute in SEGMENT_ATTRIBUTES)
 LINK_FIELD: Final = {field.name: field for field in LINK_FIELDS}
@@ -131,7 +131,7 @@ Track = Literal[
     "Profanity Start",
     "Profanity End",
 ]
-"""The types of markers (interface, «Asset commands»), as they are written; servers may show them in other letters."""
+"""The types of markers (interface, «Commands»), as they are written; servers may show them in other letters."""
 
 TRACKS: Final[tuple[Track, ...]] = get_args(Track)
 DEFAULT_TRACK: Final = "General"
@@ -161,7 +161,7 @@ _SPELLED: Final = {spelled: track for track in TRACKS for spelled in (track, _le
 # Which characters a text may hold: the one rule for titles, fields, XMP values, segments, markers, links and folders.
 #
 # Servers report every text in XML 1.0, which has no way to write most control characters, U+FFFE, U+FFFF and lone
-# surrogates (XML 1.0, «Characters»). What cannot be reported can never be verified, so it is refused. All else is
+# surrogates (XML 1.0, "Characters"). What cannot be reported can never be verified, so it is refused. All else is
 # written as it is: blanks and tabs at either end, line ends and a byte order mark inside a text are part of it. Line
 # ends are compared as ``\n``; around XMP values alone blanks do not count, for answers are indented.
 

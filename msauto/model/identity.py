@@ -1,8 +1,8 @@
 """Equality of names, and which answers and entries are of one clip.
 
 The interface has no key that a clip and its links share: a link is an entry of the same clip with its own ``link_id``
-(field notes, «Facts from public manuals»). So two answers are compared by what belongs to the clip and not to an
-entry: its file, its creation time and its length.
+(identity, «One clip is one target»). So two answers are compared by what belongs to the clip and not to an entry: its
+file, its creation time and its length.
 """
 
 from __future__ import annotations

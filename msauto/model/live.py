@@ -1,4 +1,4 @@
-"""Live state: what a server reports, as plain values. Shapes: interface, «Resources and their fields».
+"""Live state: what a server reports, as plain values (interface, «What a server holds»).
 
 A value cannot be part of a cycle, so the garbage collector need not track it (``gc=False``, also in other modules).
 """
@@ -33,7 +33,7 @@ Folder = tuple[str, ...]
 
 @lru_cache(maxsize=1024)  # the clips of a folder follow each other
 def parse_folder(text: str) -> Folder:
-    r"""Read ``Raw/2026``; ``\/`` is a slash inside a name and ``\\`` a backslash (interface, «Folder»).
+    r"""Read ``Raw/2026``; ``\/`` is a slash inside a name and ``\\`` a backslash (interface, «Addresses»).
 
     Outer and doubled slashes are ignored. A backslash before any other character is a backslash.
     """
@@ -46,7 +46,7 @@ def show_folder(folder: Folder) -> str:
 
 
 def escape_name(name: str) -> str:
-    r"""Apply the backslash rule (interface, «Folder»): ``/`` becomes ``\/`` and ``\`` becomes ``\\``."""
+    r"""Apply the backslash rule (interface, «Addresses»): ``/`` becomes ``\/`` and ``\`` becomes ``\\``."""
     return name.replace("\\", "\\\\").replace("/", "\\/")
 
 

@@ -1,6 +1,6 @@
 """The plan: a frozen value. What is shown is what is sent.
 
-These types are the JSON form of a plan as well (the contract, "The plan"): their fields are its keys, and the
+These types are the JSON form of a plan as well (json, «Plan»): their fields are its keys, and the
 descriptions of the fields are those of its JSON Schema. :mod:`msauto.planning.saved_plan` writes and reads it.
 """
 
@@ -268,7 +268,7 @@ class Refusal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class Limits(Struct, frozen=True):
-    """What a run may do without a flag that allows it (the contract, «Limits»): from the settings and flags.
+    """What a run may do without a flag that allows it (settings, «How limits work»): from the settings and flags.
 
     ``delete_assets``: how many assets may be deleted (``--allow-delete``). ``remove_items``: how many list
     items the run may lose without a flag. ``allow_remove`` (``--allow-remove``): how many it may lose, also if that

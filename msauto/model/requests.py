@@ -1,12 +1,12 @@
-r"""A constructor for each call of the interface: plain values in, a frozen :class:`Request` out («Endpoints»).
+r"""A constructor for each call of the interface: plain values in, a frozen :class:`Request` out.
 
-Paths are relative to the server. Commands take the path from :func:`asset_path`. The order of parameters is fixed, so
-that the same plan is always the same bytes. Below are the product versions that features came with, and the names of
-the files of RSS items.
+The calls are those of interface, «Endpoints» and «Commands». Paths are relative to the server. Commands take the path
+from :func:`asset_path`. The order of parameters is fixed, so that the same plan is always the same bytes. Below are the
+product versions that features came with, and the names of the files of RSS items.
 
-This is the only place that escapes, by two rules in this order (interface, «Folder» and «Asset (clip)»). In folder
-names and asset titles a slash becomes ``\/`` and a backslash ``\\``; then everything but the unreserved characters of
-RFC 3986 (letters, digits, ``- . _ ~``) is percent-encoded in UTF-8. Everywhere else in msauto names are plain text.
+This is the only place that escapes, by two rules in this order (interface, «Addresses»). In folder names and asset
+titles a slash becomes ``\/`` and a backslash ``\\``; then everything but the unreserved characters of RFC 3986
+(letters, digits, ``- . _ ~``) is percent-encoded in UTF-8. Everywhere else in msauto names are plain text.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def folder_path(database: str, folder: Folder = ()) -> str:
 
 
 def channel_path(channel: str) -> str:
-    """Return the path of an RSS channel (interface, «RSS channel»)."""
+    """Return the path of an RSS channel."""
     return f"/rss/{_segment(named(channel, 'an RSS channel'))}"
 
 
@@ -109,7 +109,7 @@ def folder_value(folder: Folder) -> str:
 def encode(text: str) -> str:
     """Percent-encode everything but the unreserved characters of RFC 3986, in UTF-8.
 
-    A new line is ``%0a``, in small letters as the interface writes it («PNG thumbnail»); all else in capitals.
+    A new line is ``%0a``, in small letters (interface, «PNG thumbnail»); all else in capitals.
     """
     try:
         return quote(text, safe="", errors="strict").replace("%0A", "%0a")
@@ -141,12 +141,12 @@ def named(name: object, what: str) -> str:
 Format = Literal["StoredTree", "mam", "folderlist"]
 PROFILES: Final = tuple(f"WP{number}" for number in range(1, 9))
 NEW_MARKER: Final = -1
-"""The uid that creates a new identifier (interface, «Asset commands», CREATEMARKER)."""
+"""The uid that creates a new identifier (CREATEMARKER: interface, «Commands»)."""
 
 Position = int | str
 """Frames, or a time code in the format of the interface for segments."""
 
-# Commands on an asset (interface, «Asset commands») ------------------------------------------------------------
+# Commands on an asset ------------------------------------------------------------------------------------------
 
 
 def command(asset: str, name: str, parameters: Iterable[tuple[str, str]] = ()) -> Request:
@@ -244,7 +244,7 @@ def restore(asset: str) -> Request:
 
 
 def delete_asset(asset: str) -> Request:
-    """DELETE the asset (interface, «Delete asset»)."""
+    """DELETE the asset."""
     return Request("DELETE", asset)
 
 
@@ -252,19 +252,19 @@ def delete_asset(asset: str) -> Request:
 
 
 def load_xmp(database: str, connector: str, body: Body) -> Request:
-    """PUT a batch of XMP metadata through a connector (interface, «Load XMP metadata in batch»)."""
+    """PUT a batch of XMP metadata through a connector."""
     if not connector:
         raise AddressError("the connector's name is empty", remedy="name the metadata connector")
     return Request("PUT", folder_path(database) + query([("connector", connector)]), body=body)
 
 
 def put_rss(channel: str, file: str, body: Body) -> Request:
-    """PUT data into a channel (interface, «RSS add data»)."""
+    """PUT data into a channel."""
     return Request("PUT", rss_item_path(channel, file), body=body)
 
 
 def delete_rss(channel: str, guid: str) -> Request:
-    """DELETE an item of a channel by its guid (interface, «RSS delete data»)."""
+    """DELETE an item of a channel by its guid."""
     if not guid:
         raise AddressError("the guid is empty", remedy="name the item's guid")
     return Request("DELETE", channel_path(channel) + query([("guid", guid)]))
@@ -274,7 +274,7 @@ def delete_rss(channel: str, guid: str) -> Request:
 
 
 def get_databases() -> Request:
-    """GET all databases, with a description of all their content: large (interface, «List databases»)."""
+    """GET all databases, with a description of all their content: large."""
     return Request("GET", "/storage")
 
 
@@ -286,23 +286,23 @@ def get_listing(
     datetime: str | None = None,
     mimetype: str | None = None,
 ) -> Request:
-    """GET a listing; ``datetime`` is ISO without a zone, ``None`` is not sent («List assets and folders»)."""
+    """GET a listing; ``datetime`` is ISO without a zone, ``None`` is not sent."""
     parameters = given(format=format, datetime=datetime, mimetype=mimetype)
     return Request("GET", folder_path(database, folder) + query(parameters))
 
 
 def get_asset(asset: str) -> Request:
-    """GET the Clip XML (interface, «Asset information»)."""
+    """GET the Clip XML."""
     return Request("GET", asset)
 
 
 def get_user_fields(asset: str, field: str | None = None) -> Request:
-    """GET XMP field values: one field, or all (interface, «XMP field values»)."""
+    """GET XMP field values: one field, or all."""
     return Request("GET", f"{asset}/GETUSERFIELDS{query(given(field=field))}")
 
 
 def get_proxy(asset: str, profile: str, *, preview: bool = False) -> Request:
-    """GET a web proxy, which the server creates first if needed (interface, «Web proxy»)."""
+    """GET a web proxy, which the server creates first if needed."""
     if profile not in PROFILES:
         raise AddressError(f"{profile!r} is not a web-proxy profile", remedy="use WP1 to WP8")
     return Request("GET", f"{asset}{'/PVW' if preview else ''}/{profile}")
@@ -317,7 +317,7 @@ def get_thumbnail(
     h: int | None = None,
     params: Mapping[str, str] | None = None,
 ) -> Request:
-    """GET a PNG; ``pos`` and ``dur`` in frames, ``w`` and ``h`` in pixels (interface, «PNG thumbnail»).
+    """GET a PNG; ``pos`` and ``dur`` in frames, ``w`` and ``h`` in pixels.
 
     ``params`` are values of graphic elements. The colon of ``<NAME>:<VAL>`` stays literal, those inside are encoded.
     """
@@ -327,12 +327,12 @@ def get_thumbnail(
 
 
 def get_channels() -> Request:
-    """GET the list of RSS channels (interface, «RSS channel list»)."""
+    """GET the list of RSS channels."""
     return Request("GET", "/rss")
 
 
 def get_channel(channel: str) -> Request:
-    """GET one channel (interface, «RSS channel»)."""
+    """GET one channel."""
     return Request("GET", channel_path(channel))
 
 
@@ -346,7 +346,7 @@ def given(**values: str | int | None) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in values.items() if value is not None]
 
 
-# Product versions (interface, «Versioning») ----------------------------------------------------------------------
+# Product versions (interface, «Versions») ------------------------------------------------------------------------
 
 
 class Feature(Enum):
@@ -429,7 +429,7 @@ def _padded(version: tuple[int, ...]) -> tuple[int, ...]:
     return (*version, 0, 0, 0, 0)[: max(4, len(version))]
 
 
-# Files of RSS items: a feed service turns a folder of them into a channel, which shows no names (field notes) ----
+# Files of RSS items: a feed service makes a channel of them, which shows no names (interface, «RSS channel») -----
 
 _FORBIDDEN: Final = re.compile(r'[<>:"/\\|?*]')
 _DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
@@ -514,7 +514,7 @@ def shows_text(text: str, shown: Mapping[str, object]) -> bool:
 
 
 def item_document(fields: Mapping[str, str]) -> Body:
-    """Return an RSS ``item`` document (field notes, «body of an RSS PUT»); a date in the form of RFC 2822."""
+    """Return an RSS ``item`` document; a date in the form of RFC 2822."""
     date = instant(fields.get("pubDate", ""))
     texts = {**fields, "pubDate": format_datetime(date)} if date else fields
     ordered = dict.fromkeys([*(name for name in _ORDER if name in texts), *texts])

@@ -35,7 +35,7 @@ def _switch(default: str, description: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a server answers where the interface is silent (field notes, «Rules for the unknown»).
+    """How a server answers where the interface is silent (interface, «What is not specified»).
 
     The first value of each ``Literal`` is the default. The descriptions are Markdown.
     """
@@ -111,17 +111,17 @@ class Dialect:
 
     @property
     def removes_links(self) -> bool:
-        """Whether a link can be removed: by a DELETE of its title (field notes, «removing a link»)."""
+        """Whether a link can be removed: by a DELETE of its title."""
         return self.link_delete == "by_title"
 
     @property
     def counts_from_in(self) -> bool:
-        """Whether positions count from the IN point (field notes, «where positions count from»)."""
+        """Whether positions count from the IN point."""
         return self.position_origin == "in"
 
     @property
     def numbers_by_start(self) -> bool:
-        """Whether the numbers of segments follow their starts (field notes, «numbers of segments»)."""
+        """Whether the numbers of segments follow their starts."""
         return self.segment_numbers == "by_start"
 
     @property
@@ -130,14 +130,14 @@ class Dialect:
         return self.rss_body == "auto"
 
     def sends_document(self, file: str) -> bool:
-        """Return whether an RSS item is sent as an ``item`` document or a text (field notes, «body of an RSS PUT»)."""
+        """Return whether an RSS item is sent as an ``item`` document or a text."""
         return self.rss_body == "item" or (self.ending_decides and file.lower().endswith(".xml"))
 
 
 # The URL, and whether two of them are of one server
 
 DEFAULT_PORT = 7901
-"""Interface, «Limits»: the port is one of the few fixed constants."""
+"""The port of the interface (interface, «Requests»)."""
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
 
 
@@ -249,7 +249,7 @@ class Timeouts(Struct, frozen=True):
 
 
 class Auth(Struct, frozen=True):
-    """Credentials: at most one of basic and bearer, and any headers (interface, «Authentication»)."""
+    """Credentials: at most one of basic and bearer, and any headers (inventory, «The server block»)."""
 
     username: str | None = None
     password: Secret | None = None

@@ -1,6 +1,6 @@
 """Exact time: frame rates as fractions, positions and durations as whole frames. No float touches a position.
 
-Source: interface, «Asset commands» (``HH:MM:SS[:;]FF``, ``HH:MM:SS.ss`` or a frame number) and «Asset (clip)»
+Source: interface, «Commands» (``HH:MM:SS[:;]FF``, ``HH:MM:SS.ss`` or a frame number); interface, «Asset»
 (``frame_time``, decimal seconds per frame).
 """
 
@@ -116,7 +116,7 @@ def _why_invalid(text: str) -> str:
 def rate_of(frame_time: str) -> Fraction:
     """Return the exact rate of a ``frame_time`` (decimal seconds per frame, ten digits).
 
-    Raises :class:`TimecodeError`, whose message follows «the clip reports».
+    Raises :class:`TimecodeError`, whose message follows *the clip reports*.
 
     >>> rate_of("0.0333666667")
     Fraction(30000, 1001)

@@ -1,4 +1,4 @@
-"""From a run in the ledger to the intents that take it back (the contract, «msauto undo»).
+"""From a run in the ledger to the intents that take it back (commands, «msauto undo»).
 
 Undo goes through the same planning, limits and verification as a playbook. A value that is no longer what the run
 wrote is left alone, with a warning; what cannot be undone gives a warning as well.

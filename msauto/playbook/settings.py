@@ -1,4 +1,4 @@
-"""``msauto.toml``: defaults and limits (the contract, «Limits»)."""
+"""``msauto.toml``: defaults and limits (settings, «How limits work»)."""
 
 from __future__ import annotations
 

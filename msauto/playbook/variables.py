@@ -1,4 +1,4 @@
-"""Variables: where they are set, and which one wins (Ansible's order; the contract, «Variables»)."""
+"""Variables: where they are set, and which one wins: Ansible's order (inventory, «Variables»)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Access to a server: its URL, authentication, and TLS (interface, «Authentication»: not shown)."""
+"""Access to a server: its URL, authentication, and TLS (interface, «Access and limits»)."""
 
 from __future__ import annotations
 

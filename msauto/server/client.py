@@ -1,4 +1,4 @@
-"""The client of one media server: a typed method for each call of the interface. Usable as a library.
+"""The client of one media server, usable as a library: a method for each call (interface, «Endpoints» and «Commands»).
 
 ::
 
@@ -96,7 +96,7 @@ class AsyncMediaServer(HttpClient):
     # Databases, folders, assets --------------------------------------------------------------------------------
 
     async def databases(self) -> tuple[Database, ...]:
-        """List the databases. The server describes all its content, so this may take long («List databases»)."""
+        """List the databases. The server describes all its content, so this may take long."""
         request = requests.get_databases()
         return await self.read(request, lambda reply: parse_databases(reply.data, reply.charset), listing=True)
 
@@ -109,7 +109,7 @@ class AsyncMediaServer(HttpClient):
         created_after: datetime | date | str | None = None,
         mimetype: str | None = None,
     ) -> Listing:
-        """List the whole database, or a folder, with absolute folders («List assets and folders»).
+        """List the whole database, or a folder, with absolute folders.
 
         ``recursive``: with what is below, as deep as the server shows it; by default only without a folder.
         ``created_after`` without a zone is the server's own time; one with a zone must be converted first.
@@ -144,12 +144,12 @@ class AsyncMediaServer(HttpClient):
         return tuple(each for each in found if each.folder in (asked, (database, *asked)))
 
     async def asset(self, database: str, asset: str | Address) -> Asset:
-        """Describe one asset; raises ``NotFoundError`` («Asset information»)."""
+        """Describe one asset; raises ``NotFoundError``."""
         request = requests.get_asset(self.path(database, asset))
         return await self.read(request, lambda reply: parse_clip(reply.data, reply.charset, database=database))
 
     async def xmp(self, database: str, asset: str | Address, field: str | None = None) -> Xmp | None:
-        """Read XMP fields, or one; ``None`` if the answer cannot be read («XMP field values»)."""
+        """Read XMP fields, or one; ``None`` if the answer cannot be read."""
         require(self.spec, Feature.GET_USER_FIELDS)
         request = requests.get_user_fields(self.path(database, asset), field)
         return await self.read(request, partial(self._parse_xmp, field=field))
@@ -165,7 +165,7 @@ class AsyncMediaServer(HttpClient):
         h: int | None = None,
         params: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Return a PNG; ``w`` and ``h`` in pixels, ``pos`` from the IN point («PNG thumbnail»)."""
+        """Return a PNG; ``w`` and ``h`` in pixels, ``pos`` from the IN point."""
         require(self.spec, Feature.THUMBNAIL)
         path = self.path(database, asset)
         at, length = [None if each is None else (await self._frames(database, asset, each))[0] for each in (pos, dur)]
@@ -175,20 +175,20 @@ class AsyncMediaServer(HttpClient):
     async def download_proxy(
         self, database: str, asset: str | Address, profile: str, dest: str | Path, *, preview: bool = False
     ) -> int:
-        """Save a web proxy, which the server may first have to create; return its size in bytes («Web proxy»)."""
+        """Save a web proxy, which the server may first have to create; return its size in bytes."""
         request = requests.get_proxy(self.path(database, asset), profile, preview=preview)
         return await self.download(request, Path(dest), seconds=self.spec.timeouts.proxy)
 
     async def delete(self, database: str, asset: str | Address) -> Answer:
-        """Delete the asset («Delete asset»)."""
+        """Delete the asset."""
         return await self.send(requests.delete_asset(self.path(database, asset)))
 
     async def load_xmp(self, database: str, connector: str, content: bytes, media_type: str = "text/xml") -> Answer:
-        """Load a batch of XMP metadata through a connector («Load XMP metadata in batch»)."""
+        """Load a batch of XMP metadata through a connector."""
         require(self.spec, Feature.LOAD_XMP)
         return await self.send(requests.load_xmp(database, connector, Body.of(content, media_type)))
 
-    # Commands («Asset commands») -------------------------------------------------------------------------------
+    # Commands --------------------------------------------------------------------------------------------------
 
     async def command(
         self, database: str, asset: str | Address, name: str, params: Mapping[str, str] | None = None
@@ -314,22 +314,22 @@ class AsyncMediaServer(HttpClient):
     # RSS -------------------------------------------------------------------------------------------------------
 
     async def channels(self) -> tuple[str, ...]:
-        """List the names of the RSS channels («RSS channel list»)."""
+        """List the names of the RSS channels."""
         return await self.read(requests.get_channels(), lambda reply: parse_channels(reply.data, reply.charset))
 
     async def channel(self, name: str) -> RssChannel:
-        """Read a channel; raises ``NotFoundError`` («RSS channel»)."""
+        """Read a channel; raises ``NotFoundError``."""
         request = requests.get_channel(name)
         return await self.read(request, lambda reply: parse_channel(reply.data, name, reply.charset))
 
     async def put_rss(self, channel: str, file: str, content: bytes | str, media_type: str | None = None) -> Answer:
-        """Add data to a channel («RSS add data»)."""
+        """Add data to a channel."""
         data = content.encode() if isinstance(content, str) else content
         kind = media_type or ("text/xml" if file.lower().endswith(".xml") else "text/plain; charset=utf-8")
         return await self.send(requests.put_rss(channel, file, Body.of(data, kind)))
 
     async def delete_rss(self, channel: str, guid: str) -> Answer:
-        """Delete an item of a channel («RSS delete data»)."""
+        """Delete an item of a channel."""
         return await self.send(requests.delete_rss(channel, guid))
 
     # Shared ----------------------------------------------------------------------------------------------------

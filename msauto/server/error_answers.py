@@ -1,4 +1,4 @@
-"""Classifying an answer: what was asked for, an error, or neither (interface, «Errors»; field notes, rules)."""
+"""Classifying an answer: what was asked for, an error, or neither (interface, «Errors» and «Answers»)."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _origin(parts: SplitResult) -> str:
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or _PORTS[parts.scheme]}"
 
 
-# Error texts and error documents (interface, «Errors»: the body of an error is not shown) -------------------------
+# Error texts and error documents: the interface does not specify the body of an error ---------------------------
 
 ERROR_ROOTS: Final = frozenset({"error", "errors", "fault", "exception", "failure"})
 _SHAPES = frozenset({"clip", "storedtree", "mam", "rss", "feed", "rdf", "databases", "channels"})

@@ -1,4 +1,4 @@
-"""Listings: StoredTree and folderlist, mam, and the list of databases (interface, «Asset (clip)»)."""
+"""Listings: StoredTree and folderlist, mam, and the list of databases (interface, «List assets and folders»)."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _describe(clip: xml.Element) -> str:
 
 
 def _home(text: str) -> Folder:
-    """Read the folder of a clip, which the interface describes only as «folder of the asset».
+    """Read the folder of a clip, whose form the interface does not specify.
 
     Without a slash, a backslash that escapes nothing is the separator.
     """
@@ -113,8 +113,8 @@ def _segment(element: xml.Element) -> Segment:
 def _titled(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     """Give an empty title to a segment without one, if other segments of the clip have a title child.
 
-    On such a server a title is a child («Segment»: «title (child)»), and the name of a segment without one is generated
-    by the server. If no segment has the child, the name may be the title that was sent.
+    On such a server a title is a child (interface, «Segment»), and the server generates the name of a segment without
+    one. If no segment has the child, the name may be the title that was sent.
     """
     if not any(segment.titles for segment in segments):
         return segments
@@ -167,7 +167,7 @@ def add_attr(texts: dict[str, str], kind: str, own: Mapping[str, str], text: str
 def read_finalized(text: str | None) -> bool | None:
     """Read whether a recording has ended; ``None`` if the answer does not report it.
 
-    The interface shows only ``true`` («States and transitions»): any other text counts as still being recorded.
+    The interface shows only ``true`` (interface, «States»): any other text counts as still being recorded.
     """
     return None if text is None else text.strip().lower() == "true"
 

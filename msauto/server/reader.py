@@ -333,7 +333,7 @@ def bounds_of(select: SelectRef, now: datetime, zone: str | None) -> Bounds:
 def within(clip: ClipAttributes, bounds: Bounds) -> bool:
     """Return whether a clip was created within the bounds; one without a time that can be read was not.
 
-    «only assets created after the value» (interface, «List assets and folders»).
+    A bound itself is outside (interface, «List assets and folders»).
     """
     if bounds.after is None and bounds.before is None:
         return True

@@ -89,7 +89,7 @@ class SnapshotReading(Struct, frozen=True):
             xmp=await self._xmp(reader, title),
             links=links,
             strangers=strangers,
-            # A server that counts positions from the in point (field notes, «where positions count from»).
+            # A server that counts positions from the in point (`position_origin`: dialect, «Keys»).
             origin=asset.first_frame or 0 if self.server.dialect.counts_from_in else 0,
         )
 

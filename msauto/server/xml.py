@@ -18,7 +18,7 @@ from lxml import etree
 
 from msauto.errors import UnreadableError
 
-# Encodings: real servers declare one over HTTP and another in the document, or none (field notes). Candidates are tried
+# Encodings: real servers declare one over HTTP and another in the document, or none. Candidates are tried
 # in order; the first that can decode the bytes is used.
 
 _TEXT_CODEC = re.compile(
@@ -364,7 +364,7 @@ def _start_of_document(clean: bytes) -> tuple[bytes, bytes]:
 def _before_stray_ends(clean: bytes, stray: re.Pattern[bytes] = _STRAY_END) -> int:
     """Return the length of a document without stray ends at its end.
 
-    Field notes: a published sample ends with a stray </xml>. Parsing still checks that the root is complete.
+    A published sample ends with a stray </xml>. Parsing still checks that the root is complete.
     """
     end = len(clean)
     while (start := clean.rfind(b"<", max(0, end - 4096), end)) >= 0 and stray.fullmatch(clean, start, end):

@@ -1,4 +1,4 @@
-"""The asset commands (interface "Asset commands"), DELETE, and metadata connectors."""
+"""The asset commands (interface, «Commands»), DELETE, and metadata connectors."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def delete_asset(database: SimDatabase, entry: SimEntry, dialect: SimDialect) ->
 def load_batch(database: SimDatabase, connector: str, body: bytes) -> None:
     """PUT of a metadata connector: store the batch and apply it; unknown clips are ignored.
 
-    The interface does not show the body (interface "Load XMP metadata in batch"). This server takes
+    The body is not specified (interface, «Load XMP metadata in batch»). This server takes
     `<batch><clip title="..."><field name="dc:title">...</field></clip></batch>`; a repeated field is a list.
     """
     if connector not in database.connectors:

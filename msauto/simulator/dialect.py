@@ -1,6 +1,6 @@
 """The dialect: how the simulated server answers where the interface is silent.
 
-Each unknown of the interface ("not shown") is a switch with named values. The first value is the default.
+Each unknown is a switch with named values (interface, «What is not specified»). The first value is the default.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""RSS channels: a channel is a folder of files, each file an item (interface "RSS ..."; bodies: not shown)."""
+"""RSS channels: a channel is a folder of files, each file an item (interface, «RSS channel» and «RSS items»)."""
 
 from __future__ import annotations
 

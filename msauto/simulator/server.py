@@ -71,7 +71,7 @@ class SimServer:
             return wire.text_answer(f"Error: {problem}", 400, done=False)
 
     def _unauthorized(self, request: wire.HttpRequest) -> wire.HttpAnswer | None:
-        """Return a 401 for a request without the right credentials (interface "Authentication": not shown)."""
+        """Return a 401 for a request without the right credentials: the interface specifies no authentication."""
         dialect = self.dialect
         if dialect.auth == "none":
             return None

@@ -1,6 +1,6 @@
 """The state of the simulated server: databases, folders, clips, their entries, RSS channels.
 
-The first entry of a clip is its home. Every further entry is a link to it (interface "Link").
+The first entry of a clip is its home. Every further entry is a link to it (interface, «Link»).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MIME_TYPES = {
     "Tape": 7,
     "Stream": 8,
     "Note": 9,
-    "Graphics": 10,  # the only number the interface gives: "a graphic template has the value 10"
+    "Graphics": 10,  # the only number that the interface gives (interface, «Asset»)
 }
 
 # The link fields that a clip's XML shows; True: SETFIELD takes only a number.
@@ -229,7 +229,7 @@ class SimDatabase:
         entry.clip.entries.remove(entry)
 
     def remove_clip(self, clip: SimClip) -> None:
-        """Remove all entries of a clip from the tree; a handle still reads it (interface "States and transitions")."""
+        """Remove all entries of a clip from the tree; a handle still reads it (interface, «States»)."""
         for entry in clip.entries:
             self._hide(entry)
 
@@ -338,7 +338,7 @@ class ServerState:
     def find(
         self, database: SimDatabase, namespace: str | None, identifier: str, dialect: SimDialect
     ) -> list[SimEntry]:
-        """Return the entries of a title, a handle, a link id or a unique value of a key field (interface "Asset").
+        """Return the entries of a title, a handle, a link id or a unique value of a key field (interface, «Addresses»).
 
         The first is the one that the request means. Raises ResourceNotFoundError.
         """

@@ -1,8 +1,7 @@
 """What /storage shows: one asset, its XMP fields, its pictures and films, and listings.
 
-Sources: interface "Detailed asset shape", "XMP field values", "List databases", "List assets and folders", "PNG
-thumbnail", "Web proxy". It does not define the position of the requested folder in a listing: here it is the top
-Folder, unnamed.
+Sources: interface, «Asset», «XMP field values», «List databases», «List assets and folders», «PNG thumbnail» and «Web
+proxy». It does not define the position of the requested folder in a listing: here it is the top Folder, unnamed.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def clip_xml(entry: SimEntry, dialect: SimDialect) -> str:
 
 
 def xmp_answer(clip: SimClip, desired: list[str], dialect: SimDialect) -> wire.HttpAnswer:
-    """GETUSERFIELDS in the shape of the dialect (interface: "Response body ... not shown")."""
+    """GETUSERFIELDS in the shape of the dialect: the interface does not specify one."""
     fields = clip.xmp
     if desired:
         fields = {name: clip.xmp[name] for name in desired if name in clip.xmp}
@@ -231,7 +230,7 @@ def thumbnail_answer(request: wire.HttpRequest, entry: SimEntry) -> wire.HttpAns
         params = "\n".join(_parameter(value, clip) for value in request.all_params("param"))
     except wire.RefusalError as refusal:
         return wire.text_answer(f"Error: {refusal.text}", refusal.status, done=False)
-    # Interface: "thumbnail position in frames from the asset start (IN point)".
+    # The position counts from the IN point (interface, «PNG thumbnail»).
     code = wire.format_frames(entry.first_frame + pos, clip.rate)
     png = draw_png({"Title": entry.title, "TimeCode": code, "Params": params}, size)
     return wire.HttpAnswer(200, png, "image/png")

@@ -1,9 +1,7 @@
 """What is on the wire: raw paths and query strings in, answers out.
 
-Source: interface "Folder" (a slash or backslash inside a name is written with a backslash escape, and the
-whole value is URL-encoded) and "Asset" (`<NAME>@<TITLE>`, `<NAME>@<NS:ID>`). A path is split at literal
-slashes before decoding, so `%5C%2F` inside a segment is an escaped slash. The XML of answers is made by joining
-strings, in the encoding and frame of the dialect.
+Source: interface, «Addresses». A path is split at literal slashes before decoding, so `%5C%2F` inside a segment is an
+escaped slash. The XML of answers is made by joining strings, in the encoding and frame of the dialect.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ class RefusalError(Exception):
 
 
 class ResourceNotFoundError(Exception):
-    """The object does not exist (interface "Errors": the error text Object not found)."""
+    """The object does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +131,7 @@ def folder_text(path: Iterable[str]) -> str:
 
 
 def decode_name(raw: str) -> str:
-    """The raw path segment of a folder or an asset → its plain name (interface "Folder": the backslash rule)."""
+    """The raw path segment of a folder or an asset → its plain name (interface, «Addresses»: the backslash rule)."""
     return unescape(decode_percent(raw))
 
 
@@ -308,7 +306,7 @@ def _joined(parts: Iterable[str]) -> Iterator[str]:
 
 
 def not_found_answer(dialect: SimDialect) -> HttpAnswer:
-    """Return the answer for an object that does not exist (interface "Errors")."""
+    """Return the answer for an object that does not exist."""
     message = "Object not found"
     if dialect.not_found == "200_xml":
         return xml_answer(element("error", message), dialect, done=False)
@@ -317,7 +315,7 @@ def not_found_answer(dialect: SimDialect) -> HttpAnswer:
 
 
 def refusal_answer(refusal: RefusalError, dialect: SimDialect) -> HttpAnswer:
-    """Return the answer for a refusal (interface "Errors": error body format not shown)."""
+    """Return the answer for a refusal: the interface does not specify its form."""
     if dialect.errors == "200_text":
         return text_answer(f"Error: {refusal.text}", done=False)
     if dialect.errors == "200_xml":
@@ -327,7 +325,7 @@ def refusal_answer(refusal: RefusalError, dialect: SimDialect) -> HttpAnswer:
 
 
 def success_answer(dialect: SimDialect, clip_xml: str | None) -> HttpAnswer:
-    """Return the answer for a successful command (interface: "Response bodies of all commands: not shown").
+    """Return the answer for a successful command: the interface does not specify its form.
 
     `clip_xml`: the clip that the dialect shows.
     """

@@ -1,7 +1,7 @@
 """CMX3600 edit decision lists: events, locators (``* LOC:``), and the marker lists of Resolve.
 
 Formats: events and ``* LOC:`` as Avid writes them (repository adamhawkey/EDL_tools, Marker_tools/README.md). DaVinci
-Resolve, «Timeline markers to EDL», writes ``note |C:ResolveColorBlue |M:name |D:frames`` below an event of one frame
+Resolve, "Timeline markers to EDL", writes ``note |C:ResolveColorBlue |M:name |D:frames`` below an event of one frame
 (repository 2072/TimeCode-MagiKs).
 
 What no EDL can hold is written a second time as JSON in ``* MSAUTO:`` comments, which other programs ignore.

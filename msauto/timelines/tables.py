@@ -1,8 +1,8 @@
 """Tables: cue sheets (CSV, TSV, XLSX) with named columns, also of Premiere and Frame.io, and marker lists of Avid.
 
-Formats: Premiere, «Export > Markers», UTF-16 with tabs: ``Marker Name, Description, In, Out, Duration, Marker Type``
-(read by PremiereMarkerTools, «import_premiere»; the duration is that of Out less In). Frame.io, «Export comments as
-CSV»: ``Comment, Commenter, Timecode`` and ``Duration`` in frames (repository logik-portal/python, frame_io). Quoting
+Formats: Premiere, "Export > Markers", UTF-16 with tabs: ``Marker Name, Description, In, Out, Duration, Marker Type``
+(read by PremiereMarkerTools, ``import_premiere``; the duration is that of Out less In). Frame.io, "Export comments as
+CSV": ``Comment, Commenter, Timecode`` and ``Duration`` in frames (repository logik-portal/python, frame_io). Quoting
 against spreadsheets: https://owasp.org/www-community/attacks/CSV_Injection.
 
 Avid Media Composer writes a line for each marker, with tabs between user, time code, track, color, comment and length

@@ -1,5 +1,7 @@
-"""The example of the contract, exactly as written, against the simulator. Replacements are reported, the rest is valid.
-What another server cannot plan is an error with a remedy."""
+"""An example with every key of the language, exactly as written, against the simulator.
+
+Replacements are reported, the rest is valid. What another server cannot plan is an error with a remedy.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,12 @@ STANDS_FOR = {
     "created_before: …": "created_before: 2026-12-31",
     "block: [...]": "block: [{asset: {title: Long Film}}]",
 }
-"""What the contract writes dots for."""
+"""What the example writes dots for."""
 
 
 @pytest.fixture
 def contract(desk: Desk, sim: Simulator) -> Desk:
-    """A desk with the contract's inventory and playbook, the dots replaced, and the files that it names."""
+    """A desk with the example's inventory and playbook, the dots replaced, and the files that it names."""
     desk.environment["STUDIO_A_PASSWORD"] = "s"
     desk.write("inventory.yml", INVENTORY.replace("http://127.0.0.1:7901", sim.url))
     text = CONTRACT

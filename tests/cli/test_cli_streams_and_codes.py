@@ -1,4 +1,4 @@
-"""stdout carries the result alone, exit codes are those of the contract, and consent is asked for."""
+"""stdout carries the result alone, exit codes are those of commands, «Exit codes», and consent is asked for."""
 
 from __future__ import annotations
 

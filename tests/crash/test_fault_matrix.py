@@ -22,7 +22,7 @@ pytestmark = pytest.mark.scale
 
 MATRIX = [(kind, write, dialect) for kind in KINDS for write in WRITES for dialect in DIALECTS]
 UNKNOWABLE = {"swallow"}
-"""Faults that look like success where reading shows nothing: the contract has such a value written once."""
+"""Faults that look like success where reading shows nothing: the value is written once (dialect, «What is assumed»)."""
 
 
 @pytest.fixture(scope="module")

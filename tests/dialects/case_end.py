@@ -193,7 +193,7 @@ class _AssetEnd:
             if title is not None:
                 made["titles"] = Either(([title], [f"{title} {index + 1}"]))
             if self.server.segment_keywords == "hidden" and found is not None:
-                made["keywords"] = ANY  # nobody can know them: field notes, «fields that the Clip XML does not report»
+                made["keywords"] = ANY  # nobody can know them: interface, «Segments and markers»
             end.append(made)
             live = [each for each in live if each is not found]
         clip["segments"] = end + ([] if only else live)

@@ -1,4 +1,4 @@
-"""Which cases a row makes impossible, and the reason in the field notes' table: a part of the refusal's message.
+"""Which cases a row makes impossible, and a part of the message of the refusal (interface, «What is not specified»).
 
 One function a rule; each reads the desired and live state of the case, and the row, never a plan.
 """

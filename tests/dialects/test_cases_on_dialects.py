@@ -1,7 +1,7 @@
 """Every case of ``tests/cases`` the whole way, on servers of every habit: playbook, plan, apply, plan, over HTTP.
 
 Each case is played on a share of the rows of the pairwise set. Where a row makes it impossible, it is refused for the
-reason that the field notes give. What must be there afterwards is worked out from the case alone (``case_end``), and
+reason of its rule (``case_refusals``). What must be there then is worked out from the case alone (``case_end``), and
 looked up in the store.
 """
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 
-from tests.lint import cycles, dialect_keys, language, names, paths, sizes
+from tests.lint import citations, cycles, dialect_keys, language, names, paths, sizes
 from tests.lint.source import read_sources
 
-CHECKS = (language.check, names.check, cycles.check, sizes.check, dialect_keys.check, paths.check)
+CHECKS = (language.check, names.check, cycles.check, sizes.check, dialect_keys.check, citations.check, paths.check)
 
 if __name__ == "__main__":
     sources = read_sources()

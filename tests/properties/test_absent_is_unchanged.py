@@ -1,4 +1,4 @@
-"""Absent and not there is unchanged, everywhere, on every run (the contract, «Playbook»)."""
+"""Absent and not there is unchanged, everywhere, on every run."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def unquoted(target: str) -> str:
 
 
 def decoded(target: str) -> str:
-    """A second decoder of folder names and titles: percent-escapes, then the backslash rule (interface, «Folder»)."""
+    """A second decoder of names: percent-escapes, then the backslash rule (interface, «Addresses»)."""
     plain, escaped = [], False
     for sign in unquoted(target):
         if escaped or sign != "\\":

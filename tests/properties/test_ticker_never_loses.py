@@ -1,6 +1,6 @@
 """What a ticker shows is never lost, and never stays beside what is put for it, whatever its guids and files are.
 
-`exactly` removes nothing from a channel in which a desired item cannot be recognised (field notes). Channels
+`exactly` removes nothing from a channel in which a desired item cannot be recognised. Channels
 may have several items of one guid, items in other files, items without guids, and addresses as guids. They too end as
 desired and with nothing left to plan, or with a refusal.
 """

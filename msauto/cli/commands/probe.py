@@ -151,7 +151,7 @@ def _ask(what: str, afterwards: str, *, yes: bool) -> None:
 def _refuse_protected(
     asset: Asset, links: tuple[Link, ...] | None, server: NamedServer, trial: TrialOptions, limits: Limits
 ) -> None:
-    """Refuse what no run may delete or remove from (contract, «Limits», ``protected``)."""
+    """Refuse what no run may delete or remove from: ``protected`` (settings, «How limits work»)."""
     change = Change("delete", "marker", "", None, None, "live", reversible=True, source=TaskSource("probe"))
     home = None if asset.folder is None else show_folder(asset.folder)
     places = tuple(show_folder(link.folder) for link in links or ())

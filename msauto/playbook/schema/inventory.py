@@ -13,7 +13,7 @@ from msauto.model.server import Dialect, UrlError, parse_server_url
 
 
 def _url(value: Any) -> str:
-    """Scheme, host and port; port 7901 where it has none (interface, «Limits»)."""
+    """Scheme, host and port; port 7901 where it has none."""
     try:
         found = parse_server_url(value if isinstance(value, str) else "")
     except UrlError as error:

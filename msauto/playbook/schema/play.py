@@ -135,19 +135,19 @@ class RunTarget(TargetKeys):
 
 
 class ThumbnailArgs(RunTarget, ThumbnailOnly):
-    """A still image of an asset (interface, «PNG thumbnail»)."""
+    """A still image of an asset."""
 
     hints: ClassVar = {}
 
 
 class ProxyArgs(RunTarget, ProxyOnly):
-    """A viewing copy of an asset (interface, «Web proxy»)."""
+    """A viewing copy of an asset."""
 
     hints: ClassVar = {}
 
 
 class CommandArgs(RunTarget, CommandOnly):
-    """A command that is run, not compared (interface, «Asset commands»)."""
+    """A command that is run, not compared."""
 
     shorthand: ClassVar = "name"
     hints: ClassVar = {}

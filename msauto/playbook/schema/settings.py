@@ -1,4 +1,4 @@
-"""The keys of ``msauto.toml`` (the contract, «Limits»)."""
+"""The keys of ``msauto.toml`` (settings, «Settings: msauto.toml»)."""
 
 from datetime import time
 from typing import Annotated, Any, ClassVar

@@ -1,4 +1,4 @@
-"""An independent model of a feed: a folder of files, each an item of the channel (field notes)."""
+"""An independent model of a feed: a folder of files, each an item of the channel (interface, «RSS channel»)."""
 
 from __future__ import annotations
 

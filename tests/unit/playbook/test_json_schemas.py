@@ -107,7 +107,7 @@ def test_unknown_schema() -> None:
         json_schema("playbok")
 
 
-# The contract's own playbook: every key of the language is known, to us and to the JSON Schema
+# The example of the whole language: every key of the language is known, to us and to the JSON Schema
 
 
 PLAYBOOK = Path(__file__).parents[2] / "cases" / "language" / "whole.yml"

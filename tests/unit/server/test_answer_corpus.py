@@ -45,7 +45,7 @@ def refused(case: dict[str, Any]) -> pytest.RaisesExc[UnreadableError]:
     ],
 )
 def test_only_true_is_finalized(text: str, finalized: bool) -> None:
-    """Any other text may be a clip that is still recorded; without the attribute, it is unknown (field notes)."""
+    """Any other text may be a clip that is still recorded; without the attribute, it is unknown."""
     clip = f'<Clip link_id="1" finalized="{text}"><Attr name="title">T</Attr></Clip>'
     assert parse_clip(clip.encode()).finalized is finalized
     (entry,) = parse_listing(f"<StoredTree>{clip}</StoredTree>".encode(), "NEWS", ()).entries

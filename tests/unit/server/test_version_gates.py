@@ -1,4 +1,4 @@
-"""Features and the versions that they came with (interface, «Versioning»)."""
+"""Features and the versions that they came with (interface, «Versions»)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_a_channel_is_rss(ask: Asker) -> None:
 
 @pytest.mark.parametrize("file", ["a%5Cb.txt", "a%5C%5Cb.txt", "a%5C%2Fb.txt"])
 def test_a_backslash_in_a_channel_or_file_is_a_character_like_any_other(sim: Simulator, ask: Asker, file: str) -> None:
-    """The interface has the backslash rule for folders and titles alone («Folder»)."""
+    """The backslash rule is for folders and titles alone (interface, «Addresses»)."""
     sim.state.add_channel("a\\b", "T")
     assert ask.ask("PUT", f"/rss/a%5Cb/{file}", b"x").status == 200
     assert [item.file for item in sim.state.channels["a\\b"].items] == [unquote(file)]
