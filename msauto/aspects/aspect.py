@@ -27,6 +27,8 @@ from msauto.model.snapshot import AspectName, Effect, Expected, Json, Part, Snap
 
 T = TypeVar("T")
 
+Live = Mapping[Thing, Json]
+"""Live values by their things."""
 SEGMENTS: Final = "Segments"
 POINTS: Final = "In and out"
 
@@ -223,8 +225,8 @@ class Aspect:
         """Return what is shown in place of its attributes."""
         return ()
 
-    def timeline(self, change: Change, target: Target) -> Iterator[TimelineItem]:
-        """Yield where it was and is."""
+    def timeline(self, change: Change, target: Target, live: Live) -> Iterator[TimelineItem]:
+        """Yield where it was and is; ``live`` is what the requests of the target touch, as it was before the run."""
         return iter(())
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from msgspec import UNSET
 
 from msauto.aspects.arguments import ExportedPart, TaskArguments, asset_key, exported_position
-from msauto.aspects.aspect import POINTS, TimelineItem, TimelinePlace, UndoContext, Value, frames_of
+from msauto.aspects.aspect import POINTS, Live, TimelineItem, TimelinePlace, UndoContext, Value, frames_of
 from msauto.aspects.comparison import same_value, text_of
 from msauto.aspects.link_fields import FieldsArgs, is_set, same_field, shown_field, shown_fields, wire_value
 from msauto.aspects.merging import Merging
@@ -148,7 +148,7 @@ class LinkFields(Value):
         """Return the value before."""
         return text_of(change.before)
 
-    def timeline(self, change: Change, target: Target) -> Iterator[TimelineItem]:
+    def timeline(self, change: Change, target: Target, live: Live) -> Iterator[TimelineItem]:
         """Yield a point of the clip before and after."""
 
         def place(value: Json) -> TimelinePlace | None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from msauto.aspects.aspect import Aspect, TimelineItem, TimelinePlace, UndoContext
+from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, UndoContext
 from msauto.aspects.comparison import Attributes, mapping
 from msauto.aspects.matching import ListItem, Matching, match, refuse_contradiction
 from msauto.aspects.plan_builder import PlanContext, left_alone, refuse
@@ -406,7 +406,7 @@ class ListAspect(Aspect):
             if place is not None and (self.name, key) not in touched:
                 yield ShownItem(f"{self.prefix}{key}", place.lane, place.start, place.duration, place.title)
 
-    def timeline(self, change: Change, target: Target) -> Iterator[TimelineItem]:
+    def timeline(self, change: Change, target: Target, live: Live) -> Iterator[TimelineItem]:
         """Yield the item before and after."""
         before, after = mapping(change.before), mapping(change.after)
         now = {**before, **after} if change.after is not None else {}

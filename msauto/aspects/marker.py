@@ -10,7 +10,7 @@ from sys import intern
 
 from msgspec import structs
 
-from msauto.aspects.aspect import Shown, TimelineItem, TimelinePlace, frames_of
+from msauto.aspects.aspect import Live, Shown, TimelineItem, TimelinePlace, frames_of
 from msauto.aspects.comparison import Attributes, as_number, mapping, same_value, text_of, track_of
 from msauto.aspects.list_aspect import Item, Written, by_key, each_of
 from msauto.aspects.marker_arguments import DesiredMarker, DesiredMarkers, MarkerArguments
@@ -202,15 +202,14 @@ class Markers(MarkerArguments):
             change = structs.replace(change, before=change.before and before, after=change.after and after)
         return Shown(label if track else change.key, track, change)
 
-    def timeline(self, change: Change, target: Target) -> Iterator[TimelineItem]:
+    def timeline(self, change: Change, target: Target, live: Live) -> Iterator[TimelineItem]:
         """Yield the marker before and after, with the title that it keeps."""
         before = mapping(change.before)
         if "uid" in before:
             uid = str(before["uid"])
-            effects = (effect for request in target.requests for effect in request.effects)
-            live = next((each.before for each in effects if each.aspect == self.name and each.key == uid), None)
-            change = structs.replace(change, key=f"uid {uid}", before={**mapping(live), **before})
-        yield from super().timeline(change, target)
+            kept = mapping(live.get((self.name, uid)))
+            change = structs.replace(change, key=f"uid {uid}", before={**kept, **before})
+        yield from super().timeline(change, target, live)
 
     def timeline_place(self, value: Attributes) -> TimelinePlace | None:
         """Return its track and frame."""

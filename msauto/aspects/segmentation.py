@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msauto.aspects.aspect import SEGMENTS, Aspect, TimelineItem, TimelinePlace, frames_of
+from msauto.aspects.aspect import SEGMENTS, Aspect, Live, TimelineItem, TimelinePlace, frames_of
 from msauto.aspects.comparison import mapping, text_of
 from msauto.aspects.list_aspect import Item, ListAspect, each_of
 from msauto.aspects.matching import ListItem, match
@@ -28,7 +28,7 @@ class Segmentation(Aspect):
     name = "segmentation"
     in_frames = True
 
-    def timeline(self, change: Change, target: Target) -> Iterator[TimelineItem]:
+    def timeline(self, change: Change, target: Target, live: Live) -> Iterator[TimelineItem]:
         """Yield the segments that a segmentation replaces, and those that it makes."""
         for each in map(mapping, change.before if isinstance(change.before, list) else ()):
             start, end = span_of(each)

@@ -189,10 +189,10 @@ class PackedRecords(Sequence[TargetRecord]):
 
 def _record(row: Row) -> TargetRecord:
     _, planned, began, requests, outcome, message, differences, left, notes = row
-    target = load(Target, planned)
+    target, told = load(Target, planned), load(tuple[RequestRecord, ...], requests)
     return TargetRecord(
         target,
-        load(tuple[RequestRecord, ...], requests) or not_begun(target),
+        told + not_begun(target)[len(told) :],
         began,
         outcome,
         message,

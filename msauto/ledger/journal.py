@@ -120,20 +120,23 @@ class LedgerJournal:
         record, now = self._record(run, target), self._time()
         tries = record.requests[index].tries + 1
         changed = _with(record, index, state="sending", tries=tries, sent=now)
-        self._write(run, target, structs.replace(changed, begun=record.begun or now))
+        self._write(run, target, structs.replace(changed, begun=record.begun or now), index)
 
     def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
         """Record the outcome of a request."""
         outcome = {"state": result.outcome, "status": result.status, "message": result.message}
-        self._write(run, target, _with(self._record(run, target), index, **outcome, settled=self._time()))
+        self._write(run, target, _with(self._record(run, target), index, **outcome, settled=self._time()), index)
 
     def finished(self, run: str, result: TargetResult) -> None:
         """Record the outcome of a target, and of its requests that are not settled yet."""
         record = self._record(run, result.target)
-        for index, each in enumerate(result.requests):
-            if each.outcome == "not sent" and record.requests[index].state in {"planned", "sending"}:
-                record = _with(record, index, state="not sent", message=each.message)
-        ended = {"outcome": result.outcome, "message": result.message}
+        requests = tuple(
+            structs.replace(known, state="not sent", message=each.message)
+            if each.outcome == "not sent" and known.state in {"planned", "sending"}
+            else known
+            for known, each in zip(record.requests, result.requests, strict=True)
+        )
+        ended = {"requests": requests, "outcome": result.outcome, "message": result.message}
         changed = structs.replace(record, **ended, differences=result.differences, left=result.left, notes=result.notes)
         self._write(run, result.target, changed)
 
@@ -182,17 +185,27 @@ class LedgerJournal:
             self._write_targets(journalled.id, position, [target])
         return journalled.records.get(position) or TargetRecord(target, not_begun(target))
 
-    def _write(self, run: str, target: Target, record: TargetRecord) -> None:
-        """Write how far a target has come. It is held until the target has an outcome."""
+    def _write(self, run: str, target: Target, record: TargetRecord, index: int | None = None) -> None:
+        """Write how far a target has come. It is held until the target has an outcome.
+
+        ``index``: the request that changed, the last one of which something was sent. The texts of those before it are
+        kept: a target may have thousands.
+        """
         journalled = self._runs[run]
         position = journalled.positions[id(target)]
-        if record.outcome is None:
-            journalled.records[position] = record
-        else:
+        if index is None:
             journalled.records.pop(position, None)
-        sent = sum(each.tries > 0 and each.state != "not sent" for each in record.requests)
+            journalled.texts.pop(position, None)
+            texts = [dump(each) for each in record.requests]
+            sent = sum(each.tries > 0 and each.state != "not sent" for each in record.requests)
+        else:
+            journalled.records[position] = record
+            texts = journalled.texts.setdefault(position, [])
+            known = min(index, len(texts))
+            texts[known:] = map(dump, record.requests[known : index + 1])
+            sent = len(texts)
         told = dump(record.differences), dump(record.left), dump(record.notes)
-        parts = (dump(record.requests), record.outcome, record.message, *told)
+        parts = (f"[{','.join(texts)}]", record.outcome, record.message, *told)
         self._store.put(_RECORD, (journalled.id, position), (record.begun, sent, *parts))
 
     def _time(self) -> str:
@@ -204,7 +217,8 @@ class _JournalledRun:
     """A run in progress: its id in the ledger, its lock, its targets, and how far those in progress have come.
 
     ``lock`` is ``None`` if another process has started the run; ``records`` then begin with what others have begun.
-    ``positions`` are by the ids of the targets, which are kept, so that no other value gets the id of one of them.
+    ``texts`` are their requests as JSON, up to the last one that was begun. ``positions`` are by the ids of the
+    targets, which are kept, so that no other value gets the id of one of them.
     """
 
     id: int
@@ -212,6 +226,7 @@ class _JournalledRun:
     targets: dict[int, Target]
     kept: list[Lock] = field(default_factory=list)
     records: dict[int, TargetRecord] = field(default_factory=dict)
+    texts: dict[int, list[str]] = field(default_factory=dict)
     positions: dict[int, int] = field(init=False)
 
     def __post_init__(self) -> None:

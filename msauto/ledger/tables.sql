@@ -26,8 +26,9 @@ CREATE TABLE target (
     PRIMARY KEY (run, position)
 ) WITHOUT ROWID;
 
--- How far a target has come. Its row is written before each request and after it: `requests` has the state of each one,
--- and `sent` is how many were sent. A target that was not begun has a row only once its run has ended.
+-- How far a target has come. Its row is written before each request and after it: `requests` has the state of each one
+-- that was begun, and once the target has ended, of all; `sent` is how many were sent. A target that was not begun has a
+-- row only once its run has ended.
 CREATE TABLE record (
     run INTEGER NOT NULL,
     target INTEGER NOT NULL,

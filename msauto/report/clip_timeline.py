@@ -34,7 +34,8 @@ class ClipTimeline(Struct, frozen=True):
 
 def clip_timeline(target: Target) -> ClipTimeline | None:
     """Return the clip before and after its changes; ``None`` if no change has a position."""
-    changing = (item for change in target.changes for item in ASPECTS[change.aspect].timeline(change, target))
+    live = {each.thing: each.before for request in reversed(target.requests) for each in reversed(request.effects)}
+    changing = (item for change in target.changes for item in ASPECTS[change.aspect].timeline(change, target, live))
     items = [_shown(item) for item in changing if item.before or item.after]
     if not items:
         return None
