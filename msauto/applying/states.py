@@ -14,8 +14,8 @@ The driver (:mod:`.target_executor`) does what each state asks for, and passes t
     |                     | Rejected, InDoubt         | settling
     | backing off         | PauseEnded                | ready, with the same request
     |                     | RunCancelled              | end
-    | settling            | ExpectationRead: done     | next request
-    |                     | ExpectationRead: not done | rejected: end; 429 and 503: backing off, or, if it
+    | settling            | EffectsRead: done         | next request
+    |                     | EffectsRead: not done     | rejected: end; 429 and 503: backing off, or, if it
     |                     |                           | must not be done twice: waiting to settle, then ready
     |                     |                           | in doubt: waiting to settle, bounded; then end
     |                     | Unreadable                | waiting to settle, bounded; then end
@@ -141,7 +141,7 @@ class InDoubt(Struct, frozen=True):
     message: str
 
 
-class ExpectationRead(Struct, frozen=True):
+class EffectsRead(Struct, frozen=True):
     """The target was read to settle one request; ``detail``: what else the user must know of what was read."""
 
     verdict: Extent
@@ -176,7 +176,7 @@ class RunCancelled(Struct, frozen=True):
 
 Event = (
     Journalled | Blocked | AnotherClip | Accepted | NotSent | Rejected | Failed | InDoubt
-    | ExpectationRead | Unreadable | TargetRead | PauseEnded | RunCancelled
+    | EffectsRead | Unreadable | TargetRead | PauseEnded | RunCancelled
 )  # fmt: skip
 
 
@@ -249,7 +249,7 @@ def resume(progress: TargetProgress, *, sending: bool) -> TargetProgress:
     if not sending:  # as in `_settle`
         return _next_request(progress) if progress.done == progress.index else _verify_or_finish(progress)
     in_doubt = InDoubt("the run was killed while the request was in progress")
-    return _read_expectation(replace(progress, tries=max(progress.tries, 1), failure=in_doubt, reads=0))
+    return _read_effects(replace(progress, tries=max(progress.tries, 1), failure=in_doubt, reads=0))
 
 
 def step(progress: TargetProgress, event: Event, policy: RetryPolicy) -> TargetProgress:
@@ -275,10 +275,10 @@ def step(progress: TargetProgress, event: Event, policy: RetryPolicy) -> TargetP
         case State.SENT, NotSent():
             return _send_again(replace(progress, failure=event), None, policy)
         case State.SENT, (Rejected() | InDoubt()):
-            return _read_expectation(replace(progress, failure=event, reads=0))
+            return _read_effects(replace(progress, failure=event, reads=0))
         case State.SENT, Failed(message, status):
             return _settle(progress, "failed", message, status)
-        case State.SETTLING, ExpectationRead(verdict, detail):
+        case State.SETTLING, EffectsRead(verdict, detail):
             failure = progress.failure
             if detail and failure is not None:
                 progress = replace(progress, failure=replace(failure, message=f"{failure.message}; {detail}"))
@@ -286,7 +286,7 @@ def step(progress: TargetProgress, event: Event, policy: RetryPolicy) -> TargetP
         case State.SETTLING, Unreadable(message):
             return _after_failed_reading(progress, message, policy)
         case State.WAITING_TO_SETTLE, PauseEnded():
-            return _read_expectation(progress)
+            return _read_effects(progress)
         case State.VERIFYING, TargetRead():
             read = replace(progress, differences=event.differences, awaits_restore=event.restoring)
             return _after_verifying(read, event.elapsed, policy)
@@ -404,7 +404,7 @@ def _with_result(
 # Settling ------------------------------------------------------------------------------------------------------
 
 
-def _read_expectation(progress: TargetProgress) -> TargetProgress:
+def _read_effects(progress: TargetProgress) -> TargetProgress:
     return replace(progress, state=State.SETTLING, reads=progress.reads + 1)
 
 

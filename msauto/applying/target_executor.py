@@ -293,13 +293,11 @@ class TargetExecutor:
         if not verification.can_see(effects):
             if isinstance(self._progress.failure, states.InDoubt):
                 await self._ping()
-            return states.ExpectationRead("hidden")
+            return states.EffectsRead("hidden")
         try:
             live = await self._read(index + 1, _things(effects))
             target, self._looked_at = self._target, _NEVER  # it may show that later requests do not fit any more
-            return states.ExpectationRead(
-                verification.extent_of(target, index, live), verification.elsewhere(target, live)
-            )
+            return states.EffectsRead(verification.extent_of(target, index, live), verification.elsewhere(target, live))
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen

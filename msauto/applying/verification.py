@@ -38,7 +38,6 @@ from msauto.model.snapshot import (
     is_equal,
     lost_attributes,
     name_of,
-    no_longer_so,
     predict,
     predict_one,
     thing_of,
@@ -71,10 +70,9 @@ def guard(target: Target, index: int, live: LiveTarget, secrets: Secrets) -> Gua
     expected = {**held, **expected}
     done = {effect.thing for request in target.effects[:index] for effect in request}
     read = snapshot_with_facts(live, target.looked.names)
-    changed = _looked_at(target, read, done)
-    if changed:
-        return Guard(f"{', '.join(_in_words(name) for name in changed)} changed")
-    found = compare(expected, target.others.items(), read, ASPECTS)
+    found = compare(expected, target.others.items(), read, ASPECTS, target.looked.items())
+    if changed := _looked_at(target, found, done):
+        return Guard(f"{', '.join(map(_in_words, changed))} changed")
     later = {effect.thing for request in target.effects[index:] for effect in request}
     for thing, verdict in found.verdicts.items():
         each = expected[thing]
@@ -188,7 +186,8 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
     named = predict(target.effects, done)
     expected = {**(predict([target.holding or ()], 1) if can_see else {}), **named}
     read = snapshot_with_facts(live, target.looked.names) if can_see else {}
-    found = compare(expected, target.others.items() if can_see else (), read, ASPECTS)
+    seen = (target.others.items(), target.looked.items()) if can_see else ((), ())
+    found = compare(expected, seen[0], read, ASPECTS, seen[1])
     differences = [
         _difference(thing, each, found)
         for thing, each in expected.items()
@@ -198,7 +197,7 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
     new = [each for each in found.new if each not in misread]
     unwanted = [each for each in (*new, *_new_in_untouched(found, expected, read)) if _is_unwanted(target, each, read)]
     moved = "files" in target.altered  # by a command of its own
-    looked = _looked_at(target, read, named) if can_see and named and not moved else []
+    looked = _looked_at(target, found, named) if named and not moved else []
     reported = {each.aspect for each in differences}
     unnamed = {
         "is gone, and no task names it": [each for each in found.lost if each[1]],
@@ -225,16 +224,15 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
     )
 
 
-def _looked_at(target: Target, read: Snapshot, done: Collection[Thing]) -> list[str]:
+def _looked_at(target: Target, found: Comparison, done: Collection[Thing]) -> list[str]:
     """Return the names of what the plan looked at, and that is not as it was though no request so far touched it.
 
     Once something is done, whole lists and facts are not among them: a clip that is still recorded grows.
     """
-    names = no_longer_so(target.looked.items(), read)
     if not done:
-        return names
+        return found.looked
     things = set(target.looked.things).difference(done)
-    return [name for name in names if thing_of(name) in things and thing_of(name)[0] != FACT]
+    return [name for name in found.looked if thing_of(name) in things and thing_of(name)[0] != FACT]
 
 
 def _difference(thing: Thing, each: Expected, found: Comparison) -> Difference:

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 from msgspec import UNSET, Struct, UnsetType, field, structs
 
 from msauto.aspects.arguments import ExportedPart, TaskArguments
+from msauto.aspects.comparison import Attributes, mapping
 from msauto.aspects.merging import Merging
-from msauto.aspects.plan_builder import PlanContext, Trigger, left_alone, length_of
+from msauto.aspects.plan_builder import PlanContext, Trigger, answer_told, left_alone, length_of
 from msauto.documents.document import SourceNode
 from msauto.documents.key_rules import KeyRule
 from msauto.documents.strict_model import Model
@@ -23,7 +24,7 @@ from msauto.model.plan import Action, Basis, Change, Request, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import TargetRecord
 from msauto.model.server import Dialect, ServerSpec
-from msauto.model.snapshot import AspectName, Effect, Expected, Json, Part, Snapshot, Thing, is_equal, name_of, predict
+from msauto.model.snapshot import AspectName, Effect, Expected, Json, Part, Snapshot, Thing, is_equal, name_of
 
 T = TypeVar("T")
 
@@ -84,12 +85,14 @@ class Reads(NamedTuple):
 class UndoContext(Struct, frozen=True):
     """What an aspect needs to undo the changes of one target.
 
-    ``changes`` are those that can be undone, with the number of each. ``notes`` takes what the user must know,
-    ``still`` how each thing must be to be written over: as the run left it, ``None``: not there.
+    ``changes`` are those that can be undone, with the number of each. ``things`` are, by aspect and key, those that
+    their requests have changed which were done. ``notes`` takes what the user must know, ``still`` how each thing must
+    be to be written over: as the run left it, ``None``: not there.
     """
 
     record: TargetRecord
     changes: Mapping[int, Change]
+    things: Mapping[str, Mapping[str, Expected]]
     spec: ServerSpec
     source: TaskSource
     origin: int = 0
@@ -99,13 +102,6 @@ class UndoContext(Struct, frozen=True):
     def of(self, aspect: str) -> list[Change]:
         """Return the changes of an aspect."""
         return [change for change in self.changes.values() if change.aspect == aspect]
-
-    def things(self, aspect: str) -> dict[str, Expected]:
-        """Return the things of an aspect that requests which were done have changed, by key."""
-        done = [number for number, each in enumerate(self.record.requests) if each.state == "done"]
-        sent = [self.record.target.requests[number] for number in done]
-        undone = [request.effects for request in sent if not self.changes.keys().isdisjoint(request.changes)]
-        return {key: each for (name, key), each in predict(undone, len(undone)).items() if name == aspect}
 
     def seen(self, aspect: str) -> frozenset[str]:
         """Return the keys of the things of an aspect that there were before the run."""
@@ -256,7 +252,7 @@ class Value(Aspect):
 
     def undo(self, context: UndoContext) -> Any:
         """Return the former values by name, each with the value that it must still have: as the run left it."""
-        done, former = context.things(self.name), dict[str, Sourced[Any]]()
+        done, former = context.things.get(self.name, {}), dict[str, Sourced[Any]]()
         for change in context.of(self.name):
             value = self.former(change, context) if change.key in done else None
             if value is not None:
@@ -274,6 +270,26 @@ class Operation(Aspect):
     """What is run, not compared. Its effect has the value ``once``, ``always`` or ``changed``: how often it runs."""
 
     missing = UNSET
+
+    may_have: ClassVar[tuple[str, str, str]] = ("have run", "has run", "has not, run it by a task with `run: always`")
+    """What it may do where its answer was lost, what the user may find, and what to do if not."""
+
+    def was_sent(self, context: PlanContext, key: str, what: str) -> bool:
+        """Return whether what runs once was sent; where its answer was lost, warn of it. ``what``: as it is called."""
+        remembered = context.memory.get(f"{self.name}:{key}")
+        if (run := mapping(remembered).get("unverified")) is not None:
+            self.warn_of_lost_answer(context, what, run, mapping(remembered))
+        return bool(remembered)
+
+    def warn_of_lost_answer(
+        self, context: PlanContext, what: str, run: Json, remembered: Attributes, unless: str = "automatically"
+    ) -> None:
+        """Warn that something was sent and may have been done; ``unless``: when it is sent again nevertheless."""
+        may, done, otherwise = self.may_have
+        context.builder.warnings.append(
+            f"{what} by run {run} and {answer_told(remembered)}. It may {may}, and is not sent again {unless}\n"
+            f"check the server. If it {done}, --forget-pending ends this warning. If it {otherwise}"
+        )
 
     def run(self, context: PlanContext, desired: Any, cause: Trigger) -> None:
         """Add what one desired operation runs."""

@@ -13,7 +13,7 @@ from msgspec import structs
 from msauto.aspects.arguments import OF_HANDLERS, TaskArguments
 from msauto.aspects.aspect import Operation, Shown
 from msauto.aspects.comparison import mapping
-from msauto.aspects.plan_builder import PlanContext, Trigger, answer_told, certain
+from msauto.aspects.plan_builder import PlanContext, Trigger, certain
 from msauto.documents import key_rules as rule
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Opt, Text, Value
@@ -103,10 +103,11 @@ class AssetCommands(Operation):
     def run(self, context: PlanContext, desired: DesiredCommand, cause: Trigger) -> None:
         """Run a command: always, once in the life of the asset, or where the asset changes in this run."""
         key = " ".join([desired.name, *(f"{name}={context.hide(value)}" for name, value in desired.params)])
-        if desired.run == "once" and not _is_due(context, key):
+        called = f"{context.title}: the command {key} was sent"
+        if desired.run == "once" and self.was_sent(context, key, called):
             return
         if desired.run == "changed" and not cause.handler:
-            pending = _pending_since(context, key)
+            pending = self._pending_since(context, key, called)
             if pending is None:
                 return
             cause = Trigger(pending=pending)
@@ -123,39 +124,19 @@ class AssetCommands(Operation):
         context.builder.send(cause.phase, request, [number], Effect(self.name, key, None, mode, visible=False))
         context.builder.altered.add("files")
 
+    def _pending_since(self, context: PlanContext, key: str, called: str) -> str | None:
+        """Return the run whose changes make a command due; ``""`` is this run, ``None`` that it is not due."""
+        pending = mapping(context.memory.get(f"pending:command:{key}"))
+        run, lost = pending.get("run"), bool(pending.get("unknown"))
+        if run is not None and not lost:
+            return str(run)
+        if certain(context.builder.differences) if lost else context.builder.differences:
+            return ""
+        if lost:
+            self.warn_of_lost_answer(context, called, run, pending, "unless a change is certain")
+        return None
+
     def shown(self, change: Change) -> Shown:
         """Return a change by the name of the command, without the parameters that the key shows."""
         params = {n: v for n, v in mapping(change.after).items() if f" {n}={v}" not in change.key}
         return Shown(change.key, change.key.partition(" ")[0], structs.replace(change, after=params))
-
-
-def _is_due(context: PlanContext, key: str) -> bool:
-    """Return whether a command that runs once is still to run; one whose answer was lost only gives a warning."""
-    remembered = context.memory.get(f"command:{key}")
-    run = mapping(remembered).get("unverified")
-    if run is not None:
-        answer = answer_told(mapping(remembered))
-        context.builder.warnings.append(
-            f"{context.title}: the command {key} was sent by run {run} and {answer}. It may have run, and is not sent "
-            "again automatically\ncheck the server; if it has run, --forget-pending ends this warning; if it has not, "
-            "run it by a task with `run: always`"
-        )
-    return not remembered
-
-
-def _pending_since(context: PlanContext, key: str) -> str | None:
-    """Return the run whose changes make a command due; ``""`` is this run, ``None`` that it is not due."""
-    pending = mapping(context.memory.get(f"pending:command:{key}"))
-    run, lost = pending.get("run"), bool(pending.get("unknown"))
-    if run is not None and not lost:
-        return str(run)
-    if certain(context.builder.differences) if lost else context.builder.differences:
-        return ""
-    if lost:
-        answer = answer_told(pending)
-        context.builder.warnings.append(
-            f"{context.title}: the command {key} was sent by run {run} and {answer}. It may have run, and is not sent "
-            "again unless a change is certain\ncheck the server. If it has run, --forget-pending ends this warning. "
-            "If it has not, run it by a task with `run: always`"
-        )
-    return None

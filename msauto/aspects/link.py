@@ -270,11 +270,10 @@ class Links(ListAspect):
 
     def undo(self, context: UndoContext) -> Any:
         """Return the links as they were; a note names those that cannot be taken back."""
-        own = {number: each for number, each in context.changes.items() if each.aspect == self.name}
-        why = {number: _why_not_undone(each, context) for number, each in own.items()}
-        context.notes.extend(f"link {own[number].key} cannot be undone: {each}" for number, each in why.items() if each)
-        kept = {number: each for number, each in own.items() if not why[number]}
-        return super().undo(structs.replace(context, changes=kept))
+        why = {each.key: _why_not_undone(each, context) for each in context.of(self.name)}
+        context.notes.extend(f"link {key} cannot be undone: {each}" for key, each in why.items() if each)
+        things = {key: each for key, each in context.things.get(self.name, {}).items() if not why.get(key)}
+        return super().undo(structs.replace(context, things={self.name: things}))
 
     def former(self, key: str, value: Attributes, besides: frozenset[str] | None) -> DesiredLink:
         """Return a link with its former fields; one that the run deleted gets none."""

@@ -358,7 +358,7 @@ class ListAspect(Aspect):
         Ours is only what an accepted request made: verification read it under one new key.
         """
         items: list[Any] = []
-        things = context.things(self.name)
+        things = context.things.get(self.name, {})
         deleted = {key for key, each in things.items() if each.after is None}
         besides = context.seen(self.name) - deleted
         for key, each in things.items():

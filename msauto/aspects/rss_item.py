@@ -287,7 +287,7 @@ class RssItems(ListAspect):
 
     def undo(self, context: UndoContext) -> Any:
         """Return the items as they were, with notes on what does not come back."""
-        for key, each in context.things(self.name).items():
+        for key, each in context.things.get(self.name, {}).items():
             first = each_of(mapping(each.before))[0]
             if lost := [name.strip("<>") for name in first if name.startswith("<")]:
                 context.notes.append(f"item {key} comes back without its {', '.join(lost)}")

@@ -136,7 +136,7 @@ class Segments(SegmentArguments):
 
     def _undo_by_start(self, context: UndoContext) -> DesiredSegments | None:
         """Return what the run made as absent, and what it removed: the other segments changed numbers alone."""
-        things = context.things(self.name)
+        things = context.things.get(self.name, {})
         left = [context.left((self.name, key)) for key in things]
         if None in left:
             context.notes.append("the segments are left alone: it is not known how the run left them")

@@ -59,7 +59,7 @@ class Title(Aspect):
 
     def undo(self, context: UndoContext) -> Sourced[str] | None:
         """Return the former title of an asset that is found by its id; one found by title is renamed by that."""
-        done = context.things(self.name).get("")
+        done = context.things.get(self.name, {}).get("")
         if done is None or not context.record.target.address.namespace:
             return None
         context.still[f"{self.name}:"] = done.after

@@ -4,8 +4,7 @@ import hashlib
 
 from msauto.aspects.arguments import TaskArguments
 from msauto.aspects.aspect import Operation
-from msauto.aspects.comparison import mapping
-from msauto.aspects.plan_builder import Phase, PlanContext, Trigger, answer_told
+from msauto.aspects.plan_builder import Phase, PlanContext, Trigger
 from msauto.documents.strict_model import Model, need
 from msauto.documents.value_types import Name, Value
 from msauto.model import requests
@@ -29,6 +28,11 @@ class XmpBatches(Operation):
     name = "xmp_batch"
     module = XmpBatchArgs
     for_good = "what a batch loaded is not known"
+    may_have = (
+        "be loaded",
+        "is loaded",
+        "is not, change the file, for example a comment: different content is a new batch",
+    )
 
     def declare(self, task: TaskArguments) -> DesiredXmpBatch:
         """Return the batch that a task asks for, with the content of its file."""
@@ -41,17 +45,7 @@ class XmpBatches(Operation):
     def run(self, context: PlanContext, desired: DesiredXmpBatch, cause: Trigger) -> None:
         """Load a batch once: the ledger remembers its content. One whose answer was lost only gives a warning."""
         key = f"{desired.connector} {hashlib.sha256(desired.content).hexdigest()}"
-        remembered = context.memory.get(f"{self.name}:{key}")
-        run = mapping(remembered).get("unverified")
-        if run is not None:
-            answer = answer_told(mapping(remembered))
-            context.builder.warnings.append(
-                f"{context.database}: the batch {desired.src} was sent to {desired.connector} by run {run} and "
-                f"{answer}. It may be loaded, and is not sent again automatically\ncheck the server. If it is loaded, "
-                "--forget-pending ends this warning. If it is not, change the file, for example a comment: "
-                "different content is a new batch"
-            )
-        if remembered:
+        if self.was_sent(context, key, f"{context.database}: the batch {desired.src} was sent to {desired.connector}"):
             return
         requests.require(context.server, requests.Feature.LOAD_XMP)
         body = Body.of(desired.content, MEDIA_TYPE)

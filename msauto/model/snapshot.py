@@ -57,6 +57,13 @@ def thing_of(name: str) -> Thing:
     return aspect, key
 
 
+def named_in(snapshot: Snapshot, name: str) -> Json | Part:
+    """Return what a snapshot has under a name: of a thing or a fact, else all of an aspect."""
+    aspect, names_thing, key = name.partition(" ")
+    part = snapshot.get(aspect, {})
+    return part.get(key) if names_thing else part
+
+
 class Rules(Protocol):
     """What comparing takes from an aspect."""
 
@@ -248,7 +255,8 @@ class Comparison(Struct):
     ``verdicts`` are those of the things that requests name, ``values`` what was read of them. ``keys`` are the live
     keys of what is new, ``twice`` those of more like it than there are to be. ``unseen`` are things of which reading
     does not show all. Of what no request names: ``lost``, ``moved`` within a list that requests write to, ``changed``
-    and ``new``; the key ``""`` stands for something of the aspect.
+    and ``new``; the key ``""`` stands for something of the aspect. ``looked`` are the names of what planning looked at,
+    and that is not as it was.
     """
 
     verdicts: dict[Thing, Verdict] = field(default_factory=dict)
@@ -260,13 +268,18 @@ class Comparison(Struct):
     moved: list[Thing] = field(default_factory=list)
     changed: list[Thing] = field(default_factory=list)
     new: list[Thing] = field(default_factory=list)
+    looked: list[str] = field(default_factory=list)
 
 
 def compare(
-    expected: Mapping[Thing, Expected], seen: Iterable[tuple[str, str]], read: Snapshot, rules: Mapping[str, Rules]
+    expected: Mapping[Thing, Expected],
+    seen: Iterable[tuple[str, str]],
+    read: Snapshot,
+    rules: Mapping[str, Rules],
+    looked: Iterable[tuple[str, str]] = (),
 ) -> Comparison:
-    """Compare a prediction, and what planning saw of the rest, with a reading."""
-    found = Comparison()
+    """Compare a prediction, what planning saw of the rest, and what it looked at, with a reading."""
+    found = Comparison(looked=[name for name, known in looked if digest(named_in(read, name)) != known])
     others: dict[str, dict[str, str]] = {aspect: {} for aspect, _ in expected}
     for name, known in seen:
         aspect, names_thing, key = name.partition(" ")
@@ -384,14 +397,3 @@ def _compare_rest(
         for key, value in part.items()
         if key not in others and key not in things and key not in given and value not in ("", [])
     ]
-
-
-def no_longer_so(looked: Iterable[tuple[str, str]], read: Snapshot) -> list[str]:
-    """Return the names of what planning looked at, a thing, a fact or a whole aspect, and that differs now."""
-    changed: list[str] = []
-    for name, known in looked:
-        aspect, names_thing, key = name.partition(" ")
-        part = read.get(aspect, {})
-        if digest(part.get(key) if names_thing else part) != known:
-            changed.append(name)
-    return changed

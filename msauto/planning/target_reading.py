@@ -18,7 +18,7 @@ from msauto.model.identity import plain
 from msauto.model.live import Asset, Entry, Folder, Listing, Xmp
 from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
-from msauto.model.snapshot import Effect, Json, Part, Seen, Snapshot, Thing, digest, part_digest
+from msauto.model.snapshot import Effect, Json, Part, Seen, Snapshot, Thing, digest, named_in, part_digest
 from msauto.secrets.redaction import Secrets
 
 _LONGEST = 60  # characters of a value that are shown
@@ -127,11 +127,7 @@ def seen(target: Target, live: LiveTarget, looked: Iterable[str], secrets: Secre
     """
     names = sorted(looked)
     snapshot = snapshot_with_facts(live, names)
-    values: dict[str, Any] = {}
-    for name in names:
-        aspect, names_thing, key = name.partition(" ")
-        part = snapshot.get(aspect, {})
-        values[name] = part.get(key) if names_thing else part
+    values = {name: named_in(snapshot, name) for name in names}
     effects = [effect for request in target.effects for effect in request]
     touched = {effect.aspect for effect in effects}
     named = {effect.thing for effect in effects}

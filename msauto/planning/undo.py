@@ -6,6 +6,7 @@ wrote is left alone, with a warning; what cannot be undone gives a warning as we
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -33,7 +34,7 @@ from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.identity import ClipIdentity, is_another_clip
 from msauto.model.result import LEFT_CLIP, RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
-from msauto.model.snapshot import TITLE
+from msauto.model.snapshot import TITLE, Expected, predict
 
 
 def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPlaybooks:
@@ -68,7 +69,13 @@ def _context(details: RunDetails, number: int, spec: ServerSpec, source: TaskSou
     """Return what undoes one target of a run. It is made again where it is used: a run may have very many targets."""
     record = details.targets[number]
     kept = {each: record.target.changes[each] for each in _made(record) if _why_not(each, record) is None}
-    return UndoContext(record, kept, spec, source)
+    both = zip(record.target.requests, record.requests, strict=False)
+    done = [request for request, known in both if known.state == "done"]
+    effects = [request.effects for request in done if not kept.keys().isdisjoint(request.changes)]
+    things: dict[str, dict[str, Expected]] = defaultdict(dict)
+    for (aspect, key), each in predict(effects, len(effects)).items():
+        things[aspect][key] = each
+    return UndoContext(record, kept, things, spec, source)
 
 
 def servers_of(details: RunDetails) -> tuple[str, ...]:
@@ -118,7 +125,7 @@ def _ref(context: UndoContext) -> Ref:
     target = context.record.target
     if target.address.namespace not in {"", "handle"}:
         return IdRef(target.database, target.address.namespace, target.address.name)
-    renamed = context.things(TITLE[0]).get(TITLE[1])
+    renamed = context.things.get(TITLE[0], {}).get(TITLE[1])
     if renamed is None:
         return TitleRef(target.database, target.id.name)
     return TitleRef(

@@ -8,8 +8,8 @@ from msauto.applying.states import (
     Accepted,
     AnotherClip,
     Blocked,
+    EffectsRead,
     Event,
-    ExpectationRead,
     Failed,
     InDoubt,
     Journalled,
@@ -54,10 +54,10 @@ SENT: tuple[Event, ...] = (
     Failed("the disk is full"),
 )
 SEEN: tuple[Event, ...] = (
-    ExpectationRead("all"),
-    ExpectationRead("some"),
-    ExpectationRead("none"),
-    ExpectationRead("hidden"),
+    EffectsRead("all"),
+    EffectsRead("some"),
+    EffectsRead("none"),
+    EffectsRead("hidden"),
     Unreadable("garbage"),
 )
 PROVED: tuple[Event, ...] = (
@@ -138,7 +138,7 @@ def test_what_was_possibly_done_is_never_sent_again() -> None:
         else:
             assert progress.state is State.SETTLING
             assert isinstance(trouble, Rejected)
-            assert isinstance(event, ExpectationRead)
+            assert isinstance(event, EffectsRead)
             assert trouble.status in {429, 503}
             assert event.verdict == "none"
             assert again is not trouble.repeatable

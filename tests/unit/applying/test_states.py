@@ -7,8 +7,8 @@ from msauto.applying.states import (
     Accepted,
     AnotherClip,
     Blocked,
+    EffectsRead,
     Event,
-    ExpectationRead,
     Failed,
     InDoubt,
     InvalidTransitionError,
@@ -45,7 +45,7 @@ EVENTS: dict[str, Event] = {
     "rejected": Rejected(400, "bad"),
     "failed": Failed("no room", 500),
     "lost": InDoubt("cut"),
-    "seen": ExpectationRead("all"),
+    "seen": EffectsRead("all"),
     "unreadable": Unreadable("garbage"),
     "proved": TargetRead(),
     "waited": PauseEnded(),
@@ -141,7 +141,7 @@ RESPONSES: list[tuple[Rejected | InDoubt, dict[str, str]]] = [
 
 def seen(name: str) -> Event:
     verdicts: dict[str, Extent] = {"all": "all", "some": "some", "none": "none", "hidden": "hidden"}
-    return Unreadable("garbage") if name == "unreadable" else ExpectationRead(verdicts[name])
+    return Unreadable("garbage") if name == "unreadable" else EffectsRead(verdicts[name])
 
 
 @pytest.mark.parametrize("what", ["all", "some", "none", "hidden", "unreadable"])
@@ -180,14 +180,14 @@ def test_never_sent_is_tried_again_within_bounds() -> None:
 
 def test_after_a_failure_nothing_more_is_sent() -> None:
     progress = step(replace(AT[State.SENT], count=4), Rejected(400, "bad"), POLICY)
-    progress = step(progress, ExpectationRead("none"), POLICY)
+    progress = step(progress, EffectsRead("none"), POLICY)
     assert progress.state is State.VERIFYING  # of the one that was done
     assert [result.outcome for result in progress.all_results] == ["done", "failed", "not sent", "not sent"]
 
 
 def test_with_nothing_done_there_is_nothing_to_verify() -> None:
     progress = step(TargetProgress(1, state=State.SENT, tries=1), Rejected(400, "bad"), POLICY)
-    assert step(progress, ExpectationRead("none"), POLICY).state is State.FINISHED
+    assert step(progress, EffectsRead("none"), POLICY).state is State.FINISHED
 
 
 def test_nothing_to_do_is_unchanged() -> None:
@@ -314,9 +314,9 @@ def test_abandoned_in_every_state(state: State) -> None:
 def test_a_crash_while_sending_is_settled_by_reading_and_never_sent_again() -> None:
     progress = resume(START, sending=True)
     assert progress.state is State.SETTLING
-    unseen = step(progress, ExpectationRead("hidden"), POLICY)
+    unseen = step(progress, EffectsRead("hidden"), POLICY)
     assert unseen.results[1].outcome == "unverified"
-    assert step(progress, ExpectationRead("all"), POLICY).state is State.VERIFYING
+    assert step(progress, EffectsRead("all"), POLICY).state is State.VERIFYING
     assert resume(START, sending=False).state is State.READY
     assert resume(replace(START, results=(DONE, DONE)), sending=False).state is State.VERIFYING
 
@@ -341,13 +341,13 @@ def pauses_until_sent_again(rejected: Rejected, *, seen_after: int = 99) -> tupl
             pauses.append(progress.pause)
             progress = step(progress, PauseEnded(), policy)
         verdict: Extent = "all" if len(pauses) >= seen_after else "none"
-        progress = step(progress, ExpectationRead(verdict), policy)
+        progress = step(progress, EffectsRead(verdict), policy)
     return pauses, progress
 
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_what_must_not_be_done_twice_is_unverified_if_reading_cannot_show_it(status: int) -> None:
-    progress = step(step(AT[State.SENT], Rejected(status, "busy"), POLICY), ExpectationRead("hidden"), POLICY)
+    progress = step(step(AT[State.SENT], Rejected(status, "busy"), POLICY), EffectsRead("hidden"), POLICY)
     assert progress.results[1].outcome == "unverified"
 
 

@@ -15,7 +15,7 @@ from msauto.errors import InputError
 from msauto.model.desired import InputFile, Intent, ResolvedPlaybooks
 from msauto.model.plan import Address, Limits, Plan, Request, Target
 from msauto.model.server import Dialect
-from msauto.model.snapshot import no_longer_so
+from msauto.model.snapshot import compare
 from msauto.planning.plan_assembly import assemble
 from msauto.planning.saved_plan import plan_from_json, plan_schema
 from msauto.planning.target_reading import seen, snapshot_with_facts
@@ -312,10 +312,10 @@ def test_facts_of_every_type_are_looked_at_again(fact: str, drift: dict[str, Any
     target = Target("studio-a", "NEWS", "asset", "Film", address=Address("Film"), requests=(Request("POST", "/x"),))
     live = read_after(target, context.reader)
     looked = seen(target, live, [f"fact {fact}"], Secrets()).looked
-    assert no_longer_so(looked.items(), snapshot_with_facts(live, looked.names)) == []
+    assert compare({}, (), snapshot_with_facts(live, looked.names), {}, looked.items()).looked == []
     context.server.clips["Film"] = replace(context.server.clips["Film"], **drift)
     changed = read_after(target, context.reader)
-    assert no_longer_so(looked.items(), snapshot_with_facts(changed, looked.names)) == [f"fact {fact}"]
+    assert compare({}, (), snapshot_with_facts(changed, looked.names), {}, looked.items()).looked == [f"fact {fact}"]
 
 
 def test_long_requests_are_split_or_refused() -> None:
