@@ -5,7 +5,7 @@ The stages find an aspect in the registry, and never name one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType, field, structs
@@ -24,7 +24,7 @@ from msauto.model.plan import Action, Basis, Change, Request, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import TargetRecord
 from msauto.model.server import Dialect, ServerSpec
-from msauto.model.snapshot import AspectName, Effect, Expected, Json, Part, Snapshot, Thing, is_equal, name_of
+from msauto.model.snapshot import AspectName, Effect, Expected, Json, Part, Thing, is_equal, name_of
 
 T = TypeVar("T")
 
@@ -138,8 +138,6 @@ class Aspect:
     """What its deletion counts as."""
     for_good: ClassVar[str] = ""
     """Why no change of it can be undone."""
-    in_frames: ClassVar[bool] = False
-    """Its values count frames."""
     missing: ClassVar[Json | UnsetType] = None
     """The value of a key that a reading of it does not show; ``UNSET``: unknown."""
     kept: ClassVar[frozenset[str]] = frozenset()
@@ -182,10 +180,7 @@ class Aspect:
 
     def plan(self, context: PlanContext, part: Any) -> None:
         """Compare a part with the live target, and add changes and requests."""
-
-    def warn(self, context: PlanContext, part: Any, after: Callable[[], Snapshot]) -> Iterator[str]:
-        """Yield warnings from the snapshot after the run; raises ``PlanningError`` for what cannot be meant."""
-        return iter(())
+        raise NotImplementedError
 
     # The snapshot ----------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 from msgspec import UNSET
@@ -98,6 +99,9 @@ class LinkFields(Value):
             builder.send(Phase.FIELD, requests.set_field(context.path, name, value), [number], effect)
             if name in _IN_AND_OUT:
                 builder.altered.add("frames")
+        moved = [each for each in builder.changes if each.aspect == self.name and each.key in _IN_AND_OUT]
+        if moved:
+            builder.checks.append(partial(_reversed_points, context, part, moved))
 
     def _known(self, context: PlanContext, name: str, shown: Part) -> tuple[Json, Basis]:
         """Return the value that a field has, and how we know."""
@@ -112,21 +116,6 @@ class LinkFields(Value):
         if value is None:
             return None, "none"
         return ("", "live") if is_set(value) and name in shown else (value, "ledger")
-
-    def warn(self, context: PlanContext, part: Fields, after: Callable[[], Snapshot]) -> Iterator[str]:
-        """Check the in point before the out point; where tasks name both, it is an error."""
-        moved = [each for each in context.builder.changes if each.aspect == self.name and each.key in _IN_AND_OUT]
-        if not moved:
-            return
-        span = InAndOut.of(context.asset, after())
-        if not span.is_reversed:
-            return
-        message = (
-            f"the IN point (first_frame, frame {span.first}) lies after the OUT point (last_frame, frame {span.last})"
-        )
-        if part.keys() >= _IN_AND_OUT and not context.still:  # undo brings back what there was
-            raise refuse(message, moved[0].source, "let first_frame be at most last_frame")
-        yield f"{message} ({moved[0].source.place})"
 
     # The snapshot ----------------------------------------------------------------------------------------------------
 
@@ -157,6 +146,19 @@ class LinkFields(Value):
 
         if change.key in _POINTS:
             yield TimelineItem(change.action, change.key, place(change.before), place(change.after))
+
+
+def _reversed_points(
+    context: PlanContext, part: Fields, moved: Sequence[Change], after: Callable[[], Snapshot]
+) -> Iterator[str]:
+    """Check the in point before the out point; where tasks name both, it is an error."""
+    span = InAndOut.of(context.asset, after())
+    if not span.is_reversed:
+        return
+    message = f"the IN point (first_frame, frame {span.first}) lies after the OUT point (last_frame, frame {span.last})"
+    if part.keys() >= _IN_AND_OUT and not context.still:  # undo brings back what there was
+        raise refuse(message, moved[0].source, "let first_frame be at most last_frame")
+    yield f"{message} ({moved[0].source.place})"
 
 
 def _unfit(attribute: Attribute, value: str, asset: Asset) -> str | None:

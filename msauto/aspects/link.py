@@ -18,7 +18,6 @@ from msauto.aspects.list_aspect import Item, ListAspect, Written
 from msauto.aspects.matching import ListItem
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
-from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import key, need
 from msauto.documents.value_types import FolderText, Name, Opt, Value
@@ -70,7 +69,6 @@ class Links(ListAspect):
     name = "link"
     called = "link"
     keys: ClassVar = {"links": asset_key(list[Value[LinkArgs]], "links to the asset in folders")}
-    rules = (rule.complete("links", ("links",)),)
     exactly = ("links", asset_key(bool, "remove other links"))
     unreported = tuple(LINK_FIELD)
     dialect = ("folder_missing",)

@@ -6,6 +6,7 @@ No other marker is ever moved or reused: what ``exactly`` removes is deleted, an
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from sys import intern
 
 from msgspec import structs
@@ -39,7 +40,6 @@ class Markers(MarkerArguments):
     prefix = "uid "
     positions = ("frame",)
     dialect = ("marker_update",)
-    in_frames = True
 
     # Comparing -------------------------------------------------------------------------------------------------------
 
@@ -177,7 +177,12 @@ class Markers(MarkerArguments):
 
     # Editorial warnings ----------------------------------------------------------------------------------------------
 
-    def warn(self, context: PlanContext, part: DesiredMarkers, after: Callable[[], Snapshot]) -> Iterator[str]:
+    def plan(self, context: PlanContext, part: DesiredMarkers) -> None:
+        """Make the markers as desired."""
+        super().plan(context, part)
+        context.builder.checks.append(partial(self._unpaired, context))
+
+    def _unpaired(self, context: PlanContext, after: Callable[[], Snapshot]) -> Iterator[str]:
         """Yield the profanity starts without an end, and ends without a start, that the run makes."""
         touched = [change for change in context.builder.changes if change.aspect == self.name]
         sides = (mapping(side) for change in touched for side in (change.before, change.after))

@@ -105,7 +105,6 @@ class MarkerArguments(ListAspect):
     """What a task may write of markers."""
 
     keys: ClassVar = {"markers": arguments.asset_key(list[Value[MarkerArgs]], "key frame markers")}
-    rules: ClassVar = (rule.complete("markers", ("markers",)),)
     exactly: ClassVar = (
         "markers",
         arguments.asset_key(

@@ -18,7 +18,7 @@ from msauto.model.live import Asset, Folder
 from msauto.model.plan import Action, Address, Basis, Change, Request
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
-from msauto.model.snapshot import AspectName, Effect, Json
+from msauto.model.snapshot import AspectName, Effect, Json, Snapshot
 
 
 class Phase(Enum):
@@ -93,6 +93,8 @@ class PlanBuilder:
         """Folder and title of each entry that the changes make or alter."""
         self.placed: list[tuple[str, int, int, TaskSource]] = []
         """What the tasks place: what it is, its first and its last frame, and where a task names it."""
+        self.checks: list[Callable[[Callable[[], Snapshot]], Iterable[str]]] = []
+        """They yield warnings from the snapshot after the run; ``PlanningError``: what cannot be meant."""
         self.news = 0
         self.wait = 0.0
         self._requests: list[tuple[int, Request]] = []

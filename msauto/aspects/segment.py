@@ -31,7 +31,6 @@ class Segments(SegmentArguments):
     positions = ("start",)
     unreported = UNREPORTED
     dialect = ("segment_update", "segment_numbers")
-    in_frames = True
 
     # Comparing -------------------------------------------------------------------------------------------------------
 

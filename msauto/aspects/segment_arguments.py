@@ -117,7 +117,6 @@ class SegmentArguments(ListAspect):
     }
     rules: ClassVar = (
         rule.excludes("segments", ("segmentation",), "{key} and {other} cannot be used together", "keep one of them"),
-        rule.complete("segments", ("segments", "segmentation")),
         rule.all_or_none(
             "segments", "number", "this segment has no number, but others do", "number all segments or none"
         ),

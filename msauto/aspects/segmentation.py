@@ -26,7 +26,6 @@ class Segmentation(Aspect):
     """What a segmentation changes as a whole."""
 
     name = "segmentation"
-    in_frames = True
 
     def timeline(self, change: Change, target: Target, live: Live) -> Iterator[TimelineItem]:
         """Yield the segments that a segmentation replaces, and those that it makes."""

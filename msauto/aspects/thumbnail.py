@@ -48,7 +48,6 @@ class Thumbnails(Download):
 
     name = "thumbnail"
     module = ThumbnailOnly
-    in_frames = True
 
     def declare(self, task: TaskArguments) -> DesiredThumbnail:
         """Return the still that a task asks for."""

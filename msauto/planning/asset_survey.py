@@ -379,7 +379,7 @@ def _plan_tasks(plan: PlanContext, desired: DesiredAsset | None, runs: Sequence[
         plan.builder.warnings += desired.notes
         if desired.present:
             steps += [partial(ASPECTS[name].plan, plan, part) for name, part in desired.parts.items()]
-            steps.append(partial(_check_editorial, plan, desired))
+            steps.append(partial(_check_editorial, plan))
         else:
             steps.append(partial(DELETION.plan, plan, desired.source))
     steps += [partial(operation(run).run, plan, run, TASK) for run in runs]
@@ -393,24 +393,22 @@ def _plan_tasks(plan: PlanContext, desired: DesiredAsset | None, runs: Sequence[
         raise errors[0] if len(errors) == 1 else PlanningError("\n".join(dict.fromkeys(map(str, errors))))
 
 
-def _check_editorial(context: PlanContext, desired: DesiredAsset) -> None:
+def _check_editorial(context: PlanContext) -> None:
     """Warn of values that are valid, but probably mistakes. Raises ``PlanningError`` for what cannot be meant.
 
     Only what the run adds or changes, and its effect on the rest, is checked, not what is on the server already. What
     concerns one aspect alone is in its module.
     """
-    changes = context.builder.changes
-    if not changes:
+    if not context.builder.changes:
         return
-    changed = {change.aspect for change in changes}
 
     def after() -> Snapshot:
         effects = (effect for request in context.builder.requests() for effect in request.effects)
         return snapshot_after(snapshot_of(context.live), effects)
 
     warnings: list[str] = []
-    for name, part in desired.parts.items():
-        warnings += ASPECTS[name].warn(context, part, after) if name in changed else ()
+    for check in context.builder.checks:
+        warnings += check(after)
     warnings += _outside_in_and_out(context, after)
     context.builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
@@ -478,9 +476,10 @@ def shown_context(live: LiveTarget, server: ServerSpec, sent: Sequence[Request])
     if live.asset is None:
         return None
     touched = {effect.thing for request in sent for effect in request.effects}
-    if not any(ASPECTS[aspect].in_frames for aspect, _ in touched):
+    lists = [each for each in ASPECTS.values() if isinstance(each, ListAspect) and each.positions]
+    if not {aspect for aspect, _ in touched} & {each.name for each in lists}:
         return TargetContext(live.asset.frames)
-    origin, lists = in_point(live.asset, server.dialect), [a for a in ASPECTS.values() if isinstance(a, ListAspect)]
+    origin = in_point(live.asset, server.dialect)
     return TargetContext(
         live.asset.frames, tuple(item for each in lists for item in each.staying(live, origin, touched))
     )

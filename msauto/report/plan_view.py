@@ -36,7 +36,6 @@ from msgspec import Struct, structs
 from msauto.aspects import ASPECTS, is_deletion
 from msauto.codec import to_key
 from msauto.model.desired import TaskSource
-from msauto.model.fields import LINK_FIELDS, names
 from msauto.model.plan import Action, Change, Plan, Target
 from msauto.model.snapshot import AspectName
 from msauto.report import texts
@@ -53,7 +52,6 @@ _EXAMPLES: Final = 2
 MOST_LINES: Final = 400
 _NEVER_SHORTENED: Final = 40
 """Targets up to which a plan is shown in full, however long it is."""
-_FIELDS_IN_FRAMES: Final = frozenset(names(LINK_FIELDS, "position"))
 _NO_SOURCE: Final = TaskSource("", 0, 0, "")
 
 _LEVELS: Final = {"alone": "", "alike": "with the same changes", "similar": "with the same changes but for one value"}
@@ -412,7 +410,7 @@ def _are_same(pairs: Sequence[PlannedChange]) -> bool:
 
 def _positions(change: Change, target: Target) -> tuple[str, ...]:
     """Return the positions of a change as they are shown."""
-    if not (ASPECTS[change.aspect].in_frames or change.key in _FIELDS_IN_FRAMES):
+    if ASPECTS[change.aspect].details(change, target):
         return ()
     return tuple(map(str, texts.change_parts(_shared(change, target), target)))
 

@@ -193,8 +193,7 @@ def _difference(difference: Difference, result: TargetResult) -> Iterator[str]:
     elif desired is None:
         yield f"{name}: still present, but must be absent"
     else:
-        attribute = "frame" if ASPECTS[difference.aspect].in_frames else difference.key
-        old, new = show_pair_of(desired, live, attribute, rate, None)
+        old, new = show_pair_of(desired, live, difference.key, rate, None)
         yield f"{name}: desired {old}, live {new}"
 
 

@@ -365,8 +365,7 @@ def _frames(value: Json, name: str) -> int | None:
 
 
 def _plain(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[ValuePart]:
-    before, after = change.before, change.after
-    name = "frame" if _aspect_of(change).in_frames else change.key
+    before, after, name = change.before, change.after, change.key
     if change.action == "change":
         old, new = show_pair_of(before, after, name, rate, limit)
         yield ValuePart("", _UNKNOWN if before is None and change.basis == "none" else old, new)

@@ -71,7 +71,8 @@ class ExactlyArgs(Model):
     """The lists that are complete: items that they do not name are removed."""
 
 
-_LISTS = dict(each.exactly for each in ASPECTS.values() if isinstance(each, ListAspect) and each.exactly)
+_EXACT = {each.exactly[0]: each for each in ASPECTS.values() if isinstance(each, ListAspect) and each.exactly}
+_LISTS = dict(each.exactly for each in _EXACT.values() if each.exactly)
 _LIST_NAMES: Any = Literal[tuple(_LISTS)]
 _EXACTLY: Any = Annotated[
     Else[list[Value[_LIST_NAMES]]] | Then[with_keys(ExactlyArgs, _LISTS)],  # type: ignore[misc]
@@ -99,6 +100,7 @@ class AssetArgs(
         ONE_TARGET,
         rule.needs("was", ("title",), "was requires title", "name the asset by its new title"),
         *(each for aspect in ASPECTS.values() for each in aspect.rules),
+        *(rule.complete(name, tuple(aspect.keys)) for name, aspect in _EXACT.items()),
         rule.absent_has_none((*_KEYS, "exactly", "was")),
     )
 
