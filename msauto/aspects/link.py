@@ -14,7 +14,7 @@ from msauto.aspects.arguments import ExportedPart, State, TaskArguments, asset_k
 from msauto.aspects.aspect import Reads, Shown, UndoContext
 from msauto.aspects.comparison import Attributes, mapping, text_of
 from msauto.aspects.link_fields import FieldsArgs, same_field, shown_field, shown_fields, wire_value
-from msauto.aspects.list_aspect import Item, ListAspect, Written
+from msauto.aspects.list_aspect import Item, ListAspect
 from msauto.aspects.matching import ListItem
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
@@ -205,9 +205,10 @@ class Links(ListAspect):
             key, before, after if after is None else {_COUNT: mapping(before).get(_COUNT, 1), **after}
         )
 
-    def create(self, context: PlanContext, item: Written) -> None:
+    def create(self, context: PlanContext, item: ListItem) -> None:
         """Create a link, then set its fields once reading shows that it is there, and no other clip."""
-        dialect, (*folder, title) = context.server.dialect, parse_folder(item.key)
+        dialect, key = context.server.dialect, item.label
+        *folder, title = parse_folder(key)
         if context.live.places.get((*folder, title)) is None and dialect.folder_missing == "refuse":
             where = f"folder {show_folder(tuple(folder)) or '/'} not found in {context.database}"
             remedy = "create the folder, or set `folder_missing: create` in the server's dialect if the server creates"
@@ -215,37 +216,39 @@ class Links(ListAspect):
         # Nothing in the interface takes a link away again, unless the dialect names a way.
         reversible = dialect.removes_links and not same_text(title, context.title)
         fields = {name: value for name, value in item.named.items() if value != ""}
-        after: Json = fields or item.key
-        number = context.builder.change("add", self.name, item.key, None, after, item.source, reversible=reversible)
+        number = context.builder.change("add", self.name, key, None, fields or key, item.source, reversible=reversible)
         request = requests.copy_link(context.path, title, tuple(folder))
-        context.builder.send(Phase.LINK_CREATE, request, [number], self.effect(item.key, None, {}))
-        self._set_fields(context, item, fields, number, {})
-        context.builder.warn_of_blanks(f"{context.title}: the title of link {item.key!r}", "", title, item.source)
+        context.builder.send(Phase.LINK_CREATE, request, [number], self.effect(key, None, {}))
+        self._set_fields(context, item, fields, number, None)
+        context.builder.warn_of_blanks(f"{context.title}: the title of link {key!r}", "", title, item.source)
 
-    def change(self, context: PlanContext, item: Written, basis: Basis) -> None:
+    def change(self, context: PlanContext, item: ListItem, key: str, live: Item, basis: Basis) -> None:
         """Set the fields of a link that differ from what its folder lists, else from what was last written."""
-        live, shown = item.live or {}, mapping((self.things(context.live) or {}).get(item.key))
+        shown = mapping((self.things(context.live) or {}).get(key))
         fields = {name: item.named[name] for name in self.differs(item.named, live)}
         before: Item = {name: live.get(name) for name in fields}
         number = context.builder.change(
-            "change", self.name, item.key, before, dict(fields), item.source, basis=basis,
+            "change", self.name, key, before, dict(fields), item.source, basis=basis,
             reversible=fields.keys() <= live.keys(),
         )  # fmt: skip
         # The ledger keeps, of what the folder does not list, what an effect names.
         was = {name: value for name, value in live.items() if name in shown or name in item.named}
         self._set_fields(context, item, fields, number, was)
 
-    def _set_fields(self, context: PlanContext, item: Written, fields: Attributes, number: int, before: Item) -> None:
+    def _set_fields(
+        self, context: PlanContext, item: ListItem, fields: Attributes, number: int, before: Item | None
+    ) -> None:
         """Send SETFIELD to the link by its own title; that this leads to the link is checked when planning."""
-        kept = {name: value for name, value in item.named.items() if item.live is not None and name not in fields}
+        key, is_new = item.label, before is None
+        kept = {name: value for name, value in item.named.items() if not is_new and name not in fields}
         for index, (name, value) in enumerate(fields.items()):
             requests.require_field(context.server, name)
-            request = requests.set_field(_path_by_title(context, item.key), name, text_of(value))
-            request = structs.replace(request, guarded=item.live is None and index == 0)
-            effect = self.effect(item.key, before, {**kept, name: value})
+            request = requests.set_field(_path_by_title(context, key), name, text_of(value))
+            request = structs.replace(request, guarded=is_new and index == 0)
+            effect = self.effect(key, before or {}, {**kept, name: value})
             context.builder.send(Phase.LINK_FIELD, request, [number], effect)
-        context.builder.taken.append((parse_folder(item.key), item.source))
-        if same_text(parse_folder(item.key)[-1], context.title):
+        context.builder.taken.append((parse_folder(key), item.source))
+        if same_text(parse_folder(key)[-1], context.title):
             context.builder.altered.add("link_id")  # the server may answer the title of both with the link
 
     def delete(self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool) -> None:

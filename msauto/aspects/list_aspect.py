@@ -11,8 +11,6 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from msgspec import Struct
-
 from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, UndoContext
 from msauto.aspects.comparison import Attributes, mapping
 from msauto.aspects.matching import ListItem, Matching, match, refuse_contradiction
@@ -25,16 +23,6 @@ from msauto.model.snapshot import NEW, TWINS, Effect, Json, Part, Thing, is_equa
 
 Item = dict[str, Json]
 """An item by its attributes; positions are frames of the file while planning, else as the server counts them."""
-
-
-class Written(Struct, frozen=True):
-    """An item to be written: the live key (empty: the server gives it), its name in the plan, what is live, and why."""
-
-    key: str
-    label: str
-    live: Item | None
-    named: Attributes
-    source: TaskSource
 
 
 class ListAspect(Aspect):
@@ -69,12 +57,12 @@ class ListAspect(Aspect):
         """Return what a task asks of one item, in frames of the file."""
         raise NotImplementedError
 
-    def create(self, context: PlanContext, item: Written) -> None:
+    def create(self, context: PlanContext, item: ListItem) -> None:
         """Add the change and the requests of a new item."""
         raise NotImplementedError
 
-    def change(self, context: PlanContext, item: Written, basis: Basis) -> None:
-        """Add the change and the requests of an item that differs."""
+    def change(self, context: PlanContext, item: ListItem, key: str, live: Item, basis: Basis) -> None:
+        """Add the change and the requests of a live item that differs."""
         raise NotImplementedError
 
     def delete(self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool) -> None:
@@ -196,7 +184,7 @@ class ListAspect(Aspect):
         for item, key in found.kept:
             self.keep(context, item, key, live[key])
         for item in found.created:
-            self.create(context, Written(item.key or "", item.label, None, item.named, item.source))
+            self.create(context, item)
 
     def keep(self, context: PlanContext, item: ListItem, key: str, live: Item) -> None:
         """Change a live item that differs; one that is as desired is to stay so."""
@@ -205,8 +193,7 @@ class ListAspect(Aspect):
             origin = self.origin(context)
             context.builder.hold(self.effect(key, self.shifted(live, -origin), self.shifted(item.named, -origin)))
         else:
-            written = Written(key, item.label, live, item.named, item.source)
-            self.change(context, written, self.basis(context, key, live, differs))
+            self.change(context, item, key, live, self.basis(context, key, live, differs))
 
     def basis(self, context: PlanContext, key: str, live: Attributes, differs: Collection[str]) -> Basis:
         """Return how the value of what differs is known: from the server, from the ledger, or not at all."""
@@ -291,24 +278,18 @@ class ListAspect(Aspect):
             source = named.source if named else desired.exactly if covered else loose.source if loose else None
             if source is None:
                 context.builder.warnings.append(f"{context.title}: {self.describe_twins(key, twins)}")
-            elif not self.may_remove_twins(context, named) or (loose and not named and not covered):
-                raise refuse(
-                    f"{self.describe_twins(key, twins)}; a request by this {self.key_called} may take the wrong one",
-                    source,
-                    self.remedy_for_twins(key, twins),
-                )
-            else:
-                going[key] = source
+                continue
+            consents, remedy = self.about_twins(context, key, len(twins), named)
+            if not consents or (loose and not named and not covered):
+                what = f"{self.describe_twins(key, twins)}; a request by this {self.key_called} may take the wrong one"
+                raise refuse(what, source, remedy)
+            going[key] = source
         return going
 
-    def may_remove_twins(self, context: PlanContext, named: ListItem | None) -> bool:
-        """Return whether a task consents to remove all items of one key."""
-        return context.lossy
-
-    def remedy_for_twins(self, key: str, twins: Sequence[Json]) -> str:
-        """Return what to do before a task may concern an item of this key."""
-        named = f"name {self.key_called} {key} as absent with `lossy: true`"
-        return f"remove one of them by hand, or {named}: then all {len(twins)} go"
+    def about_twins(self, context: PlanContext, key: str, count: int, named: ListItem | None) -> tuple[bool, str]:
+        """Return whether a task consents to remove all items of one key, and what to do before it may concern one."""
+        by_key = f"name {self.key_called} {key} as absent with `lossy: true`"
+        return context.lossy, f"remove one of them by hand, or {by_key}: then all {count} go"
 
     def describe_twins(self, key: str, twins: Sequence[Json]) -> str:
         """Return a sentence that names all items of one key."""

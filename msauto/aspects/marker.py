@@ -13,7 +13,7 @@ from msgspec import structs
 
 from msauto.aspects.aspect import Live, Shown, TimelineItem, TimelinePlace, frames_of
 from msauto.aspects.comparison import Attributes, as_number, mapping, same_value, text_of, track_of
-from msauto.aspects.list_aspect import Item, Written, by_key, each_of
+from msauto.aspects.list_aspect import Item, by_key, each_of
 from msauto.aspects.marker_arguments import DesiredMarker, DesiredMarkers, MarkerArguments
 from msauto.aspects.matching import ListItem
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
@@ -65,9 +65,10 @@ class Markers(MarkerArguments):
 
     # Planning --------------------------------------------------------------------------------------------------------
 
-    def may_remove_twins(self, context: PlanContext, named: ListItem | None) -> bool:
+    def about_twins(self, context: PlanContext, key: str, count: int, named: ListItem | None) -> tuple[bool, str]:
         """Return whether a task consents to remove all markers of one uid; what replaces them cannot have that uid."""
-        return context.lossy and not (named is not None and named.present)
+        consents, remedy = super().about_twins(context, key, count, named)
+        return consents and not (named is not None and named.present), remedy
 
     def resolve(self, context: PlanContext, sourced: Sourced[DesiredMarker], live: Mapping[str, Item]) -> ListItem:
         """Return a marker in frames; its handle is the place that it will have, of one to be removed that it has."""
@@ -119,7 +120,7 @@ class Markers(MarkerArguments):
             united.remove(item)
         return united
 
-    def create(self, context: PlanContext, item: Written) -> None:
+    def create(self, context: PlanContext, item: ListItem) -> None:
         """Create a marker; the server may give it the uid of one that was deleted just before."""
         requests.require(context.server, requests.Feature.CREATE_MARKER)
         named, texts = dict(item.named), _texts(item.named)
@@ -130,14 +131,14 @@ class Markers(MarkerArguments):
         context.builder.send(Phase.MARKER_CREATE, request, [number], effect)
         context.builder.warn_of_blanks(f"the title of marker {item.label!r}", "", texts.get("title", ""), item.source)
 
-    def change(self, context: PlanContext, item: Written, basis: Basis) -> None:
+    def change(self, context: PlanContext, item: ListItem, key: str, live: Item, basis: Basis) -> None:
         """Change a marker; what no task names stays as it is.
 
         Texts that are not sent may or may not be kept by the server (`marker_update`: dialect, «Keys»).
         """
         requests.require(context.server, requests.Feature.CREATE_MARKER)
-        live, texts, origin = item.live or {}, _texts(item.named), self.origin(context)
-        before: Item = {"uid": int(item.key), "frame": live["frame"], "track": live["track"]}
+        texts, origin = _texts(item.named), self.origin(context)
+        before: Item = {"uid": int(key), "frame": live["frame"], "track": live["track"]}
         after = {**before, **item.named}
         shown = before | {name: live.get(name, "") for name in texts}
         number = context.builder.change("change", self.name, item.label, shown, after, item.source, basis=basis)
@@ -147,9 +148,9 @@ class Markers(MarkerArguments):
             sent = _texts(live) | texts
         else:
             sent = {name: text for name, text in texts.items() if not same_value(name, text, text_of(live.get(name)))}
-        request = requests.create_marker(context.path, int(item.key), wire, str(after["track"]), sent)
+        request = requests.create_marker(context.path, int(key), wire, str(after["track"]), sent)
         named: Item = {"frame": wire, "track": after["track"], **texts}
-        effect = self.effect(item.key, self.shifted(live, -origin), named)
+        effect = self.effect(key, self.shifted(live, -origin), named)
         context.builder.send(Phase.MARKER_CHANGE, request, [number], effect)
         was, now = text_of(live.get("title")), texts.get("title", "")
         context.builder.warn_of_blanks(f"the title of marker {item.label!r}", was, now, item.source)

@@ -15,7 +15,7 @@ from msgspec import structs
 from msauto.aspects.arguments import TaskArguments
 from msauto.aspects.aspect import Shown, UndoContext
 from msauto.aspects.comparison import Attributes, mapping
-from msauto.aspects.list_aspect import Item, ListAspect, Written, by_key, each_of
+from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
@@ -205,18 +205,18 @@ class RssItems(ListAspect):
             if key is None or self.differs(item.named, live[key]):
                 self._check_room(context, item, live, files)
             if key is None:
-                self.create(context, Written(str(item.key), item.label, None, item.named, item.source))
+                self.create(context, item)
             else:
                 self.keep(context, item, key, live[key])
         super().write(context, found._replace(present=[]), live, surplus)
 
-    def create(self, context: PlanContext, item: Written) -> None:
+    def create(self, context: PlanContext, item: ListItem) -> None:
         """Put a new item."""
-        self.change(context, item, "live")
+        self.change(context, item, str(item.key), None, "live")
 
-    def change(self, context: PlanContext, item: Written, basis: Basis) -> None:
+    def change(self, context: PlanContext, item: ListItem, key: str, live: Item | None, basis: Basis) -> None:
         """Put an item. What would stay beside it, in another file, is deleted first."""
-        dialect, channel, key, live = context.server.dialect, context.live_title, item.key, item.live
+        dialect, channel = context.server.dialect, context.live_title
         file = str(item.named["file"])
         guid = str(item.named["guid"]) or ("" if live is None or key == plain(stem_of(file)) else key)
         content = {name: value for name, value in item.named.items() if name not in self.kept}
@@ -232,7 +232,7 @@ class RssItems(ListAspect):
         before: Json = None if live is None else {name: live.get(name) for name in names}
         action: Action = "add" if live is None else "change"
         number = context.builder.change(action, self.name, item.label, before, content, item.source)
-        fields = {**self._others(context, item, names, document=document), **content}
+        fields = {**self._others(context, item, live or {}, names, document=document), **content}
         phase, gone = Phase.RSS_PUT, [] if live is None else [Effect(self.name, key, live, None)]
         if live is not None and (dialect.rss_update == "delete_put" or not self._is_in(context, file, key, live)):
             phase = Phase.RSS_REPLACE
@@ -242,14 +242,16 @@ class RssItems(ListAspect):
         request = requests.put_rss(channel, file, _body(guid, fields, document=document))
         context.builder.send(phase, request, [number], *gone, Effect(self.name, key, None, {**fields, "file": file}))
 
-    def _others(self, context: PlanContext, item: Written, names: Collection[str], *, document: bool) -> Item:
+    def _others(
+        self, context: PlanContext, item: ListItem, live: Item, names: Collection[str], *, document: bool
+    ) -> Item:
         """Return what no task names of an item, as a document carries it; warn of what is lost.
 
         Undo brings back the item as it was, and nothing else.
         """
         if f"{self.name}:{item.key}" in context.still:
             return {}
-        others = {n: v for n, v in (item.live or {}).items() if v and n not in self.kept and n not in names}
+        others = {n: v for n, v in live.items() if v and n not in self.kept and n not in names}
         again: Item = {name: value for name, value in others.items() if document and not name.startswith("<")}
         if lost := [name.strip("<>") for name in others if name not in again]:
             why = "msauto cannot write it as the channel shows it" if document else "it is sent as a text"
@@ -275,13 +277,10 @@ class RssItems(ListAspect):
             request = structs.replace(requests.delete_rss(context.live_title, guid), guarded=guarded)
             builder.send(Phase.RSS_DELETE, request, numbers, self.effect(key, live, None))
 
-    def may_remove_twins(self, context: PlanContext, named: ListItem | None) -> bool:
-        """Return whether all items of a guid go: one DELETE takes them all."""
-        return named is None or not named.present
-
-    def remedy_for_twins(self, key: str, twins: Sequence[Json]) -> str:
-        """Return what to do before an item of this guid can be put."""
-        return f"remove them all in a run before: {{guid: {key}, state: absent}}"
+    def about_twins(self, context: PlanContext, key: str, count: int, named: ListItem | None) -> tuple[bool, str]:
+        """Return whether all items of a guid go, for one DELETE takes them all; before one is put they must."""
+        absent = f"{{guid: {key}, state: absent}}"
+        return named is None or not named.present, f"remove them all in a run before: {absent}"
 
     # Undo, and what is shown -----------------------------------------------------------------------------------------
 
