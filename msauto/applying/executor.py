@@ -378,7 +378,8 @@ async def recover(
     if left or len(results) < sum(map(len, by_server.values())):
         journal.leave(run)
     else:
-        journal.end(run, _result(details, results))
+        every = tuple(results.get(number) or record.result for number, record in enumerate(details.targets))
+        journal.end(run, Result(run, details.plan, every, interrupted=True))
     return tuple(results.values())
 
 
@@ -409,12 +410,6 @@ async def settle_here(
         results.__setitem__,
     )
     return results
-
-
-def _result(details: RunDetails, settled: Mapping[int, TargetResult]) -> Result:
-    """Return the result of the whole run; ``settled`` are the results of the targets in progress, by position."""
-    results = (settled.get(number) or record.result for number, record in enumerate(details.targets))
-    return Result(details.summary.run, details.plan, tuple(results), interrupted=True)
 
 
 def _settling(context: ApplyContext, record: TargetRecord) -> ApplyContext:

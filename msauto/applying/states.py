@@ -428,7 +428,13 @@ def _settle_rejected(
     if busy and verdict == "none":
         if rejected.repeatable:
             return _send_again(progress, rejected.retry_after, policy)
-        return _look_longer(progress, rejected, policy) or _send_now(progress, rejected, policy)
+        if (later := _look_longer(progress, rejected, policy)) is not None:
+            return later
+        again = _send_again(progress, rejected.retry_after, policy)
+        if again.state is not State.BACKING_OFF:
+            return again
+        # At once: the pause is over, and the last read was after it.
+        return replace(again, state=State.READY, repeated=True)
     if verdict != "none" and rejected.may_be_done:
         shows = "cannot show whether it is done" if verdict == "hidden" else "shows neither it nor what was before"
         return _settle(progress, "unverified", f"{progress.error}; reading {shows}")
@@ -448,12 +454,6 @@ def _look_longer(progress: TargetProgress, rejected: Rejected, policy: RetryPoli
     if progress.reads > len(policy.read_pauses) + 1 or is_over(left) or asked > policy.max_retry_after:
         return None
     return replace(progress, state=State.WAITING_TO_SETTLE, pause=left)
-
-
-def _send_now(progress: TargetProgress, rejected: Rejected, policy: RetryPolicy) -> TargetProgress:
-    """Send a request again at once: the pause is over, and the last read was after it."""
-    again = _send_again(progress, rejected.retry_after, policy)
-    return replace(again, state=State.READY, repeated=True) if again.state is State.BACKING_OFF else again
 
 
 def _after_failed_reading(progress: TargetProgress, message: str, policy: RetryPolicy) -> TargetProgress:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Container, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, Literal
@@ -195,7 +195,10 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
     ]
     misread = {(each.thing[0], each.shown_as) for each in differences}
     new = [each for each in found.new if each not in misread]
-    unwanted = [each for each in (*new, *_new_in_untouched(found, expected, read)) if _is_unwanted(target, each, read)]
+    # Of lists that no request touches and that have changed, what no task holds may be new.
+    lists = [aspect for aspect, key in found.changed if not key]
+    maybe_new = [(aspect, key) for aspect in lists for key in read[aspect] if (aspect, key) not in expected]
+    unwanted = [each for each in (*new, *maybe_new) if _is_unwanted(target, each, read)]
     moved = "files" in target.altered  # by a command of its own
     looked = _looked_at(target, found, named) if named and not moved else []
     reported = {each.aspect for each in differences}
@@ -214,9 +217,12 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
     notes = [f"{_in_words(name_of(thing))} changed meanwhile, and no task names it" for thing in found.changed]
     notes += [f"{_in_words(name_of(each))} is new, and no task names it" for each in new if each not in unwanted]
     things = [thing for thing, each in named.items() if each.done]
+    left = _left(target, results, things, named, found)
+    if live.asset is not None:
+        left[LEFT_CLIP] = to_json(ClipIdentity.of(live.asset))
     return Verification(
         tuple(differences),
-        _left(target, results, things, named, found) | _left_clip(live),
+        left,
         _remembered(things, named, found),
         sum(found.verdicts[thing] != "hidden" for thing in things),
         tuple(ASPECTS[aspect].name for aspect, key in found.unseen if (aspect, key) in named),
@@ -262,12 +268,6 @@ def _unnamed(thing: Thing, why: str) -> Difference:
     return Difference(ASPECTS[thing[0]].name, _called(thing), None, None, why)
 
 
-def _new_in_untouched(found: Comparison, expected: Container[Thing], read: Snapshot) -> list[Thing]:
-    """Return what may be new in lists that no request touches, and that have changed: what no task holds."""
-    lists = [aspect for aspect, key in found.changed if not key]
-    return [(aspect, key) for aspect in lists for key in read[aspect] if (aspect, key) not in expected]
-
-
 def _is_unwanted(target: Target, thing: Thing, read: Snapshot) -> bool:
     """Return whether the tasks ask that there is no item like a new one."""
     name, key = thing
@@ -294,10 +294,6 @@ def _left(
         elif verdict == "hidden" and not isinstance(ASPECTS[thing[0]], Operation):
             left[name_of(thing)] = [thing[1], each.after]
     return left
-
-
-def _left_clip(live: LiveTarget) -> dict[str, Json]:
-    return {} if live.asset is None else {LEFT_CLIP: to_json(ClipIdentity.of(live.asset))}
 
 
 def _remembered(things: Iterable[Thing], named: dict[Thing, Expected], found: Comparison) -> dict[str, Json]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, UndoContext
 from msauto.aspects.comparison import Attributes, mapping
-from msauto.aspects.matching import ListItem, Matching, match, refuse_contradiction
+from msauto.aspects.matching import ListItem, Matching, match
 from msauto.aspects.plan_builder import PlanContext, left_alone, refuse
 from msauto.aspects.positions import check_in_point_stays, in_point
 from msauto.model.desired import DesiredList, Sourced, TaskSource
@@ -312,7 +312,8 @@ class ListAspect(Aspect):
                 if desired.handles[:1] != gone.handles[:1] and not gone.named.items() <= desired.named.items():
                     continue
                 if gone.key is None or (desired.key is None and desired.handles in new):
-                    raise refuse_contradiction(self.called, gone, desired)
+                    what = f"{self.called} {gone.label} is removed here and desired at {desired.source.place}"
+                    raise refuse(what, gone.source, "remove one of the two")
 
     def _refuse_what_stays_and_changes(self, desired: Any, found: Matching[Item], live: Mapping[str, Item]) -> None:
         """Refuse an item that one task names by its place as it is, and another one by its key as something else."""

@@ -145,9 +145,3 @@ def _refuse_several(item: ListItem, keys: Sequence[str], prefix: str) -> Plannin
     named = ", ".join(f"{prefix}{key}" for key in sorted(keys, key=lambda key: (len(key), key)))
     message = f"{item.label} may be any of several live items: {named}"
     return refuse(message, item.source, "name the one that you mean by its uid, number or guid")
-
-
-def refuse_contradiction(what: str, gone: ListItem, desired: ListItem) -> PlanningError:
-    """Return the error of an item that one task removes and another one desires."""
-    message = f"{what} {gone.label} is removed here and desired at {desired.source.place}"
-    return refuse(message, gone.source, "remove one of the two")

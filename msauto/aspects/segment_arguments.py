@@ -129,7 +129,9 @@ class SegmentArguments(ListAspect):
             return
         segments, here = arguments.known_items(args.segments, SegmentArgs), node.child("segments")
         for index, item in segments:
-            if item.state != "absent" and _is_zero(item.duration):
+            length = item.duration
+            is_zero = isinstance(length, Timecode) and not (length.frames or length.seconds or length.fraction)
+            if item.state != "absent" and is_zero:
                 yield here.child(index, "duration").problem(
                     "the duration of a segment cannot be 0", "write at least one frame, or state: absent"
                 )
@@ -207,10 +209,6 @@ class SegmentArguments(ListAspect):
             ]
             part.add(FlowStyle(sourced), notes)
         return part
-
-
-def _is_zero(position: Any) -> bool:
-    return isinstance(position, Timecode) and not (position.frames or position.seconds or position.fraction)
 
 
 def _unfit_segment(number: int, start: int, duration: int, frames: int | None) -> str | None:

@@ -284,15 +284,11 @@ def free_first(moves: Sequence[tuple[Span, Span]]) -> list[int]:
                 ordered.setdefault(stack.pop())
                 continue
             begun.add(index)
-            in_the_way = _within(by_start, moves[index][1], longest)
+            start, end = moves[index][1]
+            low, high = (bisect_left(by_start, ((frame, 0), 0)) for frame in (start - longest, end))
+            in_the_way = [other for (_, old_end), other in by_start[low:high] if old_end > start]
             stack += [other for other in reversed(in_the_way) if other not in begun]
     return list(ordered)
-
-
-def _within(by_start: Sequence[tuple[Span, int]], span: Span, longest: int) -> list[int]:
-    start, end = span
-    low, high = (bisect_left(by_start, ((frame, 0), 0)) for frame in (start - longest, end))
-    return [index for (_, old_end), index in by_start[low:high] if old_end > start]
 
 
 def gaps_and_overlaps(there: Mapping[int, Item]) -> Iterator[str]:
