@@ -171,7 +171,7 @@ class Aspect:
         """Return what reading these things of it again takes beside the asset; the key ``""`` of a list: all of it."""
         return Reads()
 
-    def of_entry(self, part: Any, asset: Asset, title: str | None) -> Any:
+    def for_clip(self, part: Any, asset: Asset, title: str | None) -> Any:
         """Return a part that a task declares for another entry of the clip as one for the clip.
 
         ``title`` is that of the entry, where both are one target.

@@ -54,7 +54,7 @@ class LinkFields(Value):
         """Return the fields of several tasks."""
         return merging.mapping("the field", parts)
 
-    def of_entry(self, part: Fields, asset: Asset, title: str | None) -> Fields:
+    def for_clip(self, part: Fields, asset: Asset, title: str | None) -> Fields:
         """Return the fields that another entry of the clip does not have yet: the others need no request."""
         missing: dict[str, Sourced[str | Position]] = {}
         for name, sourced in part.items():

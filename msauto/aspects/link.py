@@ -102,7 +102,7 @@ class Links(ListAspect):
 
         return DesiredList(merging.items(parts, identity, called), exactly_of(parts))
 
-    def of_entry(self, part: DesiredList[DesiredLink], asset: Asset, title: str | None) -> DesiredList[DesiredLink]:
+    def for_clip(self, part: DesiredList[DesiredLink], asset: Asset, title: str | None) -> DesiredList[DesiredLink]:
         """Return the links of another entry with its title, which is their default."""
         titled = (structs.replace(each.value, title=each.value.title or title or ABSENT) for each in part.items)
         both = zip(part.items, titled, strict=True)

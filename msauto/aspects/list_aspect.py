@@ -381,7 +381,7 @@ class ListAspect(Aspect):
         """Return where an item is on a timeline; ``None`` where it is nowhere."""
         return None
 
-    def staying(self, live: LiveTarget, origin: int, touched: Collection[Thing]) -> Iterator[ShownItem]:
+    def untouched(self, live: LiveTarget, origin: int, touched: Collection[Thing]) -> Iterator[ShownItem]:
         """Yield the live items on a timeline that no request touches."""
         for key, value in (self.things(live) or {}).items():
             place = self.timeline_place(self.shifted(mapping(value), origin))

@@ -5,33 +5,123 @@ No other marker is ever moved or reused: what ``exactly`` removes is deleted, an
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from sys import intern
+from typing import Annotated, Any, ClassVar
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from pydantic import TypeAdapter
 
+from msauto.aspects import arguments
 from msauto.aspects.aspect import Live, Shown, TimelineItem, TimelinePlace, frames_of
 from msauto.aspects.comparison import Attributes, as_number, mapping, same_value, text_of, track_of
-from msauto.aspects.list_aspect import Item, by_key, each_of
-from msauto.aspects.marker_arguments import DesiredMarker, DesiredMarkers, MarkerArguments
+from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of
 from msauto.aspects.matching import ListItem
+from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import position_at, to_frames, to_point, to_wire
+from msauto.documents import key_rules as rule
+from msauto.documents.document import SourceNode
+from msauto.documents.strict_model import Model, key, need
+from msauto.documents.value_types import IF_MAP, Count, Else, Opt, Pos, Read, Text, Then, Value, invalid, reportable
+from msauto.documents.writer import FlowStyle
+from msauto.errors import Problem
+from msauto.model import fields as registry
 from msauto.model import requests
-from msauto.model.desired import ABSENT, Sourced, TaskSource
-from msauto.model.fields import DEFAULT_TRACK, NUMBERS
-from msauto.model.live import Marker
+from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced, TaskSource
+from msauto.model.live import AssetSnapshot, Marker
 from msauto.model.plan import Basis, Change, Target
 from msauto.model.ports import LiveTarget
+from msauto.model.server import Dialect
 from msauto.model.snapshot import TWINS, Json, Part, Snapshot
 
 _PLACE = ("frame", "track")
-_RESERVED = frozenset({"command", "uid", "pos", TWINS, *_PLACE})
 _START, _END = "Profanity Start", "Profanity End"
 
+# What a playbook may write ------------------------------------------------------------------------------------------
 
-class Markers(MarkerArguments):
+_MARKER_KEYS = frozenset({*registry.names(registry.MARKER_ATTRIBUTES), "track"})
+_MARKER_PARAMETERS = frozenset({"uid", "frame", "pos", "command"})
+_RESERVED = _MARKER_PARAMETERS | {"track", TWINS}
+
+
+def _attribute_name(value: Any) -> str:
+    """Read the name of a further attribute of a marker: none that the command or the marker has already."""
+    name = reportable(value) if isinstance(value, str) else ""
+    if not name.strip() or name != name.strip():
+        why = f"{str(value)[:60]!r} is not a valid attribute name"
+        raise invalid(why, "use a text without leading or trailing spaces")
+    if name.casefold() in _MARKER_KEYS:
+        remedy = f"write it next to attributes, as {name.casefold()}: …"
+        raise invalid(f"{name} cannot be an additional attribute", remedy)
+    if name.casefold() in _MARKER_PARAMETERS:
+        raise invalid(f"{name} is a parameter of the command", "rename the attribute")
+    return name
+
+
+_ATTRIBUTE_NAMES = {"pattern": r"^\S(.*\S)?$", "not": {"enum": sorted(_MARKER_KEYS | _MARKER_PARAMETERS)}}
+AttributeName = Annotated[str, Read(_attribute_name, type="string", **_ATTRIBUTE_NAMES)]
+
+
+@arguments.with_attributes(registry.MARKER_ATTRIBUTES)
+class MarkerKeys(Model):
+    """What a marker is and has."""
+
+    uid: Opt[Count] = key("the marker's identifier; without it, the marker of the same track and position")
+    at: Opt[Pos] = key("its position: a time code or frames")
+    track: Opt[registry.Track] = key("its type")
+
+
+class MarkerArgs(MarkerKeys):
+    """A key frame marker, identified by its uid, or by its position and track."""
+
+    rules: ClassVar = (
+        rule.any_of(
+            (("at",), ("uid",)),
+            "the marker has neither at nor uid",
+            "add at: a time code, or uid: of an existing one",
+        ),
+    )
+
+    attributes: Opt[dict[AttributeName, Value[Text]]] = key("further attributes by name, as texts; an empty one clears")
+    state: Opt[arguments.State] = key("present (default) or absent: not there")
+
+
+class MarkersExactly(Model):
+    """The types of markers of which the list is complete."""
+
+    tracks: Value[list[Value[registry.Track]]] = need("only markers of these types are removed")
+
+
+# Desired state -----------------------------------------------------------------------------------------------------
+
+
+class DesiredMarker(Struct, frozen=True, gc=False):
+    """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named.
+
+    ``besides`` (undo): the run deleted it; it is created again, beside the live markers of these uids.
+    """
+
+    uid: int | Absent = ABSENT
+    at: Position | Absent = ABSENT
+    track: str | Absent = ABSENT
+    fields: Mapping[str, str] = field(default_factory=dict)
+    present: bool = True
+    besides: frozenset[str] | None = None
+
+
+class DesiredMarkers(DesiredList[DesiredMarker], frozen=True, gc=False):
+    """Markers; ``tracks`` narrows ``exactly`` to those of these tracks."""
+
+    tracks: frozenset[str] | None = None
+
+
+_NAME: TypeAdapter[str] = TypeAdapter(AttributeName)
+
+
+class Markers(ListAspect):
     """The markers of a clip, by their uids."""
 
     name = "marker"
@@ -40,12 +130,108 @@ class Markers(MarkerArguments):
     prefix = "uid "
     positions = ("frame",)
     dialect = ("marker_update",)
+    keys: ClassVar = {"markers": arguments.asset_key(list[Value[MarkerArgs]], "key frame markers")}
+    exactly: ClassVar = (
+        "markers",
+        arguments.asset_key(
+            Annotated[Then[MarkersExactly] | Else[bool], IF_MAP],
+            "remove other markers; {tracks: [...]} limits it to these types",
+        ),
+    )
+
+    # Playbooks -------------------------------------------------------------------------------------------------------
+
+    def check(self, args: Any, node: SourceNode, dialect: Dialect | None = None) -> Iterator[Problem]:
+        """Yield what is wrong with a list of markers."""
+        if dialect is not None:
+            return
+        markers, here = arguments.known_items(args.markers, MarkerArgs), node.child("markers")
+        yield from arguments.duplicates(markers, here, lambda item: item.uid, "uid", "marker uid")
+        without = [(index, item) for index, item in markers if item.uid is None and item.at is not None]
+        what = "marker with this track and position"
+        yield from arguments.duplicates(without, here, lambda item: (item.track, item.at), "at", what)
+        narrowed = getattr(args.exactly, "markers", None)
+        if isinstance(narrowed, MarkersExactly) and not narrowed.tracks:
+            here = node.child("exactly", "markers", "tracks")
+            yield here.problem("tracks is empty, so no marker can be removed", "name a track")
+
+    def declare(self, task: arguments.TaskArguments) -> DesiredMarkers | None:
+        """Return what a task declares of markers."""
+
+        def marker(item: MarkerArgs) -> DesiredMarker:
+            return DesiredMarker(
+                uid=arguments.or_absent(item.uid),
+                at=task.position(item.at),
+                track=arguments.or_absent(item.track),
+                fields=arguments.named_texts(item, registry.MARKER_ATTRIBUTES) | (item.attributes or {}),
+                present=item.state != "absent",
+            )
+
+        items, exactly = task.each("markers", marker), task.complete("markers")
+        narrowed = getattr(task.args.exactly, "markers", None)
+        tracks = frozenset(narrowed.tracks) if isinstance(narrowed, MarkersExactly) else None
+        return DesiredMarkers(items, exactly, tracks) if items or exactly else None
+
+    def merge(self, merging: Merging, parts: Sequence[DesiredMarkers]) -> DesiredMarkers:
+        """Merge the markers of several tasks."""
+
+        def identity(value: DesiredMarker) -> Hashable:
+            if value.uid is not ABSENT:
+                return value.uid, value.besides
+            return (registry.DEFAULT_TRACK if value.track is ABSENT else value.track, merging.comparable(value.at))
+
+        def called(value: DesiredMarker) -> str:
+            if value.uid is not ABSENT:
+                return f"marker {value.uid}"
+            return f"the marker at {value.at} ({registry.DEFAULT_TRACK if value.track is ABSENT else value.track})"
+
+        def covers(one: DesiredMarkers, value: DesiredMarker) -> bool:
+            """Return whether a marker has one of the tracks: its own, that of its uid, General."""
+            live = (m for m in (merging.asset.markers if merging.asset else ()) if m.uid == value.uid)
+            track = next(map(track_of, live), registry.DEFAULT_TRACK) if value.track is ABSENT else value.track
+            return one.tracks is None or track in one.tracks
+
+        narrowed = [each.tracks for each in parts if each.exactly]
+        tracks = frozenset[str]().union(*(each for each in narrowed if each is not None))
+        return DesiredMarkers(
+            merging.items(parts, identity, called, ("at", "track"), covers),
+            exactly_of(parts),
+            tracks if narrowed and None not in narrowed else None,
+        )
+
+    def export(self, snapshot: AssetSnapshot, dialect: Dialect) -> arguments.ExportedPart:
+        """Return the live markers as tasks write them: by place, or by uid where that is not valid or unique."""
+        part = arguments.ExportedPart()
+        asset = snapshot.asset
+        twins = arguments.repeated(marker.uid for marker in asset.markers)
+        for uid in twins:
+            part.leave_out(f"several markers have the uid {uid}: none of them can be named")
+        places = Counter((marker.frame, track_of(marker)) for marker in asset.markers)
+        single = [marker for marker in asset.markers if marker.uid not in twins]
+        for marker in sorted(single, key=lambda marker: (marker.frame, track_of(marker), marker.uid)):
+            frame, track = marker.frame + snapshot.origin, track_of(marker)
+            inside, known = frame >= 0 and (asset.frames is None or frame < asset.frames), track in registry.TRACKS
+            by_uid = not inside or not known or places[marker.frame, track] > 1
+            if by_uid and marker.uid < 0:
+                part.leave_out(f"marker {marker.uid} at frame {frame} is left out: its uid is negative")
+                continue
+            sourced: dict[str, Any] = {"uid": marker.uid} if by_uid else {}
+            sourced |= {"at": arguments.exported_position(frame, asset.rate)} if inside else {}
+            sourced |= {"track": track} if known else {}
+            notes = [] if inside else [f"marker {marker.uid} lies outside the clip, at frame {frame}"]
+            notes += [] if known else [f"track of marker {marker.uid}, which no task can set: {marker.track}"]
+            part.add(FlowStyle(sourced | _exported_texts(marker, notes)), notes)
+        return part
 
     # Comparing -------------------------------------------------------------------------------------------------------
 
     def things(self, live: LiveTarget) -> Part | None:
         """Return the markers; a track is as the interface spells it."""
-        return by_key([(str(each.uid), _attributes(each)) for each in live.asset.markers]) if live.asset else None
+        items = list[tuple[str, Item]]()
+        for marker in live.asset.markers if live.asset else ():
+            texts = {name: text for name, text in marker.fields.items() if name not in _RESERVED}
+            items.append((str(marker.uid), {"frame": marker.frame, "track": track_of(marker), **texts}))
+        return by_key(items) if live.asset else None
 
     def place(self, value: Json) -> Hashable:
         """Return frame and track."""
@@ -57,7 +243,7 @@ class Markers(MarkerArguments):
         if one == other:
             return True
         texts = text_of(one), text_of(other)
-        return (name in NUMBERS and not any(map(as_number, texts))) or same_value(name, *texts)
+        return (name in registry.NUMBERS and not any(map(as_number, texts))) or same_value(name, *texts)
 
     def covered(self, desired: DesiredMarkers) -> Sequence[Item]:
         """Return the tracks of which the list is complete."""
@@ -88,7 +274,7 @@ class Markers(MarkerArguments):
             find = to_point if value.present else to_frames
             named["frame"] = frame = find(value.at, context.asset, source)
         if value.track is not ABSENT or key is None:
-            named["track"] = DEFAULT_TRACK if value.track is ABSENT else value.track
+            named["track"] = registry.DEFAULT_TRACK if value.track is ABSENT else value.track
         there = live.get(key or "", {})
         place = self.place({**there, **named} if value.present or key is None else there)
         label = f"{self.prefix}{key}" if key is not None else f"{named['track']}@{named['frame']}"
@@ -176,8 +362,6 @@ class Markers(MarkerArguments):
         """Return the marker of a uid as one to be removed."""
         return DesiredMarker(uid=int(key), present=False)
 
-    # Editorial warnings ----------------------------------------------------------------------------------------------
-
     def plan(self, context: PlanContext, part: DesiredMarkers) -> None:
         """Make the markers as desired."""
         super().plan(context, part)
@@ -194,8 +378,6 @@ class Markers(MarkerArguments):
             if (frame, track, uid) not in before:
                 other = _END if track == _START else _START
                 yield f"{track} at frame {frame + origin} has no {other} ({touched[0].source.place})"
-
-    # Shown -----------------------------------------------------------------------------------------------------------
 
     def shown(self, change: Change) -> Shown:
         """Return a change by its track, and its uid if it has one: its position is a value."""
@@ -220,13 +402,8 @@ class Markers(MarkerArguments):
     def timeline_place(self, value: Attributes) -> TimelinePlace | None:
         """Return its track and frame."""
         frame = frames_of(value.get("frame"))
-        track, title = str(value.get("track") or DEFAULT_TRACK), str(value.get("title") or "")
+        track, title = str(value.get("track") or registry.DEFAULT_TRACK), str(value.get("title") or "")
         return None if frame is None else TimelinePlace(track, frame, 0, title)
-
-
-def _attributes(marker: Marker) -> Item:
-    texts = {name: text for name, text in marker.fields.items() if name not in _RESERVED}
-    return {"frame": marker.frame, "track": track_of(marker), **texts}
 
 
 def _texts(value: Attributes) -> dict[str, str]:
@@ -251,3 +428,22 @@ def _alone(part: Part) -> Iterator[tuple[int, str, str]]:
             begun = marker
     if begun is not None:
         yield begun
+
+
+def _exported_texts(marker: Marker, notes: list[str]) -> dict[str, Any]:
+    """Return the attributes of a marker besides its place; ``notes`` takes what no task can write."""
+    sourced: dict[str, Any] = {}
+    further: dict[str, str] = {}
+    for name, text in marker.fields.items():
+        if text and name not in _MARKER_KEYS and arguments.is_valid(_NAME, name):
+            further[name] = text
+        elif text and name not in _MARKER_KEYS:
+            notes.append(f"attribute of marker {marker.uid}, which no task can name: {name!r}")
+    for attribute in registry.MARKER_ATTRIBUTES:
+        text = marker.fields.get(attribute.name, "")
+        value = as_number(text) if attribute.kind == "integer" else text
+        if value:
+            sourced[attribute.name] = value
+        elif value is None and text.strip():
+            notes.append(f"{attribute.name} of marker {marker.uid}, which no task can set: {text.strip()}")
+    return sourced | ({"attributes": further} if further else {})

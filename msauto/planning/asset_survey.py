@@ -481,5 +481,5 @@ def shown_context(live: LiveTarget, server: ServerSpec, sent: Sequence[Request])
         return TargetContext(live.asset.frames)
     origin = in_point(live.asset, server.dialect)
     return TargetContext(
-        live.asset.frames, tuple(item for each in lists for item in each.staying(live, origin, touched))
+        live.asset.frames, tuple(item for each in lists for item in each.untouched(live, origin, touched))
     )

@@ -305,7 +305,7 @@ class ClipFinder:
         named: Sourced[str] | None = parts.pop("title", None)  # by which it only names the asset
         if desired.present and not self._is_main(title):
             entry = title if self._group.merged else None
-            parts = {name: ASPECTS[name].of_entry(part, asset, entry) for name, part in parts.items()}
+            parts = {name: ASPECTS[name].for_clip(part, asset, entry) for name, part in parts.items()}
         keeps = self._keeps_former_title or not same_text(member.title, part.name) or same_text(title, part.name)
         if desired.present and not keeps:
             parts["title"] = Sourced(part.name, (named or desired).source)
@@ -326,7 +326,7 @@ class ClipFinder:
             if self._is_main(title) or (member.entry is not None and id(member.intent) in on_main):
                 continue
             for aspect, part in desired.parts.items() if isinstance(desired, DesiredAsset) else ():
-                is_of_entry = isinstance(part, Mapping) and type(ASPECTS[aspect]).of_entry is not Aspect.of_entry
+                is_of_entry = isinstance(part, Mapping) and type(ASPECTS[aspect]).for_clip is not Aspect.for_clip
                 for name, sourced in part.items() if is_of_entry else ():
                     raise refuse(
                         f"{title!r} and {self._main.clip.title!r} are two entries of one clip: tasks declare the "

@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 
 from msauto.aspects.command import CommandOnly
-from msauto.aspects.marker_arguments import MarkerArgs
+from msauto.aspects.marker import MarkerArgs
 from msauto.aspects.rss_arguments import RssArgs, RssItemArgs
 from msauto.aspects.segment_arguments import SegmentArgs
 from msauto.documents.document import Document, SourceNode

@@ -10,7 +10,7 @@ import pytest
 
 from msauto.aspects.link import LinkArgs
 from msauto.aspects.link_fields import FieldsArgs
-from msauto.aspects.marker_arguments import MarkerArgs
+from msauto.aspects.marker import MarkerArgs
 from msauto.aspects.segment_arguments import SegmentArgs
 from msauto.documents.strict_model import Model
 from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute, names

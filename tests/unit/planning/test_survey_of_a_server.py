@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from msauto.aspects.command import DesiredCommand
-from msauto.aspects.marker_arguments import DesiredMarkers
+from msauto.aspects.marker import DesiredMarkers
 from msauto.aspects.xmp import DesiredXmp
 from msauto.errors import InDoubtError, InputError, Problem, SourceLocation
 from msauto.model.desired import (

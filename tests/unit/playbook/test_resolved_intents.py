@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from msauto.aspects.marker_arguments import DesiredMarker
+from msauto.aspects.marker import DesiredMarker
 from msauto.aspects.segment_arguments import DesiredSegment
 from msauto.errors import InputError, SourceLocation
 from msauto.model.desired import (
