@@ -217,12 +217,9 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
     notes = [f"{_in_words(name_of(thing))} changed meanwhile, and no task names it" for thing in found.changed]
     notes += [f"{_in_words(name_of(each))} is new, and no task names it" for each in new if each not in unwanted]
     things = [thing for thing, each in named.items() if each.done]
-    left = _left(target, results, things, named, found)
-    if live.asset is not None:
-        left[LEFT_CLIP] = to_json(ClipIdentity.of(live.asset))
     return Verification(
         tuple(differences),
-        left,
+        _left(target, results, live, things, named, found),
         _remembered(things, named, found),
         sum(found.verdicts[thing] != "hidden" for thing in things),
         tuple(ASPECTS[aspect].name for aspect, key in found.unseen if (aspect, key) in named),
@@ -277,11 +274,12 @@ def _is_unwanted(target: Target, thing: Thing, read: Snapshot) -> bool:
 def _left(
     target: Target,
     results: Sequence[RequestResult],
+    live: LiveTarget,
     things: Iterable[Thing],
     named: dict[Thing, Expected],
     found: Comparison,
 ) -> dict[str, Json]:
-    """Return how the run left each thing. What was made is ours only if its request was accepted."""
+    """Return how the run left each thing, and the clip. What was made is ours only if its request was accepted."""
     ours: dict[Thing, bool] = {}
     for request, result in zip(target.requests, results, strict=False):
         accepted = result.status is not None and result.status < 400
@@ -293,6 +291,8 @@ def _left(
             left[name_of(thing)] = [found.keys.get(thing, thing[1]), found.values[thing]]
         elif verdict == "hidden" and not isinstance(ASPECTS[thing[0]], Operation):
             left[name_of(thing)] = [thing[1], each.after]
+    if live.asset is not None:
+        left[LEFT_CLIP] = to_json(ClipIdentity.of(live.asset))
     return left
 
 
