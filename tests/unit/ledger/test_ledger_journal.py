@@ -93,6 +93,25 @@ def test_a_run_that_nobody_ended_has_died(place: Path | str) -> None:
         assert ledger.run_details(run).targets[0].outcome is None
 
 
+def test_what_another_process_began_is_continued(place: Path | str) -> None:
+    begun = target(requests=3)
+    with Ledger.open(place, now=Time()) as ledger:
+        run = ledger.journal.start(plan(begun), [])
+        ledger.journal.sending(run, begun, 0)
+        ledger.journal.settled(run, begun, 0, RequestResult("done", 200, "", 1))
+        ledger.journal.sending(run, begun, 1)
+    with Ledger.open(place, now=Time()) as ledger:
+        (left,) = ledger.run_details(run).targets
+        assert [each.state for each in left.requests] == ["done", "sending", "planned"]
+        assert ledger.history()[0].summary["sent"] == 2
+        assert ledger.journal.reopen(run, [begun])
+        ledger.journal.settled(run, begun, 1, RequestResult("unverified", None, "lost", 1))
+        (settled,) = ledger.run_details(run).targets
+        assert [each.state for each in settled.requests] == ["done", "unverified", "planned"]
+        assert settled.requests[0] == left.requests[0]
+        assert settled.requests[1].sent == left.requests[1].sent
+
+
 def test_newest_first(place: Path | str) -> None:
     with Ledger.open(place, now=Time()) as ledger:
         runs = []
