@@ -113,8 +113,7 @@ class ListAspect(Aspect):
         resolved = [self.resolve(context, each, everything) for each in desired.items]
         items = self.unite([item for item in resolved if not self.is_left_alone(context, item, everything)])
         twins = self.twins(context, everything, items, desired)
-        explicit = {item.key for item in items}
-        found = match(items, live, self.handles, self.differs, explicit, self.prefix)
+        found = match(items, live, self.handles, self.differs, self.prefix)
         self._refuse_contradictions(items, found)
         self._refuse_what_stays_and_changes(desired, found, live)
         surplus = {k: desired.exactly for k in found.others if desired.exactly and self.covers(desired, live[k])}

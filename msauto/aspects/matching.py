@@ -67,7 +67,6 @@ def match(
     live: Mapping[str, L],
     handles_of: Callable[[L], Collection[Hashable]],
     misses: Callable[[Attributes, L], Collection[str]],
-    explicit: Collection[str | None],
     prefix: str = "",
 ) -> Matching[L]:
     """Match what tasks ask with the live items by their keys; ``misses`` names in what a live item differs.
@@ -75,7 +74,7 @@ def match(
     A task that removes or changes one of several live items at its place is refused: it may mean any of them. What is
     wholly as desired is the desired one, also under a key that a task removes: the server may give a key again.
     """
-    present = [item for item in items if item.present]
+    present, explicit = [item for item in items if item.present], {item.key for item in items}
     if not live:
         return Matching([(item, None) for item in present], {}, [], {}, explicit)
     alike: dict[Hashable, dict[str, L]] = defaultdict(dict)
@@ -83,7 +82,7 @@ def match(
         for handle in handles_of(each):
             alike[handle][key] = each
     going = {item.key for item in items if not item.present}
-    paired = _pair(present, alike, misses, explicit, going, prefix)
+    paired = _pair(present, alike, misses, explicit - going, going, prefix)
     by_key = {item.key: index for index, item in enumerate(present) if item.key is not None}
     paired |= {by_key[key]: key for key in live if key in by_key}
     kept = set(paired.values())
@@ -112,13 +111,15 @@ def _pair(
     present: Sequence[ListItem],
     alike: Mapping[Hashable, Mapping[str, L]],
     misses: Callable[[Attributes, L], Collection[str]],
-    explicit: Collection[str | None],
+    taken: set[str | None],
     going: Collection[str | None],
     prefix: str,
 ) -> dict[int, str]:
-    """Pair what shares the surest handle, and of that what differs least; return keys by the index of their item."""
+    """Pair what shares the surest handle, and of that what differs least; return keys by the index of their item.
+
+    ``taken`` are the keys of which tasks desire that item, ``going`` those that tasks remove.
+    """
     paired: dict[int, str] = {}
-    taken = set(explicit).difference(going)
     for rank in range(max((len(item.handles) for item in present), default=0)):
         there: dict[int, Mapping[str, L]] = {}
         fitting: list[tuple[int, bool, int, int, str]] = []

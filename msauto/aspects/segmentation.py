@@ -50,7 +50,7 @@ def plan_segmentation(rule: ListAspect, context: PlanContext, desired: DesiredSe
     duration, pieces = _pieces(rule, context, desired)
     live = rule.live(context)
     twins = rule.twins(context, live, pieces, desired)
-    found = match(pieces, {k: v for k, v in live.items() if TWINS not in v}, rule.handles, rule.differs, ())
+    found = match(pieces, {k: v for k, v in live.items() if TWINS not in v}, rule.handles, rule.differs)
     surplus = {**(dict.fromkeys(found.others, exactly) if exactly else {}), **twins}
     todo = SegmentRequests(rule, context, live)
     renamed = {key for item, key in found.kept if rule.differs(item.named, live[key])}
