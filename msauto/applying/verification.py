@@ -17,7 +17,7 @@ from msauto.aspects.list_aspect import ListAspect, each_of
 from msauto.aspects.plan_builder import BETWEEN
 from msauto.codec import to_json
 from msauto.errors import AnotherClipError, UnreadableError
-from msauto.model.identity import ClipIdentity, describe_clip, differing, is_another_clip, same_text
+from msauto.model.identity import ClipIdentity, compare_clips, is_another_clip, same_text
 from msauto.model.live import Asset, Folder, Listing, show_folder
 from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
@@ -375,14 +375,14 @@ async def _find(reader: Reader, target: Target, end: int) -> tuple[Address, Asse
         if asset is None:
             continue
         if not is_another_clip(target.clip, asset, altered):
-            # Found by title, it has that title even if it reports none: that shows whether a rename was done.
-            by_title = asset.title is None and not address.namespace
-            return address, structs.replace(asset, title=address.name) if by_title else asset
+            return address, asset
         # A link of a renamed clip may still have the former title.
         if address == places[0] or is_another_clip(target.clip, asset, altered | {"link_id"}):
             another = another or asset
     if another is not None and not (deletion is not None and deletion < end):
-        raise AnotherClipError(f"another clip now has this title ({describe_clip(another)})")
+        created = another.attributes.get("create_time") or "unknown"
+        shown = f"created {created}, {another.frames} frames, link_id {another.link_id}"
+        raise AnotherClipError(f"another clip now has this title ({shown})")
     if another is None and not await reader.has_database(target.database):
         raise UnreadableError(f"database {target.database} not found", server=target.server)
     return places[0], None
@@ -400,17 +400,20 @@ async def _after_deletion(reader: Reader, shared: SharedReads, target: Target) -
     asset = Asset(target.address_after.name, link_id=clip.link_id, attributes=attributes)
     entries = await listed.read_entries(target.database, asset)
     for entry in entries.same:
-        shown = Asset(entry.title, link_id=entry.link_id, finalized=entry.finalized, attributes=entry.attributes)
-        if is_another_clip(clip, shown, {"link_id"}) or (entry.link_id != clip.link_id and clip.link_id is not None):
+        if is_another_clip(clip, entry) or (entry.link_id is None and clip.link_id is not None):
             continue
         place = show_folder((*entry.folder, entry.title))
         if not same_text(entry.title, target.address_after.name) and place not in target.places:
+            shown = Asset(entry.title, link_id=entry.link_id, finalized=entry.finalized, attributes=entry.attributes)
             return LiveTarget(asset=structs.replace(shown, folder=entry.folder))
     effects = (each for request in target.effects for each in request)
     places = dict.fromkeys(place for each in effects for place in ASPECTS[each.aspect].needs((each.key,)).places)
     there = await read_places(partial(shared.read, reader), target.database, places)
     return LiveTarget(
-        places={place: [each for each in found or () if not differing(asset, each)] for place, found in there.items()}
+        places={
+            place: [each for each in found or () if compare_clips(asset, each).answer != "other"]
+            for place, found in there.items()
+        }
     )
 
 

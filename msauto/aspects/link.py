@@ -26,7 +26,7 @@ from msauto.errors import Problem
 from msauto.model import requests
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced, TaskSource
 from msauto.model.fields import LINK_FIELD
-from msauto.model.identity import differing, plain, same_folder, same_text
+from msauto.model.identity import compare_clips, plain, same_folder, same_text
 from msauto.model.live import Asset, AssetSnapshot, Entry, Folder, Link, parse_folder, show_folder
 from msauto.model.plan import Address, Basis, Change
 from msauto.model.ports import LiveTarget
@@ -299,9 +299,9 @@ def _is_home(asset: Asset, title: str, link: DesiredLink) -> bool:
 
 def _shown(asset: Asset | None, entries: Sequence[Entry]) -> Item:
     """Return what the entries at a place show of a link: those of the clip, or that they are of another one."""
-    mine = [entry for entry in entries if asset is None or not differing(asset, entry)]
+    mine = [entry for entry in entries if asset is None or compare_clips(asset, entry).answer != "other"]
     if asset is not None and not mine:
-        return {"link_id": entries[0].link_id, _COUNT: 0, _OTHER: ", ".join(differing(asset, entries[0]))}
+        return {"link_id": entries[0].link_id, _COUNT: 0, _OTHER: ", ".join(compare_clips(asset, entries[0]).different)}
     return {"link_id": mine[0].link_id, _COUNT: len(mine), **shown_fields(mine[0].attributes)}
 
 

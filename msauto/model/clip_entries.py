@@ -1,4 +1,4 @@
-"""Which entries and answers are of one clip, and where the clip lives.
+"""Which entries of a listing show a clip, and where the clip lives.
 
 One answer alone does not show which entries of a listing are links of a clip, or whether two answers are of one clip.
 Nor does it show which folder is meant if the reported folder begins with the name of the database.
@@ -9,65 +9,129 @@ from __future__ import annotations
 import unicodedata
 from array import array
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.concurrency import in_turns
 from msauto.errors import RejectedError, UnreadableError
-from msauto.model.identity import (
-    Identity,
-    compare_clips,
-    content_of,
-    differing,
-    fits,
-    identity_of,
-    known_identity,
-    same_folder,
-    same_text,
-)
-from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing
+from msauto.model.identity import compare_clips, is_another_clip, reported_values, same_folder, same_text
+from msauto.model.live import Asset, Entry, Folder, Link, Listing
 from msauto.model.plan import Address
-from msauto.model.ports import Reader
 
+if TYPE_CHECKING:
+    from msauto.model.ports import Reader
+
+Values = tuple[object, ...]
+
+MOST_LINKS: Final = 50
+"""More entries of equal values are not links of one clip: on such a server the values identify nothing.
+
+Before a deletion the answer of each of them is read.
+"""
 _KEYS: Final = 3  # a title, a link id, and what identifies the clip
 
 
-def links_of(asset: Asset, entries: Iterable[Entry]) -> tuple[Link, ...]:
-    """Return the links: entries of the same clip, except its home.
+class ClipEntries(Struct, frozen=True, gc=False):
+    """The entries of a database for the clip of an answer: ``same`` show it, ``namesakes`` are others of its title.
 
-    The interface gives no key that a clip shares with its links. The same title identifies a clip if nothing else
-    differs, and so do two equal values of orig_name, create_time and frames.
+    ``rivals`` are those of ``same`` under another title whose own answers call them the clip: each may be its home.
     """
-    same = [entry for entry in entries if _is_same(asset, entry)]
-    if sum(not _bears(entry, asset) for entry in same) > MOST_LINKS:
-        same = [entry for entry in same if _bears(entry, asset)]
-    home = home_entry(asset, same)
-    return tuple(Link(entry.folder, entry.title, entry.link_id) for entry in same if entry is not home)
+
+    asset: Asset
+    same: tuple[Entry, ...] = ()
+    namesakes: tuple[Entry, ...] = ()
+    rivals: tuple[Entry, ...] = ()
+
+    @property
+    def at_home(self) -> tuple[Entry, ...]:
+        """The entries in the folder that the answer reports as that of the clip."""
+        folder = self.asset.folder
+        return () if folder is None else tuple(each for each in self.same if same_folder(each.folder, folder))
+
+    @property
+    def own(self) -> Entry | None:
+        """The entry that answered: that of its ``link_id``, else of its title; of several, the one at home."""
+        by_id = [each for each in self.same if self.asset.link_id is not None and each.link_id == self.asset.link_id]
+        called = [each for each in by_id or self.same if same_text(each.title, self.asset.title)]
+        found = called or by_id
+        home = next((each for each in found if each in self.at_home), None)
+        return found[0] if home is None and len(found) == 1 else home
+
+    @property
+    def home(self) -> Entry | None:
+        """The entry of the clip itself; ``None`` if that is ambiguous.
+
+        A server may report the folder of the clip for its links as well: then the only entry in that folder is the
+        home.
+        """
+        there = self.at_home
+        called = [each for each in there if same_text(each.title, self.asset.title)]
+        if self.own in there:
+            return self.own
+        return called[0] if called else there[0] if len(there) == 1 else None
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """All entries but the home."""
+        return tuple(Link(each.folder, each.title, each.link_id) for each in self.same if each is not self.home)
+
+    @property
+    def places(self) -> tuple[Folder, ...]:
+        """Folder and title of all entries but the one that the answer is known by: its own one, if that is at home."""
+        known = [each for each in self.at_home if each is self.own and same_text(each.title, self.asset.title)]
+        return tuple((*each.folder, each.title) for each in self.same if each not in known)
+
+
+def entries_of(asset: Asset, entries: Iterable[Entry], *, in_doubt: bool = False) -> ClipEntries:
+    """Return the entries that show an asset, and those of its title that are certainly other clips.
+
+    Besides what is surely the same clip, the entry that answered and its title count, unless they are another clip.
+    ``in_doubt``, before a deletion: all that is not surely another clip.
+    """
+    same: list[Entry] = []
+    namesakes: list[Entry] = []
+    unnamed = 0
+    for entry in entries:
+        found = compare_clips(asset, entry).answer
+        is_named = is_named_by(asset, entry)
+        if found != "other" and (is_named or in_doubt or found == "same"):
+            same.append(entry)
+            unnamed += not is_named
+        elif same_text(entry.title, asset.title):
+            namesakes.append(entry)
+    if unnamed > MOST_LINKS and not in_doubt:
+        same = [entry for entry in same if is_named_by(asset, entry)]
+    return ClipEntries(asset, tuple(same), tuple(namesakes))
+
+
+def is_named_by(asset: Asset, entry: Entry) -> bool:
+    """Whether an entry has the ``link_id`` or the title of an answer."""
+    return (asset.link_id is not None and entry.link_id == asset.link_id) or same_text(entry.title, asset.title)
 
 
 def count_clips(entries: Iterable[Entry]) -> int:
     """Count the clips that entries show: a clip and its links count once.
 
-    An entry without orig_name, create_time or frames counts as a separate clip.
+    An entry without original name, creation time or length counts as a separate clip.
     """
-    return len({identity_of(entry) or (entry.folder, entry.title, entry.link_id) for entry in entries})
+    both = ((entry, reported_values(entry)) for entry in entries)
+    return len({(each.folder, each.title, each.link_id) if None in values else values for each, values in both})
 
 
 class LinkIndex:
-    """An index of the entries of a listing, to find the links of many assets.
+    """An index of the entries of a listing, to find those of many assets.
 
     A table of chains by the hash of each key, in some 50 bytes an entry; an entry found there may
-    still have another key, which :func:`links_of` checks. Created by :func:`index_links`.
+    still have another key, which :func:`entries_of` checks. Created by :func:`index_links`.
     """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = entries
         self._heads = array("l", [-1]) * (1 << (len(entries) * _KEYS).bit_length())
         self._next = array("l", [-1]) * (len(entries) * _KEYS)
-        self._incomplete: dict[int, dict[Identity, list[int]]] = {}
-        self._reporting: dict[frozenset[int], array[int]] = {}
+        self._incomplete: dict[int, dict[Values, list[int]]] = {}
+        self._reporting: dict[frozenset[object], array[int]] = {}
 
     def add(self, number: int, entry: Entry) -> None:
         """Add an entry by its number."""
@@ -76,58 +140,37 @@ class LinkIndex:
             self._next[place] = self._heads[head]
             self._heads[head] = place
 
-    def all_of(self, asset: Asset) -> tuple[Link, ...]:
-        """Return the links of an asset as :func:`links_of` does."""
-        return links_of(asset, self._near(asset))
-
     def entries_of(self, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
-        """Return all entries that may show the asset, and those of its title that are certainly other clips.
-
-        ``in_doubt``: also those that report too little to compare two values.
-        """
-        near = self._near(asset)
-        vague = self._vague(asset) if in_doubt else ()
-        return ClipEntries(
-            same=(*(entry for entry in near if _is_same(asset, entry)), *vague),
-            namesakes=tuple(
-                entry for entry in near if same_text(entry.title, asset.title or "") and not _is_same(asset, entry)
-            ),
-        )
-
-    def others(self, asset: Asset, most: int) -> list[Entry]:
-        """Return the first entries, ``most`` of them, that are certainly of other clips."""
-        return list(islice((entry for entry in self._entries if differing(asset, entry)), most))
-
-    def _near(self, asset: Asset) -> list[Entry]:
-        """Return, in order, all entries that share a key with the asset, and possibly others."""
-        keys, identity = _keys(asset), known_identity(asset)
-        if None not in identity:  # a listing may report less than the answer: one value may be unknown
-            keys += [_without(identity, place) for place in range(len(identity))]
+        """Return what :func:`entries_of` does, by few comparisons."""
+        keys, values = _keys(asset), reported_values(asset)
+        if None not in values:  # a listing may report less than the answer: one value may be unknown
+            keys += [_without(values, place) for place in range(len(values))]
         numbers = {number for key in keys for number in self._chain(key)}
-        if identity.count(None) == 1:  # or more than the answer
-            numbers.update(self._complete(identity.index(None)).get(identity, ()))
-        return [self._entries[number] for number in sorted(numbers)]
+        if values.count(None) == 1:  # or more than the answer
+            numbers.update(self._complete(values.index(None)).get(values, ()))
+        if in_doubt:
+            numbers.update(self._vague(asset))
+        return entries_of(asset, (self._entries[number] for number in sorted(numbers)), in_doubt=in_doubt)
 
-    def _complete(self, place: int) -> Mapping[Identity, Sequence[int]]:
-        """Return the entries whose identity is known, by the rest of it without one value. Made when first needed."""
+    def _complete(self, place: int) -> Mapping[Values, Sequence[int]]:
+        """Return the entries whose values are all known, by the others without one. Made when first needed."""
         if place not in self._incomplete:
             found = self._incomplete.setdefault(place, {})
             for number, entry in enumerate(self._entries):
-                identity = known_identity(entry)
-                if None not in identity:
-                    found.setdefault(_without(identity, place), []).append(number)
+                values = reported_values(entry)
+                if None not in values:
+                    found.setdefault(_without(values, place), []).append(number)
         return self._incomplete[place]
 
-    def _vague(self, asset: Asset) -> Iterator[Entry]:
-        """Yield the entries that do not count as the same, and that report too little to be surely of other clips."""
+    def _vague(self, asset: Asset) -> Iterator[int]:
+        """Yield the entries of which fewer than two values can be compared with those of an answer."""
         if not self._reporting:
             for number, entry in enumerate(self._entries):
                 self._reporting.setdefault(_reported(entry), array("l")).append(number)
         known = _reported(asset)
-        numbers = (each for names, some in self._reporting.items() if len(names & known) < 2 for each in some)
-        for entry in map(self._entries.__getitem__, numbers):
-            if not _is_same(asset, entry) and not differing(asset, entry):
-                yield entry
+        for names, numbers in self._reporting.items():
+            if len(names & known) < 2:
+                yield from numbers
 
     def _chain(self, key: object) -> Iterator[int]:
         place = self._heads[self._head(key)]
@@ -150,144 +193,98 @@ async def index_links(entries: Sequence[Entry]) -> LinkIndex:
 def _keys(clip: Asset | Entry) -> list[object]:
     keys: list[object] = [("title", unicodedata.normalize("NFC", clip.title or ""))]
     keys += [] if clip.link_id is None else [("link", clip.link_id)]
-    identity = known_identity(clip)
-    return keys if identity.count(None) > 1 else [*keys, identity]
+    values = reported_values(clip)
+    return keys if values.count(None) > 1 else [*keys, values]
 
 
-def _reported(clip: Asset | Entry) -> frozenset[int]:
-    """Return which values of its identity a clip reports."""
-    return frozenset(place for place, value in enumerate(known_identity(clip)) if value is not None)
+def _reported(clip: Asset | Entry) -> frozenset[object]:
+    """Return which values a clip reports; a time with a zone is not compared with one without."""
+    values = enumerate(reported_values(clip))
+    return frozenset((place, getattr(each, "tzinfo", None) is None) for place, each in values if each is not None)
 
 
-def _without(identity: Identity, place: int) -> Identity:
-    return (*identity[:place], None, *identity[place + 1 :])
-
-
-def _is_same(asset: Asset, entry: Entry) -> bool:
-    if differing(asset, entry):
-        return False
-    if asset.link_id is not None and entry.link_id == asset.link_id:
-        return True
-    return same_text(entry.title, asset.title or "") or compare_clips(asset, entry).answer == "same"
-
-
-def home_entry(asset: Asset, same: Sequence[Entry]) -> Entry | None:
-    """Return the home of a clip among the entries that show it; ``None`` if that is ambiguous.
-
-    A server may report the folder of the clip for its links as well: then the only entry in that folder is the home.
-    """
-    there = [entry for entry in same if entry.folder == asset.folder]
-    own = [entry for entry in there if asset.link_id is not None and entry.link_id == asset.link_id]
-    titled = [entry for entry in there if entry.title == asset.title]
-    return next(iter(own or titled), there[0] if len(there) == 1 else None)
+def _without(values: Values, place: int) -> Values:
+    return (*values[:place], None, *values[place + 1 :])
 
 
 # Whether two answers are of one clip ----------------------------------------------------------------------------
-#
-# Equal values mean nothing on a server where all clips have them. So the listing is read as well: the answers are of
-# one clip if another clip has another file, or if the folders show that one entry is a link.
 
-MOST_LINKS: Final = 50
-"""More entries of equal values are not links of one clip: on such a server the values identify nothing.
 
-Before a deletion the answer of each of them is read.
-"""
-_MOST_TRIED: Final = 20
+def clip_key(asset: Asset) -> Values | None:
+    """Return what the answers of one clip have in common; ``None`` where too little is reported.
+
+    Several clips may use the same file, so two names of one clip must show the same markers and segments as well: those
+    without positions, because some servers count them from the IN point of the entry.
+    """
+    if compare_clips(asset, asset).answer != "same":
+        return None
+    return (asset.hires or None, asset.archive or None, *reported_values(asset), *_content_of(asset))
+
+
+def _content_of(asset: Asset) -> Values:
+    markers = frozenset((marker.uid, frozenset(marker.fields.items())) for marker in asset.markers)
+    return markers, frozenset((segment.number, segment.titles, segment.duration) for segment in asset.segments)
 
 
 async def are_one_clip(reader: Reader, database: str, one: Asset, other: Asset) -> bool:
-    """Return whether two answers, each with its title, are certainly of one clip; reads the listing of the database."""
-    if compare_clips(one, other).answer != "same" or content_of(one) != content_of(other):
+    """Return whether two answers, each with its title, are surely of one clip.
+
+    They are the same clip and show the same content. And because all clips of a server may report equal values, one of
+    these is the file, or the folders show it.
+    """
+    found = compare_clips(one, other)
+    if found.answer != "same" or _content_of(one) != _content_of(other):
         return False
-    is_known = one.link_id is not None or one.hires or one.archive
-    if is_known and one.link_id == other.link_id and same_text(one.title, other.title):
+    if not {"hires", "archive"}.isdisjoint(found.equal):
+        return True
+    if one.link_id is not None and one.link_id == other.link_id and same_text(one.title, other.title):
         return True  # one entry, asked for in two ways
-    if await _files_tell_clips_apart(reader, database, one):
-        return True
     return await _is_link_of(reader, database, one, other) or await _is_link_of(reader, database, other, one)
-
-
-async def read_entries_of(
-    reader: Reader, database: str, asset: Asset, *, listed: Reader | None = None, in_doubt: bool = False
-) -> ClipEntries:
-    """Return the entries that show a clip; one of another title counts where its own answer is of the same clip.
-
-    ``listed`` has a newer listing of the database than ``reader``, which has the answers. ``in_doubt``, before a
-    deletion: also where nothing that is reported distinguishes a link from another clip, and however many entries have
-    its values, or report none of them.
-    """
-    found = await (listed or reader).read_entries(database, asset, in_doubt=in_doubt)
-    own = [entry for entry in found.same if _bears(entry, asset)]
-    others = [entry for entry in found.same if not _bears(entry, asset)]
-    if len(others) > MOST_LINKS and not in_doubt:
-        return structs.replace(found, same=tuple(own))
-    links = [entry for entry in others if await _shows(reader, database, entry, asset, in_doubt=in_doubt)]
-    return structs.replace(found, same=tuple(entry for entry in found.same if entry in own or entry in links))
-
-
-def _bears(entry: Entry, asset: Asset) -> bool:
-    """Return whether an entry has the title of the asset, or is the entry that answered."""
-    same_id = asset.link_id is not None and entry.link_id == asset.link_id
-    return same_id or same_text(entry.title, asset.title or "")
-
-
-async def _shows(reader: Reader, database: str, entry: Entry, asset: Asset, *, in_doubt: bool) -> bool:
-    """Return whether an entry of another title shows the clip, by the answer to its title.
-
-    Where its title leads nowhere, or to another entry, its own values count, which are those of the clip.
-    """
-    answer = await reader.read_asset(database, Address(entry.title))
-    if answer is None or not fits(entry, answer):
-        return True
-    if differing(asset, answer):
-        return False
-    if in_doubt and content_of(asset) == content_of(answer):
-        return True  # nothing shows that it is another clip, even if equal values mean nothing on this server
-    answer = answer if answer.title is not None else structs.replace(answer, title=entry.title)
-    if answer.folder is not None and asset.folder is not None and not same_folder(answer.folder, entry.folder):
-        return same_folder(answer.folder, asset.folder)  # a link of some clip that lives there: it may be this one
-    return await are_one_clip(reader, database, asset, answer)
-
-
-async def _files_tell_clips_apart(reader: Reader, database: str, asset: Asset) -> bool:
-    """Return whether a different clip has another file, or another original name if no file is reported."""
-    for entry in await reader.read_other_clips(database, asset, _MOST_TRIED):
-        try:
-            answer = await reader.read_asset(database, Address(entry.title))
-        except UnreadableError:
-            continue
-        if answer is None:
-            continue
-        files = [(asset.hires, answer.hires), (asset.archive, answer.archive)]
-        mine, other = next((pair for pair in files if pair[0]), (None, None))
-        if mine and other and mine != other:
-            return True
-        if not differing(asset, answer):
-            continue
-        if mine and other:
-            return False
-        if not mine and "orig_name" in differing(asset, answer):
-            return True
-    return False
 
 
 async def _is_link_of(reader: Reader, database: str, link: Asset, home: Asset) -> bool:
     """Return whether, judged by folders, one answer is of a link that can only show the clip of the other."""
-    if link.folder is None or link.link_id is None or home.link_id is None:
+    if link.folder is None or None in (link.link_id, home.link_id) or link.link_id == home.link_id:
         return False
-    entries = (await reader.read_entries(database, link)).same
-    its = next((entry for entry in entries if entry.link_id == link.link_id), None)
-    if its is None or same_folder(its.folder, link.folder):
-        return False
-    there = [entry for entry in entries if same_folder(entry.folder, link.folder)]
-    return {entry.link_id for entry in there} == {home.link_id}
+    entries = await reader.read_entries(database, link)
+    own, there = entries.own, entries.at_home
+    is_link = own is not None and own.link_id == link.link_id and own not in there
+    return is_link and {each.link_id for each in there} == {home.link_id}
+
+
+async def entries_in_doubt(reader: Reader, database: str, asset: Asset, *, listed: Reader | None = None) -> ClipEntries:
+    """Return the entries that may show a clip which loses something: all that are not surely of other clips.
+
+    What counts of an entry of another title is the answer to that; where the title leads nowhere, or to another entry,
+    its own values do. ``listed`` has a newer listing of the database than ``reader``, which has the answers.
+    """
+    found = await (listed or reader).read_entries(database, asset, in_doubt=True)
+    same: list[Entry] = []
+    rivals: list[Entry] = []
+    for entry in found.same:
+        answer = None if is_named_by(asset, entry) else await reader.read_asset(database, Address(entry.title))
+        if answer is None:
+            same.append(entry)
+            continue
+        # The length that a listing shows of a clip which is recorded may be late, and shows nothing.
+        late = compare_clips(entry, answer).different == ("frames",) and not answer.finalized
+        is_link = answer.folder is not None and not same_folder(answer.folder, entry.folder)
+        if is_another_clip(entry, answer, {"link_id", "frames"} if late else {"link_id"}):
+            same.append(entry)
+            rivals.append(entry)
+            continue
+        different = {*compare_clips(asset, answer).different} - ({"frames"} if late else set())
+        if not different and (_content_of(asset) == _content_of(answer) or (is_link and answer.folder == asset.folder)):
+            same.append(entry)
+            rivals += [] if is_link else [entry]
+    return structs.replace(found, same=tuple(same), rivals=tuple(rivals))
 
 
 # In which folder a clip is --------------------------------------------------------------------------------------
 #
-# An answer has it (interface, «Asset»). Some servers put the database in front. On others a folder may have the name of
-# the database: ``NEWS/Raw`` is ``Raw`` there, and ``NEWS/Raw`` here. So the server is asked: without such a folder the
-# first name is the database; else the clip is searched for in both.
+# The interface calls it «folder of the asset» («Asset (clip)»). Some servers put the database in front. On others a
+# folder may have the name of the database: ``NEWS/Raw`` is ``Raw`` there, and ``NEWS/Raw`` here. So the server is
+# asked: without such a folder the first name is the database; else the clip is searched for in both.
 
 
 async def settle_home(
@@ -306,7 +303,7 @@ async def settle_home(
     try:
         if not await has((database,)):
             return structs.replace(asset, folder_otherwise=None)
-        here, there = _is_listed_in(asset, await read(asset.folder)), _is_listed_in(asset, await read(otherwise))
+        here, there = is_listed_in(asset, await read(asset.folder)), is_listed_in(asset, await read(otherwise))
     except (RejectedError, UnreadableError):
         return asset
     if here is there:
@@ -314,12 +311,12 @@ async def settle_home(
     return structs.replace(asset, folder=asset.folder if here else otherwise, folder_otherwise=None)
 
 
-def _is_listed_in(asset: Asset, listing: Listing | None) -> bool:
-    """Return whether a folder lists the clip itself: a link has its own ``link_id`` (interface, «Link»)."""
+def is_listed_in(asset: Asset, listing: Listing | None) -> bool:
+    """Return whether a folder lists the entry that answered: a link has its own ``link_id``."""
     entries = [each for each in listing.entries if each.folder == listing.folder] if listing else []
     return any(
         asset.link_id == each.link_id
         if asset.link_id is not None and each.link_id is not None
-        else same_text(each.title, asset.title or "")
+        else same_text(each.title, asset.title)
         for each in entries
     )

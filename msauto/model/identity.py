@@ -1,8 +1,8 @@
-"""Equality of names, and which answers and entries are of one clip.
+"""Equality of names, and whether two sightings are of one clip: other, same or unknown.
 
-The interface has no key that a clip and its links share: a link is an entry of the same clip with its own ``link_id``
-(identity, «One clip is one target»). So two answers are compared by what belongs to the clip and not to an entry: its
-file, its creation time and its length.
+The interface has no key that a clip and its links share: a link is an entry of the same clip with its own ``link_id``.
+So two sightings are compared by what belongs to the clip and not to an entry: its files, its original name, its
+creation time and its length. What each caller does with *unknown* is in ``docs/explanation/identity.md``.
 """
 
 from __future__ import annotations
@@ -16,10 +16,6 @@ from msgspec import Meta, Struct
 
 from msauto.model.live import Asset, Entry, Folder, read_time, whole
 
-IDENTITY: Final = ("orig_name", "create_time", "frames")
-"""Attributes of a clip that all its entries share, and that change only when it is recorded again."""
-
-Identity = tuple[object, ...]
 Answer = Literal["other", "same", "unknown"]
 
 LinkId = Annotated[int | None, Meta(description="the server's number of the entry, if it reports one")]
@@ -63,16 +59,37 @@ Sighting = Asset | Entry | ClipIdentity
 
 
 class ClipComparison(NamedTuple):
-    """The names of the values that two sightings of a clip both report, ``link_id`` apart: that is of the entry."""
+    """The names of the values that two sightings of a clip both report, and those that they do not.
+
+    ``link_id`` is not among them: it is of the entry.
+    """
 
     equal: tuple[str, ...]
     different: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
 
     @property
     def answer(self) -> Answer:
         """Whether they are of one clip: of another if a value differs, of the same if two values are equal."""
         both_files = "hires" in self.equal and "archive" in self.equal  # which count as one value
         return "other" if self.different else "same" if len(self.equal) - both_files > 1 else "unknown"
+
+    @property
+    def evidence(self) -> str:
+        """What the two show, for a message: ``the same length; not reported by both: file``."""
+        has_file = {"hires", "archive"} & {*self.equal, *self.different}
+        unknown = [name for name in self.unknown if name != "archive" and not (name == "hires" and has_file)]
+        shown = {"the same": self.equal, "another": self.different, "not reported by both:": unknown}
+        return "; ".join(f"{what} {', '.join(map(_CALLED.__getitem__, of))}" for what, of in shown.items() if of)
+
+
+_CALLED: Final = {
+    "hires": "file",
+    "archive": "archive copy",
+    "orig_name": "original name",
+    "create_time": "creation time",
+    "frames": "length",
+}
 
 
 def compare_clips(one: Sighting, other: Sighting) -> ClipComparison:
@@ -91,8 +108,38 @@ def compare_clips(one: Sighting, other: Sighting) -> ClipComparison:
         "frames": (mine.frames, its.frames),
     }
     known = {name: a == b for name, (a, b) in pairs.items() if _comparable(a, b)}
-    equal = tuple(name for name, is_equal in known.items() if is_equal)
-    return ClipComparison(equal, tuple(name for name in known if name not in equal))
+    return ClipComparison(
+        tuple(name for name, is_equal in known.items() if is_equal),
+        tuple(name for name, is_equal in known.items() if not is_equal),
+        tuple(name for name in pairs if name not in known),
+    )
+
+
+def is_another_clip(planned: Sighting, now: Sighting, altered: Collection[str] = ()) -> bool:
+    """Whether a title that led to one sighting leads to another clip now: *unknown* goes by the title.
+
+    ``altered`` are the values that the requests of the run may change. Another ``link_id`` is another entry: with
+    ``link_id`` among them, that is surely to be of the same clip. Of one entry, a length that may still grow, or that
+    a listing shows late, is no other.
+    """
+    found = compare_clips(planned, now)
+    different = {*found.different} - {*altered} - ({"hires", "archive"} if "files" in altered else set())
+    if None in (planned.link_id, now.link_id):
+        return bool(different)
+    if planned.link_id != now.link_id:
+        return "link_id" not in altered or found._replace(different=tuple(different)).answer != "same"
+    may_grow = isinstance(planned, Entry) or (isinstance(now, Asset | Entry) and now.finalized is None)
+    return bool(different - ({"frames"} if may_grow and "create_time" in found.equal else set()))
+
+
+def reported_values(clip: Asset | Entry) -> tuple[object, ...]:
+    """Return what a listing reports of a clip, to find entries that may be of it; ``None`` for what is not reported."""
+    shown = ClipIdentity.of(clip)
+    return (
+        _text(shown.orig_name),
+        _time(_text(shown.create_time)),
+        "recording" if clip.finalized is False else shown.frames,
+    )
 
 
 def plain(text: str) -> str:
@@ -110,84 +157,6 @@ def same_text(one: str | None, other: str | None) -> bool:
 def same_folder(one: Folder, other: Folder) -> bool:
     """Whether two folders are equal."""
     return len(one) == len(other) and all(map(same_text, one, other))
-
-
-def identity_of(clip: Asset | Entry) -> Identity | None:
-    """Return the values of ``IDENTITY``; ``None`` where one of them is not reported."""
-    values = known_identity(clip)
-    return None if None in values else values
-
-
-def known_identity(clip: Asset | Entry) -> Identity:
-    """Return the values of ``IDENTITY``, ``None`` for what is not reported; a clip being recorded has no length yet."""
-    shown = ClipIdentity.of(clip)
-    return (
-        _text(shown.orig_name),
-        _time(_text(shown.create_time)),
-        "recording" if clip.finalized is False else shown.frames,
-    )
-
-
-def clip_key(asset: Asset) -> Identity | None:
-    """Return what two answers of one clip have in common; ``None`` where too little is reported."""
-    if compare_clips(asset, asset).answer != "same":
-        return None
-    return (asset.hires or None, asset.archive or None, *known_identity(asset), *content_of(asset))
-
-
-def differing(one: Sighting, other: Sighting) -> tuple[str, ...]:
-    """Return the names of the values that both report, and that differ: if any does, they are two clips."""
-    return compare_clips(one, other).different
-
-
-def is_another_clip(planned: ClipIdentity, asset: Asset, altered: Collection[str] = ()) -> bool:
-    """Return whether an answer is surely of another clip than the one that was planned."""
-    return are_other_clips(planned, ClipIdentity.of(asset), altered, may_grow=asset.finalized is None)
-
-
-def are_other_clips(
-    planned: ClipIdentity, now: ClipIdentity, altered: Collection[str] = (), *, may_grow: bool = False
-) -> bool:
-    """Return whether two identities are surely of two clips; ``may_grow``: it may still be recorded.
-
-    ``altered`` are the values that the requests of the run may change. With ``link_id`` among them, the identity may
-    be that of a link: then nothing else may differ, and the creation time, the length or a file must be equal.
-    """
-    if now == planned:
-        return False
-    found = compare_clips(planned, now)
-    different = {*found.different} - {*altered} - ({"hires", "archive"} if "files" in altered else set())
-    if None in (planned.link_id, now.link_id):
-        return bool(different)
-    if planned.link_id != now.link_id:
-        return bool(different) or "link_id" not in altered or not {*found.equal} - {"orig_name"}
-    if may_grow and "create_time" in found.equal:
-        different.discard("frames")  # it may still be recorded, and the server does not report that
-    return bool(different)
-
-
-def describe_clip(asset: Asset) -> str:
-    """Return what a message names of a clip that has the title of another one."""
-    created = asset.attributes.get("create_time") or "unknown"
-    return f"created {created}, {asset.frames} frames, link_id {asset.link_id}"
-
-
-def fits(entry: Entry, asset: Asset) -> bool:
-    """Whether an answer may be of the clip that a listing shows at ``entry``, or of a link of it.
-
-    A server may give all entries one ``link_id``, so an equal one alone is not enough.
-    """
-    return not are_other_clips(ClipIdentity.of(entry), ClipIdentity.of(asset), {"link_id"}, may_grow=True)
-
-
-def content_of(asset: Asset) -> Identity:
-    """Return the content of the clip without positions: some servers count them from the IN point of the entry.
-
-    Several clips may use the same file, so two names of one clip must show the same markers and segments as well.
-    """
-    markers = frozenset((marker.uid, frozenset(marker.fields.items())) for marker in asset.markers)
-    segments = frozenset((segment.number, segment.titles, segment.duration) for segment in asset.segments)
-    return markers, segments
 
 
 def _comparable(one: object, other: object) -> bool:

@@ -181,13 +181,6 @@ class Entry(ClipAttributes, Struct, frozen=True, gc=False):
         return ""
 
 
-class ClipEntries(Struct, frozen=True, gc=False):
-    """The entries of a database for one clip: ``same`` show it, ``namesakes`` are other clips with its title."""
-
-    same: tuple[Entry, ...] = ()
-    namesakes: tuple[Entry, ...] = ()
-
-
 class Listing(Struct, frozen=True, gc=False):
     """The answer to one listing: entries and sub-folders below ``folder``, at any depth that the server showed."""
 

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from msgspec import Struct, field
 
 from msauto.model.desired import SelectRef
-from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
+from msauto.model.live import Asset, Entry, Folder, Link, Listing, RssChannel, Xmp
 from msauto.model.plan import Address, Plan, Request, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.model.snapshot import Json
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from msauto.model.clip_entries import ClipEntries
 
 
 NamedKind = Literal["database", "channel", "folder"]
@@ -30,7 +32,10 @@ class Reader(Protocol):
         """Requests sent so far."""
 
     async def read_asset(self, database: str, address: Address) -> Asset | None:
-        """Return the asset; ``None`` if the server reports that it does not exist."""
+        """Return the asset; ``None`` if the server reports that it does not exist.
+
+        Where the answer to a title bears none, it gets the one that was asked for. No answer has another one.
+        """
 
     async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
         """Return the XMP fields; ``names`` (empty: all) are read one by one if the server needs that.
@@ -51,13 +56,10 @@ class Reader(Protocol):
         """Return all links to an asset: from a listing of the whole database, unless the clip lists them itself."""
 
     async def read_entries(self, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
-        """Return the entries that may show an asset, its home among them, from one listing of the database per run.
+        """Return the entries that show an asset, its home among them, from one listing of the database per run.
 
-        Entries of another title are candidates: their creation time and length are equal, or ``in_doubt`` not reported.
+        ``in_doubt``: also all others that are not surely of other clips.
         """
-
-    async def read_other_clips(self, database: str, asset: Asset, most: int) -> Sequence[Entry]:
-        """Return some entries of other clips: their creation time, length or original name differs."""
 
     async def read_channel(self, name: str) -> RssChannel | None:
         """Return a channel; ``None`` if it does not exist."""

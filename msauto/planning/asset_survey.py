@@ -16,11 +16,12 @@ from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger,
 from msauto.aspects.positions import InAndOut, in_point
 from msauto.errors import MsautoError, PlanningError
 from msauto.model import requests
+from msauto.model.clip_entries import ClipEntries
 from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, Intent, TaskSource
 from msauto.model.events import Notify, PlannedState
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import ClipIdentity, plain, same_text
-from msauto.model.live import ClipEntries, Folder, show_folder
+from msauto.model.live import Folder, show_folder
 from msauto.model.plan import Address, EmptiedList, Request, Settlement, Target, TargetContext, TargetId
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.requests import asset_path
@@ -29,7 +30,7 @@ from msauto.model.snapshot import Json, Snapshot
 from msauto.model.snapshot import after as snapshot_after
 from msauto.planning.chosen_titles import SimilarTitles, TargetChoice, not_found
 from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
-from msauto.planning.deletion import check_deletion, check_link_titles, places_of, with_places
+from msauto.planning.deletion import check_deletion, check_link_titles, with_places
 from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers, listed_otherwise
 from msauto.planning.handlers import RecalledItems, due_handlers, recall
 from msauto.planning.left_out import check_protected, losses, protected
@@ -212,7 +213,10 @@ class AssetSurvey:
             reads = any(losses(builder.changes))
             kept = await protected(self._group.protecting, self._layers, self._finder, here, reads=reads)
             check_protected(plan, declared, kept)
-        await check_link_titles(self._reader, plan.database, found.asset, found.title, builder.changes)
+        home = desired.folder.value if desired is not None and desired.folder is not None else None
+        await check_link_titles(
+            self._reader, plan.database, found.asset, builder.changes, home=home, are_links=bool(plan.still)
+        )
         if not await self._plan_handlers(plan, here, desired):
             return SurveyedTarget("left out", None, tuple(builder.warnings), recalled.settlements)
         if not builder.changes:
@@ -290,7 +294,7 @@ class AssetSurvey:
             address=address if address.namespace else Address(title),
             files=await _read_files(context.hash_file, runs, memory) if runs else {},
             batch=context.answers.batches.get(database),
-            places=() if entries is None else places_of(found.asset, found.title, entries),
+            places=() if entries is None else entries.places,
             hide=context.secrets.mask,
         )
 

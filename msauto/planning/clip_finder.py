@@ -13,10 +13,10 @@ from msauto.aspects.aspect import Aspect
 from msauto.aspects.comparison import entry_called
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import MsautoError
-from msauto.model.clip_entries import are_one_clip
+from msauto.model.clip_entries import are_one_clip, clip_key, is_listed_in
 from msauto.model.desired import Desired, DesiredAsset, Sourced, TitleRef
 from msauto.model.facts import Facts, Need
-from msauto.model.identity import clip_key, same_folder, same_text
+from msauto.model.identity import same_folder, same_text
 from msauto.model.live import Asset, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
@@ -90,17 +90,16 @@ class ClipFinder:
         if renamed is not None:
             return renamed
         homes = [one for one in found if await self._is_at_home(one)]
-        return min(homes or found, key=lambda one: _age(one.clip))
+        return min(homes or found, key=lambda one: one.clip.title)
 
     async def _is_at_home(self, one: NamedClip) -> bool:
-        part, (asset, _, title) = one
+        part, (asset, *_) = one
         home = asset.folder
         if home is None:
             return False
         if any(member.entry is not None and same_folder(member.entry.folder, home) for member in part.members):
             return True
-        listing = await self._reader.read_folder(part.database, home)
-        return listing is not None and entry_called(listing.entries, home, title) is not None
+        return is_listed_in(asset, await self._reader.read_folder(part.database, home))
 
     async def _locate(self, part: IntentGroup) -> FoundClip | None:
         if part.by_id is not None:
@@ -128,11 +127,8 @@ class ClipFinder:
 
     async def _are_one(self, found: Sequence[FoundClip]) -> bool:
         """Whether all answers are of one clip."""
-        first, *others = (structs.replace(asset, title=title) for asset, _, title in found)
-        for other in others:
-            if not await are_one_clip(self._reader, self._group.database, first, other):
-                return False
-        return True
+        first, *others = (each.asset for each in found)
+        return all([await are_one_clip(self._reader, self._group.database, first, other) for other in others])
 
     async def _names(self, part: IntentGroup) -> Sequence[str]:
         """Return the titles to look for. Raises ``PostponedError`` where the new title is still taken.
@@ -167,8 +163,8 @@ class ClipFinder:
     async def _one_of(self, part: IntentGroup, found: Sequence[FoundClip]) -> FoundClip:
         """Return the entry of a clip found under several titles: the one that undo names, else the one at home.
 
-        The others are links with a former title, or already with the new one. Where a server reports a link's own
-        folder, the smallest ``link_id`` is the clip's, because a link is created after its clip.
+        The others are links with a former title, or already with the new one. Where a server reports the own folder of
+        each, the first one counts: it has the title that is asked for.
         """
         refs = [member.intent.ref for member in part.naming]
         known = {ref.link_id for ref in refs if isinstance(ref, TitleRef)} - {None}
@@ -176,7 +172,7 @@ class ClipFinder:
             if one.asset.link_id in known:
                 return one
         homes = [one for one in found if await self._is_at_home(NamedClip(part, one))]
-        return min(homes or found[:1], key=_age)
+        return (homes or found)[0]
 
     async def _find(self, part: IntentGroup, name: str) -> FoundClip | None:
         """Return the clip with exactly this title, else the only one whose title is equal after Unicode NFC.
@@ -189,8 +185,7 @@ class ClipFinder:
                 asked, asset = (form, await self._read(form)) if asset is None else (asked, asset)
         if asset is None:
             return None
-        if asked != name or asset.title not in {None, name}:
-            asset = structs.replace(asset, title=asset.title or asked)
+        if asked != name or asset.title != name:
             titles = await titles_like(self._reader, part.database, asset)
             if len(titles) > 1:
                 raise refuse(
@@ -345,11 +340,6 @@ class ClipFinder:
         if self._keeps_former_title:
             return structs.replace(self._group, name=title, names=(title,))
         return structs.replace(self._group, name=part.name) if self._group.merged else self._group
-
-
-def _age(found: FoundClip) -> tuple[bool, int]:
-    """Sort key: a smaller ``link_id`` is older, and an unknown one comes last."""
-    return found.asset.link_id is None, found.asset.link_id or 0
 
 
 def check_guard(asset: Asset, title: str, guard: Sourced[Folder]) -> None:

@@ -1,13 +1,13 @@
 """Checks before an asset is deleted, and before a link is removed or changed: the title must lead to the right entry.
 
-The interface deletes by title or key id. A link is an entry of the same clip in another folder, and a server may delete
-the clip for it. So the whole database is listed once in a run, to know every entry of the clip.
+The interface deletes by title or key id («Delete asset»). A link is an entry of the same clip in another folder, and a
+server may delete the clip for it. So the whole database is listed once in a run, to know every entry of the clip.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import structs
 
@@ -16,10 +16,10 @@ from msauto.aspects.comparison import entry_called
 from msauto.aspects.link import why_ambiguous
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
-from msauto.model.clip_entries import are_one_clip, read_entries_of
-from msauto.model.desired import DesiredAsset, TaskSource
-from msauto.model.identity import compare_clips, differing, plain, same_folder, same_text
-from msauto.model.live import Asset, ClipEntries, Entry, Folder, parse_folder, show_folder
+from msauto.model.clip_entries import ClipEntries, are_one_clip, entries_in_doubt
+from msauto.model.desired import DesiredAsset
+from msauto.model.identity import compare_clips, plain, same_folder, same_text
+from msauto.model.live import Asset, Entry, Folder, parse_folder, show_folder
 from msauto.model.plan import Address, Change, Target
 from msauto.model.ports import Reader
 from msauto.planning.fact_layers import FoundClip
@@ -27,28 +27,12 @@ from msauto.planning.fact_layers import FoundClip
 _MOST_LISTED: Final = 10
 
 
-def places_of(asset: Asset, title: str, entries: ClipEntries) -> tuple[Folder, ...]:
-    """Return folder and title of every entry that shows the clip, except the target itself."""
-    own = _own_entry(asset, title, entries.same)
-    at_home = own is not None and asset.folder is not None and same_folder(own.folder, asset.folder)
-    if own is not None and not (at_home and same_text(own.title, title)):
-        own = None  # a link, or listed under a title that the answer does not show: the target is known by neither
-    return tuple((*entry.folder, entry.title) for entry in entries.same if entry is not own)
-
-
 async def with_places(target: Target, asset: Asset, reader: Reader) -> Target:
     """Return a target that loses something with the entries that show it; any other target is not changed."""
     if not target.loses:
         return target
-    titled = structs.replace(asset, title=asset.title or target.name)
-    places = places_of(titled, target.name, await read_entries_of(reader, target.database, titled, in_doubt=True))
+    places = (await entries_in_doubt(reader, target.database, asset)).places
     return structs.replace(target, places=tuple(map(show_folder, places)))
-
-
-def is_home_of(target: Target, asset: Asset) -> bool:
-    """Return whether the clip of an answer may live where it did when the target was planned."""
-    homes = [show_folder(each) for each in (asset.folder, asset.folder_otherwise) if each is not None]
-    return target.folder is None or not homes or any(same_text(home, target.folder) for home in homes)
 
 
 async def why_not_deleted(
@@ -64,16 +48,19 @@ async def why_not_deleted(
     changes = [target.changes[number] for number in left]
     if _removed_links(changes):
         try:
-            await check_link_titles(listed, target.database, asset, target.name, changes)
+            await check_link_titles(listed, target.database, asset, changes, are_links=True)
         except PlanningError as error:
             return error.message
         return None
-    if not is_home_of(target, asset):
-        return f"it is in {show_folder(asset.folder or ())!r}, and was in {target.folder!r}"
-    titled = structs.replace(asset, title=asset.title or target.name)
-    entries, new = await _entries_now(target, titled, listed, recent)
-    if new:  # a clip that this run renames, or has just deleted, is not new
-        entries, new = await _entries_now(target, titled, listed.fresh(), recent)
+    homes = [show_folder(each) for each in (asset.folder, asset.folder_otherwise) if each is not None]
+    if target.folder is not None and homes and not any(same_text(home, target.folder) for home in homes):
+        return f"it is in {homes[0]!r}, and was in {target.folder!r}"
+    shown, new = {plain(place) for place in target.places}, list[str]()
+    for reader in (listed, listed.fresh()):  # a clip that this run renames, or has just deleted, is not new
+        entries = await entries_in_doubt(recent, target.database, asset, listed=reader)
+        new = [place for place in map(show_folder, entries.places) if plain(place) not in shown]
+        if not new:
+            break
     if new:
         return f"{', '.join(new)} {'shows' if len(new) == 1 else 'show'} it, too"
     if again and entries.namesakes:
@@ -81,36 +68,6 @@ async def why_not_deleted(
     if again and not target.clip.is_known:
         return "the server reports nothing that distinguishes it from another clip of this title"
     return None
-
-
-async def _entries_now(target: Target, asset: Asset, listed: Reader, recent: Reader) -> tuple[ClipEntries, list[str]]:
-    """Return the entries of a clip, and the places of those that the plan did not show."""
-    entries = await read_entries_of(recent, target.database, asset, listed=listed, in_doubt=True)
-    shown = {plain(place) for place in target.places}
-    places = map(show_folder, places_of(asset, target.name, entries))
-    return entries, [place for place in places if plain(place) not in shown]
-
-
-class _Own(NamedTuple):
-    """The entries of a clip that an answer may be of: those of its ``link_id``, and those of the title asked for."""
-
-    by_id: list[Entry]
-    called: list[Entry]
-
-    @classmethod
-    def of(cls, asset: Asset, title: str, entries: Sequence[Entry]) -> _Own:
-        return cls(
-            [entry for entry in entries if asset.link_id is not None and entry.link_id == asset.link_id],
-            [entry for entry in entries if same_text(entry.title, title)],
-        )
-
-
-def _own_entry(asset: Asset, title: str, entries: Sequence[Entry]) -> Entry | None:
-    """Return the entry with this title: the one of that ``link_id``, else the one in the home folder."""
-    by_id, called = _Own.of(asset, title, entries)
-    home = [entry for entry in called if asset.folder is not None and same_folder(entry.folder, asset.folder)]
-    alone = called if len(called) == 1 else []
-    return next(iter([*by_id, *home, *alone]), None)
 
 
 async def check_deletion(
@@ -121,86 +78,55 @@ async def check_deletion(
     ``chosen`` are the entries that a select chose. Raises ``PlanningError`` where the task names a link instead of the
     clip, where links show the clip and the task does not consent, and where another clip has the same title.
     """
-    titled = structs.replace(found.asset, title=found.asset.title or found.title)
-    entries = await read_entries_of(reader, database, titled, in_doubt=True)
+    asset, title, source = found.asset, found.title, desired.source
+    entries = await entries_in_doubt(reader, database, asset)
     by_id = bool(found.address.namespace)
     if by_id and not entries.same:
-        # Where the title no longer leads to the clip, it was deleted while open (interface, «States»).
-        answer = await reader.read_asset(database, Address(found.title))
-        if answer is None or differing(answer, found.asset):
+        # Where the title no longer leads to the clip, it was deleted while open («States and transitions»).
+        answer = await reader.read_asset(database, Address(title))
+        if answer is None or compare_clips(answer, asset).answer == "other":
             return None
-    await _check_is_no_link(reader, database, found, chosen, entries, desired.source)
-    if found.asset.title is None and not by_id and entries.same:
-        _check_is_called(found.title, entries.same, desired.source)
-    namesakes = [entry for entry in entries.namesakes if entry.title == titled.title]
-    if namesakes and not by_id and desired.folder is None:
+    called = [entry for entry in entries.same if same_text(entry.title, title)]
+    named = chosen or ([entry for entry in entries.same if entry is entries.own] if by_id else called)
+    home = asset.folder if asset.folder_otherwise is None else None
+    if named and home is not None and not any(same_folder(entry.folder, home) for entry in named):
         raise refuse(
-            f"two clips have the title {found.title!r}: {_listed([*entries.same, *namesakes])}",
-            desired.source,
-            "write the `folder:` of the clip, or address it by a key field with `id:`",
+            f"the entry {_listed(named[:1])} is a link, and a clip is not deleted through a link; entries of the clip: "
+            f"{_listed(entries.same)}",
+            source,
+            "address the clip by its own title, or select it in its home folder",
         )
-    own = _own_entry(found.asset, found.title, entries.same)
-    if any(entry is not own for entry in entries.same) and not desired.with_links:
+    if not by_id and entries.same and not called:
         raise refuse(
-            f"{found.title!r} has several entries ({_listed(entries.same)}), and a clip is not deleted while links "
-            "show it",
-            desired.source,
-            "remove the links first, or write `with_links: true` to delete the clip with all its links",
-        )
-    return entries
-
-
-async def _check_is_no_link(
-    reader: Reader, database: str, found: FoundClip, chosen: Sequence[Entry], entries: ClipEntries, source: TaskSource
-) -> None:
-    """Refuse to delete a clip for an entry outside its home folder.
-
-    In an unknown home folder, an entry that is younger than the one that answers is a link.
-    """
-    home, mine = found.asset.folder, found.asset.link_id
-    if found.asset.folder_otherwise is not None:
-        return
-    by_id, called = _Own.of(found.asset, found.title, entries.same)
-    named = chosen or (by_id if found.address.namespace else called)
-    at_home = [entry for entry in named if home is None or same_folder(entry.folder, home)]
-    if home is None and mine is not None:
-        at_home = [entry for entry in named if entry.link_id is None or entry.link_id <= mine]
-    if not named or (at_home and not await _is_younger_link(reader, database, found, called, entries)):
-        return
-    raise refuse(
-        f"the entry {_listed(named[:1])} is a link, and a clip is not deleted through a link; entries of the clip: "
-        f"{_listed(entries.same)}",
-        source,
-        "address the clip by its own title, or select it in its home folder",
-    )
-
-
-async def _is_younger_link(
-    reader: Reader, database: str, found: FoundClip, called: Sequence[Entry], entries: ClipEntries
-) -> bool:
-    """Return whether all older entries of the clip have another title: a link is created after its clip.
-
-    Without a file, at least one of them must surely be of the clip.
-    """
-    mine = found.asset.link_id
-    older = [each for each in entries.same if mine is not None and each.link_id is not None and each.link_id < mine]
-    if not older or any(entry in called for entry in older):
-        return False
-    if found.asset.hires or found.asset.archive:
-        return True
-    titled = structs.replace(found.asset, title=found.asset.title or found.title)
-    sure = (await read_entries_of(reader, database, titled)).same
-    return any(entry in sure for entry in older)
-
-
-def _check_is_called(title: str, same: Sequence[Entry], source: TaskSource) -> None:
-    """Refuse to delete a clip whose answer has no title, where no entry that shows it has the title asked for."""
-    if not any(same_text(entry.title, title) for entry in same):
-        raise refuse(
-            f"the server answers {title!r} with the clip that it lists as {_listed(same)}",
+            f"the server answers {title!r} with the clip that it lists as {_listed(entries.same)}",
             source,
             "write the title exactly as the server shows it",
         )
+    namesakes = [entry for entry in entries.namesakes if entry.title == asset.title]
+    if namesakes and not by_id and desired.folder is None:
+        raise refuse(
+            f"two clips have the title {title!r}: {_listed([*entries.same, *namesakes])}",
+            source,
+            "write the `folder:` of the clip, or address it by a key field with `id:`",
+        )
+    others = [entry for entry in entries.same if entry is not entries.own]
+    if others and not desired.with_links:
+        first = compare_clips(asset, others[0])
+        doubt = "" if first.answer == "same" else f"; {_listed(others[:1])} may be one ({first.evidence})"
+        raise refuse(
+            f"{title!r} has several entries ({_listed(entries.same)}), and a clip is not deleted while links show it"
+            f"{doubt}",
+            source,
+            "remove the links first, or write `with_links: true` to delete the clip with all its links",
+        )
+    if entries.rivals and not by_id and desired.folder is None:
+        raise refuse(
+            f"{title!r} may be a link of {_listed(entries.rivals)}: the server does not show which of them is the clip "
+            f"({compare_clips(asset, entries.rivals[0]).evidence})",
+            source,
+            "write the `folder:` of the clip, or address it by a key field with `id:`",
+        )
+    return entries
 
 
 def _listed(entries: Sequence[Entry]) -> str:
@@ -210,28 +136,39 @@ def _listed(entries: Sequence[Entry]) -> str:
 
 # Links that are removed or changed by their title --------------------------------------------------------------
 #
-# The interface cannot remove a link. With `link_delete: by_title`, msauto sends a DELETE of the link's title.
-# Where two links, or another clip, have that title, the wrong thing would be deleted.
+# The interface cannot remove a link. With `link_delete: by_title`, msauto sends a DELETE of the link's title (field
+# notes). Where two links, or another clip, have that title, the wrong thing would be deleted.
 
 
-async def check_link_titles(reader: Reader, database: str, asset: Asset, title: str, changes: Sequence[Change]) -> None:
+async def check_link_titles(
+    reader: Reader,
+    database: str,
+    asset: Asset,
+    changes: Sequence[Change],
+    *,
+    home: Folder | None = None,
+    are_links: bool = False,
+) -> None:
     """Raise ``PlanningError`` for a removed link whose title leads to something else or to several entries.
 
-    It is also raised for a link whose fields change, if its title does not surely lead to it.
+    It is also raised for a link whose fields change, if its title does not surely lead to it. ``home`` is the folder
+    of the clip as its task names it. ``are_links``: what is removed is no home, as the plan found, or a run made it.
     """
     for change in changes:
         if ASPECTS[change.aspect].deletes == "link" and isinstance(change.after, dict):
             await _check_address(reader, database, asset, change)
     removed = _removed_links(changes)
-    if not removed:
-        return
-    links = await reader.read_links(database, asset)
-    asset = structs.replace(asset, title=asset.title or title)
+    links = await reader.read_links(database, asset) if removed else ()
     for change in removed:
-        why = why_ambiguous(parse_folder(change.key)[-1], links)
-        why = why or await _why_not_removed(reader, database, asset, change)
+        *folder, title = parse_folder(change.key)
+        remedy = "remove it by hand"
+        why = why_ambiguous(title, links) or await _why_not_removed(reader, database, asset, change)
+        is_stated = are_links or (home is not None and not (change.losses and same_folder(home, tuple(folder))))
+        if why is None and not is_stated and not await _is_away(reader, database, asset, (*folder, title)):
+            why = "the server does not show which of the two is the clip, and which is the link"
+            remedy += ", or write the `folder:` in which the clip lives"
         if why is not None:
-            raise refuse(f"the link {change.key} cannot be removed: {why}", change.source, "remove it by hand")
+            raise refuse(f"the link {change.key} cannot be removed: {why}", change.source, remedy)
 
 
 def _removed_links(changes: Sequence[Change]) -> list[Change]:
@@ -245,13 +182,26 @@ async def _why_not_removed(reader: Reader, database: str, asset: Asset, change: 
     if answer is None:
         return "its title leads nowhere, so no request can mean it"
     why = await _why_another_entry(reader, database, asset, (tuple(folder), called), answer)
-    why = why or _why_not_a_link(asset, tuple(folder), answer)
-    if why is not None or not change.losses:
+    if why is not None:
         return why
+    found = compare_clips(asset, answer)
+    if found.answer == "other":
+        return "another clip has its title and would be deleted"
+    if found.answer == "unknown":
+        return f"the server reports too little to decide whether its title leads to this clip ({found.evidence})"
     # No task names an entry that `exactly` removes: it must surely be a link.
-    if await are_one_clip(reader, database, asset, structs.replace(answer, title=called)):
-        return None
-    return "the server reports nothing that distinguishes it from another clip of the same length and creation time"
+    if change.losses and not await are_one_clip(reader, database, asset, answer):
+        return f"it may be another clip ({found.evidence})"
+    return None
+
+
+async def _is_away(reader: Reader, database: str, asset: Asset, place: Folder) -> bool:
+    """Return whether the server shows that a link is one: outside the folder of its clip, or in the clip's own list."""
+    *folder, title = place
+    answer = await reader.read_asset(database, Address(title))
+    if answer is not None and answer.folder is not None and not same_folder(answer.folder, tuple(folder)):
+        return True
+    return any(same_folder((*link.folder, link.title), place) for link in asset.links or ())
 
 
 async def _why_another_entry(
@@ -267,7 +217,7 @@ async def _why_another_entry(
         return "its title leads to another entry, which would be deleted"
     if listed is not None and listed == answered != asset.link_id:
         return None
-    found = await reader.read_entries(database, structs.replace(answer, title=link[1]))
+    found = await reader.read_entries(database, answer)
     others = [each for each in (*found.same, *found.namesakes) if each != entry and same_text(each.title, link[1])]
     return f"{_listed(others)} has its title, too" if others else None
 
@@ -285,7 +235,7 @@ async def _check_address(reader: Reader, database: str, asset: Asset, change: Ch
         if answer is None:
             return
         why = "another entry has its title already"
-    elif answer and differing(asset, answer):
+    elif answer and compare_clips(asset, answer).answer == "other":
         why = "another clip has its title"
     else:
         entry = await _entry_at(reader, database, tuple(folder), title)
@@ -299,21 +249,3 @@ async def _check_address(reader: Reader, database: str, asset: Asset, change: Ch
         change.source,
         "give the link a unique title, or set its fields by hand",
     )
-
-
-def _why_not_a_link(asset: Asset, folder: Folder, answer: Asset) -> str | None:
-    """Return why an entry in that folder, whose title got that answer, may not be a link of the asset.
-
-    Where the server reports the link's own folder, only the ``link_id`` decides: a link is created after its clip, so
-    an entry whose number is not greater may be the clip itself.
-    """
-    same = compare_clips(asset, answer).answer
-    if same == "other":
-        return "another clip has its title and would be deleted"
-    if same == "unknown":
-        return "the server reports too little to decide whether its title leads to this clip"
-    if answer.folder is None or not same_folder(answer.folder, folder):
-        return None  # the home folder is another one, so this is a link
-    if None in (asset.link_id, answer.link_id) or int(answer.link_id or 0) <= int(asset.link_id or 0):
-        return "it is in the folder that the server reports for the clip, and it may be the clip itself"
-    return None

@@ -18,9 +18,9 @@ from msauto.aspects import ASPECTS, merge_desired
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import PlanBuilder, PlanContext, refuse
 from msauto.errors import MsautoError, PlanningError
-from msauto.model.clip_entries import read_entries_of
+from msauto.model.clip_entries import entries_in_doubt
 from msauto.model.desired import ChannelRef, DesiredAsset, DesiredChannel, DesiredList, Intent, TaskSource, TitleRef
-from msauto.model.facts import Need, NoAssetError
+from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.identity import plain
 from msauto.model.plan import Change, Target
 from msauto.model.ports import Reader
@@ -62,7 +62,7 @@ async def protect_otherwise(
     left_out: Sequence[Intent],
     group_intents: GroupIntents,
 ) -> list[IntentGroup]:
-    """Return the groups that may name the clip of an asset which loses something otherwise, with their clips found.
+    """Return the groups that may name the clip of an asset which loses something otherwise, looked for if possible.
 
     ``losing`` are assets of one database, ``others`` groups that are not planned. The tasks ``left_out`` that name a
     losing asset by its title, as a select does, are added to its group. Raises ``ServerError``.
@@ -80,18 +80,26 @@ async def protect_otherwise(
             known = {id(member.intent) for member in each.protecting}
             each.protecting += tuple(member for member in group.members if id(member.intent) not in known)
         protecting += [] if same else [group]
-    found = await find_clips(reader, [*near, *protecting])
+    await find_clips(reader, [*near, *protecting])
     for group in protecting:
         group.protecting, group.members = tuple(group.members), []
-    return found
+    return [*near, *protecting]
 
 
-async def find_clips(reader: Reader, groups: Sequence[IntentGroup]) -> list[IntentGroup]:
-    """Find the clips of groups, to detect those of one clip; return the groups whose clip is known."""
+async def find_clips(reader: Reader, groups: Sequence[IntentGroup]) -> None:
+    """Find the clips of groups, to detect those of one clip."""
     for group in (group for group in groups if group.clip is None):
         with suppress(MsautoError, PostponedError, DistinctClipsError):
             await ClipFinder(reader, group)()
-    return [group for group in groups if group.clip is not None]
+
+
+def asks_for_something(member: IntentGroupMember) -> bool:
+    """Return whether a task may ask for anything but that its asset is absent."""
+    try:
+        desired = member.intent.evaluate(Facts(entry=member.entry))
+    except _INVALID:
+        return not member.intent.absent
+    return desired is not None and not (isinstance(desired, DesiredAsset) and not desired.present)
 
 
 def _titles_in(ref: TitleRef) -> set[str]:
@@ -104,8 +112,7 @@ async def _titles_of(reader: Reader, target: Target) -> set[str]:
     asset = await reader.read_asset(target.database, target.address)
     if asset is None:
         return {plain(target.name)}
-    titled = structs.replace(asset, title=asset.title or target.name)
-    entries = await read_entries_of(reader, target.database, titled, in_doubt=True)
+    entries = await entries_in_doubt(reader, target.database, asset)
     return {plain(target.name), *(plain(entry.title) for entry in entries.same)}
 
 

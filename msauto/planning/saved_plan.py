@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, Struct, structs
 from msauto.codec import LazyItems, describe_types, from_json, schema_document, to_json, to_key
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.desired import Batch, TaskSource
-from msauto.model.identity import ClipIdentity, are_other_clips, differing, plain
+from msauto.model.identity import ClipIdentity, compare_clips, is_another_clip, plain
 from msauto.model.plan import (
     Change,
     InputHash,
@@ -133,7 +133,7 @@ _Key = tuple[str, str, str, str, int]
 def digest(target: Target) -> str:
     """Return a digest of what the user agrees to: what was compared, what is changed and sent.
 
-    It does not matter where the playbooks are. Which clip it is shows by :func:`are_other_clips`.
+    It does not matter where the playbooks are. Which clip it is shows by :func:`is_another_clip`.
     """
     changes = tuple(structs.replace(change, source=TaskSource("")) for change in target.changes)
     same = structs.replace(
@@ -155,7 +155,7 @@ def differences(agreed: Plan, now: Plan) -> dict[_Key, str]:
 
 
 def _differ(agreed: Target, now: Target) -> bool:
-    return digest(agreed) != digest(now) or are_other_clips(agreed.clip, now.clip)
+    return digest(agreed) != digest(now) or is_another_clip(agreed.clip, now.clip)
 
 
 def refuse_differences(plan: Plan, agreed: Plan, begun: Collection[TargetId] = ()) -> Plan:
@@ -185,7 +185,7 @@ def rest_of(plan: Plan, rest: Sequence[Target]) -> tuple[Target, ...]:
     found: list[Target] = []
     for target in plan.targets:
         old = before.get(_name_of(target))
-        if old is not None and target.error is None and are_other_clips(old.clip, target.clip, set(old.altered)):
+        if old is not None and target.error is None and is_another_clip(old.clip, target.clip, set(old.altered)):
             target = _stale(target, _another_clip(old, target))
         found += [target] if old is not None else []
     return tuple(found)
@@ -229,7 +229,7 @@ def _describe(old: Target | None, new: Target | None) -> list[str]:
 
 
 def _differing_parts(old: Target, new: Target) -> Iterator[str]:
-    if are_other_clips(old.clip, new.clip):
+    if is_another_clip(old.clip, new.clip):
         yield _another_clip(old, new)
     if old.folder != new.folder:
         yield f"it was in {old.folder!r}, and is in {new.folder!r}"
@@ -247,7 +247,7 @@ def _values(change: Change | None) -> str:
 
 def _another_clip(old: Target, new: Target) -> str:
     """Return which values show that it is another clip."""
-    names = ("link_id", *differing(old.clip, new.clip))
+    names = ("link_id", *compare_clips(old.clip, new.clip).different)
     both = ((name.replace("_", " "), getattr(old.clip, name), getattr(new.clip, name)) for name in names)
     differ = ", ".join(
         f"{name} was {was}, and is {now}" for name, was, now in both if None not in (was, now) and was != now

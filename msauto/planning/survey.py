@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
-from msauto.aspects import CHANNEL_ITEMS, operation
+from msauto.aspects import CHANNEL_ITEMS, DELETION, operation
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, refuse
 from msauto.concurrency import concurrent_list
@@ -23,7 +23,7 @@ from msauto.model.clip_entries import MOST_LINKS
 from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, Intent, TaskSource
 from msauto.model.facts import Facts
 from msauto.model.identity import plain
-from msauto.model.live import Asset, show_folder
+from msauto.model.live import Asset, parse_folder, show_folder
 from msauto.model.plan import Address, Settlement, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.timecode import TimecodeError
@@ -38,7 +38,7 @@ from msauto.planning.chosen_titles import not_found
 from msauto.planning.clip_finder import DistinctClipsError, PostponedError
 from msauto.planning.fact_layers import XmpAnswers
 from msauto.planning.handlers import recall
-from msauto.planning.left_out import check_items, find_clips, protect_by_title, protect_otherwise
+from msauto.planning.left_out import asks_for_something, check_items, find_clips, protect_by_title, protect_otherwise
 from msauto.planning.target_groups import IntentGroup, group_intents, merge_groups
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
@@ -102,7 +102,8 @@ async def _plan_after_databases(
     planned = list(zip(chosen, await concurrent_list(partial(_plan, context), chosen, limit=forks), strict=True))
     others = [] if len(chosen) == len(groups) else [group for group in groups if not is_chosen(group)]
     planned, named = await _named_otherwise(context, planned, others, forks)
-    return _without_shared_places(context, await _with_one_target_a_clip(context, planned, named))
+    planned = await _with_one_target_a_clip(context, planned, named)
+    return _without_shared_places(context, _without_named_links(context, planned, named))
 
 
 def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[IntentGroup], bool]:
@@ -114,7 +115,7 @@ def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[
 async def _named_otherwise(
     context: SurveyContext, planned: Sequence[Planned], others: Sequence[IntentGroup], forks: int
 ) -> tuple[list[Planned], list[IntentGroup]]:
-    """Return the groups of ``others``, and of what is left out, that may name a clip which loses something.
+    """Return the groups of ``others``, and of what is left out, that may name a clip which loses something, or a link.
 
     The clips of targets in error are found as well. What is left out and names a losing target by its title, as a
     select does, is added to it, and it is planned again: the outcomes are returned, too.
@@ -168,6 +169,37 @@ async def _with_one_target_a_clip(
             for number in more:
                 found[number] = None
     return [each for each in found if each is not None]
+
+
+def _without_named_links(
+    context: SurveyContext, planned: Sequence[Planned], others: Sequence[IntentGroup]
+) -> list[Planned]:
+    """Return the groups and their outcomes; in error are deletions of a clip of which a task names what may be a link.
+
+    What surely is a link of it is the same target, where such tasks contradict each other anyway. ``others`` are not
+    planned, and still protect what they name.
+    """
+    asking = [group for group, each in planned if each.state != "skipped"]
+    found = list(planned)
+    for number, (group, outcome) in enumerate(planned):
+        target = outcome.target
+        if target is None or not any(change.aspect == DELETION.name for change in target.changes):
+            continue
+        places = {plain(parse_folder(place)[-1]): place for place in target.places}
+        for each in (*asking, *others):
+            called = next((name for name in map(plain, each.all_names) if name in places), None)
+            wanting = next(filter(asks_for_something, each.naming), None)
+            if called is None or wanting is None or each is group or each.database != group.database:
+                continue
+            error = refuse(
+                f"{group.name!r} is to be deleted, and {wanting.intent.source.description} names {places[called]}, "
+                "which may be a link of it",
+                target.changes[0].source,
+                "remove one of the two tasks, or run the other one first, by itself",
+            )
+            found[number] = group, _failed(context, group, error)
+            break
+    return found
 
 
 def _without_shared_places(

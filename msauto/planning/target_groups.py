@@ -15,7 +15,7 @@ from msauto.errors import MsautoError, PlanningError
 from msauto.model import requests
 from msauto.model.desired import ChannelRef, DatabaseRef, IdRef, Intent, SelectRef, TaskSource, TitleRef
 from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.model.identity import differing, fits, identity_of, plain, same_text
+from msauto.model.identity import compare_clips, is_another_clip, plain, reported_values, same_text
 from msauto.model.live import Asset, Entry, show_folder
 from msauto.model.plan import Address, Kind
 from msauto.model.ports import Reader
@@ -330,17 +330,18 @@ def _describe(ref: SelectRef) -> str:
 
 def check_entry(entry: Entry, asset: Asset, source: TaskSource) -> None:
     """Raise ``PlanningError`` where the answer to a title is another clip than the entry of the listing."""
-    if fits(entry, asset):
+    if not is_another_clip(entry, asset, {"link_id"}):
         return
+    found = compare_clips(entry, asset)
     place = show_folder((*entry.folder, entry.title))
     home = "" if asset.folder is None else f" in {show_folder(asset.folder) or '/'}"
     differ = ", ".join(
         f"{name} is {entry.attributes[name]} in the listing and {asset.attributes[name]} in the answer"
-        for name in differing(entry, asset)
+        for name in found.different
     )
     raise refuse(
         f"two clips have the title {entry.title!r}: the listing shows the one in {place}, and the server answers with "
-        f"another one{home} ({differ or 'the link_id differs'})",
+        f"another one{home} ({differ or f'another link_id, {found.evidence}'})",
         source,
         "select another `folder:`, address the clip by a key field with `id:`, or rename one of the two",
     )
@@ -382,7 +383,8 @@ async def _select(
     found += [member async for member in concurrent_map(look, pending, limit=forks) if member is not None]
     low, high = ref.expect_min or 0, ref.expect_max
     if only is None and (low or high is not None):
-        count = len({identity_of(entry) or plain(entry.title) for entry in (each.entry for each in found) if entry})
+        values = ((reported_values(each.entry), each.entry.title) for each in found if each.entry is not None)
+        count = len({plain(title) if None in known else known for known, title in values})
         if not low <= count <= (count if high is None else high):
             most = "any number" if high is None else high
             raise refuse(

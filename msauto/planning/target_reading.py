@@ -85,15 +85,8 @@ async def why_title_is_taken(target: Target, reader: Reader, live: Asset) -> str
     there = await reader.read_asset(target.database, after)
     if there is None:
         return None
-    both = (
-        structs.replace(there, title=there.title or after.name),
-        structs.replace(live, title=live.title or target.name),
-    )
-    return (
-        None
-        if await are_one_clip(reader, target.database, *both)
-        else f"another asset now has the title {after.name!r}"
-    )
+    is_same = await are_one_clip(reader, target.database, there, live)
+    return None if is_same else f"another asset now has the title {after.name!r}"
 
 
 def shorten(value: Json) -> str:

@@ -9,18 +9,17 @@ from functools import partial
 from typing import TypeVar, cast
 from zoneinfo import ZoneInfo
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from msauto.circuit_breaker import UNINFORMATIVE_STATUSES
 from msauto.concurrency import SystemClock, concurrent_list, in_turns
 from msauto.errors import MsautoError, NotFoundError, RejectedError, UnreadableError
-from msauto.model.clip_entries import LinkIndex, index_links, settle_home
+from msauto.model.clip_entries import ClipEntries, LinkIndex, index_links, settle_home
 from msauto.model.desired import SelectRef
 from msauto.model.identity import same_text
 from msauto.model.live import (
     Asset,
     ClipAttributes,
-    ClipEntries,
     Entry,
     Folder,
     Link,
@@ -66,7 +65,7 @@ class ServerReader:
     # Assets ----------------------------------------------------------------------------------------------------
 
     async def read_asset(self, database: str, address: Address) -> Asset | None:
-        """Return the asset, or ``None`` if it does not exist.
+        """Return the asset, or ``None`` if it does not exist; one that bears no title has the one asked for.
 
         Raises ``UnreadableError`` if the answer has another title than the one asked for: never the wrong clip.
         """
@@ -76,7 +75,9 @@ class ServerReader:
             if asset is None:
                 return None
             by_title = address.namespace in _TITLE_KEYS
-            if by_title and asset.title is not None and not same_text(asset.title, address.name):
+            if by_title and asset.title is None:
+                asset = structs.replace(asset, title=address.name)
+            if by_title and not same_text(asset.title, address.name):
                 raise UnreadableError(
                     f"asked for {address.name!r}, the server answered with {asset.title!r}",
                     server=self._client.spec.name,
@@ -213,22 +214,16 @@ class ServerReader:
         """Return all links to an asset: from the clip if it lists them, else from a listing of the whole database."""
         if asset.links is not None:
             return asset.links
-        return (await self._link_index(database)).all_of(asset)
+        return (await self.read_entries(database, asset)).links
 
     async def read_entries(self, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
         """Return all entries that show an asset, its home among them, by a listing of the whole database."""
-        return (await self._link_index(database)).entries_of(asset, in_doubt=in_doubt)
 
-    async def read_other_clips(self, database: str, asset: Asset, most: int) -> Sequence[Entry]:
-        """Return some entries of clips that surely are others: their creation time, length or original name differ."""
-        return (await self._link_index(database)).others(asset, most)
-
-    async def _link_index(self, database: str) -> LinkIndex:
         async def index() -> LinkIndex:
             whole = await self._tree(database, (), None, None, deep=True)
             return await index_links(whole.entries if whole is not None else ())
 
-        return await self._once(("links", database), index)
+        return (await self._once(("links", database), index)).entries_of(asset, in_doubt=in_doubt)
 
     # Channels --------------------------------------------------------------------------------------------------
 

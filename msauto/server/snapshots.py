@@ -10,13 +10,13 @@ import unicodedata
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Final, Protocol, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from msauto.errors import MsautoError, UnreadableError, UnsupportedError
 from msauto.model import live
-from msauto.model.clip_entries import links_of, read_entries_of
+from msauto.model.clip_entries import are_one_clip
 from msauto.model.desired import SelectRef
-from msauto.model.identity import same_folder
+from msauto.model.identity import is_another_clip, same_folder
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
 from msauto.server.reader import ServerReader
@@ -67,19 +67,27 @@ class SnapshotReading(Struct, frozen=True):
             return skipped("it is listed, but not found by its title", broken=True)
         if asset.folder is not None and not same_folder(asset.folder, found.folder):
             return skipped(f"a link: its clip lives in {live.show_folder(asset.folder) or '/'}")
-        clip = await self._clip_of_link(reader, structs.replace(asset, title=asset.title or found.title))
+        clip = await self._exported_entry(reader, asset)
         if clip is not None:
             return skipped(f"a link: its clip is {live.show_folder((*clip.folder, clip.title))}")
         return await self._snapshot(reader, found.title, asset)
 
-    async def _clip_of_link(self, reader: ServerReader, asset: live.Asset) -> live.Entry | None:
-        """Return the entry of the clip if this one is a link to it: a link is created after its clip."""
+    async def _exported_entry(self, reader: ServerReader, asset: live.Asset) -> live.Entry | None:
+        """Return another entry that is surely of the clip, and that is exported instead: of several, the first one.
+
+        A server that reports the own folder of each entry does not show which of them is the clip.
+        """
         if not self.links or asset.link_id is None:
             return None
-        candidates = await reader.read_entries(self.database, asset)
-        if not _older(candidates, asset):
-            return None
-        return next(iter(_older(await read_entries_of(reader, self.database, asset), asset)), None)
+        for entry in (await reader.read_entries(self.database, asset)).same:
+            if entry.title == asset.title or entry.link_id is None or entry.link_id >= asset.link_id:
+                continue
+            answer = await reader.read_asset(self.database, Address(entry.title))
+            if answer is None or is_another_clip(entry, answer, {"link_id"}):
+                continue
+            if await are_one_clip(reader, self.database, asset, answer):
+                return entry
+        return None
 
     async def _snapshot(self, reader: ServerReader, title: str, asset: live.Asset) -> live.AssetSnapshot:
         links, strangers = await self._links(reader, asset)
@@ -108,7 +116,7 @@ class SnapshotReading(Struct, frozen=True):
             return None, ()
         found = await reader.read_entries(self.database, asset)
         namesakes = tuple(live.Link(entry.folder, entry.title, entry.link_id) for entry in found.namesakes)
-        return links_of(asset, found.same), namesakes
+        return found.links, namesakes
 
 
 class ReadEach(Protocol):
@@ -187,9 +195,3 @@ async def channel_snapshot(server: ServerSpec, read_each: ReadEach, name: str) -
                 f"{server.name} has no RSS channel {name!r}", remedy="`msauto show channels` lists the channels"
             )
         yield channel
-
-
-def _older(entries: live.ClipEntries, asset: live.Asset) -> list[live.Entry]:
-    """Return the entries of other titles that were created before the asset's own."""
-    known = [entry for entry in entries.same if entry.link_id is not None and entry.title != asset.title]
-    return [entry for entry in known if (entry.link_id or 0) < (asset.link_id or 0)]

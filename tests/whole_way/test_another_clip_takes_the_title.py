@@ -222,7 +222,7 @@ def test_without_anything_that_tells_clips_apart_a_deletion_is_not_sent_again(st
     def twin(state: ServerState) -> None:
         state.databases["NEWS"].add_entry(SimClip(omitted=bare, online=False), "Other", "Film", link_id=1)
 
-    deleted = film(state="absent", with_links=True)  # any entry may be a link
+    deleted = film(folder="Raw", state="absent", with_links=True)  # any entry may be a link, or the clip
     target = applied(stage, deleted, Fault("DELETE", "after", times=1, change=twin), f"done_status:{status}@DELETE*1")
     assert len(stage.sent()) == 1, target.message
     assert target.outcome == "unverified"

@@ -19,12 +19,18 @@ TONIGHT = "Playout/Tonight/Promo 1 tonight"
 
 
 @pytest.fixture(params=["home", "own"])
-def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
+def link_folder(request: pytest.FixtureRequest) -> str:
+    """Of which folder the answer to a link tells."""
+    return str(request.param)
+
+
+@pytest.fixture
+def stage(link_folder: str, tmp_path: Path) -> Iterator[Stage]:
     """A server whose links report the clip's folder, and one whose links report their own."""
     state = sample_state()
     news = state.databases["NEWS"]
     news.add_entry(news.clip("EP001"), "Playout/Tonight", "EP001")
-    with Simulator(state=state, dialect=[f"link_folder={request.param}", "link_delete=clip"]) as sim:
+    with Simulator(state=state, dialect=[f"link_folder={link_folder}", "link_delete=clip"]) as sim:
         yield Stage(sim, tmp_path)
 
 
@@ -45,9 +51,21 @@ def test_a_selected_link_does_not_delete_its_clip(stage: Stage) -> None:
     assert plan.requests == 0
 
 
-def test_the_title_of_a_link_does_not_delete_its_clip_with_consent_either(stage: Stage) -> None:
+def test_the_title_of_a_link_does_not_delete_its_clip_with_consent_either(stage: Stage, link_folder: str) -> None:
     (error,) = errors(stage.plan(asset("Promo 1 tonight", state="absent", with_links=True)))
-    assert f"the entry {TONIGHT} is a link" in error
+    own = "'Promo 1 tonight' may be a link of Promos/Promo 1: the server does not show which of them is the clip"
+    assert (own if link_folder == "own" else f"the entry {TONIGHT} is a link") in error
+
+
+def test_where_each_entry_reports_its_own_folder_a_task_must_name_that_of_the_clip(
+    stage: Stage, link_folder: str
+) -> None:
+    gone = asset("Promo 1", state="absent", with_links=True)
+    found = errors(stage.plan(gone))
+    assert len(found) == (link_folder == "own")
+    assert all("write the `folder:` of the clip" in error for error in found)
+    (target,) = stage.plan(asset("Promo 1", folder="Promos", state="absent", with_links=True)).targets
+    assert (target.error, target.places) == (None, (TONIGHT,))
 
 
 @pytest.mark.parametrize("glob", ["Promo 1", "Promos", "Promos/*", "Promo 1 tonight", "Playout/*"])
@@ -58,7 +76,7 @@ def test_protection_holds_by_every_title_and_folder(stage: Stage, glob: str, tit
     cleared = stage.plan(asset(title, markers=[], exactly=["markers"]), limits=limits)
     assert [(refusal.code, refusal.limit) for refusal in cleared.refusals] == [("protected", glob)]
     if title == "Promo 1":
-        deleted = stage.plan(asset(title, state="absent", with_links=True), limits=limits)
+        deleted = stage.plan(asset(title, folder="Promos", state="absent", with_links=True), limits=limits)
         assert [(refusal.code, refusal.limit) for refusal in deleted.refusals] == [("protected", glob)]
 
 
@@ -189,7 +207,7 @@ def test_links_are_found_where_one_value_is_not_reported(stage: Stage, missing: 
     (error,) = errors(stage.plan(asset(title, state="absent")))
     assert TONIGHT in error
     limits = structs.replace(BOLD, protected=("Playout/*",))
-    deleted = stage.plan(asset("Promo 1", state="absent", with_links=True), limits=limits)
+    deleted = stage.plan(asset("Promo 1", folder="Promos", state="absent", with_links=True), limits=limits)
     assert [refusal.code for refusal in deleted.refusals] == ["protected"]
 
 
@@ -209,7 +227,7 @@ def test_links_of_one_file_count_although_all_other_values_are_the_same(stage: S
     assert "has several entries" in error
     for place in ("Playout/Late", "Films"):
         limits = structs.replace(BOLD, protected=(place,))
-        deleted = stage.plan(asset(own, state="absent", with_links=True), limits=limits)
+        deleted = stage.plan(asset(own, folder="Promos", state="absent", with_links=True), limits=limits)
         assert [refusal.code for refusal in deleted.refusals] == ["protected"]
 
 
@@ -245,7 +263,9 @@ def test_a_clip_without_a_file_among_older_ones_of_equal_values_is_deleted_with_
     news = stage.sim.state.databases["NEWS"]
     for number in range(3):
         news.add_clip(f"Spot {number}", "Spots", online=False, omitted=("orig_name",))
-    plan = stage.plan(asset("Spot 2", state="absent", with_links=True))
+    (error,) = errors(stage.plan(asset("Spot 2", state="absent", with_links=True)))
+    assert "may be a link of" in error
+    plan = stage.plan(asset("Spot 2", folder="Spots", state="absent", with_links=True))
     assert errors(plan) == []
     assert plan.requests == 1
 
@@ -317,7 +337,7 @@ def test_a_clip_is_not_removed_as_a_link_of_its_link(tmp_path: Path) -> None:
             entry.link_id = 7
         stage = Stage(sim, tmp_path, {"link_delete": "by_title"})
         (error,) = errors(stage.plan(asset("Promo 1 tonight", links=[], exactly=["links"])))
-        assert "it may be the clip itself" in error
+        assert "which of the two is the clip" in error
 
 
 # Renaming ------------------------------------------------------------------------------------------------------

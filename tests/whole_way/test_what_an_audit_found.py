@@ -701,7 +701,7 @@ def test_a_link_may_be_gone_before_its_clip_is_deleted(stage: Stage) -> None:
 @pytest.mark.parametrize("when", ["always", "meanwhile"])
 def test_a_clip_of_somebody_may_be_where_a_link_of_a_deleted_clip_was(stage: Stage, when: str) -> None:
     news(stage).add_entry(clip(stage), "Playout", "Tonight")
-    task = film(state="absent", with_links=True)
+    task = film(folder="Raw", state="absent", with_links=True)
 
     def add() -> None:
         news(stage).add_clip("Tonight", "Playout", frames=33, create_time="2026-01-01T10:00:00")

@@ -25,10 +25,11 @@ from msauto.errors import (
     UnreachableError,
     UnreadableError,
 )
+from msauto.model.clip_entries import ClipEntries
 from msauto.model.desired import SelectRef, TaskSource
 from msauto.model.events import Event
 from msauto.model.identity import ClipIdentity
-from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, Marker, RssChannel, Xmp
+from msauto.model.live import Asset, Entry, Folder, Link, Listing, Marker, RssChannel, Xmp
 from msauto.model.plan import Address, Change, Plan, Request, Target
 from msauto.model.ports import Answer, DownloadObserver, NamedKind, Reader
 from msauto.model.result import RequestResult, Result, TargetResult
@@ -215,10 +216,7 @@ class WorldReader:
 
     async def read_entries(self, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
         await self._read(f"entries {database}")
-        return ClipEntries()
-
-    async def read_other_clips(self, database: str, asset: Asset, most: int) -> Sequence[Entry]:
-        raise NotImplementedError
+        return ClipEntries(asset)
 
     async def read_channel(self, name: str) -> RssChannel | None:
         await self._read(f"channel {name}")

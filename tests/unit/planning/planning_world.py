@@ -16,11 +16,10 @@ from msgspec import structs
 from msauto.applying.target_memory import download_items, run_items
 from msauto.applying.verification import Guard, SharedReads, guard, read_again, things_to_verify, verify
 from msauto.errors import AnotherClipError
-from msauto.model.clip_entries import index_links, links_of
+from msauto.model.clip_entries import ClipEntries, entries_of, index_links
 from msauto.model.desired import Intent, SelectRef
 from msauto.model.live import (
     Asset,
-    ClipEntries,
     Entry,
     Folder,
     Link,
@@ -320,15 +319,11 @@ class WorldReader:
 
     async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
         self.asked.append(f"links {asset.title}")
-        return links_of(asset, self.server.entries())
+        return entries_of(asset, self.server.entries()).links
 
     async def read_entries(self, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
         self.asked.append("entries")
         return (await index_links(self.server.entries())).entries_of(asset, in_doubt=in_doubt)
-
-    async def read_other_clips(self, database: str, asset: Asset, most: int) -> Sequence[Entry]:
-        self.asked.append("others")
-        return (await index_links(self.server.entries())).others(asset, most)
 
     async def read_channel(self, name: str) -> RssChannel | None:
         self.asked.append(f"channel {name}")

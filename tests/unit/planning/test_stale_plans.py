@@ -103,7 +103,7 @@ def comments(*titles: str) -> list[Intent]:
 
 
 def test_the_same_plan_is_applied_and_nothing_else() -> None:
-    context = stage(FILM, *(replace(FILM, title=title, link_id=n) for n, title in enumerate("ABC", 2)))
+    context = stage(FILM, *(replace(FILM, title=title, link_id=n, orig_name=title) for n, title in enumerate("ABC", 2)))
     agreed = plan_of(context, *comments("Film", "A", "B"))
     assert refuse_differences(plan_of(context, *comments("Film", "A", "B")), agreed) == agreed
     context.server.clips["A"] = replace(context.server.clips["A"], fields={"comment": "theirs"})
