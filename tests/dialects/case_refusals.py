@@ -18,6 +18,7 @@ BY_DIALECT: Mapping[str, tuple[str, ...]] = {
     "link/absent_own_title": (),
     "link/absent_refused": (),
     "link/exactly_and_a_link_that_leads_nowhere": ("Playout/Film tonight",),
+    "link/exactly_in_the_home_folder": (),
     "link/left_out_is_not_removed_by_exactly": ("the link Late/Film late",),
     "link/no_such_folder": (),
     "marker/named_before_the_in_point": (),
@@ -54,7 +55,14 @@ def _folder(case: Case, _: SimDialect, ours: Ours) -> str:
     return "a link cannot be placed in it" if desired - there and ours["folder_missing"] == "refuse" else ""
 
 
-def _unlink(case: Case, _: SimDialect, ours: Ours) -> str:
+def _home(case: Case, server: SimDialect, _: Ours) -> str:
+    """Where each entry reports its own folder, nothing shows which of two entries is the clip."""
+    titles = {path_of(link)[-1] for clip in case.clips for link in clip.get("links", [])}
+    consents = any(args.get("with_links") and "folder" not in args for args in case.assets)
+    return "which of them is the clip" if server.link_folder == "own" and consents and titles - {"Film"} else ""
+
+
+def _unlink(case: Case, server: SimDialect, ours: Ours) -> str:
     if "error" in case.sourced and case.name not in BY_DIALECT:
         return ""
     live = {tuple(path_of(link)) for clip in case.clips for link in clip.get("links", [])}
@@ -63,7 +71,12 @@ def _unlink(case: Case, _: SimDialect, ours: Ours) -> str:
     gone = {link for link in live if named.get(link) == "absent" or (only and link not in named)}
     if gone and ours["link_delete"] == "refuse":
         return "no way to remove"
-    return "own title" if any(link[-1] == "Film" for link in gone) else ""
+    if any(link[-1] == "Film" for link in gone):
+        return "own title"
+    homes = [tuple(path_of(clip.get("folder") or "")) for clip in case.clips]
+    is_open = server.link_folder == "own" or any(link[:-1] in homes for link in gone)
+    may_be_home = gone and is_open and case.name not in BY_DIALECT.keys() - {"link/exactly_in_the_home_folder"}
+    return "which of the two is the clip" if may_be_home else ""
 
 
 def _separator(case: Case, _: SimDialect, ours: Ours) -> str:
@@ -109,6 +122,7 @@ RULES: tuple[Rule, ...] = (
     _by_id,
     _folder,
     _unlink,
+    _home,
     _separator,
     _in_point,
     _before_in_point,

@@ -138,7 +138,7 @@ def check_ways(stage: Stage, ours: dict[str, str]) -> None:
         assert [entry.title for entry in made.entries.values()] == ["Sound"]
     if ours["link_delete"] == "by_title":
         gone = {"folder": "Playout/Tonight", "title": LINK, "state": "absent"}
-        assert stage.apply({"asset": {"title": FILM, "links": [gone]}}).ok
+        assert stage.apply({"asset": {"title": FILM, "folder": "Raw/2026", "links": [gone]}}).ok
         assert [entry.title for entry in news.clip(FILM).entries] == [FILM, FILM]
 
 
