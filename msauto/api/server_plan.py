@@ -8,8 +8,8 @@ from msauto.model.desired import ServerIntents
 from msauto.model.events import Event, Notify, TargetPlanned
 from msauto.model.ports import Clock, HashFile, Memory
 from msauto.planning.asset_survey import SurveyContext
-from msauto.planning.chosen_titles import TargetChoice
 from msauto.planning.survey import Survey, survey
+from msauto.planning.target_choice import TargetChoice
 from msauto.secrets.redacted_plans import SecretMemory
 from msauto.secrets.redaction import Secrets
 from msauto.server.client import AsyncMediaServer

@@ -33,9 +33,9 @@ from msauto.model.plan import Limits, Plan, Target
 from msauto.model.ports import Clock, Journal
 from msauto.model.result import Result, RunDetails, TargetResult
 from msauto.model.server import ServerSpec
-from msauto.planning.chosen_titles import TargetChoice
 from msauto.planning.plan_assembly import assemble
 from msauto.planning.survey import Survey
+from msauto.planning.target_choice import TargetChoice
 from msauto.report.texts import plural
 from msauto.secrets.redacted_plans import SecretMemory
 from msauto.secrets.redaction import Secrets

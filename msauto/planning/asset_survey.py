@@ -34,6 +34,8 @@ from msauto.planning.deletion import check_deletion, check_link_titles, with_pla
 from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers, listed_otherwise
 from msauto.planning.handlers import RecalledItems, due_handlers, recall
 from msauto.planning.left_out import check_protected, losses, protected
+from msauto.planning.similar_titles import SimilarTitles, not_found
+from msauto.planning.target_choice import TargetChoice
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.target_reading import read_places, read_xmp_fields, seen
 from msauto.secrets.redaction import Secrets

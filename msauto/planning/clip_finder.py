@@ -21,14 +21,11 @@ from msauto.model.live import Asset, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
 from msauto.planning.fact_layers import FoundClip
+from msauto.planning.renames import Rename
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember, check_entry, titles_like
 
 Declared = tuple[IntentGroupMember, Desired]
 """A member of a group, and what it declares."""
-
-
-class PostponedError(Exception):
-    """A target is left out of this run; the message is the warning that explains it."""
 
 
 class DistinctClipsError(Exception):
@@ -106,7 +103,8 @@ class ClipFinder:
             address, answer = part.by_id
             return None if answer is None else FoundClip(answer, address, answer.title or part.name)
         found: list[FoundClip] = []
-        for name in await self._names(part):
+        rename = part.rename or Rename(part.name)
+        for name in await rename.titles(self._read, _namer(part).intent.source):
             one = await self._find(part, name)
             if one is not None and all(one.address != other.address for other in found):
                 found.append(one)
@@ -129,36 +127,6 @@ class ClipFinder:
         """Whether all answers are of one clip."""
         first, *others = (each.asset for each in found)
         return all([await are_one_clip(self._reader, self._group.database, first, other) for other in others])
-
-    async def _names(self, part: IntentGroup) -> Sequence[str]:
-        """Return the titles to look for. Raises ``PostponedError`` where the new title is still taken.
-
-        In a chain of renames a former title may be the new title of another clip. It counts only while that clip still
-        has its own former title.
-        """
-        names = list(part.names)
-        if part.chain and await self._read(part.name) is not None:
-            names = [name for name in names if name not in part.chain]
-        else:
-            for name, former in part.chain.items():
-                if await self._read(name) is not None and not await self._any_exists(former):
-                    raise refuse(
-                        f"{name!r} may be the clip to rename to {part.name!r}, or the one that had the title "
-                        f"{former[0]!r}: no clip with another of these titles exists",
-                        _namer(part).intent.source,
-                        f"remove {name!r} from `was` where that clip is renamed already",
-                    )
-        if not part.next_titles or await self._read(part.name) is None or not await self._any_exists(part.names[1:]):
-            return names
-        if not all([await self._read(title) is not None for title in part.next_titles]):
-            raise PostponedError(
-                f"{part.name}: left out of this run: another clip has this title until it is renamed to "
-                f"{part.next_titles[0]!r}, and targets of one run do not wait for each other; run the playbook twice"
-            )
-        return names
-
-    async def _any_exists(self, titles: Sequence[str]) -> bool:
-        return any([await self._read(title) is not None for title in titles])
 
     async def _one_of(self, part: IntentGroup, found: Sequence[FoundClip]) -> FoundClip:
         """Return the entry of a clip found under several titles: the one that undo names, else the one at home.
@@ -197,14 +165,7 @@ class ClipFinder:
         return FoundClip(asset, Address(asked), asked)
 
     async def _read(self, name: str) -> Asset | None:
-        asset = await self._reader.read_asset(self._group.database, Address(name))
-        if asset is not None and asset.title is not None and not same_text(asset.title, name):
-            raise refuse(
-                f"the server answers {name!r} with {asset.title!r}, which is another clip",
-                self._group.members[0].intent.source,
-                "write the title exactly as the server shows it",
-            )
-        return asset
+        return await self._reader.read_asset(self._group.database, Address(name))
 
     # What each member declares, once the clip is found ---------------------------------------------------------
 
@@ -227,8 +188,6 @@ class ClipFinder:
 
         ``renaming``: what may rename the clip, beside that.
         """
-        if self._is_called(declared):
-            return [(member, _without_title(desired)) for member, desired in declared], []
         renames = any(
             isinstance(desired, DesiredAsset) and desired.present and former_titles(member)
             for member, desired in (*declared, *renaming)
@@ -240,13 +199,6 @@ class ClipFinder:
             else:
                 away.append((member, desired))
         return here, away
-
-    def _is_called(self, declared: Sequence[Declared]) -> bool:
-        """Return whether the clip has the title by which all of this names it, and is to stay."""
-        title = None if self._main is None else self._main.clip.title
-        return title is not None and all(
-            m.title == title and (not isinstance(d, DesiredAsset) or d.present) for m, d in declared
-        )
 
     async def _is_gone(self, member: IntentGroupMember, desired: Desired) -> bool:
         """Return whether the clip that a member deletes is gone, and only another one of that title left.
@@ -338,7 +290,7 @@ class ClipFinder:
         assert self._main is not None
         part, (_, _, title) = self._main
         if self._keeps_former_title:
-            return structs.replace(self._group, name=title, names=(title,))
+            return structs.replace(self._group, name=title, rename=Rename(title))
         return structs.replace(self._group, name=part.name) if self._group.merged else self._group
 
 
@@ -358,13 +310,6 @@ def check_guard(asset: Asset, title: str, guard: Sourced[Folder]) -> None:
         guard.source,
         "correct the folder, or check that the title is that of the right clip",
     )
-
-
-def _without_title(desired: Desired) -> Desired:
-    """Return what a task declares without the title, by which it only names the asset."""
-    if not isinstance(desired, DesiredAsset) or desired.title is None:
-        return desired
-    return structs.replace(desired, parts={name: part for name, part in desired.parts.items() if name != "title"})
 
 
 def _needs_clip(member: IntentGroupMember) -> bool:

@@ -25,8 +25,9 @@ from msauto.model.identity import plain
 from msauto.model.plan import Change, Target
 from msauto.model.ports import Reader
 from msauto.model.timecode import TimecodeError
-from msauto.planning.clip_finder import ClipFinder, Declared, DistinctClipsError, PostponedError, check_guard
+from msauto.planning.clip_finder import ClipFinder, Declared, DistinctClipsError, check_guard
 from msauto.planning.fact_layers import Layers
+from msauto.planning.renames import PostponedError
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember, may_choose
 
 P = TypeVar("P", bound=DesiredList[Any] | DesiredChannel)

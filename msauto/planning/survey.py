@@ -34,11 +34,12 @@ from msauto.planning.asset_survey import (
     finished,
     in_error,
 )
-from msauto.planning.chosen_titles import not_found
-from msauto.planning.clip_finder import DistinctClipsError, PostponedError
+from msauto.planning.clip_finder import DistinctClipsError
 from msauto.planning.fact_layers import XmpAnswers
 from msauto.planning.handlers import recall
 from msauto.planning.left_out import asks_for_something, check_items, find_clips, protect_by_title, protect_otherwise
+from msauto.planning.renames import PostponedError
+from msauto.planning.similar_titles import not_found
 from msauto.planning.target_groups import IntentGroup, group_intents, merge_groups
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from msauto.aspects.plan_builder import refuse
 from msauto.concurrency import concurrent_map, in_turns
-from msauto.errors import MsautoError, PlanningError
+from msauto.errors import MsautoError
 from msauto.model import requests
 from msauto.model.desired import ChannelRef, DatabaseRef, IdRef, Intent, SelectRef, TaskSource, TitleRef
 from msauto.model.facts import Facts, Need, NoAssetError
@@ -20,8 +20,9 @@ from msauto.model.live import Asset, Entry, show_folder
 from msauto.model.plan import Address, Kind
 from msauto.model.ports import Reader
 from msauto.model.server import ServerSpec
-from msauto.planning.chosen_titles import not_found
 from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers
+from msauto.planning.renames import Rename, Renames
+from msauto.planning.similar_titles import not_found
 
 _Key = tuple[str, ...]
 
@@ -47,24 +48,20 @@ class IntentGroupMember(Struct, frozen=True, eq=False):
 class IntentGroup(Struct, eq=False):
     """Everything that is declared for one target.
 
-    ``names``: the title, then former ones. ``by_id``: the address and its answer. ``merged``: the groups of one clip
-    under different names, each of which is looked up on its own. ``chain``: former titles that another task gives to
-    another clip, each with the oldest titles of that clip. ``next_titles``: the new title of the clip that has this
-    title now, the new title of the clip that has that one, and so on. ``clip``: a hash of what identifies the clip that
-    was found, to detect two names of one clip. ``protecting``: tasks that the plan leaves
-    out, whose things the others must not remove.
+    ``rename``: the titles that it may have. ``by_id``: the address and its answer. ``merged``: the groups of one clip
+    under different names, each of which is looked up on its own. ``clip``: a hash of what identifies the clip that was
+    found, to detect two names of one clip. ``protecting``: tasks that the plan leaves out, whose things the others must
+    not remove.
     """
 
     kind: Kind
     database: str
     name: str
-    names: tuple[str, ...] = ()
+    rename: Rename | None = None
     by_id: tuple[Address, Asset | None] | None = None
     members: list[IntentGroupMember] = field(default_factory=list)
     error: MsautoError | None = None
     merged: tuple[IntentGroup, ...] = ()
-    chain: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    next_titles: tuple[str, ...] = ()
     clip: int | None = None
     protecting: tuple[IntentGroupMember, ...] = ()
 
@@ -72,6 +69,13 @@ class IntentGroup(Struct, eq=False):
     def parts(self) -> tuple[IntentGroup, ...]:
         """The groups of one name each."""
         return self.merged or (self,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The titles that it may have, former ones last; empty if it is not named by a title."""
+        named = [self] if self.rename is not None else [part for part in self.merged if part.members]
+        renames = [part.rename for part in named if part.rename is not None]
+        return tuple(dict.fromkeys(name for each in renames for name in (each.title, *each.was)))
 
     @property
     def is_unknown(self) -> bool:
@@ -107,7 +111,6 @@ def merge_groups(groups: Sequence[IntentGroup]) -> IntentGroup:
         first.kind,
         first.database,
         first.name,
-        tuple(dict.fromkeys(name for group in groups if group.members for name in group.names)),
         members=[member for group in groups for member in group.members],
         error=next((group.error for group in groups if group.error is not None), None),
         merged=tuple(groups),
@@ -131,14 +134,16 @@ async def group_intents(
     refs = [intent.ref for intent in intents if isinstance(intent.ref, TitleRef)]
     titles = [(key[1], key[2]) for key, group, _ in members if group is None]
     keys = await TitleKeys.of(reader, [*titles, *((ref.database, was) for ref in refs for was in ref.was)])
-    former = _FormerTitles(intents, keys)
+    renames = Renames(intents, keys)
     groups: dict[_Key, IntentGroup] = {}
     async for key, group, member in in_turns(members):
         if group is None:
             _, database, declared = key
-            title = former.current_title(database, declared)
+            title = renames.current_title(database, declared)
             key = ("asset", *keys(database, title))
-            group = groups.get(key) or former.group(database, title)
+            if (group := groups.get(key)) is None:
+                group = IntentGroup("asset", database, title, renames.of(database, title))
+                group.error = renames.error(database, title)
         found = groups.setdefault(key, group)
         found.members.append(member)
         found.error = found.error or group.error
@@ -192,104 +197,6 @@ async def titles_like(reader: Reader, database: str, asset: Asset) -> list[str]:
     """Return the titles that the database lists and that are equal to the asset's after Unicode NFC."""
     entries = await reader.read_entries(database, asset)
     return sorted({each.title for each in (*entries.same, *entries.namesakes) if same_text(each.title, asset.title)})
-
-
-class _FormerTitles:
-    """Former titles (``was``): the new title of each, and those under which a clip may still be found."""
-
-    def __init__(self, intents: Sequence[Intent], key: TitleKeys) -> None:
-        self.key = key
-        self._now: dict[tuple[str, str], str] = {}
-        self._was: dict[tuple[str, str], list[str]] = {}
-        self._claims: dict[tuple[str, str], list[Intent]] = {}
-        for intent in intents:
-            ref = intent.ref
-            if not isinstance(ref, TitleRef) or not any(title != ref.title for title in ref.was):
-                continue
-            was = self._was.setdefault(key(ref.database, ref.title), [])
-            was += [title for title in dict.fromkeys(ref.was) if title != ref.title and title not in was]
-            # Another normalization form of the title is left out: the server may know only that one.
-            mine = key(ref.database, ref.title)
-            for former in (former for title in ref.was if (former := key(ref.database, title)) != mine):
-                self._now.setdefault(former, ref.title)
-                self._claims.setdefault(former, []).append(intent)
-
-    def group(self, database: str, title: str) -> IntentGroup:
-        """Return the group of a title, without members."""
-        if not self._was:
-            return IntentGroup("asset", database, title, (title,))
-        return IntentGroup(
-            "asset",
-            database,
-            title,
-            (title, *self._was.get(self.key(database, title), ())),
-            error=self._error(database, title),
-            chain=self._chain(database, title),
-            next_titles=self._next_titles(database, title),
-        )
-
-    def current_title(self, database: str, title: str) -> str:
-        """Return the title that a task gives to the clip that has this title."""
-        if not self._was or self.key(database, title) in self._was:
-            return title  # a task gives this title to another clip
-        return self._now.get(self.key(database, title), title)
-
-    def _chain(self, database: str, title: str) -> dict[str, tuple[str, ...]]:
-        """Return the former titles that other tasks give to another clip, each with the oldest titles of that clip."""
-        key = self.key
-        known = (
-            name for name in self._was.get(key(database, title), ()) if key(database, name) != key(database, title)
-        )
-        chain = {
-            name: tuple(old for old in self._followed_back(database, name) if key(database, old) not in self._was)
-            for name in known
-            if key(database, name) in self._was
-        }
-        return {name: oldest for name, oldest in chain.items() if oldest}
-
-    def _followed_back(self, database: str, title: str) -> Iterator[str]:
-        """Yield the former titles of a title, their former titles, and so on, each once."""
-        ahead, seen = [title], set[str]()
-        while ahead:
-            later = ahead.pop()
-            for was in self._was.get(self.key(database, later), ()):
-                if was not in seen and self.key(database, was) != self.key(database, later):
-                    seen.add(was)
-                    ahead.append(was)
-                    yield was
-
-    def _next_titles(self, database: str, title: str) -> tuple[str, ...]:
-        """Return the new title of the clip that has this title now, followed by that of the clip that has that one."""
-        found: list[str] = []
-        while (key := self.key(database, title)) in self._was and key in self._now:
-            title = self._now[key]
-            if title in found:
-                break  # a swap, which `error` reports
-            found.append(title)
-        return tuple(found)
-
-    def _error(self, database: str, title: str) -> PlanningError | None:
-        """Return the error for titles that are swapped, or for a former title of two titles."""
-        mine = self.key(database, title)
-        for was in self._was.get(mine, ()):
-            if self.key(database, was) == mine:
-                continue
-            claims = self._claims[self.key(database, was)]
-            titles = {self.key(database, intent.ref.title) for intent in claims if isinstance(intent.ref, TitleRef)}
-            if any(self.key(database, name) == mine for name in self._followed_back(database, title)):
-                return refuse(
-                    f"{title!r} and {was!r} are swapped, and the interface renames one clip at a time by its title",
-                    claims[-1].source,
-                    "rename in two runs: give one of the clips a third title first, then both their new titles",
-                )
-            if len(titles) > 1:
-                places = " and ".join(str(intent.source.place) for intent in claims)
-                return refuse(
-                    f"the former title {was!r} is declared for more than one title ({places})",
-                    claims[-1].source,
-                    "declare each former title for one title only",
-                )
-        return None
 
 
 async def _members_of(

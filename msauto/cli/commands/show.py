@@ -30,7 +30,7 @@ from msauto.model.plan import Address
 from msauto.model.ports import NamedKind
 from msauto.model.requests import get_proxy
 from msauto.model.timecode import DROP_FRAME_RATES, TimecodeError, rate_of, show_rate, show_timecode
-from msauto.planning.chosen_titles import SimilarTitles, not_found
+from msauto.planning.similar_titles import SimilarTitles, not_found
 from msauto.playbook.hosts import NamedServer, named_servers
 from msauto.report.json import dump
 from msauto.server.client import AsyncMediaServer

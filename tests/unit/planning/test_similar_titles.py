@@ -14,7 +14,7 @@ from msauto.model.live import Asset
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
 from msauto.planning.asset_survey import SurveyContext
-from msauto.planning.chosen_titles import nearest_titles
+from msauto.planning.similar_titles import nearest_titles
 from msauto.planning.survey import Survey, survey
 from tests.tables import table
 from tests.unit.planning.planning_world import Clip, Server, WorldReader, stage

@@ -10,8 +10,8 @@ from msgspec import structs
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.desired import Desired, IdRef, Intent, Ref, SelectRef
 from msauto.model.facts import Facts
-from msauto.planning.chosen_titles import TargetChoice
 from msauto.planning.survey import Survey
+from msauto.planning.target_choice import TargetChoice
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent
 

@@ -1,0 +1,150 @@
+"""Renames: which titles a clip may still have (``was``), and what happens where tasks pass titles on.
+
+The interface renames one clip at a time by its title, and the targets of a run do not wait for each other. So:
+
+- In a **chain**, a task gives the former title of one clip to another (``B`` was ``A``, and ``C`` was ``B``). While the
+  clip with the title ``B`` has not become ``C``, the clip ``A`` is left out of the run: each run takes one step. A
+  former title that another task passes on means the clip only while that other clip still has its own former title.
+- In an **exchange**, two tasks give each other's title (``A`` was ``B``, and ``B`` was ``A``), or several in a circle.
+  No order of requests leads there without a third title, so it is an error.
+- One former title of two titles is an error as well: it is not known which clip is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+
+from msgspec import Struct, field
+
+from msauto.aspects.plan_builder import refuse
+from msauto.errors import PlanningError
+from msauto.model.desired import Intent, TaskSource, TitleRef
+from msauto.model.live import Asset
+
+TitleKey = tuple[str, str]
+"""Database and title, equal for names of one clip."""
+
+
+class PostponedError(Exception):
+    """A target is left out of this run; the message is the warning that explains it."""
+
+
+class Rename(Struct, frozen=True):
+    """The titles that one clip may have: the one it is to have, and former ones.
+
+    ``passed_on`` are former titles that another task gives to another clip, each with the oldest titles of that clip.
+    ``next_titles``: the new title of the clip that has this title now, the new title of the clip that has that one,
+    and so on.
+    """
+
+    title: str
+    was: tuple[str, ...] = ()
+    passed_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    next_titles: tuple[str, ...] = ()
+
+    async def titles(self, read: Callable[[str], Awaitable[Asset | None]], source: TaskSource) -> Sequence[str]:
+        """Return the titles to look for. Raises ``PostponedError`` where the new title is still taken."""
+
+        async def any_exists(titles: Sequence[str]) -> bool:
+            return any([await read(title) is not None for title in titles])
+
+        names = [self.title, *self.was]
+        if not self.passed_on and not self.next_titles:
+            return names
+        is_taken = await read(self.title) is not None
+        if is_taken:
+            names = [name for name in names if name not in self.passed_on]
+        for name, oldest in self.passed_on.items():
+            if not is_taken and await read(name) is not None and not await any_exists(oldest):
+                raise refuse(
+                    f"{name!r} may be the clip to rename to {self.title!r}, or the one that had the title "
+                    f"{oldest[0]!r}: no clip with another of these titles exists",
+                    source,
+                    f"remove {name!r} from `was` where that clip is renamed already",
+                )
+        must_wait = is_taken and self.next_titles and await any_exists(self.was)
+        if must_wait and not all([await read(title) is not None for title in self.next_titles]):
+            raise PostponedError(
+                f"{self.title}: left out of this run: another clip has this title until it is renamed to "
+                f"{self.next_titles[0]!r}, and targets of one run do not wait for each other; run the playbook twice"
+            )
+        return names
+
+
+class Renames:
+    """All renames of a run: the former titles of each title, and the titles that tasks give to each former one."""
+
+    def __init__(self, intents: Sequence[Intent], key: Callable[[str, str], TitleKey]) -> None:
+        self._key = key
+        self._was: dict[TitleKey, list[str]] = {}
+        self._claims: dict[TitleKey, list[tuple[str, TaskSource]]] = {}
+        for intent in intents:
+            ref = intent.ref
+            if not isinstance(ref, TitleRef) or not any(title != ref.title for title in ref.was):
+                continue
+            mine = key(ref.database, ref.title)
+            was = self._was.setdefault(mine, [])
+            was += [title for title in dict.fromkeys(ref.was) if title != ref.title and title not in was]
+            # Another normalization form of the title is no claim: the server may know only that one.
+            for former in (former for title in ref.was if (former := key(ref.database, title)) != mine):
+                self._claims.setdefault(former, []).append((ref.title, intent.source))
+
+    def current_title(self, database: str, title: str) -> str:
+        """Return the title that a task gives to the clip that has this title."""
+        key = self._key(database, title)
+        claims = self._claims.get(key)
+        return title if claims is None or key in self._was else claims[0][0]  # else it is given to another clip
+
+    def of(self, database: str, title: str) -> Rename:
+        """Return the titles of the clip that is to have a title."""
+        mine = self._key(database, title)
+        was = self._was.get(mine, [])
+        oldest = {
+            name: tuple(old for old in self._followed_back(database, name) if self._key(database, old) not in self._was)
+            for name in was
+            if self._key(database, name) != mine
+        }
+        next_titles: list[str] = []
+        key = mine
+        while key in self._was and key in self._claims:
+            following = self._claims[key][0][0]
+            if following in next_titles:
+                break  # an exchange, which is an error
+            next_titles.append(following)
+            key = self._key(database, following)
+        return Rename(title, tuple(was), {name: old for name, old in oldest.items() if old}, tuple(next_titles))
+
+    def _followed_back(self, database: str, title: str) -> Iterator[str]:
+        """Yield the former titles of a title, their former titles, and so on, each once."""
+        ahead, seen = [title], set[str]()
+        while ahead:
+            later = self._key(database, ahead.pop())
+            for was in self._was.get(later, ()):
+                if was not in seen and self._key(database, was) != later:
+                    seen.add(was)
+                    ahead.append(was)
+                    yield was
+
+    def error(self, database: str, title: str) -> PlanningError | None:
+        """Return the error for titles that are exchanged, or for a former title of two titles."""
+        mine = self._key(database, title)
+        for was in self._was.get(mine, ()):
+            former = self._key(database, was)
+            if former == mine:
+                continue
+            claims = self._claims[former]
+            source = claims[-1][1]
+            if any(self._key(database, name) == mine for name in self._followed_back(database, title)):
+                return refuse(
+                    f"{title!r} and {was!r} are swapped, and the interface renames one clip at a time by its title",
+                    source,
+                    "rename in two runs: give one of the clips a third title first, then both their new titles",
+                )
+            if len({self._key(database, new) for new, _ in claims}) > 1:
+                places = " and ".join(str(source.place) for _, source in claims)
+                return refuse(
+                    f"the former title {was!r} is declared for more than one title ({places})",
+                    source,
+                    "declare each former title for one title only",
+                )
+        return None
