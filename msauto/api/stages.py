@@ -39,6 +39,7 @@ from msauto.planning.target_choice import TargetChoice
 from msauto.report.texts import plural
 from msauto.secrets.redacted_plans import SecretMemory
 from msauto.secrets.redaction import Secrets
+from msauto.server.access import check_addresses
 from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads import hash_file
 from msauto.server.reader import ServerReader
@@ -128,6 +129,7 @@ async def make_plan(
         return await plan_server(given, by_url, hash_file, notify)
 
     with resolved.secrets.redacted_errors():
+        await check_addresses(specs)
         async with nullcontext() if on is None else _cluster(on, specs) as cluster:
             surveys = await concurrent_list(plan_one, resolved.work, limit=max(1, len(specs)))
     created = clock.now().isoformat(timespec="seconds")

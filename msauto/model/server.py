@@ -136,6 +136,9 @@ class Dialect:
 
 # The URL, and whether two of them are of one server
 
+ONE_HOST = "use one host, and name the media databases with `database:` of the play, a block or the task"
+"""What to do about two hosts that are one server."""
+
 DEFAULT_PORT = 7901
 """The port of the interface (interface, «Requests»)."""
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
@@ -194,8 +197,8 @@ def server_key(url: str) -> str:
     """Return a text that is the same for two URLs of one server: its host and port.
 
     Letter case, a trailing slash or dot, the default port and the notation of an IP address make no difference. Neither
-    do the names of this machine (``localhost``, ``127.0.0.1``, ``[::1]``) and the scheme: one port is one server.
-    Names are not looked up, because the answer could differ between two runs, and servers may share an address.
+    do the names of this machine (``localhost``, ``127.0.0.1``, ``0.0.0.0``, ``[::1]``) and the scheme: one port is one
+    server. Names are not looked up: :func:`~msauto.server.access.check_addresses` does that once a run connects.
 
     >>> server_key("http://127.0.0.1/") == server_key("http://LOCALHOST:7901")
     True
@@ -205,11 +208,16 @@ def server_key(url: str) -> str:
         host, port = (parts.hostname or "").rstrip("."), parts.port
     except ValueError:
         return url
+    return f"{host_key(host)}:{DEFAULT_PORT if port is None else port}" if host else url
+
+
+def host_key(host: str) -> str:
+    """Return a text that is the same for two notations of one IP address; a name is left as it is."""
     with suppress(ValueError):
         address = ip_address(host)
         host = str(getattr(address, "ipv4_mapped", None) or address)
-        host = "localhost" if host in _LOOPBACK else host
-    return f"{host}:{DEFAULT_PORT if port is None else port}" if host else url
+        host = "localhost" if host in _LOOPBACK or address.is_unspecified else host
+    return host
 
 
 class Secret:

@@ -28,7 +28,6 @@ from msauto.model.requests import asset_path
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import Json, Snapshot
 from msauto.model.snapshot import after as snapshot_after
-from msauto.planning.chosen_titles import SimilarTitles, TargetChoice, not_found
 from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
 from msauto.planning.deletion import check_deletion, check_link_titles, with_places
 from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers, listed_otherwise

@@ -20,6 +20,7 @@ from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import InputError, MsautoError, Problem, nearest
 from msauto.model.server import (
+    ONE_HOST,
     Auth,
     Dialect,
     Secret,
@@ -238,9 +239,8 @@ class Hosts(Struct):
             place = self.inventory.hosts[one].node.key_place if of_group else its_node.place
             urls = url if url == its_url else f"{its_url} and {url}"
             message = f"the hosts {one!r} ({place}) and {other!r} are one server: {urls}"
-            remedy = "use one host, and name the media databases with `database:` of the play, a block or the task"
             wrong = self.inventory.hosts[other].node if of_group else node
-            yield wrong.problem(message, remedy, key=of_group, kind="host")
+            yield wrong.problem(message, ONE_HOST, key=of_group, kind="host")
 
     def know_secrets(self) -> None:
         """Let every output hide the secrets of all servers, whatever reads them: a variable, or a file as a text."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import socket
 import ssl
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from msgspec import structs
 
 from msauto.errors import AddressError, NotSentError
 from msauto.model.server import (
+    ONE_HOST,
     Auth,
     Secret,
     ServerSpec,
@@ -20,6 +26,7 @@ from msauto.model.server import (
     Tls,
     Transport,
     UrlError,
+    host_key,
     is_transport,
     parse_server_url,
     with_scheme,
@@ -46,6 +53,33 @@ def spec_of(url: str) -> ServerSpec:
     if parts.username is not None:
         auth = Auth(username=parts.username, password=Secret(parts.password or ""))
     return ServerSpec(name=parts.host, url=parts.url, auth=auth)
+
+
+async def check_addresses(servers: Sequence[ServerSpec]) -> None:
+    """Raise ``AddressError`` where the names of two servers lead to one address and port: it would be planned twice.
+
+    A name that cannot be resolved is no error here.
+    """
+    reached = [each for each in servers if each.transport is None]
+    found: dict[str, ServerSpec] = {}
+    for server, keys in zip(reached, await asyncio.gather(*map(_keys_of, reached)), strict=True):
+        for key in keys:
+            other = found.setdefault(key, server)
+            if other is not server:
+                raise AddressError(
+                    f"the hosts {other.name!r} and {server.name!r} are one server: "
+                    f"{other.url} and {server.url} lead to {key}",
+                    remedy=ONE_HOST,
+                )
+
+
+async def _keys_of(server: ServerSpec) -> Collection[str]:
+    """Return the keys of all addresses that the host of a server has."""
+    url = urlsplit(server.url)
+    with suppress(OSError, UnicodeError):
+        infos = await asyncio.get_running_loop().getaddrinfo(url.hostname, url.port, type=socket.SOCK_STREAM)
+        return dict.fromkeys(f"{host_key(str(info[4][0]))}:{url.port}" for info in infos)
+    return ()
 
 
 def spec_with(

@@ -23,7 +23,7 @@ def two_hosts(desk: Desk, url: str) -> None:
 
 def spellings(desk: Desk) -> list[str]:
     port = desk.url.rpartition(":")[2]
-    hosts = ("127.0.0.1", "localhost", "LocalHost", "localhost.", "[::1]", "[0:0::1]", "[::ffff:127.0.0.1]")
+    hosts = ("127.0.0.1", "localhost", "LocalHost", "localhost.", "0.0.0.0", "[::1]", "[0:0::1]", "[::ffff:127.0.0.1]")
     return [f"HTTP://{host}:{port}/" for host in hosts] + [f"https://127.0.0.1:{port}"]
 
 
@@ -55,6 +55,25 @@ def test_one_of_them_alone(desk: Desk, arguments: tuple[str, ...]) -> None:
     desk.write("one.yml", [{"hosts": "news", "tasks": [TASK]}])
     assert desk.run(*arguments, *INV).code == 0
     assert desk.run("show", "channels", "-l", "archive", *INV).code == 0
+
+
+@pytest.mark.parametrize("name", ["127.1", "2130706433"])
+def test_a_name_of_one_address_is_looked_up_once_a_run_connects(desk: Desk, sim: Simulator, name: str) -> None:
+    """These names are no IP addresses but to the resolver of this machine."""
+    two_hosts(desk, f"http://{name}" + desk.url[desk.url.rindex(":") :])
+    desk.write("play.yml", [{"hosts": "all", "tasks": [TASK]}])
+    assert desk.run("validate", *INV, "play.yml").code == 0
+    run = desk.run("plan", *INV, "play.yml")
+    assert run.code != 0
+    for words in ("'news' and 'archive' are one server", desk.url, name, "use one host"):
+        assert words in run.err
+    assert sim.log == []
+
+
+def test_a_name_that_cannot_be_resolved_is_no_second_name(desk: Desk) -> None:
+    two_hosts(desk, "http://nobody.invalid:7901")
+    desk.write("play.yml", [{"hosts": "all", "tasks": [TASK]}])
+    assert "one server" not in desk.run("plan", *INV, "play.yml").err
 
 
 def test_an_inventory_by_itself(desk: Desk) -> None:
