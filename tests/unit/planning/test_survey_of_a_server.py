@@ -35,7 +35,7 @@ from msauto.model.snapshot import Json
 from msauto.planning.asset_survey import SurveyContext
 from msauto.planning.handlers import due_handlers
 from msauto.planning.survey import Survey, survey
-from tests.unit.planning.planning_world import Clip, Server, Stage, WorldReader, stage
+from tests.unit.planning.planning_world import Clip, Server, WorldReader, stage
 from tests.unit.planning.playbook_forms import asset_intent
 from tests.unit.planning.small_ports import DictMemory
 
@@ -265,39 +265,6 @@ def test_a_server_error_stays_with_its_target_and_forks_bound_the_reading() -> N
     assert "connection was cut" in str(found.targets[-1].error)
     assert len(found.targets) == 41
     assert reader.busiest == 3
-
-
-def spare(**clip: Any) -> Stage:
-    """A server that reports the length alone, so that Tonight may be a link of Film, or another clip."""
-    film = raw("Film", links=["Playout/Tonight"], create_time="", hires=None, **clip)
-    context = stage(film, folders={"Raw", "Playout"})
-    context.server.reports_names = False
-    return context
-
-
-@pytest.mark.parametrize("named", [TitleRef("NEWS", "Tonight"), SelectRef("NEWS", ("Playout",))])
-def test_a_clip_is_not_deleted_while_a_task_names_what_may_be_its_link(named: TitleRef | SelectRef) -> None:
-    deleted, other = intent(film(), absent(with_links=True)), intent(named, comment("x", "other"))
-    for tasks in ((deleted, other), (other, deleted)):
-        by_name = {target.name: target for target in spare().plan(*tasks).targets}
-        assert "'Film' is to be deleted, and" in str(by_name["Film"].error)
-        assert "names Playout/Tonight, which may be a link of it" in str(by_name["Film"].error)
-        assert by_name["Tonight"].error is None
-    left_out = only(spare().plan(deleted, left_out=(other,)))
-    assert "names Playout/Tonight, which may be a link of it" in str(left_out.error)
-    assert only(spare().plan(deleted)).error is None
-
-
-def test_both_of_what_may_be_a_clip_and_its_link_are_deleted() -> None:
-    deleted, other = intent(film(), absent(with_links=True)), intent(film("Tonight"), absent(with_links=True))
-    assert [str(each.error) for each in spare().plan(deleted, other).targets if each.name == "Film"] == ["None"]
-
-
-def test_a_task_that_asks_nothing_of_a_possible_link_does_not_protect_its_clip() -> None:
-    nothing = intent(film("Tonight"), comment("x"), when=lambda _: False)
-    deleted = intent(film(), absent(with_links=True))
-    assert only(spare().plan(deleted, nothing)).error is None
-    assert only(spare().plan(deleted, left_out=(nothing,))).error is None
 
 
 @dataclass
