@@ -9,18 +9,16 @@ from __future__ import annotations
 import unicodedata
 from array import array
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from msauto.concurrency import in_turns
 from msauto.errors import RejectedError, UnreadableError
-from msauto.model.identity import compare_clips, is_another_clip, reported_values, same_folder, same_text
-from msauto.model.live import Asset, Entry, Folder, Link, Listing
+from msauto.model.identity import ClipEntries, compare_clips, is_another_clip, reported_values, same_folder, same_text
+from msauto.model.live import Asset, Entry, Folder, Listing
 from msauto.model.plan import Address
-
-if TYPE_CHECKING:
-    from msauto.model.ports import Reader
+from msauto.model.ports import Reader
 
 Values = tuple[object, ...]
 
@@ -30,57 +28,6 @@ MOST_LINKS: Final = 50
 Before a deletion the answer of each of them is read.
 """
 _KEYS: Final = 3  # a title, a link id, and what identifies the clip
-
-
-class ClipEntries(Struct, frozen=True, gc=False):
-    """The entries of a database for the clip of an answer: ``same`` show it, ``namesakes`` are others of its title.
-
-    ``rivals`` are those of ``same`` under another title whose own answers call them the clip: each may be its home.
-    """
-
-    asset: Asset
-    same: tuple[Entry, ...] = ()
-    namesakes: tuple[Entry, ...] = ()
-    rivals: tuple[Entry, ...] = ()
-
-    @property
-    def at_home(self) -> tuple[Entry, ...]:
-        """The entries in the folder that the answer reports as that of the clip."""
-        folder = self.asset.folder
-        return () if folder is None else tuple(each for each in self.same if same_folder(each.folder, folder))
-
-    @property
-    def own(self) -> Entry | None:
-        """The entry that answered: that of its ``link_id``, else of its title; of several, the one at home."""
-        by_id = [each for each in self.same if self.asset.link_id is not None and each.link_id == self.asset.link_id]
-        called = [each for each in by_id or self.same if same_text(each.title, self.asset.title)]
-        found = called or by_id
-        home = next((each for each in found if each in self.at_home), None)
-        return found[0] if home is None and len(found) == 1 else home
-
-    @property
-    def home(self) -> Entry | None:
-        """The entry of the clip itself; ``None`` if that is ambiguous.
-
-        A server may report the folder of the clip for its links as well: then the only entry in that folder is the
-        home.
-        """
-        there = self.at_home
-        called = [each for each in there if same_text(each.title, self.asset.title)]
-        if self.own in there:
-            return self.own
-        return called[0] if called else there[0] if len(there) == 1 else None
-
-    @property
-    def links(self) -> tuple[Link, ...]:
-        """All entries but the home."""
-        return tuple(Link(each.folder, each.title, each.link_id) for each in self.same if each is not self.home)
-
-    @property
-    def places(self) -> tuple[Folder, ...]:
-        """Folder and title of all entries but the one that the answer is known by: its own one, if that is at home."""
-        known = [each for each in self.at_home if each is self.own and same_text(each.title, self.asset.title)]
-        return tuple((*each.folder, each.title) for each in self.same if each not in known)
 
 
 def entries_of(asset: Asset, entries: Iterable[Entry], *, in_doubt: bool = False) -> ClipEntries:
@@ -213,8 +160,8 @@ def _without(values: Values, place: int) -> Values:
 def clip_key(asset: Asset) -> Values | None:
     """Return what the answers of one clip have in common; ``None`` where too little is reported.
 
-    Several clips may use the same file, so two names of one clip must show the same markers and segments as well: those
-    without positions, because some servers count them from the IN point of the entry.
+    Several clips may use the same file, so two names of one clip must show the same markers and segments as well. Their
+    positions do not count: some servers count them from the IN point of the entry.
     """
     if compare_clips(asset, asset).answer != "same":
         return None

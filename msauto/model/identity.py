@@ -1,4 +1,4 @@
-"""Equality of names, and whether two sightings are of one clip: other, same or unknown.
+"""Equality of names, whether two sightings are of one clip (other, same or unknown), and where a clip lives.
 
 The interface has no key that a clip and its links share: a link is an entry of the same clip with its own ``link_id``.
 So two sightings are compared by what belongs to the clip and not to an entry: its files, its original name, its
@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
-from msauto.model.live import Asset, Entry, Folder, read_time, whole
+from msauto.model.live import Asset, Entry, Folder, Link, read_time, whole
 
 Answer = Literal["other", "same", "unknown"]
 
@@ -120,7 +120,7 @@ def is_another_clip(planned: Sighting, now: Sighting, altered: Collection[str] =
 
     ``altered`` are the values that the requests of the run may change. Another ``link_id`` is another entry: with
     ``link_id`` among them, that is surely to be of the same clip. Of one entry, a length that may still grow, or that
-    a listing shows late, is no other.
+    a listing shows late, does not count.
     """
     found = compare_clips(planned, now)
     different = {*found.different} - {*altered} - ({"hires", "archive"} if "files" in altered else set())
@@ -140,6 +140,57 @@ def reported_values(clip: Asset | Entry) -> tuple[object, ...]:
         _time(_text(shown.create_time)),
         "recording" if clip.finalized is False else shown.frames,
     )
+
+
+class ClipEntries(Struct, frozen=True, gc=False):
+    """The entries of a database for the clip of an answer: ``same`` show it, ``namesakes`` are others of its title.
+
+    ``rivals`` are those of ``same`` under another title whose own answers call them the clip: each may be its home.
+    """
+
+    asset: Asset
+    same: tuple[Entry, ...] = ()
+    namesakes: tuple[Entry, ...] = ()
+    rivals: tuple[Entry, ...] = ()
+
+    @property
+    def at_home(self) -> tuple[Entry, ...]:
+        """The entries in the folder that the answer reports as that of the clip."""
+        folder = self.asset.folder
+        return () if folder is None else tuple(each for each in self.same if same_folder(each.folder, folder))
+
+    @property
+    def own(self) -> Entry | None:
+        """The entry that answered: that of its ``link_id``, else of its title; of several, the one at home."""
+        by_id = [each for each in self.same if self.asset.link_id is not None and each.link_id == self.asset.link_id]
+        called = [each for each in by_id or self.same if same_text(each.title, self.asset.title)]
+        found = called or by_id
+        home = next((each for each in found if each in self.at_home), None)
+        return found[0] if home is None and len(found) == 1 else home
+
+    @property
+    def home(self) -> Entry | None:
+        """The entry of the clip itself; ``None`` if that is ambiguous.
+
+        A server may report the folder of the clip for its links as well: then the only entry in that folder is the
+        home.
+        """
+        there = self.at_home
+        called = [each for each in there if same_text(each.title, self.asset.title)]
+        if self.own in there:
+            return self.own
+        return called[0] if called else there[0] if len(there) == 1 else None
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """All entries but the home."""
+        return tuple(Link(each.folder, each.title, each.link_id) for each in self.same if each is not self.home)
+
+    @property
+    def places(self) -> tuple[Folder, ...]:
+        """Folder and title of all entries but the one that the answer is known by: its own one, if that is at home."""
+        known = [each for each in self.at_home if each is self.own and same_text(each.title, self.asset.title)]
+        return tuple((*each.folder, each.title) for each in self.same if each not in known)
 
 
 def plain(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from msgspec import Struct, field
 
 from msauto.model.desired import SelectRef
+from msauto.model.identity import ClipEntries
 from msauto.model.live import Asset, Entry, Folder, Link, Listing, RssChannel, Xmp
 from msauto.model.plan import Address, Plan, Request, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
@@ -17,8 +18,6 @@ from msauto.model.snapshot import Json
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-    from msauto.model.clip_entries import ClipEntries
 
 
 NamedKind = Literal["database", "channel", "folder"]

@@ -16,11 +16,10 @@ from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger,
 from msauto.aspects.positions import InAndOut, in_point
 from msauto.errors import MsautoError, PlanningError
 from msauto.model import requests
-from msauto.model.clip_entries import ClipEntries
 from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, Intent, TaskSource
 from msauto.model.events import Notify, PlannedState
 from msauto.model.facts import NoAssetError
-from msauto.model.identity import ClipIdentity, plain, same_text
+from msauto.model.identity import ClipEntries, ClipIdentity, plain, same_text
 from msauto.model.live import Folder, show_folder
 from msauto.model.plan import Address, EmptiedList, Request, Settlement, Target, TargetContext, TargetId
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader

@@ -16,9 +16,9 @@ from msauto.aspects.comparison import entry_called
 from msauto.aspects.link import why_ambiguous
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
-from msauto.model.clip_entries import ClipEntries, are_one_clip, entries_in_doubt
+from msauto.model.clip_entries import are_one_clip, entries_in_doubt
 from msauto.model.desired import DesiredAsset
-from msauto.model.identity import compare_clips, plain, same_folder, same_text
+from msauto.model.identity import ClipEntries, compare_clips, plain, same_folder, same_text
 from msauto.model.live import Asset, Entry, Folder, parse_folder, show_folder
 from msauto.model.plan import Address, Change, Target
 from msauto.model.ports import Reader
@@ -109,6 +109,13 @@ async def check_deletion(
             source,
             "write the `folder:` of the clip, or address it by a key field with `id:`",
         )
+    _check_consent(found, entries, desired)
+    return entries
+
+
+def _check_consent(found: FoundClip, entries: ClipEntries, desired: DesiredAsset) -> None:
+    """Refuse to delete a clip that other entries may show, until the task consents and names which one is the clip."""
+    asset, title, source = found.asset, found.title, desired.source
     others = [entry for entry in entries.same if entry is not entries.own]
     if others and not desired.with_links:
         first = compare_clips(asset, others[0])
@@ -119,14 +126,13 @@ async def check_deletion(
             source,
             "remove the links first, or write `with_links: true` to delete the clip with all its links",
         )
-    if entries.rivals and not by_id and desired.folder is None:
+    if entries.rivals and not found.address.namespace and desired.folder is None:
         raise refuse(
             f"{title!r} may be a link of {_listed(entries.rivals)}: the server does not show which of them is the clip "
             f"({compare_clips(asset, entries.rivals[0]).evidence})",
             source,
             "write the `folder:` of the clip, or address it by a key field with `id:`",
         )
-    return entries
 
 
 def _listed(entries: Sequence[Entry]) -> str:
@@ -152,7 +158,7 @@ async def check_link_titles(
     """Raise ``PlanningError`` for a removed link whose title leads to something else or to several entries.
 
     It is also raised for a link whose fields change, if its title does not surely lead to it. ``home`` is the folder
-    of the clip as its task names it. ``are_links``: what is removed is no home, as the plan found, or a run made it.
+    of the clip as its task names it. ``are_links``: the plan found that what is removed are links, or a run made them.
     """
     for change in changes:
         if ASPECTS[change.aspect].deletes == "link" and isinstance(change.after, dict):

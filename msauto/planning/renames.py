@@ -85,7 +85,7 @@ class Renames:
             mine = key(ref.database, ref.title)
             was = self._was.setdefault(mine, [])
             was += [title for title in dict.fromkeys(ref.was) if title != ref.title and title not in was]
-            # Another normalization form of the title is no claim: the server may know only that one.
+            # Another normalization form of the title is left out: the server may know only that one.
             for former in (former for title in ref.was if (former := key(ref.database, title)) != mine):
                 self._claims.setdefault(former, []).append((ref.title, intent.source))
 

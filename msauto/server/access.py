@@ -58,7 +58,7 @@ def spec_of(url: str) -> ServerSpec:
 async def check_addresses(servers: Sequence[ServerSpec]) -> None:
     """Raise ``AddressError`` where the names of two servers lead to one address and port: it would be planned twice.
 
-    A name that cannot be resolved is no error here.
+    A name that cannot be resolved is left out.
     """
     reached = [each for each in servers if each.transport is None]
     found: dict[str, ServerSpec] = {}

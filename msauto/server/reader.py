@@ -14,9 +14,9 @@ from msgspec import Struct, structs
 from msauto.circuit_breaker import UNINFORMATIVE_STATUSES
 from msauto.concurrency import SystemClock, concurrent_list, in_turns
 from msauto.errors import MsautoError, NotFoundError, RejectedError, UnreadableError
-from msauto.model.clip_entries import ClipEntries, LinkIndex, index_links, settle_home
+from msauto.model.clip_entries import LinkIndex, index_links, settle_home
 from msauto.model.desired import SelectRef
-from msauto.model.identity import same_text
+from msauto.model.identity import ClipEntries, same_text
 from msauto.model.live import (
     Asset,
     ClipAttributes,

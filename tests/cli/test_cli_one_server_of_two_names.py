@@ -59,7 +59,7 @@ def test_one_of_them_alone(desk: Desk, arguments: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("name", ["127.1", "2130706433"])
 def test_a_name_of_one_address_is_looked_up_once_a_run_connects(desk: Desk, sim: Simulator, name: str) -> None:
-    """These names are no IP addresses but to the resolver of this machine."""
+    """Only the resolver of this machine takes these names for IP addresses."""
     two_hosts(desk, f"http://{name}" + desk.url[desk.url.rindex(":") :])
     desk.write("play.yml", [{"hosts": "all", "tasks": [TASK]}])
     assert desk.run("validate", *INV, "play.yml").code == 0

@@ -20,7 +20,7 @@ TONIGHT = "Playout/Tonight/Promo 1 tonight"
 
 @pytest.fixture(params=["home", "own"])
 def link_folder(request: pytest.FixtureRequest) -> str:
-    """Of which folder the answer to a link tells."""
+    """Which folder the answer to a link reports."""
     return str(request.param)
 
 

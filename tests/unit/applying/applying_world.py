@@ -25,10 +25,9 @@ from msauto.errors import (
     UnreachableError,
     UnreadableError,
 )
-from msauto.model.clip_entries import ClipEntries
 from msauto.model.desired import SelectRef, TaskSource
 from msauto.model.events import Event
-from msauto.model.identity import ClipIdentity
+from msauto.model.identity import ClipEntries, ClipIdentity
 from msauto.model.live import Asset, Entry, Folder, Link, Listing, Marker, RssChannel, Xmp
 from msauto.model.plan import Address, Change, Plan, Request, Target
 from msauto.model.ports import Answer, DownloadObserver, NamedKind, Reader

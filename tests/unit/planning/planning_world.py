@@ -16,8 +16,9 @@ from msgspec import structs
 from msauto.applying.target_memory import download_items, run_items
 from msauto.applying.verification import Guard, SharedReads, guard, read_again, things_to_verify, verify
 from msauto.errors import AnotherClipError
-from msauto.model.clip_entries import ClipEntries, entries_of, index_links
+from msauto.model.clip_entries import entries_of, index_links
 from msauto.model.desired import Intent, SelectRef
+from msauto.model.identity import ClipEntries
 from msauto.model.live import (
     Asset,
     Entry,

@@ -12,9 +12,9 @@ from msgspec import structs
 
 from msauto.aspects import ASPECTS
 from msauto.errors import PlanningError
-from msauto.model.clip_entries import ClipEntries, are_one_clip, entries_in_doubt, entries_of
+from msauto.model.clip_entries import are_one_clip, entries_in_doubt, entries_of
 from msauto.model.desired import DesiredAsset, TaskSource
-from msauto.model.identity import ClipIdentity, compare_clips, is_another_clip
+from msauto.model.identity import ClipEntries, ClipIdentity, compare_clips, is_another_clip
 from msauto.model.live import Asset, Entry, Folder, Link, Listing
 from msauto.model.plan import Address, Change, Target
 from msauto.model.ports import LiveTarget
