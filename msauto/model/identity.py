@@ -59,14 +59,10 @@ Sighting = Asset | Entry | ClipIdentity
 
 
 class ClipComparison(NamedTuple):
-    """The names of the values that two sightings of a clip both report, and those that they do not.
-
-    ``link_id`` is not among them: it is of the entry.
-    """
+    """The names of the values that two sightings of a clip both report, ``link_id`` apart: that is of the entry."""
 
     equal: tuple[str, ...]
     different: tuple[str, ...]
-    unknown: tuple[str, ...] = ()
 
     @property
     def answer(self) -> Answer:
@@ -77,8 +73,9 @@ class ClipComparison(NamedTuple):
     @property
     def evidence(self) -> str:
         """What the two show, for a message: ``the same length; not reported by both: file``."""
-        has_file = {"hires", "archive"} & {*self.equal, *self.different}
-        unknown = [name for name in self.unknown if name != "archive" and not (name == "hires" and has_file)]
+        known = {*self.equal, *self.different}
+        known |= {"hires"} if "archive" in known else {"archive"}  # either of them is a file
+        unknown = [name for name in _CALLED if name not in known]
         shown = {"the same": self.equal, "another": self.different, "not reported by both:": unknown}
         return "; ".join(f"{what} {', '.join(map(_CALLED.__getitem__, of))}" for what, of in shown.items() if of)
 
@@ -108,11 +105,8 @@ def compare_clips(one: Sighting, other: Sighting) -> ClipComparison:
         "frames": (mine.frames, its.frames),
     }
     known = {name: a == b for name, (a, b) in pairs.items() if _comparable(a, b)}
-    return ClipComparison(
-        tuple(name for name, is_equal in known.items() if is_equal),
-        tuple(name for name, is_equal in known.items() if not is_equal),
-        tuple(name for name in pairs if name not in known),
-    )
+    equal = tuple(name for name, is_equal in known.items() if is_equal)
+    return ClipComparison(equal, tuple(name for name in known if name not in equal))
 
 
 def is_another_clip(planned: Sighting, now: Sighting, altered: Collection[str] = ()) -> bool:

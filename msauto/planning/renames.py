@@ -91,12 +91,16 @@ class Renames:
 
     def current_title(self, database: str, title: str) -> str:
         """Return the title that a task gives to the clip that has this title."""
+        if not self._was:
+            return title
         key = self._key(database, title)
         claims = self._claims.get(key)
         return title if claims is None or key in self._was else claims[0][0]  # else it is given to another clip
 
     def of(self, database: str, title: str) -> Rename:
         """Return the titles of the clip that is to have a title."""
+        if not self._was:
+            return Rename(title)
         mine = self._key(database, title)
         was = self._was.get(mine, [])
         oldest = {

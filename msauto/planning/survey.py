@@ -180,26 +180,32 @@ def _without_named_links(
     What surely is a link of it is the same target, where such tasks contradict each other anyway. ``others`` are not
     planned, and still protect what they name.
     """
-    asking = [group for group, each in planned if each.state != "skipped"]
+    deletions = {
+        number: each.target
+        for number, (_, each) in enumerate(planned)
+        if each.target and each.target.places and any(change.aspect == DELETION.name for change in each.target.changes)
+    }
+    if not deletions:
+        return list(planned)
+    named: dict[tuple[str, str], list[IntentGroup]] = {}
+    for group in (*(group for group, each in planned if each.state != "skipped"), *others):
+        for name in {plain(name) for name in group.all_names}:
+            named.setdefault((group.database, name), []).append(group)
     found = list(planned)
-    for number, (group, outcome) in enumerate(planned):
-        target = outcome.target
-        if target is None or not any(change.aspect == DELETION.name for change in target.changes):
-            continue
-        places = {plain(parse_folder(place)[-1]): place for place in target.places}
-        for each in (*asking, *others):
-            called = next((name for name in map(plain, each.all_names) if name in places), None)
-            wanting = next(filter(asks_for_something, each.naming), None)
-            if called is None or wanting is None or each is group or each.database != group.database:
-                continue
-            error = refuse(
-                f"{group.name!r} is to be deleted, and {wanting.intent.source.description} names {places[called]}, "
-                "which may be a link of it",
-                target.changes[0].source,
-                "remove one of the two tasks, or run the other one first, by itself",
-            )
-            found[number] = group, _failed(context, group, error)
-            break
+    for number, target in deletions.items():
+        group, _ = planned[number]
+        for place in target.places:
+            groups = named.get((target.database, plain(parse_folder(place)[-1])), ())
+            asking = (member for each in groups if each is not group for member in each.naming)
+            member = next(filter(asks_for_something, asking), None)
+            if member is not None:
+                error = refuse(
+                    f"{group.name!r} is to be deleted, and {member.intent.source.description} names {place}, which may "
+                    "be a link of it",
+                    target.changes[0].source,
+                    "remove one of the two tasks, or run the other one first, by itself",
+                )
+                found[number] = group, _failed(context, group, error)
     return found
 
 
