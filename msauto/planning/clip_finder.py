@@ -126,7 +126,10 @@ class ClipFinder:
     async def _are_one(self, found: Sequence[FoundClip]) -> bool:
         """Whether all answers are of one clip."""
         first, *others = (each.asset for each in found)
-        return all([await are_one_clip(self._reader, self._group.database, first, other) for other in others])
+        for other in others:
+            if not await are_one_clip(self._reader, self._group.database, first, other):
+                return False
+        return True
 
     async def _one_of(self, part: IntentGroup, found: Sequence[FoundClip]) -> FoundClip:
         """Return the entry of a clip found under several titles: the one that undo names, else the one at home.
