@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import unicodedata
 from array import array
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import combinations
 from typing import Final
 
 from msgspec import structs
 
 from msauto.concurrency import in_turns
 from msauto.errors import RejectedError, UnreadableError
-from msauto.model.identity import ClipEntries, compare_clips, is_another_clip, reported_values, same_folder, same_text
+from msauto.model.identity import (
+    RECORDING,
+    ClipEntries,
+    compare_clips,
+    is_another_clip,
+    reported_values,
+    same_folder,
+    same_text,
+)
 from msauto.model.live import Asset, Entry, Folder, Listing
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
@@ -27,7 +36,8 @@ MOST_LINKS: Final = 50
 
 Before a deletion the answer of each of them is read.
 """
-_KEYS: Final = 3  # a title, a link id, and what identifies the clip
+_ENOUGH: Final = 2  # equal values are of one clip
+_KEYS: Final = 5  # a title, a link id, and each two of three values
 
 
 def entries_of(asset: Asset, entries: Iterable[Entry], *, in_doubt: bool = False) -> ClipEntries:
@@ -69,7 +79,7 @@ def count_clips(entries: Iterable[Entry]) -> int:
 class LinkIndex:
     """An index of the entries of a listing, to find those of many assets.
 
-    A table of chains by the hash of each key, in some 50 bytes an entry; an entry found there may
+    A table of chains by the hash of each key, in some 80 bytes an entry; an entry found there may
     still have another key, which :func:`entries_of` checks. Created by :func:`index_links`.
     """
 
@@ -77,7 +87,6 @@ class LinkIndex:
         self._entries = entries
         self._heads = array("l", [-1]) * (1 << (len(entries) * _KEYS).bit_length())
         self._next = array("l", [-1]) * (len(entries) * _KEYS)
-        self._incomplete: dict[int, dict[Values, list[int]]] = {}
         self._reporting: dict[frozenset[object], array[int]] = {}
 
     def add(self, number: int, entry: Entry) -> None:
@@ -89,25 +98,10 @@ class LinkIndex:
 
     def entries_of(self, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
         """Return what :func:`entries_of` does, by few comparisons."""
-        keys, values = _keys(asset), reported_values(asset)
-        if None not in values:  # a listing may report less than the answer: one value may be unknown
-            keys += [_without(values, place) for place in range(len(values))]
-        numbers = {number for key in keys for number in self._chain(key)}
-        if values.count(None) == 1:  # or more than the answer
-            numbers.update(self._complete(values.index(None)).get(values, ()))
+        numbers = {number for key in _keys(asset) for number in self._chain(key)}
         if in_doubt:
             numbers.update(self._vague(asset))
         return entries_of(asset, (self._entries[number] for number in sorted(numbers)), in_doubt=in_doubt)
-
-    def _complete(self, place: int) -> Mapping[Values, Sequence[int]]:
-        """Return the entries whose values are all known, by the others without one. Made when first needed."""
-        if place not in self._incomplete:
-            found = self._incomplete.setdefault(place, {})
-            for number, entry in enumerate(self._entries):
-                values = reported_values(entry)
-                if None not in values:
-                    found.setdefault(_without(values, place), []).append(number)
-        return self._incomplete[place]
 
     def _vague(self, asset: Asset) -> Iterator[int]:
         """Yield the entries of which fewer than two values can be compared with those of an answer."""
@@ -116,7 +110,7 @@ class LinkIndex:
                 self._reporting.setdefault(_reported(entry), array("l")).append(number)
         known = _reported(asset)
         for names, numbers in self._reporting.items():
-            if len(names & known) < 2:
+            if len(names & known) < _ENOUGH:
                 yield from numbers
 
     def _chain(self, key: object) -> Iterator[int]:
@@ -137,21 +131,22 @@ async def index_links(entries: Sequence[Entry]) -> LinkIndex:
     return index
 
 
-def _keys(clip: Asset | Entry) -> list[object]:
-    keys: list[object] = [("title", unicodedata.normalize("NFC", clip.title or ""))]
-    keys += [] if clip.link_id is None else [("link", clip.link_id)]
-    values = reported_values(clip)
-    return keys if values.count(None) > 1 else [*keys, values]
+def _keys(clip: Asset | Entry) -> Iterator[object]:
+    """Yield the keys of which two sightings that may be of one clip have one in common: two values are enough."""
+    yield "title", unicodedata.normalize("NFC", clip.title or "")
+    if clip.link_id is not None:
+        yield "link", clip.link_id
+    yield from combinations(_known(clip), _ENOUGH)
+
+
+def _known(clip: Asset | Entry) -> list[tuple[int, object]]:
+    """Return the values that a clip reports, with their places; one that is still recorded has no length yet."""
+    return [each for each in enumerate(reported_values(clip)) if each[1] not in (None, RECORDING)]
 
 
 def _reported(clip: Asset | Entry) -> frozenset[object]:
     """Return which values a clip reports; a time with a zone is not compared with one without."""
-    values = enumerate(reported_values(clip))
-    return frozenset((place, getattr(each, "tzinfo", None) is None) for place, each in values if each is not None)
-
-
-def _without(values: Values, place: int) -> Values:
-    return (*values[:place], None, *values[place + 1 :])
+    return frozenset((place, getattr(value, "tzinfo", None) is None) for place, value in _known(clip))
 
 
 # Whether two answers are of one clip ----------------------------------------------------------------------------

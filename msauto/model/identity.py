@@ -126,13 +126,17 @@ def is_another_clip(planned: Sighting, now: Sighting, altered: Collection[str] =
     return bool(different - ({"frames"} if may_grow and "create_time" in found.equal else set()))
 
 
+RECORDING: Final = "recording"
+"""In place of the length of a clip that is still recorded."""
+
+
 def reported_values(clip: Asset | Entry) -> tuple[object, ...]:
     """Return what a listing reports of a clip, to find entries that may be of it; ``None`` for what is not reported."""
     shown = ClipIdentity.of(clip)
     return (
         _text(shown.orig_name),
         _time(_text(shown.create_time)),
-        "recording" if clip.finalized is False else shown.frames,
+        RECORDING if clip.finalized is False else shown.frames,
     )
 
 

@@ -221,11 +221,13 @@ def test_entries_are_a_sequence_of_values() -> None:
 
 
 WORDS = st.sampled_from(["A", "B", "", "Ж"])
+TIMES = st.sampled_from(["", "2026-11-20T10:00:00", "2026-11-20T10:00:00Z"])
+FRAMES = st.sampled_from(["", "1", "2"])
 ENTRIES = st.builds(
-    lambda folder, title, link, name, frames: listed_entry(
-        (folder,), title, link, attributes={"orig_name": name, "create_time": "2026", "frames": frames}
+    lambda folder, title, link, finalized, name, time, frames: listed_entry(
+        (folder,), title, link, finalized, {"orig_name": name, "create_time": time, "frames": frames}
     ),
-    WORDS, WORDS, st.none() | st.integers(0, 3), WORDS, WORDS,
+    WORDS, WORDS, st.none() | st.integers(0, 3), st.sampled_from([None, True, False]), WORDS, TIMES, FRAMES,
 )  # fmt: skip
 
 
@@ -234,7 +236,9 @@ def test_the_index_finds_what_looking_at_all_finds(entries: list[Entry], like: E
     index = LinkIndex(entries)
     for number, entry in enumerate(entries):
         index.add(number, entry)
-    asset: Any = Asset(like.title, like.folder, link_id=like.link_id, attributes=like.attributes)
+    asset: Any = Asset(
+        like.title, like.folder, link_id=like.link_id, finalized=like.finalized, attributes=like.attributes
+    )
     found = index.entries_of(asset, in_doubt=in_doubt)
     assert found == entries_of(asset, entries, in_doubt=in_doubt)
     bearing = sorted((entry for entry in entries if entry.title == asset.title), key=repr)
