@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from msauto.simulator import Simulator, sample_state
+from msauto.simulator import SimDialect, Simulator, sample_state
 from msauto.simulator.state import SimMarker
 from tests.stage import BOLD, Stage, errors, lines
 from tests.tables import table
@@ -338,6 +338,24 @@ def test_a_clip_is_not_removed_as_a_link_of_its_link(tmp_path: Path) -> None:
         stage = Stage(sim, tmp_path, {"link_delete": "by_title"})
         (error,) = errors(stage.plan(asset("Promo 1 tonight", links=[], exactly=["links"])))
         assert "which of the two is the clip" in error
+
+
+def test_a_link_is_removed_where_the_folders_show_it_or_a_task_or_the_run_that_made_it_does(
+    stage: Stage, link_folder: str
+) -> None:
+    stage.sim.dialect = SimDialect.parse([f"link_folder={link_folder}", "link_delete=by_title"])
+    by_title, news = Stage(stage.sim, stage.folder, {"link_delete": "by_title"}), stage.sim.state.databases["NEWS"]
+    made = {"folder": "Playout/Tonight", "title": "EP002 tonight"}
+    gone = {**made, "state": "absent"}
+    assert by_title.apply(asset("EP002", links=[made])).ok
+    assert by_title.undo("last").ok
+    assert len(news.clip("EP002").entries) == 1
+    assert by_title.apply(asset("EP002", links=[made])).ok
+    found = errors(by_title.plan(asset("EP002", links=[gone])))
+    assert len(found) == (link_folder == "own")
+    assert all("which of the two is the clip, and which is the link" in error for error in found)
+    assert by_title.apply(asset("EP002", folder="/".join(news.clip("EP002").home.folder), links=[gone])).ok
+    assert len(news.clip("EP002").entries) == 1
 
 
 # Renaming ------------------------------------------------------------------------------------------------------
