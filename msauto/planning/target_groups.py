@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from msauto.aspects.plan_builder import refuse
 from msauto.concurrency import concurrent_map, in_turns
@@ -176,21 +176,19 @@ class TitleKeys:
 
 async def _are_apart(reader: Reader, database: str, forms: Iterable[str]) -> bool:
     """Return whether several titles that are equal to these after Unicode NFC are live."""
-    live: list[Asset] = []
+    found: dict[str, Asset] = {}
     for form in sorted(forms):
         try:
             asset = await reader.read_asset(database, Address(form))
         except MsautoError:
             return True  # the error concerns this title alone
-        if (
-            asset is not None
-            and asset.title not in {None, form}
-            and len(await titles_like(reader, database, asset)) > 1
-        ):
-            return True
-        if asset is not None and asset not in live:
-            live.append(asset)
-    return len(live) > 1
+        found |= {} if asset is None else {form: asset}
+    # A server that finds both forms of one title may report none: then the answers have those that were asked for.
+    one, *others = (structs.replace(each, title=None) for each in found.values()) if found else (None,)
+    if any(each != one for each in others):
+        return True
+    is_open = others or any(asset.title != form for form, asset in found.items())
+    return bool(is_open) and len(await titles_like(reader, database, next(iter(found.values())))) > 1
 
 
 async def titles_like(reader: Reader, database: str, asset: Asset) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -286,6 +287,23 @@ def test_the_listed_title_of_a_clip_found_by_its_id_is_a_place_of_it() -> None:
     """So a protected title protects it, although its answer has no title."""
     reader = _Folding(Server({"film": raw("film")}, folders={"Raw"}, ids={"handle:7": "film"}))
     assert only(_survey(reader, intent(IdRef("NEWS", "handle", "7"), absent()))).places == ("Raw/film",)
+
+
+@dataclass
+class _Normalizing(WorldReader):
+    """A server that finds titles in any normalization form, and whose answers have no title."""
+
+    async def read_asset(self, database: str, address: Address) -> Asset | None:
+        found = await WorldReader.read_asset(self, database, Address(unicodedata.normalize("NFC", address.name)))
+        return None if found is None else structs.replace(found, title=address.name)
+
+
+def test_two_forms_of_a_title_that_no_answer_has_are_one_clip() -> None:
+    composed, decomposed = "\u00c9t\u00e9", "E\u0301te\u0301"
+    tasks = intent(film(composed), comment("x")), intent(film(decomposed), comment("y"))
+    clip = raw(composed, create_time="", hires=None)
+    reader = _Normalizing(Server({composed: clip}, folders={"Raw"}, reports_names=False))
+    assert "different values" in str(only(_survey(reader, *tasks)).error)
 
 
 def test_a_title_and_an_id_that_get_one_answer_are_one_target_without_a_link_id() -> None:
