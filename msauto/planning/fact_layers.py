@@ -139,7 +139,7 @@ class Layers:
         if self._found is None:
             return Facts(there=False)
         asset, _, title = answer or self._found
-        asset = asset if asset.title is not None else structs.replace(asset, title=title)
+        asset = asset if asset.title is not None else structs.replace(asset, title=title)  # found by a key id
         return Facts(entry=entry, asset=asset, xmp=self.xmp, named=self.named, links=self.links)
 
     async def _read_layer(self, need: Need, source: TaskSource) -> None:

@@ -79,7 +79,7 @@ def build(sim: Simulator, world: list[Entries], dialect: dict[str, str]) -> list
     news = sim.state.databases["NEWS"]
     for folder in FOLDERS:
         news.make_folder(folder)
-    news.add_clip("Another", "Elsewhere", frames=9)  # its file shows that files tell clips apart on this server
+    news.add_clip("Another", "Elsewhere", frames=9)  # which no task names
     made = []
     for number, entries in enumerate(world):
         folder, title = entries.home
