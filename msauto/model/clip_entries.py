@@ -224,9 +224,9 @@ async def entries_in_doubt(reader: Reader, database: str, asset: Asset, *, liste
 
 # In which folder a clip is --------------------------------------------------------------------------------------
 #
-# The interface calls it «folder of the asset» («Asset (clip)»). Some servers put the database in front. On others a
-# folder may have the name of the database: ``NEWS/Raw`` is ``Raw`` there, and ``NEWS/Raw`` here. So the server is
-# asked: without such a folder the first name is the database; else the clip is searched for in both.
+# An answer has it (interface, «Asset»). Some servers put the database in front. On others a folder may have the name of
+# the database: ``NEWS/Raw`` is ``Raw`` there, and ``NEWS/Raw`` here. So the server is asked: without such a folder the
+# first name is the database; else the clip is searched for in both.
 
 
 async def settle_home(
@@ -254,7 +254,7 @@ async def settle_home(
 
 
 def is_listed_in(asset: Asset, listing: Listing | None) -> bool:
-    """Return whether a folder lists the entry that answered: a link has its own ``link_id``."""
+    """Return whether a folder lists the entry that answered: a link has its own ``link_id`` (interface, «Link»)."""
     entries = [each for each in listing.entries if each.folder == listing.folder] if listing else []
     return any(
         asset.link_id == each.link_id

@@ -2,7 +2,7 @@
 
 The interface has no key that a clip and its links share: a link is an entry of the same clip with its own ``link_id``.
 So two sightings are compared by what belongs to the clip and not to an entry: its files, its original name, its
-creation time and its length. What each caller does with *unknown* is in ``docs/explanation/identity.md``.
+creation time and its length. A table has what each caller does with *unknown* (identity, «One clip is one target»).
 """
 
 from __future__ import annotations

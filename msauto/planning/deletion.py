@@ -1,7 +1,7 @@
 """Checks before an asset is deleted, and before a link is removed or changed: the title must lead to the right entry.
 
-The interface deletes by title or key id («Delete asset»). A link is an entry of the same clip in another folder, and a
-server may delete the clip for it. So the whole database is listed once in a run, to know every entry of the clip.
+The interface deletes by title or key id. A link is an entry of the same clip in another folder, and a server may delete
+the clip for it. So the whole database is listed once in a run, to know every entry of the clip.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ async def check_deletion(
     entries = await entries_in_doubt(reader, database, asset)
     by_id = bool(found.address.namespace)
     if by_id and not entries.same:
-        # Where the title no longer leads to the clip, it was deleted while open («States and transitions»).
+        # Where the title no longer leads to the clip, it was deleted while open (interface, «States»).
         answer = await reader.read_asset(database, Address(title))
         if answer is None or compare_clips(answer, asset).answer == "other":
             return None
@@ -142,8 +142,8 @@ def _listed(entries: Sequence[Entry]) -> str:
 
 # Links that are removed or changed by their title --------------------------------------------------------------
 #
-# The interface cannot remove a link. With `link_delete: by_title`, msauto sends a DELETE of the link's title (field
-# notes). Where two links, or another clip, have that title, the wrong thing would be deleted.
+# The interface cannot remove a link. With `link_delete: by_title`, msauto sends a DELETE of the link's title.
+# Where two links, or another clip, have that title, the wrong thing would be deleted.
 
 
 async def check_link_titles(
