@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from msauto.aspects.aspect import Aspect, Operation
+from msauto.aspects.aspect import Aspect, Operation, part_of
 from msauto.aspects.asset import AssetDeletion
 from msauto.aspects.command import AssetCommands
 from msauto.aspects.field import LinkFields
@@ -47,7 +47,7 @@ ASPECTS: Final[Mapping[str, Aspect]] = {each.name: each for each in _ALL}
 
 def snapshot_of(live: LiveTarget, names: Iterable[str] = ASPECTS) -> Snapshot:
     """Return what a reading shows of a target: all aspects that were read, or those named."""
-    parts = ((name, ASPECTS[name].things(live)) for name in names)
+    parts = ((name, part_of(ASPECTS[name], live)) for name in names)
     return {name: part for name, part in parts if part is not None}
 
 

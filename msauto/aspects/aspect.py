@@ -221,6 +221,13 @@ class Aspect:
         return iter(())
 
 
+def part_of(aspect: Aspect, live: LiveTarget) -> Part | None:
+    """Return what a reading shows of an aspect; it is made once for each reading."""
+    if aspect.name not in live.parts:
+        live.parts[aspect.name] = aspect.things(live)
+    return live.parts[aspect.name]
+
+
 class Value(Aspect):
     """Values by name, each set by a request: link fields, XMP fields."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msauto.aspects.aspect import Aspect, Detail
+from msauto.aspects.aspect import Aspect, Detail, part_of
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import Phase, PlanContext
 from msauto.model import requests
@@ -30,7 +30,7 @@ class AssetDeletion(Aspect):
         shown: dict[str, Json] = {"folder": folder, "frames": asset.frames, "create_time": created}
         shown |= {"links": list(places)} if places else {}
         number = context.builder.change("delete", self.name, context.title, shown, None, part, reversible=False)
-        gone = [Effect(self.name, key, value) for key, value in (self.things(context.live) or {}).items()]
+        gone = [Effect(self.name, key, value) for key, value in (part_of(self, context.live) or {}).items()]
         gone += [Effect("link", place, {}, whole=False) for place in places]
         context.builder.send(Phase.ASSET_DELETE, requests.delete_asset(context.path), [number], *gone)
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from msgspec import UNSET
 
 from msauto.aspects.arguments import ExportedPart, TaskArguments, asset_key, exported_position
-from msauto.aspects.aspect import POINTS, Live, TimelineItem, TimelinePlace, UndoContext, Value, frames_of
+from msauto.aspects.aspect import POINTS, Live, TimelineItem, TimelinePlace, UndoContext, Value, frames_of, part_of
 from msauto.aspects.comparison import same_value, text_of
 from msauto.aspects.link_fields import FieldsArgs, is_set, same_field, shown_field, shown_fields, wire_value
 from msauto.aspects.merging import Merging
@@ -87,7 +87,7 @@ class LinkFields(Value):
 
     def plan(self, context: PlanContext, part: Fields) -> None:
         """Write each field that differs."""
-        shown, builder = self.things(context.live) or {}, context.builder
+        shown, builder = part_of(self, context.live) or {}, context.builder
         for name, sourced in part.items():
             value = wire_value(context.asset, name, sourced.value, sourced.source)
             desired, (before, basis) = shown_field(name, value), self._known(context, name, shown)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from msgspec import Struct, field, structs
 
 from msauto.aspects.arguments import ExportedPart, State, TaskArguments, asset_key, duplicates, known_items, or_absent
-from msauto.aspects.aspect import Reads, Shown, UndoContext
+from msauto.aspects.aspect import Reads, Shown, UndoContext, part_of
 from msauto.aspects.comparison import Attributes, mapping, text_of
 from msauto.aspects.link_fields import FieldsArgs, same_field, shown_field, shown_fields, wire_value
 from msauto.aspects.list_aspect import Item, ListAspect
@@ -224,7 +224,7 @@ class Links(ListAspect):
 
     def change(self, context: PlanContext, item: ListItem, key: str, live: Item, basis: Basis) -> None:
         """Set the fields of a link that differ from what its folder lists, else from what was last written."""
-        shown = mapping((self.things(context.live) or {}).get(key))
+        shown = mapping((part_of(self, context.live) or {}).get(key))
         fields = {name: item.named[name] for name in self.differs(item.named, live)}
         before: Item = {name: live.get(name) for name in fields}
         number = context.builder.change(

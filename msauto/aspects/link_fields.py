@@ -54,13 +54,15 @@ def shown_field(name: str, text: str) -> Json:
     return text if number is None else number
 
 
-_SETTABLE = tuple(field.name for field in LINK_FIELDS if field.name not in FIELDS_OF_EVERY_CLIP)
+_SETTABLE = LINK_FIELD.keys() - set(FIELDS_OF_EVERY_CLIP)
 
 
 def shown_fields(attributes: Mapping[str, str]) -> dict[str, Json]:
     """Return the fields that an answer shows; where one of them was set, those that it does not show are empty."""
-    shown = {name: shown_field(name, text) for name, text in attributes.items() if name in LINK_FIELD}
-    return {**dict.fromkeys(LINK_FIELD, ""), **shown} if any(map(is_set, map(shown.get, _SETTABLE))) else shown
+    texts = {name: text for name, text in attributes.items() if name in LINK_FIELD}
+    shown = texts | {name: shown_field(name, texts[name]) for name in texts.keys() & NUMBERS}
+    some_is_set = any(is_set(shown[name]) for name in _SETTABLE & shown.keys())
+    return {**dict.fromkeys(LINK_FIELD, ""), **shown} if some_is_set else shown
 
 
 def is_set(value: Json) -> bool:

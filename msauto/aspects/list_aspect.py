@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, UndoContext
+from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, UndoContext, part_of
 from msauto.aspects.comparison import Attributes, mapping
 from msauto.aspects.matching import ListItem, Matching, match
 from msauto.aspects.plan_builder import PlanContext, left_alone, refuse
@@ -133,7 +133,7 @@ class ListAspect(Aspect):
         Those without a key cannot be named.
         """
         origin, found = self.origin(context), dict[str, Item]()
-        for key, value in (self.things(context.live) or {}).items():
+        for key, value in (part_of(self, context.live) or {}).items():
             known = mapping(context.memory.get(f"{self.name}:{key}"))
             hidden = {name: known[name] for name in self.unreported if name in known and TWINS not in mapping(value)}
             found[key] = {**hidden, **self.shifted(mapping(value), origin)}
@@ -198,7 +198,7 @@ class ListAspect(Aspect):
         """Return how the value of what differs is known: from the server, from the ledger, or not at all."""
         if any(name not in self.unreported for name in differs):
             return "live"
-        shown = mapping((self.things(context.live) or {}).get(key))
+        shown = mapping((part_of(self, context.live) or {}).get(key))
         unknown = [name for name in differs if name not in shown]
         if len(unknown) < len(differs):
             return "live"
@@ -222,7 +222,7 @@ class ListAspect(Aspect):
         is_as_desired = not item.present if there is None else item.present and not self.differs(item.named, there)
         now: Json = None if there is None else self.shifted(there, -self.origin(context))
         if self.unreported:  # what the ledger knows besides was written by msauto
-            now = (self.things(context.live) or {}).get(key)
+            now = (part_of(self, context.live) or {}).get(key)
         if is_as_desired or is_equal(still, now, self):
             return False
         what, twins = f"{context.title}: {self.called} {item.label}", mapping(there).get(TWINS)
@@ -382,7 +382,7 @@ class ListAspect(Aspect):
 
     def untouched(self, live: LiveTarget, origin: int, touched: Collection[Thing]) -> Iterator[ShownItem]:
         """Yield the live items on a timeline that no request touches."""
-        for key, value in (self.things(live) or {}).items():
+        for key, value in (part_of(self, live) or {}).items():
             place = self.timeline_place(self.shifted(mapping(value), origin))
             if place is not None and (self.name, key) not in touched:
                 yield ShownItem(f"{self.prefix}{key}", place.lane, place.start, place.duration, place.title)

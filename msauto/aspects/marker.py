@@ -15,7 +15,7 @@ from msgspec import Struct, field, structs
 from pydantic import TypeAdapter
 
 from msauto.aspects import arguments
-from msauto.aspects.aspect import Live, Shown, TimelineItem, TimelinePlace, frames_of
+from msauto.aspects.aspect import Live, Shown, TimelineItem, TimelinePlace, frames_of, part_of
 from msauto.aspects.comparison import Attributes, as_number, mapping, same_value, text_of, track_of
 from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of
 from msauto.aspects.matching import ListItem
@@ -373,7 +373,7 @@ class Markers(ListAspect):
         sides = (mapping(side) for change in touched for side in (change.before, change.after))
         if not any(side.get("track") in {_START, _END} for side in sides):
             return
-        before, origin = {*_alone(self.things(context.live) or {})}, self.origin(context)
+        before, origin = {*_alone(part_of(self, context.live) or {})}, self.origin(context)
         for frame, track, uid in _alone(after()[self.name]):
             if (frame, track, uid) not in before:
                 other = _END if track == _START else _START

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from msgspec import structs
 
 from msauto.aspects.arguments import TaskArguments
-from msauto.aspects.aspect import Shown, UndoContext
+from msauto.aspects.aspect import Shown, UndoContext, part_of
 from msauto.aspects.comparison import Attributes, mapping
 from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of
 from msauto.aspects.matching import ListItem, Matching
@@ -188,7 +188,7 @@ class RssItems(ListAspect):
     def plan(self, context: PlanContext, part: Any) -> None:
         """Make the list as desired, and warn of what cannot be removed."""
         super().plan(context, part)
-        everything = self.things(context.live) or {}
+        everything = part_of(self, context.live) or {}
         nameless = each_of(everything[""]) if "" in everything else []
         if part.exactly and nameless:
             context.builder.warnings.append(

@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import structs
 
+from msauto.aspects.aspect import part_of
 from msauto.aspects.comparison import Attributes, mapping, text_of
 from msauto.aspects.list_aspect import Item, ListAspect, each_of
 from msauto.aspects.matching import ListItem, Matching
@@ -73,7 +74,7 @@ class SegmentRequests:
         self.rule, self.context, self.live, self._origin = rule, context, live, rule.origin(context)
         self.gone = defaultdict[int, list[int]](list)
         self.there = {int(key): rule.shifted(item, -self._origin) for key, item in live.items()}
-        self._shown = rule.things(context.live) or {}
+        self._shown = part_of(rule, context.live) or {}
         shown = {name for item in self._shown.values() for each in each_of(item) for name in each}
         self._never_shown = [name for name in UNREPORTED if name not in shown]
         self._by_start = dialect.numbers_by_start

@@ -158,9 +158,10 @@ def clip_key(asset: Asset) -> Values | None:
     Several clips may use the same file, so two names of one clip must show the same markers and segments as well. Their
     positions do not count: some servers count them from the IN point of the entry.
     """
-    if compare_clips(asset, asset).answer != "same":
+    files, values = (asset.hires or None, asset.archive or None), reported_values(asset)
+    if len([each for each in (any(files) or None, *values) if each not in (None, RECORDING)]) < _ENOUGH:
         return None
-    return (asset.hires or None, asset.archive or None, *reported_values(asset), *_content_of(asset))
+    return (*files, *values, *_content_of(asset))
 
 
 def _content_of(asset: Asset) -> Values:

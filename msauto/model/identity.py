@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
@@ -94,19 +94,22 @@ def compare_clips(one: Sighting, other: Sighting) -> ClipComparison:
 
     A clip that was archived and purged reports its archive copy only, so files are compared with those of their kind.
     """
-    mine, its = (each if isinstance(each, ClipIdentity) else ClipIdentity.of(each) for each in (one, other))
-    times = _text(mine.create_time), _text(its.create_time)
-    pairs: dict[str, tuple[object, object]] = {
-        "hires": (mine.hires, its.hires),
-        "archive": (mine.archive, its.archive),
-        "orig_name": (_text(mine.orig_name), _text(its.orig_name)),
-        # Equal texts, which are the rule, are equal times.
-        "create_time": times if times[0] == times[1] else (_time(times[0]), _time(times[1])),
-        "frames": (mine.frames, its.frames),
-    }
-    known = {name: a == b for name, (a, b) in pairs.items() if _comparable(a, b)}
-    equal = tuple(name for name, is_equal in known.items() if is_equal)
-    return ClipComparison(equal, tuple(name for name in known if name not in equal))
+    equal, different = list[str](), list[str]()
+    for name, mine, its in zip(_CALLED, _values(one), _values(other), strict=True):
+        if mine is None or its is None:
+            continue
+        if mine != its and name == "create_time":  # equal texts, which are the rule, are equal times
+            mine, its = _time(mine), _time(its)
+            if not _are_comparable(mine, its):
+                continue
+        (equal if mine == its else different).append(name)
+    return ClipComparison(tuple(equal), tuple(different))
+
+
+def _values(sighting: Sighting) -> tuple[Any, ...]:
+    """Return the values in the order of their names, ``None`` for what is not reported."""
+    shown = sighting if isinstance(sighting, ClipIdentity) else ClipIdentity.of(sighting)
+    return shown.hires, shown.archive, _text(shown.orig_name), _text(shown.create_time), shown.frames
 
 
 def is_another_clip(planned: Sighting, now: Sighting, altered: Collection[str] = ()) -> bool:
@@ -208,14 +211,11 @@ def same_folder(one: Folder, other: Folder) -> bool:
     return len(one) == len(other) and all(map(same_text, one, other))
 
 
-def _comparable(one: object, other: object) -> bool:
-    """Whether two values show if they are equal: not if one is unknown, or one of two times has no zone.
+def _are_comparable(one: object, other: object) -> bool:
+    """Whether two times show if they are equal: not if one of them has no zone, and some zone makes them equal.
 
-    Those differ only if no time zone makes them equal: they are from 12 hours behind UTC to 14 hours ahead of it, in
-    quarters of an hour.
+    Zones are from 12 hours behind UTC to 14 hours ahead of it, in quarters of an hour.
     """
-    if one is None or other is None:
-        return False
     if not isinstance(one, datetime) or not isinstance(other, datetime):
         return True
     zoned, bare = (one, other) if one.tzinfo else (other, one)

@@ -14,7 +14,7 @@ from msauto.model.identity import ClipEntries
 from msauto.model.live import Asset, Entry, Folder, Link, Listing, RssChannel, Xmp
 from msauto.model.plan import Address, Plan, Request, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
-from msauto.model.snapshot import Json
+from msauto.model.snapshot import Json, Part
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -202,7 +202,8 @@ class LiveTarget(Struct, frozen=True):
     """Everything that the verification of one target reads. ``asset``: ``None`` if it does not exist.
 
     ``places`` maps folder and title of each link to the entries there, ``None`` without the folder. ``links``: all
-    links to the asset, ``None`` if not read. ``xmp``: ``None`` if not read, or unreadable.
+    links to the asset, ``None`` if not read. ``xmp``: ``None`` if not read, or unreadable. ``parts`` is what the
+    reading shows of each aspect, made when it is first asked for.
     """
 
     asset: Asset | None = None
@@ -210,3 +211,4 @@ class LiveTarget(Struct, frozen=True):
     places: Mapping[Folder, Sequence[Entry] | None] = field(default_factory=dict)
     channel: RssChannel | None = None
     links: tuple[Link, ...] | None = None
+    parts: dict[str, Part | None] = field(default_factory=dict)

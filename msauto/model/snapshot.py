@@ -8,7 +8,7 @@ verification and undo are answers of that one function.
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
+from binascii import b2a_base64
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -130,7 +130,7 @@ def _hashed(value: Any, size: int) -> bytes:
     text = _ENCODER.encode(value)
     if not text.isascii():
         text = plain(text.decode()).encode()
-    return urlsafe_b64encode(blake2b(text, digest_size=size).digest())
+    return b2a_base64(blake2b(text, digest_size=size).digest(), newline=False)
 
 
 @lru_cache(1000)

@@ -130,8 +130,11 @@ class Layers:
     def added_to(self, live: LiveTarget) -> LiveTarget:
         """Return what a comparison has read, with the XMP fields and links that templates have read."""
         known = self.named.known if self.named is not None else None
+        if known is None and self.xmp is None and self.links is None:
+            return live
         xmp = live.xmp if known is None else {**(live.xmp or {}), **known}
-        return structs.replace(live, xmp=xmp if self.xmp is None else self.xmp, links=self.links or live.links)
+        more = {"xmp": xmp if self.xmp is None else self.xmp, "links": self.links or live.links}
+        return structs.replace(live, **more, parts={})
 
     def _facts(self, entry: Entry | None, answer: FoundClip | None) -> Facts:
         if not self._was_sought:

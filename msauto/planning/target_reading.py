@@ -132,21 +132,20 @@ def seen(target: Target, live: LiveTarget, looked: Iterable[str], secrets: Secre
                 if (aspect, key) not in named and value not in ("", [], None):
                     others[f"{aspect} {key}"] = value
                     digests[f"{aspect} {key}"] = digest(value, ASPECTS[aspect].place(value))
-        elif aspect != FACT and _is_noted(aspect):
+        elif aspect in _NOTED:
             others[aspect] = part
             digests[aspect] = part_digest(part)
     known = {name: digest(value) for name, value in values.items()}
-    found = structs.replace(
+    return structs.replace(
         target,
         looked=Seen.of(known, _secret(values, secrets)),
         others=Seen.of(digests, _secret(others, secrets)),
+        fingerprint=_fingerprint(known, effects),
     )
-    return structs.replace(found, fingerprint=_fingerprint(known, effects))
 
 
-def _is_noted(aspect: str) -> bool:
-    """Return whether a change of an aspect that the target does not touch is noted: one that others edit."""
-    return isinstance(ASPECTS[aspect], ListAspect) or ASPECTS[aspect].missing is UNSET
+_NOTED: Final = frozenset(n for n, each in ASPECTS.items() if isinstance(each, ListAspect) or each.missing is UNSET)
+"""The aspects of which a change is noted where the target does not touch them: those that others edit."""
 
 
 def _secret(values: Mapping[str, Any], secrets: Secrets) -> list[str]:
